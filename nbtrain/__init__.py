@@ -1,0 +1,49 @@
+"""Train TensorFlow in the background of a notebook, and steer it from the cell."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nbtrain.engines.graph import supervise
+    from nbtrain.engines.steps import background, train
+    from nbtrain.engines.supervisor import Supervisor
+    from nbtrain.errors import NbtrainError
+    from nbtrain.magics import load_ipython_extension
+    from nbtrain.registry import runs
+    from nbtrain.run import Run
+
+__version__ = "0.1.0"
+__all__ = [
+    "NbtrainError",
+    "Run",
+    "Supervisor",
+    "background",
+    "load_ipython_extension",
+    "runs",
+    "supervise",
+    "train",
+]
+
+# Where each name lives: loaded when first used, so that `import nbtrain` is light.
+_HOMES = {
+    "NbtrainError": "nbtrain.errors",
+    "Run": "nbtrain.run",
+    "Supervisor": "nbtrain.engines.supervisor",
+    "background": "nbtrain.engines.steps",
+    "load_ipython_extension": "nbtrain.magics",
+    "runs": "nbtrain.registry",
+    "supervise": "nbtrain.engines.graph",
+    "train": "nbtrain.engines.steps",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'nbtrain' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

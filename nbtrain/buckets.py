@@ -1,0 +1,115 @@
+"""A curve of any length as at most 512 buckets: what a display needs of it.
+
+A bucket holds the first step, mean, minimum and maximum of `stride` consecutive
+points (the last one may be partial). When there are too many, neighbours are
+folded and the stride doubles, so a million points draw as quickly as a thousand
+and no peak is lost. A NaN makes its bucket NaN, an infinity its end of the range:
+what went wrong stays visible at every stride.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+LIMIT = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """A copy of some buckets, safe to hand to any thread.
+
+    Attributes:
+        stride: Points in a full bucket, a power of two.
+        start: Index of the first bucket here within the curve.
+        steps: First step of every bucket, float64 of shape (n,).
+        mean, lo, hi: Mean, minimum and maximum of every bucket, float64 of shape (n,).
+    """
+
+    stride: int
+    start: int
+    steps: FloatArray
+    mean: FloatArray
+    lo: FloatArray
+    hi: FloatArray
+
+
+class BucketCurve:
+    """The buckets of one growing curve; not thread-safe, its owner holds the lock."""
+
+    def __init__(self) -> None:
+        self.stride = 1
+        self.points = 0
+        self._steps = np.empty(LIMIT)
+        self._sum = np.empty(LIMIT)
+        self._lo = np.empty(LIMIT)
+        self._hi = np.empty(LIMIT)
+
+    def __len__(self) -> int:
+        """How many buckets there are, the partial one included."""
+        return -(-self.points // self.stride)
+
+    @property
+    def closed(self) -> int:
+        """How many buckets are full, and so will change only by folding."""
+        return self.points // self.stride
+
+    def extend(self, steps: npt.NDArray[np.int64], values: FloatArray) -> None:
+        """Add points in the order they were recorded; both of shape (n,)."""
+        if not len(values):
+            return
+        before = len(self)
+        while -(-(self.points + len(values)) // self.stride) > LIMIT:
+            self._fold(before)
+            before = len(self)
+        bucket = np.arange(self.points, self.points + len(values)) // self.stride
+        starts = np.flatnonzero(np.diff(bucket, prepend=-1))
+        where = bucket[starts]
+        with np.errstate(invalid="ignore", over="ignore"):
+            total = np.add.reduceat(values, starts)
+            lo = np.minimum.reduceat(values, starts)
+            hi = np.maximum.reduceat(values, starts)
+            if where[0] < before:  # the first new points belong to the partial bucket
+                last = where[0]
+                total[0] += self._sum[last]
+                lo[0] = np.minimum(lo[0], self._lo[last])
+                hi[0] = np.maximum(hi[0], self._hi[last])
+        fresh = where >= before
+        self._steps[where[fresh]] = steps[starts[fresh]]
+        self._sum[where], self._lo[where], self._hi[where] = total, lo, hi
+        self.points += len(values)
+
+    def view(self, start: int = 0, count: int | None = None) -> Buckets:
+        """Copies of `count` buckets from `start`; all the rest by default."""
+        part = slice(start, len(self) if count is None else min(start + count, len(self)))
+        sizes = np.full(part.stop - part.start, self.stride, dtype=np.float64)
+        if part.stop == len(self) and len(sizes) and self.points % self.stride:
+            sizes[-1] = self.points % self.stride
+        with np.errstate(invalid="ignore"):
+            mean = self._sum[part] / sizes
+        return Buckets(
+            self.stride,
+            start,
+            self._steps[part].copy(),
+            mean,
+            self._lo[part].copy(),
+            self._hi[part].copy(),
+        )
+
+    def _fold(self, count: int) -> None:
+        pairs, odd = count // 2, count % 2
+        left, right = slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2)
+        with np.errstate(invalid="ignore", over="ignore"):
+            for column, join in (
+                (self._sum, np.add),
+                (self._lo, np.minimum),
+                (self._hi, np.maximum),
+            ):
+                column[:pairs] = join(column[left], column[right])
+                column[pairs : pairs + odd] = column[count - odd : count]
+        self._steps[: pairs + odd] = self._steps[0:count:2]
+        self.stride *= 2

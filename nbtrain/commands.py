@@ -1,0 +1,191 @@
+"""Commands and their receipts: the only way into a training thread.
+
+A command is posted from anywhere and executed by the training thread at a step
+boundary. Its receipt says what became of it:
+
+    receipt = queue.post(Save())      # any thread: requested
+    receipt = queue.take()            # training thread, at the boundary
+    receipt.answer(...)               # training thread: applied at step N, or refused
+    receipt.wait()                    # any thread: the outcome
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End the run after the step at hand, with a last checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Take no further step until resumed; saving and restoring still work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Go on with the next step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """Write a checkpoint at this boundary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Go back to a checkpoint; `checkpoint` is its step, its path, or None for the latest."""
+
+    checkpoint: int | str | None = None
+
+
+Command = Stop | Pause | Resume | Save | Restore
+COMMANDS: dict[str, type[Command]] = {
+    "stop": Stop,
+    "pause": Pause,
+    "resume": Resume,
+    "save": Save,
+    "restore": Restore,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a command.
+
+    Attributes:
+        applied: Whether it was done; False means refused, and nothing has changed.
+        step: Steps that had been completed at that moment.
+        text: What was done, or why it was refused, in a sentence.
+    """
+
+    applied: bool
+    step: int
+    text: str
+
+
+class Receipt:
+    """The answer to one command: requested, then applied at a step, or refused with a reason.
+
+    Attributes:
+        command: What was asked.
+        number: The receipt's place in the order of posting, from 1, in this process.
+        wall_time: When it was asked, in seconds since the epoch.
+    """
+
+    _numbers = itertools.count(1)
+
+    def __init__(self, command: Command) -> None:
+        self.command = command
+        self.number = next(self._numbers)
+        self.wall_time = time.time()
+        self._outcome: Outcome | None = None
+        self._answered = threading.Event()
+
+    @property
+    def name(self) -> str:
+        """The command's word: "stop", "pause", "resume", "save" or "restore"."""
+        return type(self.command).__name__.lower()
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What became of it; None while it waits for a step boundary."""
+        return self._outcome
+
+    def answer(self, outcome: Outcome) -> None:
+        """Give the outcome, once; called where the command was executed or refused."""
+        self._outcome = outcome
+        self._answered.set()
+
+    def wait(self, timeout: float | None = None) -> Outcome:
+        """Block until the command has been answered.
+
+        Args:
+            timeout: Seconds to wait at most; None waits as long as the step takes.
+
+        Raises:
+            TimeoutError: Still unanswered; the command stays in the queue.
+        """
+        if not self._answered.wait(timeout) or self._outcome is None:
+            raise TimeoutError(
+                f"No answer to {self.name} within {timeout:g} s: the step at hand is still "
+                "running. The command stays queued; wait again, or look at run.status.message."
+            )
+        return self._outcome
+
+    def __repr__(self) -> str:
+        """The command with its state, as a cell shows it."""
+        outcome = self._outcome
+        if outcome is None:
+            return f"<{self.name}: requested>"
+        return f"<{self.name}: {'applied' if outcome.applied else 'refused'} at step " + (
+            f"{outcome.step:,}: {outcome.text}>"
+        )
+
+
+class CommandQueue:
+    """Commands on their way to one training thread; opened when it starts, closed when it ends.
+
+    Bounded: when `limit` commands wait, further ones are refused at once.
+    """
+
+    def __init__(self, limit: int = 64) -> None:
+        self._limit = limit
+        self._waiting: deque[Receipt] = deque()
+        self._changed = threading.Condition()  # protects the deque and `_closed`
+        self._closed: str | None = "the run has not been started"
+        self._woken = False
+
+    def __len__(self) -> int:
+        """How many commands wait; free of locks, so that a boundary may ask at every step."""
+        return len(self._waiting)
+
+    def post(self, command: Command) -> Receipt:
+        """Queue a command and return its receipt at once; any thread."""
+        receipt = Receipt(command)
+        with self._changed:
+            refusal = self._closed
+            if refusal is None and len(self._waiting) >= self._limit:
+                refusal = f"{self._limit} commands wait already; the step at hand is still running"
+            if refusal is None:
+                self._waiting.append(receipt)
+                self._changed.notify_all()
+        if refusal is not None:
+            receipt.answer(Outcome(applied=False, step=0, text=f"refused: {refusal}"))
+        return receipt
+
+    def take(self, *, wait: bool = False) -> Receipt | None:
+        """The oldest command, or None when there is none; training thread only.
+
+        Args:
+            wait: Block until there is one, or until `wake` is called (which gives None).
+        """
+        with self._changed:
+            if wait:
+                self._changed.wait_for(lambda: self._waiting or self._woken)
+            return self._waiting.popleft() if self._waiting else None
+
+    def wake(self) -> None:
+        """Make a `take` that waits, now or later, return; any thread."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify_all()
+
+    def open(self) -> None:
+        """Accept commands; a training thread is about to start."""
+        with self._changed:
+            self._closed, self._woken = None, False
+
+    def close(self, reason: str, *, step: int) -> None:
+        """Refuse what waits, and what comes, with `reason`; the training thread has ended."""
+        with self._changed:
+            self._closed = reason
+            left, self._waiting = self._waiting, deque()
+        for receipt in left:
+            receipt.answer(Outcome(applied=False, step=step, text=f"refused: {reason}"))

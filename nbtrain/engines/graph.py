@@ -1,0 +1,297 @@
+"""Training a TF1 graph under a Supervisor."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nbtrain.checkpoints import Restored, listed
+from nbtrain.engines.supervisor import Supervisor, adopt_global_step
+from nbtrain.errors import ArgumentError, CheckpointError
+from nbtrain.logdir import Logdir
+from nbtrain.run import Run
+from nbtrain.settings import Settings
+
+v1 = tf.compat.v1
+
+Feed = Callable[[], Mapping[Any, Any]]
+
+
+class GraphSaver:
+    """Saves and restores the variables of one session, between two steps.
+
+    Args:
+        supervisor: Whose saver, graph and global step these are.
+        sess: The session.
+        directory: The folder of the checkpoints.
+    """
+
+    def __init__(self, supervisor: Supervisor, sess: v1.Session, directory: Path) -> None:
+        self.directory = directory
+        self._supervisor = supervisor
+        self._sess = sess
+        self._prefix = str(directory / Path(supervisor.save_path).name)
+
+    def resume(self) -> Restored | None:
+        """The proof of what the Supervisor restored when it prepared the session."""
+        checkpoints = listed(self.directory)
+        return self._proof(checkpoints[-1].path) if checkpoints else None
+
+    def save(self, step: int) -> int:
+        """Write `model.ckpt-<global step>`, the step read from the session at this moment."""
+        step = self.global_step(step)
+        with self._supervisor.graph.as_default():
+            self._supervisor.saver.save(
+                self._sess,
+                self._prefix,
+                global_step=step,
+                # Every checkpoint is of the graph that the Supervisor wrote at its start.
+                write_meta_graph=False,
+            )
+        return step
+
+    def restore(self, path: str) -> Restored:
+        """Set the variables from a checkpoint.
+
+        Raises:
+            CheckpointError: It lacks variables of the graph, or has them in other shapes.
+        """
+        proof = self._proof(path)
+        if proof.missing:
+            raise CheckpointError(
+                f"{path} does not fit this graph; missing there, or of another shape: "
+                f"{', '.join(proof.missing)}. Nothing was restored."
+            )
+        with self._supervisor.graph.as_default():
+            self._supervisor.saver.restore(self._sess, path)
+        return self._proof(path)
+
+    def global_step(self, otherwise: int) -> int:
+        """The global step now; `otherwise` where the graph has none."""
+        variable = self._supervisor.global_step
+        return otherwise if variable is None else int(np.ravel(self._sess.run(variable))[0])
+
+    def _proof(self, path: str) -> Restored:
+        graph = self._supervisor.graph
+        held = tf.train.load_checkpoint(path).get_variable_to_shape_map()
+        variables = graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
+        shapes = {variable.op.name: variable.shape.as_list() for variable in variables}
+        trained = {
+            variable.op.name for variable in graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
+        }
+        matched = tuple(name for name, shape in shapes.items() if held.get(name) == shape)
+        slots = [
+            name
+            for name in matched
+            if name not in trained and any(name.startswith(other + "/") for other in trained)
+        ]
+        return Restored(
+            step=self.global_step(int(path.rpartition("-")[2])),
+            path=path,
+            matched=matched,
+            slots=len(slots),
+            missing=tuple(sorted(set(shapes) - set(matched))),
+            unused=tuple(sorted(set(held) - set(shapes))),
+        )
+
+
+class GraphEngine:
+    """Runs a train op in a Supervisor's managed session.
+
+    Args:
+        supervisor: The Supervisor.
+        train_op: What is run at every step.
+        scalars: Tag to tensor of shape (), fetched together with it.
+        feed: Gives the feed_dict of each step; None feeds nothing.
+        directory: Folder of the checkpoints; None saves nothing.
+    """
+
+    kind = "Supervisor"
+
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        train_op: Any,
+        scalars: Mapping[str, Any],
+        feed: Feed | None,
+        directory: Path | None,
+    ) -> None:
+        self.coord = supervisor.coord
+        self._supervisor = supervisor
+        self._fetches = {"train_op": train_op, "scalars": dict(scalars)}
+        self._feed = feed
+        self._directory = directory
+        self._sess: v1.Session | None = None
+
+    def models(self) -> list[object]:
+        """The graph."""
+        return [self._supervisor.graph]
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[GraphSaver | None]:
+        """The Supervisor's managed session, its timed saves left to the run."""
+        supervisor = self._supervisor
+        supervisor.timed_saves = False
+        if self._directory is not None:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        with supervisor.managed_session() as sess:
+            self._sess = sess
+            if self._directory is None or supervisor.saver is None:
+                yield None
+            else:
+                yield GraphSaver(supervisor, sess, self._directory)
+        supervisor.timed_saves = True
+
+    def train(self, run: Run) -> None:
+        """Run the train op until the run stops.
+
+        Raises:
+            ArgumentError: The train op leaves the graph's global step as it was.
+        """
+        assert self._sess is not None, "the run opens the session first"
+        fetch, fetches, feed = self._sess.run, self._fetches, self._feed
+        should_stop, record = run.should_stop, run.record
+        checked = self._supervisor.global_step is None
+        while not should_stop():
+            before = None if checked else self._global_step()
+            values = fetch(fetches, feed() if feed is not None else None)
+            if before is not None:
+                checked = True
+                self._check_counting(before)
+            record(values["scalars"])
+
+    def _global_step(self) -> int:
+        assert self._sess is not None, "the run opens the session first"
+        return int(np.ravel(self._sess.run(self._supervisor.global_step))[0])
+
+    def _check_counting(self, before: int) -> None:
+        if self._global_step() == before:
+            raise ArgumentError(
+                f"One run of the train op left global_step at {before}: pass global_step= to "
+                "minimize() or apply_gradients(), or build the graph without a global step."
+            )
+
+
+def supervise(
+    train_op: tf.Operation | tf.Tensor,
+    *,
+    scalars: Mapping[str, tf.Tensor | str] | None = None,
+    supervisor: Supervisor | None = None,
+    feed: Feed | None = None,
+    steps: int | None = None,
+    logdir: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    save_secs: float | None = 600.0,
+    save_steps: int | None = None,
+    keep: int | None = 5,
+    start: bool = True,
+) -> Run:
+    """Train a TF1 graph in the background under a Supervisor, and return the run at once.
+
+    Args:
+        train_op: An operation or tensor of the graph, run once a step.
+        scalars: What to record of every step: tag to tensor of shape (), or to its name.
+        supervisor: An `nbtrain.Supervisor` of the graph, whose saver, init ops and logdir
+            are used; None makes one.
+        feed: Called before every step; gives its feed_dict. It ends the run by raising
+            StopIteration.
+        steps: Global step at which the run finishes; None trains until stopped, or until
+            an input queue is exhausted.
+        logdir: Folder of the run; None takes the Supervisor's, else `runs/<name>`.
+        name: The run's name; None takes the folder's, or a new numbered one. A run in a
+            folder that has checkpoints goes on from the latest.
+        save_secs: Seconds between two checkpoints; None or 0 saves none by time.
+        save_steps: Steps between two checkpoints; None saves none by steps.
+        keep: Checkpoints that stay, where no supervisor is given; None keeps all.
+        start: Whether to start at once; False leaves that to `run.start()`.
+
+    Raises:
+        ArgumentError: An argument that cannot be used; nothing was started.
+        BusyError: A run that has not ended holds the folder or the graph.
+
+    Example:
+        >>> run = nbtrain.supervise(train_op, scalars={"loss": loss}, steps=2_000)
+        >>> run
+    """
+    settings = Settings(steps, save_secs, save_steps, keep)
+    graph = _graph_of(train_op, supervisor)
+    tensors = {tag: _scalar(graph, tag, given) for tag, given in (scalars or {}).items()}
+    if feed is not None and not callable(feed):
+        raise ArgumentError(
+            f"feed={feed!r} cannot be called: give a function that returns the feed_dict of a "
+            "step, such as lambda: {x: next(batches)}."
+        )
+    if supervisor is not None and supervisor.save_path and logdir is None:
+        logdir = Path(supervisor.save_path).parent
+    folder = Logdir(logdir, name, kind="supervise")
+    if supervisor is None:
+        supervisor = _supervisor(graph, folder.checkpoints, keep)
+    directory = Path(supervisor.save_path).parent if supervisor.save_path else None
+    engine = GraphEngine(supervisor, train_op, tensors, feed, directory)
+    run = Run(engine, folder, settings)
+    return run.start() if start else run
+
+
+def _graph_of(train_op: Any, supervisor: Any) -> tf.Graph:
+    """The graph to train, once everything given belongs to it."""
+    if supervisor is not None and not isinstance(supervisor, Supervisor):
+        raise ArgumentError(
+            f"supervisor={type(supervisor).__name__} object: make it with nbtrain.Supervisor(...), "
+            "which takes the same arguments and works with eager execution on."
+        )
+    if tf.is_tensor(train_op) and not hasattr(train_op, "graph"):
+        train_op = "an eager tensor"
+    graph = getattr(train_op, "graph", None) if not isinstance(train_op, str) else None
+    if not isinstance(graph, tf.Graph):
+        raise ArgumentError(
+            f"train_op is {train_op!r}: give an operation of a graph, such as "
+            "optimizer.minimize(loss, global_step=step) built inside `with graph.as_default():`."
+        )
+    if supervisor is not None and supervisor.graph is not graph:
+        raise ArgumentError(
+            "train_op and supervisor belong to two graphs: build both inside the same "
+            "`with graph.as_default():`."
+        )
+    return graph
+
+
+def _scalar(graph: tf.Graph, tag: str, given: Any) -> Any:
+    try:
+        tensor = graph.as_graph_element(given, allow_operation=False)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"scalars[{tag!r}]={given!r} is no tensor of the graph ({error}): give a tensor, or a "
+            "name such as 'loss:0'."
+        ) from error
+    if not isinstance(tag, str) or not tag:
+        raise ArgumentError(f"The tag {tag!r} is no name: give a string, such as 'loss'.")
+    if tensor.shape.rank not in (0, None):
+        raise ArgumentError(
+            f"scalars[{tag!r}] has the shape {tensor.shape}, and a scalar was expected: reduce it, "
+            "as tf.reduce_mean(...) does."
+        )
+    return tensor
+
+
+def _supervisor(graph: tf.Graph, directory: Path, keep: int | None) -> Supervisor:
+    """A Supervisor that leaves saving and summaries to the run."""
+    adopt_global_step(graph)
+    if not graph.finalized and not graph.get_collection(v1.GraphKeys.SAVERS):
+        with graph.as_default():
+            # Kept in the graph's collection: a cell that is run again finds it there.
+            saver = v1.train.Saver(max_to_keep=keep or 0, save_relative_paths=True)
+            graph.add_to_collection(v1.GraphKeys.SAVERS, saver)
+    return Supervisor(
+        graph,
+        logdir=str(directory),
+        summary_op=None,
+        summary_writer=None,
+        save_summaries_secs=0,
+        save_model_secs=0,
+    )

@@ -1,0 +1,225 @@
+"""Training by Python: a step function that nbtrain calls, or a loop of the user's own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, SupportsFloat
+
+import tensorflow as tf
+
+from nbtrain.checkpoints import ObjectSaver, as_checkpoint
+from nbtrain.errors import ArgumentError
+from nbtrain.logdir import Logdir
+from nbtrain.run import Run
+from nbtrain.settings import Settings
+from nbtrain.threads import Coordinator
+
+Step = Callable[[], Mapping[str, SupportsFloat]]
+
+
+class LoopEngine:
+    """Runs the user's own loop.
+
+    Args:
+        loop: Called with the run in the training thread; asks `run.should_stop()` once a step.
+        checkpoint: What is saved and restored; None saves nothing.
+        directory: Where to.
+        keep: How many checkpoints stay; None keeps all.
+        kind: What trains, in words.
+    """
+
+    def __init__(
+        self,
+        loop: Callable[[Run], object],
+        checkpoint: tf.train.Checkpoint | None,
+        directory: Path,
+        *,
+        keep: int | None,
+        kind: str = "own loop",
+    ) -> None:
+        self.kind = kind
+        self.coord = Coordinator()
+        self._loop = loop
+        self._checkpoint = checkpoint
+        self._directory = directory
+        self._keep = keep
+
+    def models(self) -> list[object]:
+        """Everything that the checkpoint reaches: models, optimizers, variables."""
+        if self._checkpoint is None:
+            return []
+        return list(tf.train.TrackableView(self._checkpoint).descendants())
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[ObjectSaver | None]:
+        """There is nothing to open but the saver."""
+        if self._checkpoint is None:
+            yield None
+        else:
+            yield ObjectSaver(self._checkpoint, self._directory, keep=self._keep)
+
+    def train(self, run: Run) -> None:
+        """Call the loop."""
+        self._loop(run)
+
+
+class StepEngine(LoopEngine):
+    """Calls a step function until the run stops.
+
+    Args:
+        step: The function.
+        variables: What it trains, as far as is known.
+        checkpoint, directory, keep: As in `LoopEngine`.
+    """
+
+    def __init__(
+        self,
+        step: Step,
+        variables: list[object],
+        checkpoint: tf.train.Checkpoint | None,
+        directory: Path,
+        *,
+        keep: int | None,
+    ) -> None:
+        self._variables = variables
+
+        def loop(run: Run) -> None:
+            should_stop, record = run.should_stop, run.record
+            while not should_stop():
+                record(step())
+
+        super().__init__(loop, checkpoint, directory, keep=keep, kind="step function")
+
+    def models(self) -> list[object]:
+        """What the checkpoint reaches, and the variables that a `tf.function` holds."""
+        return super().models() + self._variables
+
+
+def train(
+    step: Step,
+    *,
+    steps: int | None = None,
+    checkpoint: tf.train.Checkpoint | None = None,
+    logdir: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    save_secs: float | None = 600.0,
+    save_steps: int | None = None,
+    keep: int | None = 5,
+    start: bool = True,
+) -> Run:
+    """Train by a step function in the background, and return the run at once.
+
+    Args:
+        step: Does one step and returns its scalars, tag to number or tensor of shape ().
+            It ends the run by raising StopIteration or `tf.errors.OutOfRangeError`.
+        steps: Step at which the run finishes; None trains until stopped.
+        checkpoint: `tf.train.Checkpoint(model=..., optimizer=...)`, naming what to save;
+            None saves nothing.
+        logdir: Folder of the run; None takes `runs/<name>`.
+        name: The run's name; None takes a new numbered one. A run in a folder that has
+            checkpoints goes on from the latest.
+        save_secs: Seconds between two checkpoints; None or 0 saves none by time.
+        save_steps: Steps between two checkpoints; None saves none by steps.
+        keep: Checkpoints that stay, the newest; None keeps all.
+        start: Whether to start at once; False leaves that to `run.start()`.
+
+    Raises:
+        ArgumentError: An argument that cannot be used; nothing was started.
+        BusyError: A run that has not ended holds the folder or the model.
+
+    Example:
+        >>> run = nbtrain.train(step, steps=10_000, checkpoint=checkpoint, name="digits")
+        >>> run
+    """
+    settings = Settings(steps, save_secs, save_steps, keep)
+    if not callable(step):
+        raise ArgumentError(
+            f"step={step!r} cannot be called: give a function without arguments that does one "
+            'step and returns its scalars, such as {"loss": loss}.'
+        )
+    checkpoint = as_checkpoint(checkpoint)
+    variables = _trace(step)
+    folder = Logdir(logdir, name, kind="train")
+    engine = StepEngine(step, variables, checkpoint, folder.checkpoints, keep=keep)
+    run = Run(engine, folder, settings)
+    return run.start() if start else run
+
+
+def background(
+    function: Callable[[Run], object] | None = None,
+    /,
+    *,
+    steps: int | None = None,
+    checkpoint: tf.train.Checkpoint | None = None,
+    logdir: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    save_secs: float | None = 600.0,
+    save_steps: int | None = None,
+    keep: int | None = 5,
+    start: bool = True,
+) -> Any:
+    """Run a loop of one's own in the background: a decorator that gives the run.
+
+    Args:
+        function: The loop; takes the run, asks `run.should_stop()` once a step, and
+            hands over scalars with `run.record(loss=...)`.
+        steps, checkpoint, logdir, name, save_secs, save_steps, keep, start: As in `train`.
+
+    Returns:
+        The run; with options and without a function, the decorator that makes it.
+
+    Raises:
+        ArgumentError: An argument that cannot be used; nothing was started.
+        BusyError: A run that has not ended holds the folder or the model.
+
+    Example:
+        >>> @nbtrain.background(checkpoint=checkpoint)
+        ... def digits(run):
+        ...     while not run.should_stop():
+        ...         run.record(loss=train_step(next(batches)))
+        >>> digits
+    """
+    settings = Settings(steps, save_secs, save_steps, keep)
+    checkpoint = as_checkpoint(checkpoint)
+
+    def decorate(loop: Callable[[Run], object]) -> Run:
+        if not callable(loop):
+            raise ArgumentError(f"{loop!r} cannot be called: decorate a function that takes run.")
+        folder = Logdir(logdir, name, kind=getattr(loop, "__name__", "loop"))
+        run = Run(LoopEngine(loop, checkpoint, folder.checkpoints, keep=keep), folder, settings)
+        return run.start() if start else run
+
+    return decorate if function is None else decorate(function)
+
+
+def _trace(step: Step) -> list[object]:
+    """The variables of a `tf.function`, once its result was found to be scalars by name.
+
+    A plain Python function tells nothing before it is called; its first result is checked.
+    """
+    if not hasattr(step, "get_concrete_function"):
+        return []
+    concrete = step.get_concrete_function()
+    result = concrete.structured_outputs
+    if not isinstance(result, Mapping):
+        raise ArgumentError(
+            f"step() returns {_described(result)}: return a dict of scalars, such as "
+            '{"loss": loss}.'
+        )
+    for tag, tensor in result.items():
+        shape = getattr(tensor, "shape", None)
+        if not isinstance(tag, str) or shape is None or shape.rank not in (0, None):
+            raise ArgumentError(
+                f"step() returns {_described(tensor)} as {tag!r}: return scalars by name, such as "
+                "tf.reduce_mean(...) gives."
+            )
+    return list(concrete.variables)
+
+
+def _described(value: object) -> str:
+    shape = getattr(value, "shape", None)
+    kind = "None" if value is None else f"a {type(value).__name__}"
+    return kind if shape is None else f"{kind} of shape {shape}"

@@ -1,0 +1,140 @@
+"""An event file, written in bulk.
+
+Records that have the same tags differ in few bytes: the wall time, the step and
+the values. So a batch of them is one template, filled column by column.
+Framing: tensorflow/core/lib/io/record_writer.h; message: tensorflow/core/util/event.proto.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nbtrain.events.crc import crc32c, crc32c_columns, masked
+
+ByteArray = npt.NDArray[np.uint8]
+
+_numbers = itertools.count()
+
+
+class EventWriter:
+    """One event file in a run's folder, for TensorBoard and `summary_iterator`.
+
+    Every call is on disk when it returns. One thread at a time may call.
+
+    Args:
+        logdir: The folder; it must exist.
+
+    Raises:
+        OSError: The file cannot be written; also from every other method.
+    """
+
+    def __init__(self, logdir: Path) -> None:
+        # TensorFlow's own form of name, which TensorBoard looks for and sorts by.
+        name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}"
+        self.path = logdir / f"{name}.{os.getpid()}.{next(_numbers)}.nbtrain"
+        self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 - closed by close()
+        self._write_event(file_version="brain.Event:2", wall_time=time.time())
+
+    def session_start(self, step: int, wall_time: float) -> None:
+        """Mark that the run goes on from `step`: TensorBoard drops what lies beyond it."""
+        from tensorflow.compat.v1 import SessionLog
+
+        log = SessionLog(status=SessionLog.START)
+        self._write_event(session_log=log, step=step, wall_time=wall_time)
+
+    def scalars(
+        self,
+        steps: npt.NDArray[np.int64],
+        wall_times: npt.NDArray[np.float64],
+        values: Mapping[str, npt.NDArray[np.float64]],
+    ) -> None:
+        """Write one event a step, holding all `values` (tag -> float64 of shape (n,))."""
+        lengths = _varint_lengths(steps)
+        for length in np.unique(lengths):
+            rows = lengths == length
+            part = {tag: column[rows] for tag, column in values.items()}
+            self._file.write(_scalar_records(steps[rows], wall_times[rows], part, int(length)))
+
+    def close(self) -> None:
+        """Close the file; calling it again does nothing."""
+        self._file.close()
+
+    def _write_event(self, **fields: Any) -> None:
+        from tensorflow.compat.v1 import Event
+
+        payload = Event(**fields).SerializeToString()
+        header = struct.pack("<Q", len(payload))
+        self._file.write(header + _checksum(header) + payload + _checksum(payload))
+
+
+def _checksum(data: bytes) -> bytes:
+    return masked(np.array([crc32c(data)], dtype=np.uint32)).astype("<u4").tobytes()
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _varint_lengths(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    bounds = 1 << np.arange(7, 63, 7, dtype=np.int64)
+    return np.searchsorted(bounds, numbers, side="right") + 1
+
+
+def _varint_columns(numbers: npt.NDArray[np.int64], length: int) -> ByteArray:
+    """The varints of numbers that all take `length` bytes: uint8 of shape (n, length)."""
+    septets = (numbers[:, None] >> (7 * np.arange(length))) & 0x7F
+    septets[:, :-1] |= 0x80
+    return septets.astype(np.uint8)
+
+
+def _field(number: int, payload: bytes) -> bytes:
+    """A length-delimited protobuf field."""
+    return bytes([number << 3 | 2]) + _varint(len(payload)) + payload
+
+
+def _scalar_records(
+    steps: npt.NDArray[np.int64],
+    wall_times: npt.NDArray[np.float64],
+    values: Mapping[str, npt.NDArray[np.float64]],
+    length: int,
+) -> bytes:
+    """Framed records of events whose steps all take `length` bytes as a varint."""
+    # Event: 1 wall_time (double), 2 step (varint), 5 summary; Summary: 1 value;
+    # Value: 1 tag, 2 simple_value (float).
+    head = b"\x09" + bytes(8) + b"\x10" + bytes(length)
+    tagged = [_field(1, tag.encode()) + b"\x15" + bytes(4) for tag in values]
+    template = head + _field(5, b"".join(_field(1, value) for value in tagged))
+    fills = [(1, wall_times.astype("<f8").view(np.uint8).reshape(-1, 8))]
+    fills.append((10, _varint_columns(steps, length)))
+    end = len(template)
+    for value, column in zip(reversed(tagged), reversed(values.values()), strict=True):
+        with np.errstate(over="ignore"):
+            fills.append((end - 4, column.astype("<f4").view(np.uint8).reshape(-1, 4)))
+        end -= len(_field(1, value))
+    header = struct.pack("<Q", len(template))
+    header += _checksum(header)
+    records = np.empty((len(steps), len(header) + len(template) + 4), np.uint8)
+    records[:, :-4] = np.frombuffer(header + template, np.uint8)
+    columns: dict[int, ByteArray] = {}
+    for place, fill in fills:
+        offset = len(header) + place
+        records[:, offset : offset + fill.shape[1]] = fill
+        columns.update({place + i: fill[:, i] for i in range(fill.shape[1])})
+    crcs = masked(crc32c_columns(template, columns, len(steps)))
+    records[:, -4:] = crcs.astype("<u4").view(np.uint8).reshape(-1, 4)
+    return records.tobytes()

@@ -1,0 +1,521 @@
+"""A run: one training thread, its coordinator, and the step boundary.
+
+    run = Run(engine, logdir, settings)     # created
+    run.start()                             # preparing: the engine opens its session,
+                                            #   and goes on from the latest checkpoint
+        while not run.should_stop():        # training thread; each call is a boundary:
+            run.record(loss=...)            #   count the step, hand its record over,
+                                            #   save if due, execute commands, pause
+    run.save(); run.pause(); ...            # any thread: a receipt each
+    run.wait()                              # finished, stopped, or the error raised
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, SupportsFloat
+
+import tensorflow as tf
+
+from nbtrain import registry
+from nbtrain.checkpoints import Saver, find, listed
+from nbtrain.commands import (
+    Command,
+    CommandQueue,
+    Outcome,
+    Pause,
+    Receipt,
+    Restore,
+    Resume,
+    Save,
+    Stop,
+)
+from nbtrain.errors import ArgumentError, CheckpointError, PhaseError
+from nbtrain.logdir import Logdir
+from nbtrain.recorder import Recorder
+from nbtrain.settings import Settings
+from nbtrain.states import Checkpoint, Event, Lifecycle, Phase, Status
+from nbtrain.store import ScalarStore
+from nbtrain.threads import Coordinator, LooperThread
+from nbtrain.watch import TICK_SECS, Watch, WatchThread
+
+_PACKAGE = str(Path(__file__).parent)
+
+
+class Engine(Protocol):
+    """What trains: it opens a session, and owns the loop or hands it to the user."""
+
+    @property
+    def kind(self) -> str:
+        """What trains, in words."""
+
+    @property
+    def coord(self) -> Coordinator:
+        """The coordinator of its threads."""
+
+    def models(self) -> list[object]:
+        """Objects that only one run at a time may train."""
+
+    def session(self) -> AbstractContextManager[Saver | None]:
+        """Make ready to train, and clean up after; training thread."""
+
+    def train(self, run: Run) -> None:
+        """Loop until `run.should_stop()`; training thread."""
+
+
+class Run:
+    """A training that runs in the background and is steered from anywhere.
+
+    Methods may be called from any thread and return at once, except where they say
+    otherwise. `nbtrain.train`, `supervise` and `background` make one.
+
+    Args:
+        engine: What trains.
+        logdir: Its folder.
+        settings: How long, and when to save.
+    """
+
+    def __init__(self, engine: Engine, logdir: Logdir, settings: Settings) -> None:
+        self.name = logdir.name
+        self.logdir = logdir.path
+        self.coord = engine.coord
+        self.scalars = ScalarStore()
+        self.error: BaseException | None = None
+        self.receipts: deque[Receipt] = deque(maxlen=8)
+        self._engine = engine
+        self._folder = logdir
+        self._settings = settings
+        self._lifecycle = Lifecycle()
+        self._commands = CommandQueue()
+        self._listeners: list[Callable[[], object]] = []
+        self._ended = threading.Event()
+        self._step = 0
+        self._checkpoints: tuple[Checkpoint, ...] = ()
+        self._traceback: TracebackType | None = None
+        self._thread: threading.Thread | None = None
+        self._began = self._ended_at = 0.0
+        self.coord.on_stop = self._on_stop
+
+    # --- life -------------------------------------------------------------------
+
+    def start(self) -> Run:
+        """Start the training thread, from the latest checkpoint of the folder if there is one.
+
+        Raises:
+            PhaseError: It has been started and has not ended.
+            BusyError: Another run holds the folder or the model.
+        """
+        if not self._lifecycle.allows(Event.START):
+            self._lifecycle.apply(Event.START)  # raises, naming what is possible
+        self._folder.acquire()
+        try:
+            registry.enter(self, self._engine.models())
+            self._lifecycle.apply(Event.START)
+        except BaseException:
+            self._folder.release()
+            raise
+        self.error = self._traceback = None
+        self.coord.clear_stop()
+        self._commands.open()
+        self._ended.clear()
+        self._began, self._ended_at = time.monotonic(), 0.0
+        self._asked_to_stop = self._over = self._looping = False
+        self._pending: dict[str, SupportsFloat] = {}
+        self._tags: set[str] = set()
+        self._saver: Saver | None = None
+        self._saved_step: int | None = None
+        self._due = self._settings.save_cadence()
+        self._recorder = Recorder(self.scalars, self.logdir)
+        self._watch = Watch(
+            self._recorder, self._folder, grace_secs=self._settings.stop_grace_secs
+        )
+        self._watch.listeners = self._listeners
+        self._thread = threading.Thread(
+            target=self._main, name=f"nbtrain train {self.name}", daemon=True
+        )
+        # Under a coordinator of its own: it outlives the stop of the loop that it serves,
+        # and a Supervisor that stops joins every thread of the run's.
+        self._services = Coordinator()
+        self._looper = WatchThread(
+            self._services, TICK_SECS, self._tick, name=f"nbtrain watch {self.name}"
+        )
+        self._looper.start()
+        self._thread.start()
+        return self
+
+    def wait(self, timeout: float | None = None) -> Run:
+        """Block until the run has ended; an interrupt ends the wait, not the training.
+
+        Args:
+            timeout: Seconds to wait at most; None for as long as it takes.
+
+        Returns:
+            The run itself, so that a cell shows how it ended.
+
+        Raises:
+            TimeoutError: It goes on after `timeout` seconds.
+            PhaseError: It has not been started.
+            BaseException: What the training raised, with the line that raised it.
+        """
+        if self._lifecycle.phase is Phase.CREATED:
+            raise PhaseError("Cannot wait for a run that was not started; call start() first.")
+        if not self._ended.wait(timeout):
+            raise TimeoutError(
+                f"The run {self.name!r} is {self._lifecycle.phase} at step {self._step:,} after "
+                f"{timeout:g} s of waiting; it goes on. Wait again, or call request_stop()."
+            )
+        self._looper.join(timeout=10.0)
+        if self.error is not None:
+            raise self.error.with_traceback(self._traceback)
+        return self
+
+    def __await__(self) -> Generator[Any, None, Run]:
+        """Wait without blocking the kernel's event loop: `await run`."""
+        loop = asyncio.get_running_loop()
+        ended = asyncio.Event()
+        self.on_tick(lambda: loop.call_soon_threadsafe(ended.set) if self._ended.is_set() else None)
+        if not self._lifecycle.phase.ended:
+            yield from ended.wait().__await__()
+        return self.wait()
+
+    def loop(
+        self,
+        secs: float | None,
+        target: Callable[..., object],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> LooperThread:
+        """Call `target` every `secs` seconds until the run stops, as `Supervisor.loop` does.
+
+        An error of `target` stops the run, which then fails with it.
+        """
+        name = f"nbtrain {self.name}: {getattr(target, '__name__', 'loop')}"
+        looper = LooperThread(self.coord, secs, target, name=name, args=args, kwargs=kwargs)
+        looper.start()
+        return looper
+
+    # --- steering ---------------------------------------------------------------
+
+    def request_stop(self) -> Receipt:
+        """End the run after the step at hand, with a last checkpoint."""
+        receipt = self.post(Stop())
+        if receipt.outcome is None:
+            self.coord.request_stop()
+        return receipt
+
+    def pause(self) -> Receipt:
+        """Take no further step until resumed; saving and restoring still work."""
+        return self.post(Pause())
+
+    def resume(self) -> Receipt:
+        """Go on after a pause."""
+        return self.post(Resume())
+
+    def save(self) -> Receipt:
+        """Write a checkpoint at the next step boundary."""
+        return self.post(Save())
+
+    def restore(self, checkpoint: int | str | Checkpoint | None = None) -> Receipt:
+        """Go back to a checkpoint: its step, its path, or (None) the latest."""
+        wanted = checkpoint.path if isinstance(checkpoint, Checkpoint) else checkpoint
+        return self.post(Restore(wanted))
+
+    def post(self, command: Command) -> Receipt:
+        """Queue a command for the next step boundary, and return its receipt."""
+        receipt = self._commands.post(command)
+        self.receipts.append(receipt)
+        return receipt
+
+    # --- the step boundary ------------------------------------------------------
+
+    def should_stop(self) -> bool:
+        """Whether to leave the loop.
+
+        Called by the training thread, once a step, this is the step boundary: it counts
+        the step, hands over its record, saves when due, executes commands, and blocks
+        while paused. Another thread only gets the answer.
+        """
+        if threading.current_thread() is not self._thread:
+            return bool(self.coord.should_stop())
+        if self._looping:
+            self._complete_step()
+        else:
+            self._begin_loop()
+        total = self._settings.steps
+        if total is not None and self._step >= total:
+            self._over = True
+        elif self._due(self._step, time.monotonic()):
+            self._save_or_say_why()
+        if self._commands and not self._over:
+            self._obey()
+        return self._over or bool(self.coord.should_stop())
+
+    def record(
+        self,
+        values: Mapping[str, SupportsFloat] | None = None,
+        /,
+        *,
+        step: int | None = None,
+        **scalars: SupportsFloat,
+    ) -> None:
+        """Record scalars of the step at hand; training thread only.
+
+        Args:
+            values: Tag to scalar: a number, or a tensor or array of shape (). Tensors are
+                kept, and converted later on another thread.
+            step: The number of this step, where the program counts its own.
+            scalars: More of them, by keyword.
+
+        Raises:
+            ArgumentError: Not a mapping of strings to scalars.
+        """
+        if values is not None:
+            if not isinstance(values, Mapping):
+                raise ArgumentError(
+                    f"{type(values).__name__} object given: a step returns (and record takes) a "
+                    'dict of scalars, such as {"loss": loss}.'
+                )
+            scalars = {**values, **scalars} if scalars else dict(values)
+        if not scalars.keys() <= self._tags:
+            self._check(scalars)
+        if self._pending:
+            self._pending.update(scalars)
+        else:
+            self._pending = scalars
+        if step is not None:
+            self._step = step - 1
+
+    # --- what it says of itself -------------------------------------------------
+
+    @property
+    def status(self) -> Status:
+        """How the run stands at this moment."""
+        phase = self._lifecycle.phase
+        started = phase is not Phase.CREATED
+        total = self._settings.steps
+        speed = self._watch.pace.steps_per_s if started else None
+        left = None if total is None or phase.ended else max(0, total - self._step)
+        until = self._ended_at or time.monotonic()
+        return Status(
+            name=self.name,
+            engine=self._engine.kind,
+            phase=phase,
+            step=self._step,
+            total_steps=total,
+            steps_per_s=speed,
+            eta_s=left / speed if speed and left is not None else None,
+            elapsed_s=until - self._began if started else 0.0,
+            values=self.scalars.last_values(),
+            checkpoints=self._checkpoints,
+            message=self._watch.message if started else None,
+            error=_formatted(self.error, self._traceback) if self.error else None,
+        )
+
+    @property
+    def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """What can be restored, the newest last."""
+        return self._checkpoints
+
+    @property
+    def total_steps(self) -> int | None:
+        """Step at which the run finishes; None where it has no end of its own."""
+        return self._settings.steps
+
+    def on_tick(self, listener: Callable[[], object]) -> None:
+        """Call `listener` ten times a second while the run lives, and once after its end."""
+        self._listeners.append(listener)
+
+    def __repr__(self) -> str:
+        """Name, phase and step."""
+        return f"<nbtrain run {self.name!r}: {self._lifecycle.phase} at step {self._step:,}>"
+
+    # --- training thread --------------------------------------------------------
+
+    def _main(self) -> None:
+        error: BaseException | None = None
+        try:
+            with self._engine.session() as saver:
+                self._saver = saver
+                self._go_on()
+                error = self._train()
+                if self._lifecycle.allows(Event.LOOP_ENDED):
+                    self._lifecycle.apply(Event.LOOP_ENDED)
+                self._obey()
+                if saver is not None and self._saved_step != self._step:
+                    self._save_or_say_why()
+        except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
+            error = error or raised
+        finally:
+            self._close(error)
+
+    def _go_on(self) -> None:
+        """Take up the latest checkpoint of the folder."""
+        restored = self._saver.resume() if self._saver else None
+        if self._saver is not None:
+            self._checkpoints = listed(self._saver.directory)
+        if restored is None:
+            self._step = 0
+            return
+        self._step = self._saved_step = restored.step
+        self._watch.log(event="resume", step=self._step, text=str(restored))
+        self._watch.note("resume", f"Goes on from {restored}.")
+        if len(self.scalars):
+            self._recorder.open_segment(self._step)
+
+    def _train(self) -> BaseException | None:
+        try:
+            if not self.coord.should_stop():
+                self._engine.train(self)
+            self.coord.raise_requested_exception()
+        except (StopIteration, tf.errors.OutOfRangeError):
+            pass  # the input is exhausted
+        except BaseException as error:  # noqa: BLE001 - kept, and raised again by wait()
+            return error
+        if self._pending:  # the loop was left without a last boundary
+            self._complete_step()
+        return None
+
+    def _begin_loop(self) -> None:
+        self._looping = True
+        self._due.start(self._step, time.monotonic())
+        with contextlib.suppress(PhaseError):  # asked to stop while preparing
+            self._lifecycle.apply(Event.READY)
+
+    def _complete_step(self) -> None:
+        self._step += 1
+        if self._pending:
+            self._recorder.append(self._step, time.time(), self._pending)
+            self._pending = {}
+
+    def _obey(self) -> None:
+        """Execute commands until none is left; while paused, wait for the next."""
+        while True:
+            paused = self._lifecycle.phase is Phase.PAUSED
+            receipt = self._commands.take(wait=paused)
+            if receipt is None:
+                return
+            try:
+                outcome = Outcome(applied=True, step=self._step, text=self._do(receipt.command))
+            except Exception as error:  # noqa: BLE001 - a refusal is an answer
+                outcome = Outcome(applied=False, step=self._step, text=str(error))
+            self._watch.log(
+                event=receipt.name, step=outcome.step, applied=outcome.applied, text=outcome.text
+            )
+            receipt.answer(outcome)
+
+    def _do(self, command: Command) -> str:
+        """Execute one command; an error refuses it."""
+        match command:
+            case Stop():
+                return "stopping"
+            case Pause():
+                self._lifecycle.apply(Event.PAUSE)
+                return "paused"
+            case Resume():
+                self._lifecycle.apply(Event.RESUME)
+                return "running again"
+            case Save():
+                return f"saved {Path(self._save().path).name}"
+            case Restore(wanted):
+                return self._restore(wanted)
+
+    def _save(self) -> Checkpoint:
+        if self._saver is None:
+            raise CheckpointError(
+                "This run has nothing to save: start it with checkpoint= (a tf.train.Checkpoint), "
+                "or with a Supervisor that has a logdir and a saver."
+            )
+        self._step = self._saver.save(self._step)
+        self._saved_step = self._step
+        self._checkpoints = listed(self._saver.directory)
+        self._watch.note("save", None)
+        return self._checkpoints[-1]
+
+    def _save_or_say_why(self) -> None:
+        """Save by cadence or at the end: what fails becomes a message."""
+        if self._saver is None:
+            return
+        try:
+            checkpoint = self._save()
+        except Exception as error:  # noqa: BLE001 - the training goes on
+            self._watch.note("save", f"No checkpoint at step {self._step:,}: {error}")
+        else:
+            self._watch.log(event="checkpoint", step=self._step, text=Path(checkpoint.path).name)
+
+    def _restore(self, wanted: int | str | None) -> str:
+        if self._saver is None:
+            raise CheckpointError("This run has nothing to restore: it was started without a saver.")
+        if self._lifecycle.phase is Phase.STOPPING:
+            raise PhaseError("Cannot restore while stopping; start the run again to go on.")
+        restored = self._saver.restore(find(self._checkpoints, wanted).path)
+        self._step = restored.step
+        self._recorder.open_segment(self._step)
+        self._due.start(self._step, time.monotonic())
+        return f"restored {restored}"
+
+    def _close(self, error: BaseException | None) -> None:
+        """End this life of the run; whatever fails here, the rest is still done."""
+        event = Event.STOPPED if self._asked_to_stop else Event.FINISHED
+        with contextlib.ExitStack() as last_first:
+            last_first.callback(self._ended.set)
+            last_first.callback(self._services.request_stop)
+            last_first.callback(lambda: self._lifecycle.apply(Event.FAILED if error else event))
+            last_first.callback(self._folder.release)
+            last_first.callback(registry.leave, self)
+            last_first.callback(self._recorder.close)
+            last_first.callback(self.coord.request_stop)
+            last_first.callback(self._commands.close, "the run has ended", step=self._step)
+            if error is not None:
+                self.error, self._traceback = error, _own_frames_cut(error.__traceback__)
+            self._ended_at = time.monotonic()
+            if self._lifecycle.allows(Event.LOOP_ENDED):  # it failed while preparing
+                self._lifecycle.apply(Event.LOOP_ENDED)
+            self._watch.log(event="failed" if error else str(event), step=self._step)
+
+    # --- other threads ----------------------------------------------------------
+
+    def _on_stop(self) -> None:
+        """The coordinator was asked to stop, by whomever."""
+        with contextlib.suppress(PhaseError):  # it is stopping already, or has ended
+            self._lifecycle.apply(Event.STOP)
+            self._asked_to_stop = True
+            self._watch.stop_asked()
+        self._commands.wake()
+
+    def _tick(self) -> None:
+        self._watch.tick(self._lifecycle.phase, self._step, self._thread)
+
+    def _check(self, scalars: Mapping[str, SupportsFloat]) -> None:
+        """Refuse what is no scalar, when a tag comes for the first time."""
+        for tag, value in scalars.items():
+            if not isinstance(tag, str) or not tag:
+                raise ArgumentError(f"The tag {tag!r} is no name: give a string, such as 'loss'.")
+            shape = getattr(value, "shape", None)
+            if (shape is not None and len(shape)) or not hasattr(value, "__float__"):
+                what = f"has the shape {tuple(shape)}" if shape else f"is {value!r}"
+                raise ArgumentError(
+                    f"{tag!r} {what}, and a scalar was expected: a number, or a tensor of shape "
+                    "(), such as tf.reduce_mean(...) gives."
+                )
+        self._tags |= scalars.keys()
+
+
+def _own_frames_cut(frames: TracebackType | None) -> TracebackType | None:
+    """The traceback from the user's first line on."""
+    first = frames
+    while first is not None and first.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        first = first.tb_next
+    return first or frames
+
+
+def _formatted(error: BaseException, frames: TracebackType | None) -> str:
+    return "".join(traceback.format_exception(type(error), error, frames))

@@ -1,0 +1,55 @@
+"""How long a run trains and when it saves, checked before anything starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nbtrain.cadence import Every
+from nbtrain.errors import ArgumentError
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What every way of starting a run takes.
+
+    Attributes:
+        steps: Step at which the run finishes, counted over all its lives; None trains
+            until stopped or until the input is exhausted.
+        save_secs: Seconds between two checkpoints; None or 0 saves none by time.
+        save_steps: Steps between two checkpoints; None saves none by steps.
+        keep: Checkpoints that stay, the newest; None keeps all.
+        stop_grace_secs: Seconds after a request to stop until the panel says where the
+            training thread is.
+
+    Raises:
+        ArgumentError: A value that cannot be used.
+    """
+
+    steps: int | None = None
+    save_secs: float | None = 600.0
+    save_steps: int | None = None
+    keep: int | None = 5
+    stop_grace_secs: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        for name in ("steps", "keep"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                none = "train until stopped" if name == "steps" else "keep all checkpoints"
+                raise ArgumentError(
+                    f"{name}={value!r}: give a whole number of at least 1, or None to {none}."
+                )
+        for name, make in (("save_secs", "secs"), ("save_steps", "steps")):
+            try:
+                Every(**{make: getattr(self, name)})
+            except (ArgumentError, TypeError, ValueError) as error:
+                raise ArgumentError(
+                    f"{name}={getattr(self, name)!r}: give a number above 0, or None for never."
+                ) from error
+
+    def save_cadence(self) -> Every:
+        """When a checkpoint is due."""
+        return Every(steps=self.save_steps, secs=self.save_secs)

@@ -1,0 +1,186 @@
+"""The life of a run as one table.
+
+    created ─start─▶ preparing ─ready─▶ running ◀─pause, resume─▶ paused
+                         │                 │                         │
+                         └─────────────────┴─── stop, loop ended ────┘
+                                           ▼
+                                       stopping ─▶ finished | stopped | failed
+
+A run that has ended (finished, stopped, failed) can be started again.
+`stopping` lasts from the request to stop, or the end of the loop, until the
+last checkpoint is saved and everything is closed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+
+from nbtrain.errors import PhaseError
+
+
+class Phase(str, Enum):
+    """Where a run is in its life; compares equal to its own word (`"running"`)."""
+
+    CREATED = "created"
+    PREPARING = "preparing"
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPING = "stopping"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+    def __str__(self) -> str:
+        """The phase's word."""
+        return self.value
+
+    @property
+    def ended(self) -> bool:
+        """Whether the training thread is over (finished, stopped or failed)."""
+        return self in ENDED
+
+
+class Event(str, Enum):
+    """What can happen to a run: four are asked for, the others are facts."""
+
+    START = "start"
+    PAUSE = "pause"
+    RESUME = "resume"
+    STOP = "stop"
+    READY = "ready"
+    """The loop has reached its first step boundary."""
+    LOOP_ENDED = "loop ended"
+    """The loop is over, by itself: all steps done, input exhausted, or an error."""
+    FINISHED = "finished"
+    """Everything is closed, and the run came to its own end."""
+    STOPPED = "stopped"
+    """Everything is closed, and the run was asked to stop."""
+    FAILED = "failed"
+    """Everything is closed, and the loop had raised an error."""
+
+    def __str__(self) -> str:
+        """The event's word."""
+        return self.value
+
+
+ASKED = (Event.START, Event.PAUSE, Event.RESUME, Event.STOP)
+ENDED = frozenset({Phase.FINISHED, Phase.STOPPED, Phase.FAILED})
+_AGAIN = {Event.START: Phase.PREPARING}
+
+TRANSITIONS: Mapping[Phase, Mapping[Event, Phase]] = MappingProxyType(
+    {
+        Phase.CREATED: {Event.START: Phase.PREPARING},
+        Phase.PREPARING: {
+            Event.READY: Phase.RUNNING,
+            Event.STOP: Phase.STOPPING,
+            Event.LOOP_ENDED: Phase.STOPPING,
+        },
+        Phase.RUNNING: {
+            Event.PAUSE: Phase.PAUSED,
+            Event.STOP: Phase.STOPPING,
+            Event.LOOP_ENDED: Phase.STOPPING,
+        },
+        Phase.PAUSED: {
+            Event.RESUME: Phase.RUNNING,
+            Event.STOP: Phase.STOPPING,
+            Event.LOOP_ENDED: Phase.STOPPING,
+        },
+        Phase.STOPPING: {
+            Event.FINISHED: Phase.FINISHED,
+            Event.STOPPED: Phase.STOPPED,
+            Event.FAILED: Phase.FAILED,
+        },
+        Phase.FINISHED: _AGAIN,
+        Phase.STOPPED: _AGAIN,
+        Phase.FAILED: _AGAIN,
+    }
+)
+
+
+class Lifecycle:
+    """The phase of one run; every change goes through `apply`, from any thread."""
+
+    def __init__(self) -> None:
+        self._phase = Phase.CREATED
+        self._lock = threading.Lock()  # makes "look up, then move" one act
+
+    @property
+    def phase(self) -> Phase:
+        """The phase now; may be read from any thread."""
+        return self._phase
+
+    def allows(self, event: Event) -> bool:
+        """Whether `event` is possible in the phase of this moment."""
+        return event in TRANSITIONS[self._phase]
+
+    def apply(self, event: Event) -> Phase:
+        """Move to the phase that `event` leads to, and return it.
+
+        Raises:
+            PhaseError: The phase does not allow the event; the phase is as before.
+        """
+        with self._lock:
+            allowed = TRANSITIONS[self._phase]
+            if event not in allowed:
+                possible = ", ".join(str(asked) for asked in ASKED if asked in allowed) or "nothing"
+                raise PhaseError(f"Cannot {event} while {self._phase}; possible now: {possible}.")
+            self._phase = allowed[event]
+            return self._phase
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """One saved state of the variables.
+
+    Attributes:
+        step: Steps that had been completed when it was saved.
+        path: Prefix of its files, as TensorFlow's savers and readers take it.
+        wall_time: When it was saved, in seconds since the epoch.
+    """
+
+    step: int
+    path: str
+    wall_time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How a run stands, at one moment; what every display is made from.
+
+    Attributes:
+        name: The run's name.
+        engine: What trains, in words.
+        phase: Where the run is in its life.
+        step: Steps completed.
+        total_steps: Step at which the run finishes; None where it has no end of its own.
+        steps_per_s: Steps a second over the last seconds; None before it can be known.
+        eta_s: Seconds left at that speed; None without an end or a speed.
+        elapsed_s: Seconds since the start, pauses included.
+        values: Last recorded value of every tag.
+        checkpoints: What can be restored, the newest last.
+        message: What the user should know: a thinned record, a late step with its
+            stack, a checkpoint that could not be written. None when all is well.
+        error: The traceback that ended the run; None where none did.
+    """
+
+    name: str
+    engine: str
+    phase: Phase
+    step: int = 0
+    total_steps: int | None = None
+    steps_per_s: float | None = None
+    eta_s: float | None = None
+    elapsed_s: float = 0.0
+    values: Mapping[str, float] = field(default_factory=dict)
+    checkpoints: tuple[Checkpoint, ...] = ()
+    message: str | None = None
+    error: str | None = None
+
+    @property
+    def last_checkpoint(self) -> Checkpoint | None:
+        """The newest checkpoint; None before the first."""
+        return self.checkpoints[-1] if self.checkpoints else None

@@ -1,0 +1,180 @@
+"""Every recorded scalar of one run, in compact columns.
+
+The recorder's thread extends the store, any thread reads it. A restore opens a
+new segment: what had been recorded beyond the restored step stays, marked as
+abandoned.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nbtrain.buckets import BucketCurve, Buckets, FloatArray
+from nbtrain.errors import UnknownTagError
+
+IntArray = npt.NDArray[np.int64]
+
+# Rows of one block: 196 kB, so that growing never copies and wastes at most that much.
+_BLOCK = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """All points of one tag, in the order they were recorded.
+
+    Attributes:
+        steps: int64 of shape (n,): steps completed when the value was recorded.
+        wall_times: float64 of shape (n,): seconds since the epoch.
+        values: float64 of shape (n,).
+        segments: int64 of shape (n,): 0 from the start on, one more after each restore.
+    """
+
+    steps: IntArray
+    wall_times: FloatArray
+    values: FloatArray
+    segments: IntArray
+
+    def __len__(self) -> int:
+        """How many points there are."""
+        return len(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One tag within one segment, reduced to buckets for a display.
+
+    Attributes:
+        tag: The tag.
+        segment: The segment, from 0.
+        until: Points beyond this step were abandoned by a restore; None where none were.
+        buckets: The points, reduced.
+    """
+
+    tag: str
+    segment: int
+    until: int | None
+    buckets: Buckets
+
+
+class _Series:
+    """The points of one tag in one segment: exact columns, and buckets."""
+
+    def __init__(self, tag: str, segment: int) -> None:
+        self.tag = tag
+        self.segment = segment
+        self.until: int | None = None
+        self.curve = BucketCurve()
+        self.last = float("nan")
+        self._steps: list[IntArray] = []
+        self._rest: list[FloatArray] = []  # rows: wall time, value
+
+    def extend(self, steps: IntArray, wall_times: FloatArray, values: FloatArray) -> None:
+        offset, count = self.curve.points, len(values)
+        self.curve.extend(steps, values)
+        self.last = float(values[-1])
+        done = 0
+        while done < count:
+            row = (offset + done) % _BLOCK
+            if row == 0:
+                self._steps.append(np.empty(_BLOCK, np.int64))
+                self._rest.append(np.empty((2, _BLOCK)))
+            size = min(_BLOCK - row, count - done)
+            part = slice(done, done + size)
+            self._steps[-1][row : row + size] = steps[part]
+            self._rest[-1][:, row : row + size] = wall_times[part], values[part]
+            done += size
+
+    def columns(self) -> tuple[IntArray, FloatArray]:
+        used = self.curve.points
+        return np.concatenate(self._steps)[:used], np.concatenate(self._rest, axis=1)[:, :used]
+
+
+class ScalarStore(Mapping[str, Columns]):
+    """Tags and their points: `store["loss"].values`."""
+
+    def __init__(self) -> None:
+        self._series: list[_Series] = []
+        self._current: dict[str, _Series] = {}
+        self._segment = 0
+        self._lock = threading.Lock()  # protects all of the above
+
+    def extend(
+        self, tag: str, steps: IntArray, wall_times: FloatArray, values: FloatArray
+    ) -> None:
+        """Add points of one tag to the segment at hand; all of shape (n,), n at least 1."""
+        with self._lock:
+            series = self._current.get(tag)
+            if series is None:
+                series = self._current[tag] = _Series(tag, self._segment)
+                self._series.append(series)
+            series.extend(steps, wall_times, values)
+
+    def open_segment(self, step: int) -> None:
+        """Begin a new segment from `step`: what lies beyond it is abandoned."""
+        with self._lock:
+            for series in self._series:
+                series.until = step if series.until is None else min(series.until, step)
+            self._segment += 1
+            self._current = {}
+
+    def last_values(self) -> dict[str, float]:
+        """The last value of every tag, in the order the tags first came."""
+        with self._lock:
+            return {series.tag: series.last for series in self._series}
+
+    def curves(self) -> list[Curve]:
+        """Every tag and segment in the order of their first points, reduced for a display."""
+        with self._lock:
+            return [Curve(s.tag, s.segment, s.until, s.curve.view()) for s in self._series]
+
+    def changes(self, cursors: list[tuple[int, int]], budget: int) -> list[Curve]:
+        """What a viewer has not seen of every curve, within a budget.
+
+        Args:
+            cursors: For each curve in the order of `curves`, the stride and the number
+                of full buckets that the viewer has. Curves beyond its end are new.
+            budget: Buckets to hand out at most, shared by the curves; at least one each.
+
+        Returns:
+            Every curve; its buckets begin where the viewer's full ones end
+            (`buckets.start`), counted at the stride of today.
+        """
+        changes = []
+        with self._lock:
+            share = max(1, budget // max(1, len(self._series)))
+            for index, series in enumerate(self._series):
+                stride, full = cursors[index] if index < len(cursors) else (series.curve.stride, 0)
+                start = full * stride // series.curve.stride
+                view = series.curve.view(start, share)
+                changes.append(Curve(series.tag, series.segment, series.until, view))
+        return changes
+
+    def __getitem__(self, tag: str) -> Columns:
+        """All points of a tag, copied.
+
+        Raises:
+            UnknownTagError: Nothing was recorded under this tag.
+        """
+        with self._lock:
+            found = [series for series in self._series if series.tag == tag]
+            parts = [(series.segment, *series.columns()) for series in found]
+        if not parts:
+            known = ", ".join(map(repr, self)) or "none yet"
+            raise UnknownTagError(f"No scalar has the tag {tag!r}; recorded so far: {known}.")
+        steps = np.concatenate([part[1] for part in parts])
+        rest = np.concatenate([part[2] for part in parts], axis=1)
+        segments = np.repeat([part[0] for part in parts], [len(part[1]) for part in parts])
+        return Columns(steps, rest[0], rest[1], segments)
+
+    def __iter__(self) -> Iterator[str]:
+        """The tags, in the order they first came."""
+        return iter(self.last_values())
+
+    def __len__(self) -> int:
+        """How many tags there are."""
+        return len(self.last_values())

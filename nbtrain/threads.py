@@ -1,0 +1,103 @@
+"""The coordinator of a run, and the threads that do something every few seconds under it.
+
+Both are TensorFlow's (`tf.train.Coordinator`, `tf.compat.v1.train.LooperThread`),
+with what a notebook needs: threads that run in a given graph with eager execution
+on, and loops on a clock that neither jumps nor catches up.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+
+class Coordinator(tf.train.Coordinator):
+    """A `tf.train.Coordinator` whose threads run in a graph, and that tells of a stop.
+
+    Args:
+        graph: Default graph of every thread that registers; None leaves them eager.
+        on_stop: Called, in the stopping thread, each time a stop is requested.
+    """
+
+    def __init__(
+        self,
+        graph: tf.Graph | None = None,
+        on_stop: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__()
+        self._graph = graph
+        self.on_stop = on_stop
+
+    def register_thread(self, thread: threading.Thread) -> None:
+        """Register a thread, not started yet; with a graph, it will run inside it."""
+        # Every thread that TensorFlow starts for a graph passes here before its start.
+        if self._graph is not None and not getattr(thread, "_nbtrain_graph", None):
+            run, graph = thread.run, self._graph
+
+            def run_in_graph() -> None:
+                with graph.as_default():
+                    run()
+
+            thread.run = run_in_graph  # type: ignore[method-assign]
+            thread._nbtrain_graph = graph  # type: ignore[attr-defined]
+        super().register_thread(thread)
+
+    def request_stop(self, ex: Any = None) -> None:
+        """Ask every thread to stop; `ex` is the error to report, if any. Any thread."""
+        super().request_stop(ex)
+        if self.on_stop is not None:
+            self.on_stop()
+
+
+class LooperThread(tf.compat.v1.train.LooperThread):
+    """Calls a function every `secs` seconds until the coordinator stops.
+
+    Ticks that were missed are dropped, never caught up. An error of the function
+    stops the coordinator, and so the run. A named daemon thread.
+
+    Args:
+        coord: The coordinator it registers with.
+        secs: Seconds between two calls; None calls again at once.
+        target: The function.
+        args, kwargs: Its arguments.
+        name: The thread's name.
+    """
+
+    def __init__(
+        self,
+        coord: Coordinator,
+        secs: float | None,
+        target: Callable[..., object],
+        *,
+        name: str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(coord, secs, target=target, args=args, kwargs=kwargs)
+        self.name = name
+        self._secs = secs or 0.0
+
+    def run(self) -> None:
+        """The thread's body: start_loop, run_loop at every tick, stop_loop."""
+        with self._coord.stop_on_exception():
+            self.start_loop()
+            try:
+                due = time.monotonic()
+                while not self._coord.wait_for_stop(max(0.0, due - time.monotonic())):
+                    self.run_loop()
+                    due = next_tick(due, self._secs, time.monotonic())
+            finally:
+                self.stop_loop()
+
+
+def next_tick(due: float, secs: float, now: float) -> float:
+    """The first tick after `now` of a clock that ticked at `due` and does every `secs`."""
+    due += secs
+    if due >= now or not secs:
+        return max(due, now)
+    missed = (now - due) // secs + 1
+    return due + missed * secs

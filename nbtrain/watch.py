@@ -1,0 +1,120 @@
+"""What happens beside the training thread, ten times a second.
+
+One LooperThread a run drains the recorder, keeps the speed, says where a late
+training thread is, writes the journal, and then calls whoever displays the run.
+Nothing that goes wrong here reaches the training: it becomes a message.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+
+from nbtrain.logdir import Logdir
+from nbtrain.pace import Pace
+from nbtrain.recorder import Recorder
+from nbtrain.states import Phase
+from nbtrain.threads import LooperThread
+
+TICK_SECS = 0.1
+
+
+class WatchThread(LooperThread):
+    """A LooperThread that calls its target once more when it stops: nothing is left over."""
+
+    def stop_loop(self) -> None:
+        """The last round."""
+        self.run_loop()
+
+
+class Watch:
+    """The services of one life of a run.
+
+    Args:
+        recorder: Drained at every tick.
+        logdir: Where the journal is written.
+        grace_secs: Seconds after a request to stop until `message` shows the stack of
+            the training thread.
+    """
+
+    def __init__(self, recorder: Recorder, logdir: Logdir, *, grace_secs: float) -> None:
+        self.pace = Pace()
+        self.listeners: list[Callable[[], object]] = []
+        self._recorder = recorder
+        self._logdir = logdir
+        self._grace_secs = grace_secs
+        self._journal: deque[dict[str, object]] = deque()
+        self._notes: dict[str, str] = {}
+        self._stop_asked: float | None = None
+
+    @property
+    def message(self) -> str | None:
+        """What the user should know, one paragraph each; None when all is well."""
+        return "\n".join(list(self._notes.values())) or None
+
+    def note(self, topic: str, text: str | None) -> None:
+        """Set or (None) clear what is to be said about one topic; any thread."""
+        if text is None:
+            self._notes.pop(topic, None)
+        else:
+            self._notes[topic] = text
+
+    def log(self, **entry: object) -> None:
+        """Queue a line of the journal; any thread."""
+        self._journal.append({"wall_time": round(time.time(), 3), **entry})
+
+    def stop_asked(self) -> None:
+        """The run was asked to stop: from now on the training thread may be late."""
+        if self._stop_asked is None:
+            self._stop_asked = time.monotonic()
+
+    def tick(self, phase: Phase, step: int, thread: threading.Thread | None) -> None:
+        """One round; the looper's thread, and once more when all is over."""
+        self._guarded("record", self._record)
+        if phase is Phase.RUNNING:
+            self.pace.update(step, time.monotonic())
+        elif not phase.ended:
+            self.pace.reset()
+        self._look_for(phase, thread)
+        self._guarded("journal", self._write_journal)
+        for listener in list(self.listeners):
+            self._guarded("display", listener)
+
+    def _guarded(self, topic: str, act: Callable[[], object]) -> None:
+        try:
+            act()
+        except Exception as error:  # noqa: BLE001 - the display never hurts training
+            lines = "".join(traceback.format_exception(error, limit=-2))
+            self.note(topic, f"The {topic} failed, the training goes on: {lines}")
+
+    def _record(self) -> None:
+        self._recorder.drain()
+        self.note("event file", self._recorder.error)
+        if self._recorder.thinned_steps:
+            self.note(
+                "thinned",
+                f"Steps come faster than they can be recorded: of {self._recorder.thinned_steps:,} "
+                "of them only the first, last, lowest and highest values were kept.",
+            )
+
+    def _look_for(self, phase: Phase, thread: threading.Thread | None) -> None:
+        late = None if self._stop_asked is None else time.monotonic() - self._stop_asked
+        if phase is not Phase.STOPPING or late is None or late < self._grace_secs:
+            self.note("late", None)
+            return
+        frame = sys._current_frames().get(thread.ident or 0) if thread else None
+        if frame is not None:
+            stack = "".join(traceback.format_stack(frame, limit=8))
+            self.note(
+                "late",
+                f"Asked to stop {late:.0f} s ago; the training thread is still here "
+                f"(newest call last):\n{stack}",
+            )
+
+    def _write_journal(self) -> None:
+        while self._journal:
+            self._logdir.log(**self._journal.popleft())
