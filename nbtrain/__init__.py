@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -47,3 +48,16 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
+
+
+def _show_runs() -> None:
+    """Tell a running IPython how a cell shows a run; both are loaded when that happens."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is not None:
+        formatter = shell.display_formatter.ipython_display_formatter
+        formatter.for_type_by_name(
+            "nbtrain.run", "Run", lambda run: importlib.import_module("nbtrain.notebook").show(run)
+        )
+
+
+_show_runs()

@@ -25,12 +25,14 @@ class Buckets:
 
     Attributes:
         stride: Points in a full bucket, a power of two.
+        points: Points of the whole curve.
         start: Index of the first bucket here within the curve.
         steps: First step of every bucket, float64 of shape (n,).
         mean, lo, hi: Mean, minimum and maximum of every bucket, float64 of shape (n,).
     """
 
     stride: int
+    points: int
     start: int
     steps: FloatArray
     mean: FloatArray
@@ -52,11 +54,6 @@ class BucketCurve:
     def __len__(self) -> int:
         """How many buckets there are, the partial one included."""
         return -(-self.points // self.stride)
-
-    @property
-    def closed(self) -> int:
-        """How many buckets are full, and so will change only by folding."""
-        return self.points // self.stride
 
     def extend(self, steps: npt.NDArray[np.int64], values: FloatArray) -> None:
         """Add points in the order they were recorded; both of shape (n,)."""
@@ -93,6 +90,7 @@ class BucketCurve:
             mean = self._sum[part] / sizes
         return Buckets(
             self.stride,
+            self.points,
             start,
             self._steps[part].copy(),
             mean,

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import threading
 import time
 import traceback
@@ -139,8 +140,12 @@ class Run:
             self._recorder, self._folder, grace_secs=self._settings.stop_grace_secs
         )
         self._watch.listeners = self._listeners
+        # In the context of the starting cell: what the training prints appears under it.
         self._thread = threading.Thread(
-            target=self._main, name=f"nbtrain train {self.name}", daemon=True
+            target=contextvars.copy_context().run,
+            args=(self._main,),
+            name=f"nbtrain train {self.name}",
+            daemon=True,
         )
         # Under a coordinator of its own: it outlives the stop of the loop that it serves,
         # and a Supervisor that stops joins every thread of the run's.

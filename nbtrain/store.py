@@ -8,7 +8,7 @@ abandoned.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,6 +59,29 @@ class Curve:
     segment: int
     until: int | None
     buckets: Buckets
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """What a viewer has seen of one curve.
+
+    Attributes:
+        stride: Points in a full bucket, at that time.
+        full: How many full buckets it has.
+        points: How many points these and the partial one held; -1 for not all there were.
+    """
+
+    stride: int = 1
+    full: int = 0
+    points: int = -1
+
+    @classmethod
+    def after(cls, buckets: Buckets) -> Cursor:
+        """The cursor of a viewer that has just been handed these buckets."""
+        end = buckets.start + len(buckets.steps)
+        full = min(end, buckets.points // buckets.stride)
+        everything = end * buckets.stride >= buckets.points
+        return cls(buckets.stride, full, buckets.points if everything else -1)
 
 
 class _Series:
@@ -132,27 +155,37 @@ class ScalarStore(Mapping[str, Columns]):
         with self._lock:
             return [Curve(s.tag, s.segment, s.until, s.curve.view()) for s in self._series]
 
-    def changes(self, cursors: list[tuple[int, int]], budget: int) -> list[Curve]:
-        """What a viewer has not seen of every curve, within a budget.
+    def changes(self, cursors: Sequence[Cursor], budget: int) -> list[tuple[int, Curve]]:
+        """What a viewer has not seen, within a budget.
 
         Args:
-            cursors: For each curve in the order of `curves`, the stride and the number
-                of full buckets that the viewer has. Curves beyond its end are new.
-            budget: Buckets to hand out at most, shared by the curves; at least one each.
+            cursors: What it has seen of each curve, in the order of `curves`; curves
+                beyond their end are new to it.
+            budget: Buckets to hand out at most, shared by the curves that changed; at
+                least one each.
 
         Returns:
-            Every curve; its buckets begin where the viewer's full ones end
-            (`buckets.start`), counted at the stride of today.
+            Index and curve for each that changed. Its buckets begin where the viewer's
+            full ones end (`buckets.start`), counted at the stride of today.
         """
-        changes = []
         with self._lock:
-            share = max(1, budget // max(1, len(self._series)))
+            changed = []
             for index, series in enumerate(self._series):
-                stride, full = cursors[index] if index < len(cursors) else (series.curve.stride, 0)
-                start = full * stride // series.curve.stride
+                seen = cursors[index] if index < len(cursors) else Cursor()
+                if seen.points != series.curve.points:
+                    changed.append((index, series, seen))
+            share = max(1, budget // max(1, len(changed)))
+            result = []
+            for index, series, seen in changed:
+                start = seen.full * seen.stride // series.curve.stride
                 view = series.curve.view(start, share)
-                changes.append(Curve(series.tag, series.segment, series.until, view))
-        return changes
+                result.append((index, Curve(series.tag, series.segment, series.until, view)))
+            return result
+
+    def untils(self) -> list[int | None]:
+        """For each curve, the step beyond which it was abandoned; None where it was not."""
+        with self._lock:
+            return [series.until for series in self._series]
 
     def __getitem__(self, tag: str) -> Columns:
         """All points of a tag, copied.

@@ -1,0 +1,93 @@
+"""A run in a cell: its panel while it lives, its picture afterwards.
+
+The only room that knows both a run and a panel.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+import itertools
+from base64 import b64encode
+from typing import Any
+
+from nbtrain.panel import figure
+from nbtrain.panel.comm import harden
+from nbtrain.panel.panel import Panel
+from nbtrain.run import Run
+
+# The same on every execution, so that a notebook can be compared with its stored outputs.
+TEXT = "nbtrain run"
+
+_numbers = itertools.count(1)
+
+
+class Display:
+    """The panel of one run, and the outputs that show it."""
+
+    def __init__(self, run: Run) -> None:
+        self.panel = Panel(run)
+        self.route = harden(self.panel)
+        self._run = run
+        self._outputs: list[str] = []
+        run.on_tick(self._tick)
+
+    def show(self) -> None:
+        """Show the panel in the calling cell; at the end of the run a picture takes its place."""
+        from IPython.display import display
+
+        output = f"nbtrain-{id(self)}-{next(_numbers)}"
+        view = {"model_id": self.panel.model_id, "version_major": 2, "version_minor": 0}
+        bundle = {"application/vnd.jupyter.widget-view+json": view, "text/plain": TEXT}
+        display(bundle, raw=True, display_id=output)
+        self._outputs.append(output)
+        if self._run.status.phase.ended:
+            self._tick()
+
+    def _tick(self) -> None:
+        """The run's tick; the last one, after its end, leaves the picture."""
+        self.panel.tick()
+        if self._run.status.phase.ended and self._outputs:
+            from IPython.display import display
+
+            picture, outputs, self._outputs = picture_of(self._run), self._outputs, []
+            for output in outputs:
+                display(picture, raw=True, display_id=output, update=True)
+
+
+@functools.cache
+def display_of(run: Run) -> Display:
+    """The display of a run, made when first shown."""
+    return Display(run)
+
+
+def show(run: Run) -> None:
+    """What a cell shows of a run: the live panel, or, once it has ended, the picture."""
+    from IPython.display import display
+
+    if run.status.phase.ended:
+        display(picture_of(run), raw=True)
+    else:
+        display_of(run).show()
+
+
+def show_panel(run: Run) -> None:
+    """Show the live panel, also of a run that has ended: the chart can be explored."""
+    from IPython.display import display
+
+    panel = display_of(run).panel
+    view = {"model_id": panel.model_id, "version_major": 2, "version_minor": 0}
+    display({"application/vnd.jupyter.widget-view+json": view, "text/plain": TEXT}, raw=True)
+
+
+def picture_of(run: Run) -> dict[str, Any]:
+    """The MIME bundle that stays in the saved notebook; a failed run's holds its traceback."""
+    status = run.status
+    picture = figure.png(status, run.scalars.curves())
+    bundle: dict[str, Any] = {"image/png": b64encode(picture).decode(), "text/plain": TEXT}
+    if status.error:
+        bundle["text/html"] = (
+            f'<img alt="{html.escape(str(run))}" src="data:image/png;base64,'
+            f'{bundle["image/png"]}"><pre>{html.escape(status.error)}</pre>'
+        )
+    return bundle

@@ -1,0 +1,112 @@
+"""The panel's kernel side: one anywidget, one comm.
+
+    front end ── hello, alive, cmd ──▶ Panel ──▶ source.post
+    front end ◀── snap, pts, ack ────── Panel ◀── source.status, source.scalars
+
+The history stays in the kernel. A page that opens, or has missed a message, asks for
+a snapshot. Updates are sent while somebody looks; a page that is closed or behind
+costs one message every ten seconds.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anywidget
+
+from nbtrain.commands import COMMANDS, Restore
+from nbtrain.errors import NbtrainError
+from nbtrain.panel.source import Source
+from nbtrain.panel.view import fields
+from nbtrain.panel.wire import Message, Wire
+
+BUNDLE = Path(__file__).parent / "static" / "panel.js"
+
+# The front end reports every 4 s while it is in sight: three reports may be lost.
+LEASE_SECS = 12.0
+# Messages that may be unconfirmed: 10 s at the full rate.
+UNCONFIRMED = 100
+IDLE_SECS = 10.0
+
+
+class Panel(anywidget.AnyWidget):  # type: ignore[misc] - anywidget's base is untyped
+    """One run on the page, in any number of views.
+
+    Args:
+        source: The run.
+        clock: Seconds that only go forward.
+
+    Raises:
+        NbtrainError: The package was installed without its front end.
+    """
+
+    def __init__(self, source: Source, clock: Callable[[], float] = time.monotonic) -> None:
+        if not BUNDLE.exists():
+            raise NbtrainError(
+                f"The panel's front end is missing ({BUNDLE.name}): install nbtrain again; from a "
+                "checkout, with `pip install -e .`"
+            )
+        self._source = source
+        self._clock = clock
+        self._wire = Wire(source.scalars)
+        self._clicks: dict[int, str] = {}
+        self._asked = False
+        self._alive_at = float("-inf")
+        self._sent_at = float("-inf")
+        self._seen = 0
+        self._sending = threading.Lock()  # keeps messages in the order of their numbers
+        super().__init__(_esm=BUNDLE.read_text(encoding="utf-8"))
+        self.on_msg(self._on_message)
+
+    def tick(self) -> None:
+        """Send what is new, if somebody looks; the run's looper calls it."""
+        with self._sending:
+            if self._asked:
+                self._asked = False
+                self._emit(self._wire.snapshot(self._fields()))
+                self._seen = self._wire.seq
+            elif self._wire.seq and self._may_send():
+                self._emit(self._wire.update(self._fields()))
+
+    def _may_send(self) -> bool:
+        now = self._clock()
+        fresh = now - self._alive_at < LEASE_SECS and self._wire.seq - self._seen < UNCONFIRMED
+        return fresh or now - self._sent_at >= IDLE_SECS or self._source.status.phase.ended
+
+    def _fields(self) -> dict[str, object]:
+        return fields(self._source.status, self._source.receipts, self._clicks)
+
+    def _emit(self, message: Message | None) -> None:
+        if message is not None:
+            self._sent_at = self._clock()
+            self.send(message[0], message[1])
+
+    def _on_message(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
+        """A message of the front end; in a subshell's thread, or the main one."""
+        self._alive_at = self._clock()
+        kind = content.get("t")
+        if kind == "alive":
+            self._seen = max(self._seen, int(content.get("seq", 0)))
+        elif kind == "hello":
+            self._asked = True
+            if self._source.status.phase.ended:  # nobody ticks any more
+                self.tick()
+        elif kind == "cmd":
+            self._obey(content)
+
+    def _obey(self, content: dict[str, Any]) -> None:
+        click, name = str(content.get("id")), content.get("command")
+        make = COMMANDS.get(str(name))
+        if make is None:
+            self.send({"t": "ack", "id": click, "text": f"unknown command {name!r}"})
+            return
+        command = Restore(content.get("checkpoint")) if make is Restore else make()
+        receipt = self._source.post(command)
+        self._clicks[receipt.number] = click
+        self.send({"t": "ack", "id": click, "text": "requested"})
+        if self._source.status.phase.ended:
+            self.tick()

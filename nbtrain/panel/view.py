@@ -1,0 +1,127 @@
+"""What to show of a status, in words: the same for the panel, its picture and a magic."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from nbtrain.commands import Receipt
+from nbtrain.states import TRANSITIONS, Event, Phase, Status
+
+Fields = dict[str, object]
+
+# Receipts that the panel lists: the last few clicks.
+SHOWN_RECEIPTS = 4
+
+
+def fields(
+    status: Status, receipts: Sequence[Receipt] = (), clicks: Mapping[int, str] | None = None
+) -> Fields:
+    """Everything the front end shows besides the curves.
+
+    Args:
+        status: How the run stands.
+        receipts: Its latest receipts, the newest last.
+        clicks: The front end's own id of a click, by the number of its receipt.
+    """
+    total = status.total_steps
+    return {
+        "name": status.name,
+        "engine": status.engine,
+        "phase": str(status.phase),
+        "step": status.step,
+        "total": total,
+        "progress": min(1.0, status.step / total) if total else None,
+        "line": line(status),
+        "last": {tag: number(value) for tag, value in status.values.items()},
+        "checkpoints": [
+            {
+                "step": checkpoint.step,
+                "path": checkpoint.path,
+                "text": f"step {checkpoint.step:,} · {_clock(checkpoint.wall_time)}",
+            }
+            for checkpoint in reversed(status.checkpoints)
+        ],
+        "controls": controls(status),
+        "receipts": [
+            _receipt(receipt, (clicks or {}).get(receipt.number))
+            for receipt in list(receipts)[-SHOWN_RECEIPTS:]
+        ],
+        "message": status.message,
+        "error": status.error,
+    }
+
+
+def line(status: Status) -> list[tuple[str, str]]:
+    """The numbers of the head line: label and text."""
+    total = status.total_steps
+    pairs = [("step", f"{status.step:,}" + (f" of {total:,}" if total else ""))]
+    if status.steps_per_s is not None:
+        pairs.append(("speed", speed(status.steps_per_s)))
+    if status.eta_s is not None:
+        pairs.append(("left", duration(status.eta_s)))
+    pairs.append(("elapsed", duration(status.elapsed_s)))
+    return pairs
+
+
+def controls(status: Status) -> dict[str, bool]:
+    """Which buttons can do something in this phase."""
+    allowed = TRANSITIONS[status.phase]
+    at_boundaries = status.phase in (Phase.PREPARING, Phase.RUNNING, Phase.PAUSED)
+    return {
+        "pause": Event.PAUSE in allowed,
+        "resume": Event.RESUME in allowed,
+        "stop": Event.STOP in allowed,
+        "save": at_boundaries,
+        "restore": at_boundaries and bool(status.checkpoints),
+    }
+
+
+def sentence(status: Status) -> str:
+    """The whole status in one line of text."""
+    values = " · ".join(f"{tag} {number(value)}" for tag, value in status.values.items())
+    numbers = " · ".join(f"{label} {text}" for label, text in line(status))
+    return " · ".join(filter(None, [status.name, str(status.phase), numbers, values]))
+
+
+def number(value: float) -> str:
+    """A value with four digits; what is not finite by its name."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:.4g}"
+
+
+def speed(steps_per_s: float) -> str:
+    """A speed, turned over where a step takes longer than a second."""
+    if 0 < steps_per_s < 1:
+        return f"{1 / steps_per_s:.1f} s/step"
+    return f"{steps_per_s:,.0f} steps/s" if steps_per_s >= 10 else f"{steps_per_s:.1f} steps/s"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as `1:02:03`, or `2:03` below an hour."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _receipt(receipt: Receipt, click: str | None) -> Fields:
+    outcome = receipt.outcome
+    if outcome is None:
+        return {"id": click, "command": receipt.name, "state": "requested", "text": "requested"}
+    state = "applied" if outcome.applied else "refused"
+    text = f"{outcome.text} (step {outcome.step:,})"
+    return {"id": click, "command": receipt.name, "state": state, "text": text}
+
+
+def _clock(wall_time: float) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(wall_time))
+
+
+def short(path: str) -> str:
+    """A checkpoint's own name, without its folder."""
+    return Path(path).name

@@ -1,0 +1,93 @@
+"""What goes over the comm to the front end: a snapshot, then increments.
+
+A snapshot holds everything. An increment holds the fields that changed and, of each
+curve that grew, the buckets from the last full one on. Messages are numbered; the
+front end asks for a snapshot when one is missing. Buckets travel as two buffers,
+curve after curve: first steps (float64), and mean, lo, hi of each (float32).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nbtrain.panel.view import Fields
+from nbtrain.store import Curve, Cursor, ScalarStore
+
+Message = tuple[dict[str, object], list[bytes]]
+
+# 50 buckets are 1,000 bytes: with the envelope and the numbers an update stays below 2 kB.
+UPDATE_BUCKETS = 50
+
+
+class Wire:
+    """One numbered stream of messages; its owner calls from one thread at a time."""
+
+    def __init__(self, store: ScalarStore) -> None:
+        self.seq = 0
+        self._store = store
+        self._cursors: list[Cursor] = []
+        self._untils: list[int | None] = []
+        self._fields: Fields = {}
+
+    def snapshot(self, fields: Fields) -> Message:
+        """Everything there is; increments go on from here."""
+        curves = self._store.curves()
+        self._cursors = [Cursor.after(curve.buckets) for curve in curves]
+        self._untils = [curve.until for curve in curves]
+        self._fields = fields
+        self.seq += 1
+        series = [
+            {
+                "tag": curve.tag,
+                "segment": curve.segment,
+                "stride": curve.buckets.stride,
+                "n": len(curve.buckets.steps),
+                "until": curve.until,
+            }
+            for curve in curves
+        ]
+        content = {"t": "snap", "seq": self.seq, "status": fields, "series": series}
+        return content, _buffers(curves)
+
+    def update(self, fields: Fields) -> Message | None:
+        """What is new since the last message; None when nothing is."""
+        changed = {key: text for key, text in fields.items() if self._fields.get(key) != text}
+        curves = self._store.changes(self._cursors, UPDATE_BUCKETS)
+        untils = self._store.untils()
+        series: list[list[object]] = []
+        for index, curve in curves:
+            buckets = curve.buckets
+            entry: list[object] = [index, buckets.stride, buckets.start, len(buckets.steps)]
+            if index == len(self._cursors):
+                entry += [curve.tag, curve.segment]
+                self._cursors.append(Cursor())
+                self._untils.append(None)
+            self._cursors[index] = Cursor.after(buckets)
+            series.append(entry)
+        marked = {
+            str(index): until
+            for index, until in enumerate(untils[: len(self._untils)])
+            if until != self._untils[index]
+        }
+        if not (changed or series or marked):
+            return None
+        self._untils = untils[: len(self._untils)]
+        self._fields = fields
+        self.seq += 1
+        content: dict[str, object] = {"t": "pts", "seq": self.seq}
+        content |= {"status": changed, "series": series}
+        if marked:
+            content["until"] = marked
+        return content, _buffers([curve for _, curve in curves])
+
+
+def _buffers(curves: Sequence[Curve]) -> list[bytes]:
+    parts = [curve.buckets for curve in curves]
+    if not parts:
+        return [b"", b""]
+    steps = np.concatenate([part.steps for part in parts])
+    with np.errstate(over="ignore"):
+        values = np.concatenate([np.stack([p.mean, p.lo, p.hi], axis=1) for p in parts])
+        return [steps.astype("<f8").tobytes(), values.astype("<f4").tobytes()]
