@@ -124,9 +124,8 @@ class Receipt:
         outcome = self._outcome
         if outcome is None:
             return f"<{self.name}: requested>"
-        return f"<{self.name}: {'applied' if outcome.applied else 'refused'} at step " + (
-            f"{outcome.step:,}: {outcome.text}>"
-        )
+        state = "applied" if outcome.applied else "refused"
+        return f"<{self.name}: {state} at step {outcome.step:,}: {outcome.text}>"
 
 
 class CommandQueue:

@@ -1,10 +1,10 @@
 """The folder of a run, held by one run at a time on this machine.
 
-    runs/<name>/
-        events.out.tfevents...   scalars, for TensorBoard
-        checkpoints/             what can be restored
-        steering.jsonl           every command, its outcome and step
-        run.lock                 held while a run trains here
+runs/<name>/
+    events.out.tfevents...   scalars, for TensorBoard
+    checkpoints/             what can be restored
+    steering.jsonl           every command, its outcome and step
+    run.lock                 held while a run trains here
 """
 
 from __future__ import annotations

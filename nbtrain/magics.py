@@ -1,17 +1,18 @@
 """The magics: parse a line, call the run, show the answer.
 
-    %load_ext nbtrain
-    %nbtrain                      list the runs
-    %nbtrain pause [NAME]         and: show, resume, stop, save, restore, wait
-    %%nbtrain --name digits       run the cell in the background, as the loop of a run
+%load_ext nbtrain
+%nbtrain                      list the runs
+%nbtrain pause [NAME]         and: show, resume, stop, save, restore, wait
+%%nbtrain --name digits       run the cell in the background, as the loop of a run
 """
 
 from __future__ import annotations
 
 import argparse
 import shlex
+from collections import ChainMap
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class
@@ -22,9 +23,6 @@ from nbtrain.errors import NbtrainError
 from nbtrain.panel.view import sentence
 from nbtrain.run import Run
 
-if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
-
 
 class _Parser(argparse.ArgumentParser):
     """An ArgumentParser for which a wrong line is an error of the cell, not of the kernel."""
@@ -32,11 +30,11 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}\n{self.format_usage().strip()}")
 
-    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        raise _Helped
+    def exit(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        raise _HelpShown
 
 
-class _Helped(Exception):
+class _HelpShown(Exception):  # noqa: N818 - no error: the help was asked for
     """The help was printed; there is nothing more to do."""
 
 
@@ -50,7 +48,9 @@ def line_parser() -> argparse.ArgumentParser:
             continue
         sub.add_argument("name", nargs="?", help="a run's name; without it, the last one started")
         if verb == "restore":
-            sub.add_argument("--step", type=int, help="the checkpoint of this step; else the latest")
+            sub.add_argument(
+                "--step", type=int, help="the checkpoint of this step; else the latest"
+            )
         if verb != "show":
             sub.add_argument("--timeout", type=float, help="seconds to wait at most")
     return parser
@@ -86,11 +86,24 @@ VERBS = {
 }
 
 
+class _CellNames(ChainMap[str, Any]):
+    """The notebook's names, with `run` always the run that the cell belongs to."""
+
+    def __init__(self, run: Run, names: dict[str, Any]) -> None:
+        super().__init__({"run": run}, names)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.maps[1][name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self.maps[1][name]
+
+
 @magics_class
-class NbtrainMagics(Magics):  # type: ignore[misc] - IPython's base is untyped
+class NbtrainMagics(Magics):
     """`%nbtrain` and `%%nbtrain`."""
 
-    @line_cell_magic  # type: ignore[untyped-decorator]
+    @line_cell_magic
     def nbtrain(self, line: str, cell: str | None = None) -> Any:
         """Steer the runs of this kernel, or run a cell in the background as a run's loop.
 
@@ -104,7 +117,7 @@ class NbtrainMagics(Magics):  # type: ignore[misc] - IPython's base is untyped
             if cell is None:
                 return self._line(line)
             return self._cell(line, cell)
-        except _Helped:
+        except _HelpShown:
             return None
         except NbtrainError as error:
             raise UsageError(str(error)) from error
@@ -140,7 +153,7 @@ class NbtrainMagics(Magics):  # type: ignore[misc] - IPython's base is untyped
 
     def _cell(self, line: str, cell: str) -> Run:
         options = cell_parser().parse_args(shlex.split(line))
-        shell = self.shell
+        shell: Any = self.shell
         checkpoint = None
         if options.checkpoint is not None:
             checkpoint = eval(options.checkpoint, shell.user_ns)  # noqa: S307 - the user's own cell
@@ -149,7 +162,7 @@ class NbtrainMagics(Magics):  # type: ignore[misc] - IPython's base is untyped
         code = compile(source, shell.compile.cache(source), "exec")
 
         def loop(run: Run) -> None:
-            exec(code, shell.user_ns)  # noqa: S102 - the user's own cell
+            exec(code, shell.user_ns, _CellNames(run, shell.user_ns))  # noqa: S102 - as above
 
         run: Run = background(
             loop,
@@ -176,7 +189,7 @@ def _complete(_shell: Any, event: Any) -> list[str]:
     return [*registry.runs(), "--timeout", *(["--step"] if words[1] == "restore" else [])]
 
 
-def load_ipython_extension(shell: InteractiveShell) -> None:
+def load_ipython_extension(shell: Any) -> None:
     """Register the magics and their completion: `%load_ext nbtrain`."""
     shell.register_magics(NbtrainMagics)
     for name in ("%nbtrain", "%%nbtrain"):

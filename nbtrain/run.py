@@ -1,13 +1,13 @@
 """A run: one training thread, its coordinator, and the step boundary.
 
-    run = Run(engine, logdir, settings)     # created
-    run.start()                             # preparing: the engine opens its session,
-                                            #   and goes on from the latest checkpoint
-        while not run.should_stop():        # training thread; each call is a boundary:
-            run.record(loss=...)            #   count the step, hand its record over,
-                                            #   save if due, execute commands, pause
-    run.save(); run.pause(); ...            # any thread: a receipt each
-    run.wait()                              # finished, stopped, or the error raised
+run = Run(engine, logdir, settings)     # created
+run.start()                             # preparing: the engine opens its session,
+                                        #   and goes on from the latest checkpoint
+    while not run.should_stop():        # training thread; each call is a boundary:
+        run.record(loss=...)            #   count the step, hand its record over,
+                                        #   save if due, execute commands, pause
+run.save(); run.pause(); ...            # any thread: a receipt each
+run.wait()                              # finished, stopped, or the error raised
 """
 
 from __future__ import annotations
@@ -134,11 +134,10 @@ class Run:
         self._tags: set[str] = set()
         self._saver: Saver | None = None
         self._saved_step: int | None = None
+        self._steps_done = 0
         self._due = self._settings.save_cadence()
         self._recorder = Recorder(self.scalars, self.logdir)
-        self._watch = Watch(
-            self._recorder, self._folder, grace_secs=self._settings.stop_grace_secs
-        )
+        self._watch = Watch(self._recorder, self._folder, grace_secs=self._settings.stop_grace_secs)
         self._watch.listeners = self._listeners
         # In the context of the starting cell: what the training prints appears under it.
         self._thread = threading.Thread(
@@ -212,10 +211,7 @@ class Run:
 
     def request_stop(self) -> Receipt:
         """End the run after the step at hand, with a last checkpoint."""
-        receipt = self.post(Stop())
-        if receipt.outcome is None:
-            self.coord.request_stop()
-        return receipt
+        return self.post(Stop())
 
     def pause(self) -> Receipt:
         """Take no further step until resumed; saving and restoring still work."""
@@ -238,6 +234,8 @@ class Run:
         """Queue a command for the next step boundary, and return its receipt."""
         receipt = self._commands.post(command)
         self.receipts.append(receipt)
+        if isinstance(command, Stop) and receipt.outcome is None:
+            self.coord.request_stop()
         return receipt
 
     # --- the step boundary ------------------------------------------------------
@@ -307,7 +305,7 @@ class Run:
         phase = self._lifecycle.phase
         started = phase is not Phase.CREATED
         total = self._settings.steps
-        speed = self._watch.pace.steps_per_s if started else None
+        speed = self._speed(phase) if started else None
         left = None if total is None or phase.ended else max(0, total - self._step)
         until = self._ended_at or time.monotonic()
         return Status(
@@ -324,6 +322,13 @@ class Run:
             message=self._watch.message if started else None,
             error=_formatted(self.error, self._traceback) if self.error else None,
         )
+
+    def _speed(self, phase: Phase) -> float | None:
+        """Of the last seconds; of the whole life once it has ended."""
+        if not phase.ended:
+            return self._watch.pace.steps_per_s
+        elapsed = self._ended_at - self._began
+        return self._steps_done / elapsed if elapsed > 0 else None
 
     @property
     def checkpoints(self) -> tuple[Checkpoint, ...]:
@@ -397,6 +402,7 @@ class Run:
 
     def _complete_step(self) -> None:
         self._step += 1
+        self._steps_done += 1
         if self._pending:
             self._recorder.append(self._step, time.time(), self._pending)
             self._pending = {}
@@ -458,7 +464,9 @@ class Run:
 
     def _restore(self, wanted: int | str | None) -> str:
         if self._saver is None:
-            raise CheckpointError("This run has nothing to restore: it was started without a saver.")
+            raise CheckpointError(
+                "This run has nothing to restore: it was started without a saver."
+            )
         if self._lifecycle.phase is Phase.STOPPING:
             raise PhaseError("Cannot restore while stopping; start the run again to go on.")
         restored = self._saver.restore(find(self._checkpoints, wanted).path)

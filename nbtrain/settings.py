@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 
 from nbtrain.cadence import Every
 from nbtrain.errors import ArgumentError
@@ -37,11 +38,13 @@ class Settings:
             value = getattr(self, name)
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
                 none = "train until stopped" if name == "steps" else "keep all checkpoints"
                 raise ArgumentError(
                     f"{name}={value!r}: give a whole number of at least 1, or None to {none}."
                 )
+            # A whole number of NumPy's counts as well, and JSON knows only Python's.
+            object.__setattr__(self, name, int(value))
         for name, make in (("save_secs", "secs"), ("save_steps", "steps")):
             try:
                 Every(**{make: getattr(self, name)})

@@ -126,9 +126,7 @@ class ScalarStore(Mapping[str, Columns]):
         self._segment = 0
         self._lock = threading.Lock()  # protects all of the above
 
-    def extend(
-        self, tag: str, steps: IntArray, wall_times: FloatArray, values: FloatArray
-    ) -> None:
+    def extend(self, tag: str, steps: IntArray, wall_times: FloatArray, values: FloatArray) -> None:
         """Add points of one tag to the segment at hand; all of shape (n,), n at least 1."""
         with self._lock:
             series = self._current.get(tag)

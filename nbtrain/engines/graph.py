@@ -32,7 +32,7 @@ class GraphSaver:
         directory: The folder of the checkpoints.
     """
 
-    def __init__(self, supervisor: Supervisor, sess: v1.Session, directory: Path) -> None:
+    def __init__(self, supervisor: Supervisor, sess: tf.compat.v1.Session, directory: Path) -> None:
         self.directory = directory
         self._supervisor = supervisor
         self._sess = sess
@@ -127,7 +127,7 @@ class GraphEngine:
         self._fetches = {"train_op": train_op, "scalars": dict(scalars)}
         self._feed = feed
         self._directory = directory
-        self._sess: v1.Session | None = None
+        self._sess: tf.compat.v1.Session | None = None
 
     def models(self) -> list[object]:
         """The graph."""

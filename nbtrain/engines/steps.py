@@ -166,7 +166,14 @@ def background(
     Args:
         function: The loop; takes the run, asks `run.should_stop()` once a step, and
             hands over scalars with `run.record(loss=...)`.
-        steps, checkpoint, logdir, name, save_secs, save_steps, keep, start: As in `train`.
+        steps: As in `train`, and so are all the others.
+        checkpoint: What to save.
+        logdir: The folder.
+        name: The run's name; None takes the function's, with a number.
+        save_secs: Seconds between two checkpoints.
+        save_steps: Steps between two checkpoints.
+        keep: Checkpoints that stay.
+        start: Whether to start at once.
 
     Returns:
         The run; with options and without a function, the decorator that makes it.

@@ -31,7 +31,7 @@ def _in_graph(name: str) -> Callable[..., Any]:
     return entered
 
 
-class Supervisor(v1.train.Supervisor):
+class Supervisor(tf.compat.v1.train.Supervisor):
     """A `tf.compat.v1.train.Supervisor` for programs in which eager execution stays on.
 
     Takes the same arguments. Under `nbtrain.supervise` the checkpoints that its timer
@@ -64,9 +64,9 @@ class Supervisor(v1.train.Supervisor):
     stop = _in_graph("stop")
     summary_computed = _in_graph("summary_computed")
 
-    def start_standard_services(self, sess: v1.Session) -> Any:
+    def start_standard_services(self, sess: tf.compat.v1.Session) -> Any:
         """Start the service threads, each in the graph; without the timed saver under a run."""
-        secs = self._save_model_secs
+        secs: float = self.save_model_secs
         self._save_model_secs = secs if self.timed_saves else 0
         try:
             with self.graph.as_default():
@@ -75,7 +75,7 @@ class Supervisor(v1.train.Supervisor):
             self._save_model_secs = secs
 
     @contextlib.contextmanager
-    def managed_session(self, *args: Any, **kwargs: Any) -> Iterator[v1.Session]:
+    def managed_session(self, *args: Any, **kwargs: Any) -> Iterator[tf.compat.v1.Session]:
         """TensorFlow's managed session, its body inside the graph."""
         with self.graph.as_default(), super().managed_session(*args, **kwargs) as sess:
             yield sess

@@ -23,9 +23,9 @@ _places: list[UInt32Array] = []
 
 @functools.cache
 def _byte_table() -> UInt32Array:
-    table = np.arange(256, dtype=np.uint32)
+    table: UInt32Array = np.arange(256, dtype=np.uint32)
     for _ in range(8):
-        table = (table >> 1) ^ np.where(table & 1, np.uint32(_POLYNOMIAL), np.uint32(0))
+        table = (table >> np.uint32(1)) ^ (table & np.uint32(1)) * np.uint32(_POLYNOMIAL)
     return table
 
 
@@ -70,4 +70,5 @@ def crc32c_columns(
 
 def masked(crcs: UInt32Array) -> UInt32Array:
     """The checksums as record files hold them: rotated right by 15, plus a constant."""
-    return ((crcs >> 15) | (crcs << 17)) + np.uint32(0xA282EAD8)
+    turned: UInt32Array = (crcs >> np.uint32(15)) | (crcs << np.uint32(17))
+    return turned + np.uint32(0xA282EAD8)

@@ -122,7 +122,7 @@ def _scalar_records(
     fills = [(1, wall_times.astype("<f8").view(np.uint8).reshape(-1, 8))]
     fills.append((10, _varint_columns(steps, length)))
     end = len(template)
-    for value, column in zip(reversed(tagged), reversed(values.values()), strict=True):
+    for value, column in zip(tagged[::-1], [*values.values()][::-1], strict=True):
         with np.errstate(over="ignore"):
             fills.append((end - 4, column.astype("<f4").view(np.uint8).reshape(-1, 4)))
         end -= len(_field(1, value))

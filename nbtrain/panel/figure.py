@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _COLOURS = ("#1f77b4", "#d95f02", "#2a9d5c", "#9467bd", "#b8860b", "#c2185b")
 _GREY = "#8c8c8c"
+_RED = "#c62828"
 _DPI = 110
 
 
@@ -61,15 +62,9 @@ def _draw(axes: Axes, curves: Sequence[Curve], colour: str) -> None:
             axes.fill_between(steps, lo, hi, where=finite, color=colour, alpha=0.2, lw=0)
         mean = np.where(finite, buckets.mean[kept], np.nan)
         axes.plot(steps, mean, color=colour, lw=1.3, marker="." if len(steps) == 1 else "")
-        axes.plot(
-            steps[~finite],
-            np.zeros((~finite).sum()),
-            "x",
-            color="#c62828",
-            transform=axes.get_xaxis_transform(),
-            clip_on=False,
-            label="not finite",
-        )
+        if not finite.all():
+            marks, base = steps[~finite], np.zeros((~finite).sum())
+            axes.plot(marks, base, "x", color=_RED, transform=axes.get_xaxis_transform())
     axes.grid(visible=True, color="#0001")
     axes.tick_params(labelsize=8)
     for side in ("top", "right"):

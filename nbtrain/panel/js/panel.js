@@ -1,0 +1,107 @@
+// The panel of a run: an anywidget. One store for each model, one view for each output.
+
+import uplotCss from "uplot/dist/uPlot.min.css";
+import { Chart } from "./chart.js";
+import { Controls } from "./controls.js";
+import { el } from "./dom.js";
+import css from "./panel.css";
+import { Store } from "./store.js";
+import * as theme from "./theme.js";
+
+const ALIVE_MS = 4000;
+const rooms = new WeakMap(); // model -> {store, views}
+let panels = 0;
+
+function open(model) {
+  const room = { store: new Store(() => model.send({ t: "hello" })), views: new Set() };
+  const receive = (content, buffers) => {
+    if (content.t === "ack") for (const view of room.views) view.controls.acknowledged(content.id);
+    else if (room.store.receive(content, buffers)) for (const view of room.views) view.changed();
+  };
+  const alive = () => {
+    if (room.views.size && document.visibilityState !== "hidden") model.send({ t: "alive", seq: room.store.seq });
+  };
+  model.on("msg:custom", receive);
+  document.addEventListener("visibilitychange", alive);
+  const timer = setInterval(alive, ALIVE_MS);
+  room.close = () => {
+    clearInterval(timer);
+    document.removeEventListener("visibilitychange", alive);
+    model.off("msg:custom", receive);
+    rooms.delete(model);
+  };
+  rooms.set(model, room);
+  model.send({ t: "hello" });
+  return room;
+}
+
+class View {
+  constructor(room, model, host) {
+    this.store = room.store;
+    this.controls = new Controls((message) => model.send(message));
+    this.charts = new Map();
+    this.syncKey = `nbtrain-${panels++}`;
+    this.grid = el("div", { class: "nbt-grid" });
+    const style = el("style", { text: uplotCss + css });
+    this.root = el("div", { class: "nbt", children: [style, ...this.controls.nodes, this.grid] });
+    host.append(this.root);
+    this.size = new ResizeObserver(() => this.charts.forEach((chart) => chart.resize()));
+    this.size.observe(host);
+    this.unwatch = theme.watch(() => this.retheme());
+    this.retheme();
+    this.changed();
+  }
+
+  retheme() {
+    this.root.dataset.theme = theme.isDark() ? "dark" : "light";
+    this.charts.forEach((chart) => chart.repaint());
+  }
+
+  // Something is new; drawn once in the next frame, however much arrives until then.
+  changed() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = undefined;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const { status } = this.store;
+    this.root.dataset.phase = status.phase ?? "";
+    this.root.dataset.step = status.step ?? "";
+    this.controls.show(status);
+    const { tags } = this.store;
+    this.grid.classList.toggle("nbt-one", tags.length === 1);
+    tags.forEach((tag, index) => {
+      if (!this.charts.has(tag)) {
+        this.charts.set(tag, new Chart(tag, index, this.syncKey));
+        this.grid.append(this.charts.get(tag).root);
+      }
+    });
+    for (const [tag, chart] of this.charts) chart.draw(this.store.of(tag), status.last?.[tag]);
+  }
+
+  close() {
+    cancelAnimationFrame(this.frame);
+    this.size.disconnect();
+    this.unwatch();
+    this.controls.destroy();
+    this.charts.forEach((chart) => chart.destroy());
+  }
+}
+
+export default {
+  initialize({ model }) {
+    return open(model).close;
+  },
+  render({ model, el: host }) {
+    const room = rooms.get(model) ?? open(model);
+    const view = new View(room, model, host);
+    room.views.add(view);
+    model.send({ t: "alive", seq: room.store.seq });
+    return () => {
+      room.views.delete(view);
+      view.close();
+    };
+  },
+};

@@ -1,0 +1,98 @@
+// What has arrived of one run: its status and its curves. Knows no page.
+
+export class Store {
+  // ask: called when a message was missed and everything is needed again.
+  constructor(ask) {
+    this.ask = ask;
+    this.seq = -1;
+    this.ready = false;
+    this.status = {};
+    this.curves = [];
+  }
+
+  // Take a message; returns whether there is something new to show.
+  receive(content, buffers) {
+    if (content.t === "snap") return this.#snapshot(content, buffers);
+    if (content.t === "pts") return this.#update(content, buffers);
+    return false;
+  }
+
+  get tags() {
+    return [...new Set(this.curves.map((curve) => curve.tag))];
+  }
+
+  of(tag) {
+    return this.curves.filter((curve) => curve.tag === tag);
+  }
+
+  #snapshot(content, buffers) {
+    const read = reader(buffers);
+    this.curves = content.series.map(({ tag, segment, stride, n, until }) => {
+      const curve = { tag, segment, stride, until, x: [], mean: [], lo: [], hi: [] };
+      read(curve, n);
+      return curve;
+    });
+    this.status = content.status;
+    this.seq = content.seq;
+    this.ready = true;
+    return true;
+  }
+
+  #update(content, buffers) {
+    if (!this.ready || content.seq <= this.seq) return false;
+    if (content.seq !== this.seq + 1) {
+      this.ready = false;
+      this.ask();
+      return false;
+    }
+    this.seq = content.seq;
+    Object.assign(this.status, content.status);
+    const read = reader(buffers);
+    for (const [id, stride, from, n, tag, segment] of content.series) {
+      this.curves[id] ??= { tag, segment, stride, until: null, x: [], mean: [], lo: [], hi: [] };
+      const curve = this.curves[id];
+      while (curve.stride < stride) fold(curve);
+      for (const column of [curve.x, curve.mean, curve.lo, curve.hi]) column.length = from;
+      read(curve, n);
+    }
+    for (const [id, until] of Object.entries(content.until ?? {})) this.curves[id].until = until;
+    return true;
+  }
+}
+
+// Neighbouring buckets become one, exactly as the kernel folds its own.
+export function fold(curve) {
+  const n = Math.ceil(curve.x.length / 2);
+  for (let i = 0; i < n; i++) {
+    const [left, right] = [2 * i, Math.min(2 * i + 1, curve.x.length - 1)];
+    curve.x[i] = curve.x[left];
+    curve.mean[i] = (curve.mean[left] + curve.mean[right]) / 2;
+    curve.lo[i] = Math.min(curve.lo[left], curve.lo[right]);
+    curve.hi[i] = Math.max(curve.hi[left], curve.hi[right]);
+  }
+  for (const column of [curve.x, curve.mean, curve.lo, curve.hi]) column.length = n;
+  curve.stride *= 2;
+}
+
+// Reads bucket after bucket: steps from the first buffer, mean, lo and hi from the second.
+function reader([steps, values]) {
+  const x = new Float64Array(aligned(steps));
+  const y = new Float32Array(aligned(values));
+  let at = 0;
+  return (curve, n) => {
+    for (const end = at + n; at < end; at++) {
+      curve.x.push(x[at]);
+      curve.mean.push(y[3 * at]);
+      curve.lo.push(y[3 * at + 1]);
+      curve.hi.push(y[3 * at + 2]);
+    }
+  };
+}
+
+// A copy that begins at byte 0: a message's buffer may begin anywhere.
+function aligned(buffer) {
+  const view = ArrayBuffer.isView(buffer)
+    ? new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength)
+    : new Uint8Array(buffer ?? 0);
+  return view.slice().buffer;
+}

@@ -1,0 +1,1 @@
+"""The specification, as tests: one file a room, one promise a test."""

@@ -1,0 +1,156 @@
+"""A real JupyterLab, driven as a person would, through Chromium."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+from playwright.sync_api import Browser, Locator, Page, expect
+
+SETTINGS = {
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    "docmanager-extension/plugin": {"autosave": False},
+    "notebook-extension/tracker": {"windowingMode": "none"},
+}
+SECOND = 1000.0  # of Playwright's milliseconds
+
+
+class Lab:
+    """A JupyterLab server over a folder of its own.
+
+    Args:
+        folder: Its root, and the home of its settings.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "root"
+        self.root.mkdir(parents=True)
+        for name, value in SETTINGS.items():
+            path = folder / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(value))
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        words = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={self.port}"]
+        words += ["--ServerApp.port_retries=0", "--IdentityProvider.token=", "--allow-root"]
+        words += ["--expose-app-in-browser", f"--ServerApp.root_dir={self.root}"]
+        environment = os.environ | {
+            "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
+            "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
+            "JUPYTER_CONFIG_DIR": str(folder / "config"),
+            "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
+            "IPYTHONDIR": str(folder / "ipython"),
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+        }
+        self._log = open(folder / "lab.log", "wb")  # noqa: SIM115 - closed in close()
+        self._server = subprocess.Popen(
+            words, env=environment, stdout=self._log, stderr=subprocess.STDOUT, cwd=self.root
+        )
+        self._wait_until_up()
+
+    def notebook(self, name: str, *cells: str) -> Path:
+        """Write a notebook of code cells into the root."""
+        made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+        made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+        path = self.root / f"{name}.ipynb"
+        nbformat.write(made, path)
+        return path
+
+    def kernels(self) -> list[dict[str, str]]:
+        """The server's list of kernels."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/kernels") as answer:
+            kernels: list[dict[str, str]] = json.load(answer)
+        return kernels
+
+    def close(self) -> None:
+        """End the server, and with it its kernels."""
+        self._server.terminate()
+        try:
+            self._server.wait(20)
+        except subprocess.TimeoutExpired:
+            self._server.kill()
+            self._server.wait()
+        self._log.close()
+
+    def _wait_until_up(self) -> None:
+        for _ in range(600):
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api", timeout=5).close()
+                return
+            if self._server.poll() is not None:
+                raise RuntimeError(f"JupyterLab ended: {Path(self._log.name).read_text()}")
+            time.sleep(0.1)  # a server that is coming up tells nobody
+        raise RuntimeError("JupyterLab did not answer within a minute")
+
+
+class NotebookPage:
+    """One notebook in one page of the browser."""
+
+    def __init__(self, page: Page, lab: Lab, path: Path) -> None:
+        self.page = page
+        page.set_default_timeout(60 * SECOND)
+        page.goto(f"http://127.0.0.1:{lab.port}/doc/tree/{path.name}")
+        self.cells = page.locator(".jp-Notebook .jp-CodeCell")
+        expect(self.cells.first).to_be_visible(timeout=60 * SECOND)
+        self.wait_idle()
+
+    def run(self, index: int, *, wait: bool = True) -> Locator:
+        """Click into a cell and press Shift+Enter; returns its output area."""
+        cell = self.cells.nth(index)
+        cell.locator(".cm-content").click()
+        self.page.keyboard.press("Shift+Enter")
+        if wait:
+            self.wait_done(index)
+        return cell.locator(".jp-OutputArea").first
+
+    def wait_done(self, index: int) -> None:
+        """Wait until a cell has its number: it has been executed."""
+        prompt = self.cells.nth(index).locator(".jp-InputPrompt")
+        expect(prompt).not_to_have_text("[*]:", timeout=120 * SECOND)
+        expect(prompt).not_to_have_text("[ ]:", timeout=120 * SECOND)
+
+    def text(self, index: int) -> str:
+        """The text of a cell's output."""
+        return self.cells.nth(index).locator(".jp-OutputArea").first.inner_text()
+
+    def panel(self, index: int) -> Locator:
+        """The panel in a cell's output."""
+        return self.cells.nth(index).locator(".nbt")
+
+    def theme(self, name: str) -> None:
+        """Switch the theme of the running page."""
+        self.page.evaluate(
+            "name => jupyterapp.commands.execute('apputils:change-theme', {theme: name})", name
+        )
+
+    def save(self) -> None:
+        """Save the notebook."""
+        self.page.evaluate("() => jupyterapp.commands.execute('docmanager:save')")
+
+    def wait_idle(self) -> None:
+        """Wait until the kernel is there and idle."""
+        self.page.wait_for_function(
+            "() => window.jupyterapp?.shell?.currentWidget?.sessionContext"
+            "?.session?.kernel?.status === 'idle'",
+            timeout=90 * SECOND,
+        )
+
+
+@contextlib.contextmanager
+def opened(browser: Browser, lab: Lab, path: Path) -> Iterator[NotebookPage]:
+    """A page of its own with the notebook, closed at the end."""
+    page = browser.new_page(viewport={"width": 1100, "height": 1500})
+    try:
+        yield NotebookPage(page, lab, path)
+    finally:
+        page.close()

@@ -1,0 +1,39 @@
+"""What every test gets: a folder of its own, and the check that it leaves no run alive."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+# Before TensorFlow is imported by whichever test needs it first.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Every test works in a folder of its own: `runs/` never lands in the repository."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def no_run_is_left_alive() -> Iterator[None]:
+    """Stop the runs that a test left alive, and fail it for them."""
+    yield
+    registry = sys.modules.get("nbtrain.registry")
+    if registry is None:  # a test of a pure floor: nothing was imported that could run
+        return
+    left = [run for run in registry.runs().values() if not run.status.phase.ended]
+    for run in left:
+        run.coord.request_stop()
+    stuck = [run.name for run in left if not run._ended.wait(20.0)]
+    registry._runs.clear()
+    registry._held.clear()
+    if left:
+        names = [run.name for run in left]
+        pytest.fail(f"The test left runs alive: {names}; of these do not end: {stuck}.")

@@ -1,0 +1,95 @@
+"""A front end in Python: it keeps the rules of the wire that panel.js keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass
+class Series:
+    """One curve, as a page holds it: rows of first step, mean, lo, hi."""
+
+    tag: str
+    segment: int
+    stride: int = 1
+    until: int | None = None
+    rows: FloatArray = field(default_factory=lambda: np.empty((0, 4)))
+
+    def take(self, stride: int, start: int, rows: FloatArray) -> None:
+        """Fold to the new stride, cut what is sent again, append."""
+        while self.stride < stride:
+            self.rows = folded(self.rows)
+            self.stride *= 2
+        assert self.stride == stride, "a stride never shrinks"
+        assert start <= len(self.rows), "a gap in the curve"
+        self.rows = np.concatenate([self.rows[:start], rows])
+
+
+def folded(rows: FloatArray) -> FloatArray:
+    """Neighbours joined in pairs: x of the first, mean of means, lowest, highest."""
+    pairs = len(rows) // 2
+    left, right = rows[0 : 2 * pairs : 2], rows[1 : 2 * pairs : 2]
+    with np.errstate(invalid="ignore", over="ignore"):
+        joined = np.stack(
+            [
+                left[:, 0],
+                (left[:, 1] + right[:, 1]) / 2,
+                np.minimum(left[:, 2], right[:, 2]),
+                np.maximum(left[:, 3], right[:, 3]),
+            ],
+            axis=1,
+        )
+    return np.concatenate([joined, rows[2 * pairs :]])
+
+
+class FrontEnd:
+    """A page that was sent messages of the wire."""
+
+    def __init__(self) -> None:
+        self.seq: int | None = None
+        self.status: dict[str, Any] = {}
+        self.series: list[Series] = []
+        self.hellos = 0
+
+    def receive(self, content: dict[str, Any], buffers: Sequence[bytes]) -> None:
+        """Take a snapshot or an increment; a gap asks for a snapshot instead."""
+        rows = decoded(buffers)
+        if content["t"] == "snap":
+            self.seq, self.status = content["seq"], dict(content["status"])
+            self.series = []
+            for entry in content["series"]:
+                part, rows = rows[: entry["n"]], rows[entry["n"] :]
+                series = Series(entry["tag"], entry["segment"], entry["stride"], entry["until"])
+                series.rows = part
+                self.series.append(series)
+        elif self.seq is None or content["seq"] > self.seq + 1:
+            self.seq = None
+            self.hellos += 1
+            return
+        elif content["seq"] == self.seq + 1:
+            self.seq = content["seq"]
+            self.status |= content["status"]
+            for index, stride, start, count, *new in content["series"]:
+                if new:
+                    assert index == len(self.series), "a new curve takes the next index"
+                    self.series.append(Series(*new))
+                part, rows = rows[:count], rows[count:]
+                self.series[index].take(stride, start, part)
+            for name, until in content.get("until", {}).items():
+                self.series[int(name)].until = until
+        assert not len(rows), "buckets that belong to no curve"
+
+
+def decoded(buffers: Sequence[bytes]) -> FloatArray:
+    """The two buffers as rows of first step, mean, lo, hi."""
+    steps = np.frombuffer(buffers[0], "<f8")
+    values = np.frombuffer(buffers[1], "<f4").reshape(-1, 3)
+    assert len(steps) == len(values)
+    return np.column_stack([steps, values.astype(np.float64)])

@@ -1,0 +1,96 @@
+"""When something periodic is due, and that it never comes in a burst."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbtrain.cadence import Every
+from nbtrain.errors import ArgumentError
+
+# What passes between two boundaries: steps, and whole seconds.
+PASSING = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=60)
+MAYBE = st.none() | st.integers(1, 20)
+
+
+def test_every_n_steps() -> None:
+    due = Every(steps=3)
+    due.start(step=0, now=0.0)
+    assert [step for step in range(1, 11) if due(step, 0.0)] == [3, 6, 9]
+
+
+def test_every_s_seconds() -> None:
+    due = Every(secs=10.0)
+    due.start(step=0, now=100.0)
+    assert [now for now in range(100, 135) if due(1, float(now))] == [110, 120, 130]
+
+
+def test_whichever_comes_first_and_then_both_count_anew() -> None:
+    due = Every(steps=100, secs=10.0)
+    due.start(step=0, now=0.0)
+    assert not due(99, 9.9)
+    assert due(99, 10.0)
+    assert not due(100, 10.1), "the steps count from the last occasion too"
+    assert due(199, 10.2)
+
+
+def test_a_long_pause_is_followed_by_one_occasion() -> None:
+    due = Every(secs=1.0)
+    due.start(step=0, now=0.0)
+    assert due(1, 3600.0)
+    assert not due(2, 3600.5)
+    assert due(3, 3601.0)
+
+
+def test_without_numbers_it_is_never_due() -> None:
+    for due in (Every(), Every(secs=0), Every(secs=None, steps=None)):
+        due.start(step=0, now=0.0)
+        assert not due(10**9, 1e12)
+
+
+def test_before_the_start_it_is_never_due() -> None:
+    assert not Every(steps=1, secs=1.0)(10**9, 1e12)
+
+
+def test_a_new_start_forgets_the_old_count() -> None:
+    due = Every(steps=10)
+    due.start(step=100, now=0.0)
+    due.start(step=20, now=0.0)  # a restore went back
+    assert not due(29, 0.0)
+    assert due(30, 0.0)
+
+
+@given(steps=MAYBE, secs=MAYBE, passing=PASSING)
+def test_it_is_due_exactly_when_enough_has_passed_since_the_last_occasion(
+    steps: int | None, secs: int | None, passing: list[tuple[int, int]]
+) -> None:
+    due = Every(steps=steps, secs=secs)
+    step = now = last_step = last_now = 0
+    due.start(step, float(now))
+    for more_steps, more_secs in passing:
+        step, now = step + more_steps, now + more_secs
+        enough_steps = steps is not None and step - last_step >= steps
+        enough_time = secs is not None and now - last_now >= secs
+        assert due(step, float(now)) == (enough_steps or enough_time)
+        if enough_steps or enough_time:
+            last_step, last_now = step, now
+            assert not due(step, float(now)), "a burst"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"steps": 0}, r"steps=0: give a whole number of at least 1, or None"),
+        ({"steps": -1}, r"steps=-1"),
+        ({"steps": 2.5}, r"steps=2\.5"),
+        ({"steps": True}, r"steps=True"),
+        ({"secs": -1.0}, r"secs=-1\.0: give seconds above 0, or None for never"),
+        ({"secs": float("nan")}, r"secs=nan"),
+    ],
+)
+def test_a_value_out_of_range_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        Every(**given)

@@ -1,0 +1,184 @@
+"""Commands and their receipts: requested, then applied at a step, or refused with a reason."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from nbtrain.commands import (
+    COMMANDS,
+    CommandQueue,
+    Outcome,
+    Pause,
+    Receipt,
+    Restore,
+    Resume,
+    Save,
+    Stop,
+)
+
+DONE = Outcome(applied=True, step=1240, text="saved ckpt-1240")
+
+
+@pytest.fixture
+def queue() -> CommandQueue:
+    """A queue whose training thread has started."""
+    queue = CommandQueue(limit=3)
+    queue.open()
+    return queue
+
+
+def test_a_posted_command_is_requested_until_it_is_answered(queue: CommandQueue) -> None:
+    receipt = queue.post(Save())
+    assert receipt.outcome is None
+    assert repr(receipt) == "<save: requested>"
+    taken = queue.take()
+    assert taken is receipt
+    assert receipt.outcome is None
+    taken.answer(DONE)
+    assert receipt.outcome == DONE
+    assert receipt.wait(0) == DONE
+    assert repr(receipt) == "<save: applied at step 1,240: saved ckpt-1240>"
+
+
+def test_a_refusal_is_an_answer_that_says_why(queue: CommandQueue) -> None:
+    receipt = queue.post(Pause())
+    receipt.answer(Outcome(applied=False, step=7, text="Cannot pause while paused"))
+    assert not receipt.wait(0).applied
+    assert repr(receipt) == "<pause: refused at step 7: Cannot pause while paused>"
+
+
+def test_commands_are_taken_in_the_order_they_were_posted(queue: CommandQueue) -> None:
+    posted = [queue.post(command) for command in (Pause(), Save(), Resume())]
+    assert len(queue) == 3
+    assert [queue.take(), queue.take(), queue.take(), queue.take()] == [*posted, None]
+    assert [receipt.number for receipt in posted] == sorted(r.number for r in posted)
+    assert len(queue) == 0
+
+
+def test_an_empty_queue_gives_nothing_and_does_not_block(queue: CommandQueue) -> None:
+    assert queue.take() is None
+
+
+def test_a_waiting_take_gets_the_command_that_comes(queue: CommandQueue) -> None:
+    taken: list[Receipt | None] = []
+    thread = threading.Thread(target=lambda: taken.append(queue.take(wait=True)))
+    thread.start()
+    receipt = queue.post(Resume())
+    thread.join(10)
+    assert taken == [receipt]
+
+
+def test_wake_makes_a_waiting_take_return_nothing(queue: CommandQueue) -> None:
+    taken: list[Receipt | None] = []
+    thread = threading.Thread(target=lambda: taken.append(queue.take(wait=True)))
+    thread.start()
+    queue.wake()
+    thread.join(10)
+    assert taken == [None]
+
+
+def test_a_wake_that_comes_before_the_wait_is_not_lost(queue: CommandQueue) -> None:
+    queue.wake()
+    assert queue.take(wait=True) is None
+
+
+def test_a_woken_queue_still_hands_out_what_waits(queue: CommandQueue) -> None:
+    queue.wake()
+    receipt = queue.post(Save())
+    assert queue.take(wait=True) is receipt
+
+
+def test_before_the_start_a_command_is_refused_at_once() -> None:
+    receipt = CommandQueue().post(Pause())
+    assert receipt.wait(0) == Outcome(
+        applied=False, step=0, text="refused: the run has not been started"
+    )
+
+
+def test_closing_refuses_what_waits_and_what_comes_with_the_reason(queue: CommandQueue) -> None:
+    waiting = [queue.post(Save()), queue.post(Pause())]
+    queue.close("the run has ended", step=42)
+    late = queue.post(Stop())
+    refused = Outcome(applied=False, step=42, text="refused: the run has ended")
+    assert [receipt.wait(0) for receipt in waiting] == [refused, refused]
+    assert not late.wait(0).applied
+    assert late.wait(0).text == "refused: the run has ended"
+    assert len(queue) == 0
+
+
+def test_a_closed_queue_can_be_opened_again_for_the_next_life(queue: CommandQueue) -> None:
+    queue.wake()
+    queue.close("the run has ended", step=42)
+    queue.open()
+    receipt = queue.post(Save())
+    assert receipt.outcome is None
+    assert queue.take() is receipt
+
+
+def test_a_full_queue_refuses_and_keeps_what_waits(queue: CommandQueue) -> None:
+    waiting = [queue.post(Save()) for _ in range(3)]
+    refused = queue.post(Save()).wait(0)
+    assert not refused.applied
+    assert refused.text == ("refused: 3 commands wait already; the step at hand is still running")
+    assert len(queue) == 3
+    assert [receipt.outcome for receipt in waiting] == [None] * 3
+
+
+def test_waiting_for_an_answer_in_vain_says_what_to_do(queue: CommandQueue) -> None:
+    receipt = queue.post(Save())
+    with pytest.raises(TimeoutError, match=r"No answer to save within 0\.01 s.*wait again"):
+        receipt.wait(0.01)
+    assert receipt.outcome is None
+    assert queue.take() is receipt
+
+
+def test_a_receipt_wakes_whoever_waits_for_it(queue: CommandQueue) -> None:
+    receipt = queue.post(Save())
+    got: list[Outcome] = []
+    thread = threading.Thread(target=lambda: got.append(receipt.wait(10)))
+    thread.start()
+    receipt.answer(DONE)
+    thread.join(10)
+    assert got == [DONE]
+
+
+def test_commands_posted_by_many_threads_are_each_taken_once() -> None:
+    queue = CommandQueue(limit=10_000)
+    queue.open()
+    posted: list[list[Receipt]] = [[] for _ in range(4)]
+
+    def post(mine: list[Receipt]) -> None:
+        mine.extend(queue.post(Save()) for _ in range(200))
+
+    threads = [threading.Thread(target=post, args=(mine,)) for mine in posted]
+    for thread in threads:
+        thread.start()
+    taken = [queue.take(wait=True) for _ in range(800)]
+    for thread in threads:
+        thread.join(10)
+    assert queue.take() is None
+    wanted = [receipt for mine in posted for receipt in mine]
+    assert len(set(map(id, taken))) == 800
+    assert set(map(id, taken)) == set(map(id, wanted))
+    for mine in posted:  # each thread's own order is kept
+        order = [id(receipt) for receipt in taken if receipt in mine]
+        assert order == [id(receipt) for receipt in mine]
+
+
+def test_every_command_has_its_word() -> None:
+    assert {
+        "stop": Stop,
+        "pause": Pause,
+        "resume": Resume,
+        "save": Save,
+        "restore": Restore,
+    } == COMMANDS
+    assert [Receipt(make()).name for make in COMMANDS.values()] == list(COMMANDS)
+
+
+def test_commands_are_values() -> None:
+    assert Restore(10) == Restore(10)
+    assert Restore(10) != Restore("ckpt-10")
+    assert Restore() == Restore(None)

@@ -1,0 +1,145 @@
+"""The life of a run: every event in every phase, and the status that tells of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+
+import pytest
+
+from nbtrain.errors import NbtrainError, PhaseError
+from nbtrain.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status
+
+# The specification by hand; a dot is a refusal.
+TABLE = """
+            start      pause   resume   stop      ready    loop-ended finished  stopped  failed
+created     preparing  .       .        .         .        .          .         .        .
+preparing   .          .       .        stopping  running  stopping   .         .        .
+running     .          paused  .        stopping  .        stopping   .         .        .
+paused      .          .       running  stopping  .        stopping   .         .        .
+stopping    .          .       .        .         .        .          finished  stopped  failed
+finished    preparing  .       .        .         .        .          .         .        .
+stopped     preparing  .       .        .         .        .          .         .        .
+failed      preparing  .       .        .         .        .          .         .        .
+"""
+POSSIBLE = {
+    "created": "start",
+    "preparing": "stop",
+    "running": "pause, stop",
+    "paused": "resume, stop",
+    "stopping": "nothing",
+    "finished": "start",
+    "stopped": "start",
+    "failed": "start",
+}
+WAY_TO = {
+    "created": [],
+    "preparing": ["start"],
+    "running": ["start", "ready"],
+    "paused": ["start", "ready", "pause"],
+    "stopping": ["start", "stop"],
+    "finished": ["start", "ready", "loop ended", "finished"],
+    "stopped": ["start", "stop", "stopped"],
+    "failed": ["start", "loop ended", "failed"],
+}
+
+
+def cases() -> list[tuple[str, str, str]]:
+    """Every phase, event, and the phase it leads to (or a dot)."""
+    head, *rows = [row.split() for row in TABLE.strip().splitlines()]
+    events = [word.replace("-", " ") for word in head]
+    return [
+        (row[0], event, after) for row in rows for event, after in zip(events, row[1:], strict=True)
+    ]
+
+
+def life_in(phase: str) -> Lifecycle:
+    """A lifecycle that was led to a phase by events."""
+    life = Lifecycle()
+    for event in WAY_TO[phase]:
+        life.apply(Event(event))
+    assert life.phase == phase
+    return life
+
+
+def test_the_table_names_every_phase_and_every_event() -> None:
+    phases, events = {case[0] for case in cases()}, {case[1] for case in cases()}
+    assert phases == {phase.value for phase in Phase}
+    assert events == {event.value for event in Event}
+    assert len(cases()) == 8 * 9
+
+
+@pytest.mark.parametrize(("phase", "event", "after"), cases())
+def test_an_event_leads_on_or_is_refused_and_changes_nothing(
+    phase: str, event: str, after: str
+) -> None:
+    life = life_in(phase)
+    assert life.allows(Event(event)) == (after != ".")
+    if after != ".":
+        assert life.apply(Event(event)) is Phase(after)
+        assert life.phase is Phase(after)
+        return
+    with pytest.raises(PhaseError) as refusal:
+        life.apply(Event(event))
+    assert str(refusal.value) == f"Cannot {event} while {phase}; possible now: {POSSIBLE[phase]}."
+    assert life.phase is Phase(phase)
+
+
+def test_a_refusal_is_one_of_nbtrains_errors_and_a_runtime_error() -> None:
+    with pytest.raises(NbtrainError):
+        Lifecycle().apply(Event.PAUSE)
+    with pytest.raises(RuntimeError):
+        Lifecycle().apply(Event.PAUSE)
+
+
+@pytest.mark.parametrize("phase", [phase.value for phase in Phase])
+def test_a_phase_has_ended_where_the_training_thread_is_over(phase: str) -> None:
+    ended = phase in ("finished", "stopped", "failed")
+    assert Phase(phase).ended is ended
+    assert (Phase(phase) in ENDED) is ended
+
+
+def test_a_phase_is_its_own_word() -> None:
+    assert Phase.RUNNING == "running"
+    assert f"{Phase.RUNNING}" == "running"
+    assert f"{Event.LOOP_ENDED}" == "loop ended"
+
+
+def test_of_many_threads_that_ask_at_once_exactly_one_moves_the_run() -> None:
+    for _ in range(50):
+        life = life_in("running")
+        together = threading.Barrier(8)
+        moved: list[Phase] = []
+
+        def ask(
+            life: Lifecycle = life,
+            together: threading.Barrier = together,
+            moved: list[Phase] = moved,
+        ) -> None:
+            together.wait(10)
+            try:
+                moved.append(life.apply(Event.PAUSE))
+            except PhaseError as refusal:
+                assert "while paused" in str(refusal)
+
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(10)
+        assert moved == [Phase.PAUSED]
+        assert life.phase is Phase.PAUSED
+
+
+def test_a_status_cannot_be_changed() -> None:
+    status = Status(name="digits", engine="step function", phase=Phase.RUNNING)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        status.step = 3  # type: ignore[misc]
+    assert status.step == 0
+
+
+def test_a_status_knows_its_newest_checkpoint() -> None:
+    older, newer = Checkpoint(10, "ckpt-10", 1.0), Checkpoint(20, "ckpt-20", 2.0)
+    bare = Status(name="digits", engine="step function", phase=Phase.RUNNING)
+    assert bare.last_checkpoint is None
+    assert dataclasses.replace(bare, checkpoints=(older, newer)).last_checkpoint == newer

@@ -1,0 +1,228 @@
+"""The store: exact columns of every tag, segments, and what a viewer has not seen."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbtrain.errors import NbtrainError, UnknownTagError
+from nbtrain.store import Curve, Cursor, ScalarStore
+from tests.front_end import FloatArray, Series
+
+TAGS = ("loss", "accuracy", "Größe/β")
+
+
+def add(store: ScalarStore, tag: str, first: int, *values: float) -> None:
+    """Record values of consecutive steps from `first` on, a second each."""
+    steps = np.arange(first, first + len(values), dtype=np.int64)
+    store.extend(tag, steps, 1000.0 + steps, np.array(values, dtype=np.float64))
+
+
+def rows(curve: Curve) -> FloatArray:
+    """The buckets as a page holds them."""
+    buckets = curve.buckets
+    return np.stack([buckets.steps, buckets.mean, buckets.lo, buckets.hi], axis=1)
+
+
+class Viewer:
+    """Keeps what it was handed by `changes`, and the cursors that go with it."""
+
+    def __init__(self) -> None:
+        self.cursors: list[Cursor] = []
+        self.series: list[Series] = []
+
+    def look(self, store: ScalarStore, budget: int) -> int:
+        """Take what is new; returns how many buckets came."""
+        count = 0
+        for index, curve in store.changes(self.cursors, budget):
+            if index == len(self.cursors):
+                self.cursors.append(Cursor())
+                self.series.append(Series(curve.tag, curve.segment))
+            self.cursors[index] = Cursor.after(curve.buckets)
+            self.series[index].take(curve.buckets.stride, curve.buckets.start, rows(curve))
+            count += len(curve.buckets.steps)
+        return count
+
+
+def test_points_come_back_as_they_were_recorded() -> None:
+    store = ScalarStore()
+    add(store, "loss", 1, 0.5, float("nan"), float("inf"))
+    add(store, "loss", 4, 0.1)
+    columns = store["loss"]
+    assert columns.steps.tolist() == [1, 2, 3, 4]
+    assert columns.wall_times.tolist() == [1001.0, 1002.0, 1003.0, 1004.0]
+    np.testing.assert_array_equal(columns.values, [0.5, np.nan, np.inf, 0.1])
+    assert columns.segments.tolist() == [0, 0, 0, 0]
+    assert (columns.steps.dtype, columns.values.dtype) == (np.int64, np.float64)
+    assert len(columns) == 4
+
+
+@given(sizes=st.lists(st.integers(1, 20_000), min_size=1, max_size=5))
+def test_columns_are_exact_whatever_the_size_of_the_batches(sizes: list[int]) -> None:
+    store, first = ScalarStore(), 1
+    for size in sizes:
+        steps = np.arange(first, first + size, dtype=np.int64)
+        store.extend("loss", steps, steps / 4, steps / 8)
+        first += size
+    columns = store["loss"]
+    np.testing.assert_array_equal(columns.steps, np.arange(1, first))
+    np.testing.assert_array_equal(columns.wall_times, np.arange(1, first) / 4)
+    np.testing.assert_array_equal(columns.values, np.arange(1, first) / 8)
+
+
+def test_what_is_read_is_a_copy() -> None:
+    store = ScalarStore()
+    add(store, "loss", 1, 0.5)
+    store["loss"].values[0] = 7.0
+    assert store["loss"].values.tolist() == [0.5]
+
+
+def test_an_unknown_tag_is_refused_with_those_there_are() -> None:
+    store = ScalarStore()
+    with pytest.raises(UnknownTagError, match=r"^No scalar has the tag 'los'; .*: none yet\.$"):
+        store["los"]
+    add(store, "loss", 1, 0.5)
+    add(store, "accuracy", 1, 0.5)
+    with pytest.raises(UnknownTagError, match=r"recorded so far: 'loss', 'accuracy'\.$"):
+        store["los"]
+    assert list(store) == ["loss", "accuracy"], "asking makes no tag"
+
+
+def test_an_unknown_tag_is_a_key_error_and_one_of_nbtrains() -> None:
+    with pytest.raises(KeyError):
+        ScalarStore()["loss"]
+    with pytest.raises(NbtrainError):
+        ScalarStore()["loss"]
+
+
+def test_the_store_is_a_mapping_of_tags_in_the_order_they_came() -> None:
+    store = ScalarStore()
+    add(store, "loss", 1, 0.5)
+    add(store, "accuracy", 1, 0.25)
+    add(store, "loss", 2, 0.125)
+    assert list(store) == ["loss", "accuracy"]
+    assert len(store) == 2
+    assert "loss" in store
+    assert "los" not in store
+    assert store.get("los") is None
+    assert store.last_values() == {"loss": 0.125, "accuracy": 0.25}
+
+
+def test_a_restore_opens_a_segment_and_abandons_what_lies_beyond() -> None:
+    store = ScalarStore()
+    add(store, "loss", 1, 5.0, 4.0, 3.0, 2.0)
+    store.open_segment(2)
+    add(store, "loss", 3, 3.5, 2.5)
+    columns = store["loss"]
+    assert columns.steps.tolist() == [1, 2, 3, 4, 3, 4]
+    assert columns.segments.tolist() == [0, 0, 0, 0, 1, 1]
+    assert store.untils() == [2, None]
+    assert [(curve.tag, curve.segment, curve.until) for curve in store.curves()] == [
+        ("loss", 0, 2),
+        ("loss", 1, None),
+    ]
+    assert store.last_values() == {"loss": 2.5}
+
+
+def test_a_restore_further_back_abandons_more_and_one_nearer_no_less() -> None:
+    store = ScalarStore()
+    add(store, "loss", 1, 5.0, 4.0, 3.0, 2.0)
+    store.open_segment(3)
+    add(store, "loss", 4, 2.0)
+    store.open_segment(1)
+    add(store, "loss", 2, 4.0)
+    store.open_segment(2)
+    assert store.untils() == [1, 1, 2]
+
+
+def test_a_viewer_who_has_seen_everything_is_handed_nothing() -> None:
+    store, viewer = ScalarStore(), Viewer()
+    add(store, "loss", 1, *[0.5] * 10)
+    assert viewer.look(store, 100) == 10
+    assert viewer.look(store, 100) == 0
+    add(store, "loss", 11, 0.25)
+    assert viewer.look(store, 100) == 1
+
+
+def test_a_budget_is_shared_by_the_curves_that_changed() -> None:
+    store, viewer = ScalarStore(), Viewer()
+    for tag in TAGS:
+        add(store, tag, 1, *[0.5] * 400)
+    assert viewer.look(store, 30) == 30
+    assert [len(series.rows) for series in viewer.series] == [10, 10, 10]
+    assert viewer.look(store, 2) == 3, "at least one each, or a viewer could starve"
+
+
+def test_changes_cost_no_more_with_a_long_curve() -> None:
+    store, viewer = ScalarStore(), Viewer()
+    add(store, "loss", 1, *[0.5] * 100_000)
+    while viewer.look(store, 50):
+        pass
+    add(store, "loss", 100_001, *[0.5] * 1000)
+    assert viewer.look(store, 50) <= 1000 // 256 + 2
+
+
+POINTS = st.tuples(st.just("points"), st.integers(0, 2), st.integers(1, 900))
+RESTORE = st.tuples(st.just("restore"), st.integers(0, 3000), st.just(0))
+LOOK = st.tuples(st.just("look"), st.integers(1, 200), st.just(0))
+
+
+@given(acts=st.lists(st.one_of(POINTS, POINTS, LOOK, RESTORE), max_size=25))
+def test_increments_replayed_by_a_page_equal_the_curves(acts: list[tuple[str, int, int]]) -> None:
+    store, viewer, step = ScalarStore(), Viewer(), 0
+    for act, number, size in acts:
+        if act == "points":
+            values = [float((step + k) * 7919 % 64) for k in range(size)]
+            add(store, TAGS[number], step + 1, *values)
+            step += size
+        elif act == "restore":
+            step = min(step, number)
+            store.open_segment(step)
+        else:
+            viewer.look(store, number)
+    while viewer.look(store, 60):
+        pass
+    curves = store.curves()
+    assert [(s.tag, s.segment, s.stride) for s in viewer.series] == [
+        (c.tag, c.segment, c.buckets.stride) for c in curves
+    ]
+    for series, curve in zip(viewer.series, curves, strict=True):
+        np.testing.assert_array_equal(series.rows, rows(curve))
+
+
+def test_a_reader_never_sees_columns_of_different_lengths() -> None:
+    store, done = ScalarStore(), threading.Event()
+    add(store, "loss", 1, 0.5)
+
+    def write() -> None:
+        for batch in range(300):
+            add(store, "loss", 2 + 50 * batch, *[0.5] * 50)
+        done.set()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    while not done.is_set():
+        columns = store["loss"]
+        assert len(columns.steps) == len(columns.values) == len(columns.wall_times)
+        assert columns.steps[-1] == len(columns)
+    thread.join(10)
+
+
+def test_a_million_points_take_less_than_40_megabytes() -> None:
+    tracemalloc.start()
+    try:
+        store = ScalarStore()
+        for first in range(1, 1_000_001, 1000):
+            steps = np.arange(first, first + 1000, dtype=np.int64)
+            store.extend("loss", steps, steps / 4, steps / 8)
+        assert len(store.curves()[0].buckets.steps) <= 512
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert held < 40e6, f"{held / 1e6:.1f} MB"
+    assert len(store["loss"]) == 1_000_000

@@ -1,0 +1,183 @@
+"""The view: what a person reads, in every phase."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+
+import pytest
+
+from nbtrain.commands import Outcome, Receipt, Restore, Save
+from nbtrain.panel.view import (
+    controls,
+    duration,
+    fields,
+    line,
+    number,
+    sentence,
+    short,
+    speed,
+)
+from nbtrain.states import Checkpoint, Phase, Status
+
+RUNNING = Status(
+    name="digits",
+    engine="step function",
+    phase=Phase.RUNNING,
+    step=1240,
+    total_steps=10_000,
+    steps_per_s=8512.3,
+    eta_s=12.4,
+    elapsed_s=62.0,
+    values={"loss": 0.123456, "accuracy": float("nan")},
+    checkpoints=(Checkpoint(500, "a/ckpt-500", 1.0), Checkpoint(1000, "a/ckpt-1000", 2.0)),
+)
+
+
+def test_the_head_line_says_step_speed_time_left_and_elapsed() -> None:
+    assert line(RUNNING) == [
+        ("step", "1,240 of 10,000"),
+        ("speed", "8,512 steps/s"),
+        ("left", "0:12"),
+        ("elapsed", "1:02"),
+    ]
+
+
+def test_what_is_not_known_is_not_shown() -> None:
+    status = Status(name="digits", engine="step function", phase=Phase.PREPARING)
+    assert line(status) == [("step", "0"), ("elapsed", "0:00")]
+    assert fields(status)["progress"] is None
+    assert fields(status)["total"] is None
+
+
+def test_the_fields_are_those_of_the_wire() -> None:
+    assert set(fields(RUNNING)) == {
+        "name", "engine", "phase", "step", "total", "progress", "line", "last",
+        "checkpoints", "controls", "receipts", "message", "error",
+    }  # fmt: skip
+
+
+def test_the_fields_are_plain_json_without_nan() -> None:
+    json.dumps(fields(RUNNING), allow_nan=False)
+
+
+def test_the_phase_is_its_word_and_the_progress_a_part_of_one() -> None:
+    shown = fields(RUNNING)
+    assert type(shown["phase"]) is str
+    assert shown["phase"] == "running"
+    assert shown["progress"] == pytest.approx(0.124)
+    beyond = dataclasses.replace(RUNNING, step=12_000)
+    assert fields(beyond)["progress"] == 1.0
+
+
+def test_checkpoints_are_listed_newest_first_with_step_and_time() -> None:
+    clock = time.strftime("%H:%M:%S", time.localtime(2.0))
+    shown = fields(RUNNING)["checkpoints"]
+    assert isinstance(shown, list)
+    assert [entry["step"] for entry in shown] == [1000, 500]
+    assert shown[0] == {"step": 1000, "path": "a/ckpt-1000", "text": f"step 1,000 · {clock}"}
+
+
+# Phase: pause, resume, stop, save, restore.
+CONTROLS = {
+    "created": "-----",
+    "preparing": "--xxx",
+    "running": "x-xxx",
+    "paused": "-xxxx",
+    "stopping": "-----",
+    "finished": "-----",
+    "stopped": "-----",
+    "failed": "-----",
+}
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_a_button_is_enabled_where_it_can_do_something(phase: Phase) -> None:
+    enabled = controls(dataclasses.replace(RUNNING, phase=phase))
+    names = ("pause", "resume", "stop", "save", "restore")
+    assert "".join("x" if enabled[name] else "-" for name in names) == CONTROLS[phase]
+
+
+def test_there_is_nothing_to_restore_without_a_checkpoint() -> None:
+    assert not controls(dataclasses.replace(RUNNING, checkpoints=()))["restore"]
+
+
+def test_receipts_are_shown_with_the_click_they_answer() -> None:
+    save, restore = Receipt(Save()), Receipt(Restore(500))
+    save.answer(Outcome(applied=True, step=1240, text="saved ckpt-1240"))
+    shown = fields(RUNNING, [save, restore], {save.number: "click-1"})["receipts"]
+    assert shown == [
+        {
+            "id": "click-1",
+            "command": "save",
+            "state": "applied",
+            "text": "saved ckpt-1240 (step 1,240)",
+        },
+        {"id": None, "command": "restore", "state": "requested", "text": "requested"},
+    ]
+
+
+def test_a_refusal_is_shown_as_one() -> None:
+    receipt = Receipt(Save())
+    receipt.answer(Outcome(applied=False, step=3, text="No space left"))
+    shown = fields(RUNNING, [receipt])["receipts"]
+    assert isinstance(shown, list)
+    assert (shown[0]["state"], shown[0]["text"]) == ("refused", "No space left (step 3)")
+
+
+def test_only_the_latest_receipts_are_shown() -> None:
+    receipts = [Receipt(Save()) for _ in range(10)]
+    clicks = {receipt.number: str(receipt.number) for receipt in receipts}
+    shown = fields(RUNNING, receipts, clicks)["receipts"]
+    assert isinstance(shown, list)
+    assert [entry["id"] for entry in shown] == [clicks[r.number] for r in receipts[-4:]]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (0.123456, "0.1235"),
+        (1234567.0, "1.235e+06"),
+        (-3.0, "-3"),
+        (float("nan"), "NaN"),
+        (float("inf"), "∞"),
+        (float("-inf"), "−∞"),
+    ],
+)
+def test_a_value_has_four_digits_and_what_is_not_finite_its_name(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (8512.3, "8,512 steps/s"),
+        (9.96, "10.0 steps/s"),
+        (1.0, "1.0 steps/s"),
+        (0.25, "4.0 s/step"),
+        (0.0, "0.0 steps/s"),
+    ],
+)
+def test_a_speed_below_one_a_second_is_turned_over(value: float, text: str) -> None:
+    assert speed(value) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0, "0:00"), (59.9, "0:59"), (60.0, "1:00"), (3599.0, "59:59"), (90061.0, "25:01:01")],
+)
+def test_a_duration_reads_like_a_clock(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_the_whole_status_fits_a_sentence() -> None:
+    assert sentence(RUNNING) == (
+        "digits · running · step 1,240 of 10,000 · speed 8,512 steps/s · left 0:12 · "
+        "elapsed 1:02 · loss 0.1235 · accuracy NaN"
+    )
+
+
+def test_a_checkpoint_is_called_by_its_own_name() -> None:
+    assert short("runs/digits/checkpoints/ckpt-500") == "ckpt-500"

@@ -1,0 +1,195 @@
+"""The wire: a page that follows it holds the same curves and fields as the kernel."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbtrain.panel.wire import Message, Wire
+from nbtrain.store import ScalarStore
+from tests.front_end import FrontEnd, decoded
+from tests.test_store import TAGS, add, rows
+
+
+def size(message: Message) -> int:
+    """Bytes of a message: its JSON and its buffers."""
+    content, buffers = message
+    return len(json.dumps(content).encode()) + sum(map(len, buffers))
+
+
+def send(wire: Wire, page: FrontEnd, fields: dict[str, object]) -> bool:
+    """Send an increment, as JSON would carry it; returns whether there was one."""
+    message = wire.update(fields)
+    if message is not None:
+        page.receive(json.loads(json.dumps(message[0])), message[1])
+    return message is not None
+
+
+def assert_equal(page: FrontEnd, store: ScalarStore) -> None:
+    """The page holds what the store holds, in single precision."""
+    curves = store.curves()
+    assert [(s.tag, s.segment, s.stride, s.until) for s in page.series] == [
+        (c.tag, c.segment, c.buckets.stride, c.until) for c in curves
+    ]
+    for series, curve in zip(page.series, curves, strict=True):
+        with np.errstate(over="ignore"):
+            wanted = rows(curve)
+            wanted[:, 1:] = wanted[:, 1:].astype(np.float32)
+        np.testing.assert_array_equal(series.rows, wanted)
+
+
+def test_a_snapshot_holds_everything() -> None:
+    store = ScalarStore()
+    add(store, "loss", 1, 0.5, 0.25)
+    add(store, "accuracy", 1, 0.75)
+    store.open_segment(1)
+    content, buffers = Wire(store).snapshot({"phase": "running"})
+    assert content == {
+        "t": "snap",
+        "seq": 1,
+        "status": {"phase": "running"},
+        "series": [
+            {"tag": "loss", "segment": 0, "stride": 1, "n": 2, "until": 1},
+            {"tag": "accuracy", "segment": 0, "stride": 1, "n": 1, "until": 1},
+        ],
+    }
+    np.testing.assert_array_equal(
+        decoded(buffers), [[1, 0.5, 0.5, 0.5], [2, 0.25, 0.25, 0.25], [1, 0.75, 0.75, 0.75]]
+    )
+
+
+def test_a_snapshot_of_nothing_is_empty() -> None:
+    content, buffers = Wire(ScalarStore()).snapshot({})
+    assert content["series"] == []
+    assert buffers == [b"", b""]
+
+
+def test_an_increment_holds_the_fields_that_changed_and_the_new_buckets() -> None:
+    store = ScalarStore()
+    wire = Wire(store)
+    add(store, "loss", 1, 0.5)
+    wire.snapshot({"phase": "running", "step": 1})
+    add(store, "loss", 2, 0.25)
+    add(store, "accuracy", 2, 0.75)
+    message = wire.update({"phase": "running", "step": 2})
+    assert message is not None
+    assert message[0] == {
+        "t": "pts",
+        "seq": 2,
+        "status": {"step": 2},
+        "series": [[0, 1, 1, 1], [1, 1, 0, 1, "accuracy", 0]],
+    }
+    np.testing.assert_array_equal(decoded(message[1])[:, 1], [0.25, 0.75])
+
+
+def test_where_nothing_is_new_nothing_is_sent() -> None:
+    store = ScalarStore()
+    wire = Wire(store)
+    add(store, "loss", 1, 0.5)
+    wire.snapshot({"step": 1})
+    assert wire.update({"step": 1}) is None
+    assert wire.seq == 1
+
+
+def test_a_field_that_becomes_none_is_sent() -> None:
+    wire = Wire(ScalarStore())
+    wire.snapshot({"message": "thinned"})
+    message = wire.update({"message": None})
+    assert message is not None
+    assert message[0]["status"] == {"message": None}
+
+
+def test_a_restore_marks_the_abandoned_curves() -> None:
+    store = ScalarStore()
+    wire, page = Wire(store), FrontEnd()
+    add(store, "loss", 1, 5.0, 4.0, 3.0)
+    page.receive(*wire.snapshot({}))
+    store.open_segment(1)
+    message = wire.update({})
+    assert message is not None
+    assert message[0]["until"] == {"0": 1}
+    assert message[0]["series"] == []
+    page.receive(*message)
+    assert page.series[0].until == 1
+
+
+def test_a_page_that_misses_a_message_asks_again_and_is_whole_after_the_snapshot() -> None:
+    store = ScalarStore()
+    wire, page = Wire(store), FrontEnd()
+    page.receive(*wire.snapshot({}))
+    add(store, "loss", 1, 5.0)
+    lost = wire.update({})
+    assert lost is not None
+    add(store, "loss", 2, 4.0)
+    send(wire, page, {})
+    assert page.hellos == 1
+    page.receive(*wire.snapshot({}))
+    add(store, "loss", 3, 3.0)
+    send(wire, page, {})
+    assert_equal(page, store)
+
+
+def test_values_that_are_not_finite_arrive_as_what_they_are() -> None:
+    store = ScalarStore()
+    wire, page = Wire(store), FrontEnd()
+    page.receive(*wire.snapshot({}))
+    add(store, "loss", 1, float("nan"), float("inf"), float("-inf"), 1e300)
+    send(wire, page, {})
+    np.testing.assert_array_equal(page.series[0].rows[:, 1], [np.nan, np.inf, -np.inf, np.inf])
+
+
+@pytest.mark.parametrize("length", [10, 1_000, 100_000, 1_000_000])
+def test_an_increment_stays_below_two_kilobytes_whatever_the_length(length: int) -> None:
+    store = ScalarStore()
+    wire = Wire(store)
+    for tag in TAGS:
+        add(store, tag, 1, *[0.5] * length)
+    assert size(wire.snapshot({"step": 0})) < 100_000
+    for step in range(5):
+        for tag in TAGS:
+            add(store, tag, length + 1 + 10_000 * step, *[0.5] * 10_000)
+        message = wire.update({"step": step, "line": [["step", "1,240 of 10,000"]]})
+        assert message is not None
+        assert size(message) < 2000
+
+
+ACTS = st.one_of(
+    st.tuples(st.just("points"), st.integers(0, 2), st.integers(1, 900)),
+    st.tuples(st.just("points"), st.integers(0, 2), st.integers(1, 40)),
+    st.tuples(st.just("restore"), st.integers(0, 3000), st.just(0)),
+    st.tuples(st.just("send"), st.just(0), st.just(0)),
+    st.tuples(st.just("snapshot"), st.just(0), st.just(0)),
+)
+
+
+@given(acts=st.lists(ACTS, max_size=30))
+def test_a_page_that_follows_the_wire_holds_what_the_store_holds(
+    acts: list[tuple[str, int, int]],
+) -> None:
+    store, page, step = ScalarStore(), FrontEnd(), 0
+    wire = Wire(store)
+    fields: dict[str, Any] = {"step": 0, "phase": "running"}
+    page.receive(*wire.snapshot(dict(fields)))
+    for act, number, count in acts:
+        if act == "points":
+            values = [float((step + k) * 7919 % 64) for k in range(count)]
+            add(store, TAGS[number], step + 1, *values)
+            step += count
+        elif act == "restore":
+            step = min(step, number)
+            store.open_segment(step)
+        elif act == "send":
+            send(wire, page, dict(fields))
+        else:
+            page.receive(*wire.snapshot(dict(fields)))
+        fields["step"] = step
+    while send(wire, page, dict(fields)):
+        pass
+    assert page.hellos == 0
+    assert page.status == fields
+    assert_equal(page, store)
