@@ -9,10 +9,11 @@ writing happen in `drain`, on a LooperThread, for all waiting records at once.
 from __future__ import annotations
 
 import functools
+import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import SupportsFloat
 
@@ -34,17 +35,20 @@ class _Thinned:
     """What is kept of one tag's records while the queue is full."""
 
     def __init__(self, point: Point) -> None:
-        self.first = self.last = self.lowest = self.highest = point
+        self.first = self.last = self.lowest = self.highest = self.nan = point
+        self.add(point)
 
     def add(self, point: Point) -> None:
         self.last = point
-        if not point[2] >= self.lowest[2]:  # "not >=" lets a NaN in: it must be seen
+        if math.isnan(point[2]):
+            self.nan = point  # it must be seen
+        if point[2] < self.lowest[2] or math.isnan(self.lowest[2]):
             self.lowest = point
-        if point[2] > self.highest[2]:
+        if point[2] > self.highest[2] or math.isnan(self.highest[2]):
             self.highest = point
 
     def points(self) -> list[Point]:
-        return sorted({self.first, self.lowest, self.highest, self.last})
+        return sorted({self.first, self.lowest, self.highest, self.nan, self.last})
 
 
 class Recorder:
@@ -79,6 +83,9 @@ class Recorder:
 
     def open_segment(self, step: int) -> None:
         """Queue the mark that the run went back to `step`; training thread only."""
+        with self._thinning:  # what was thinned came before the mark
+            thinned, self._thinned = self._thinned, {}
+        self._queue.extend(_records(thinned))
         self._queue.append((step, time.time(), None))
 
     def drain(self) -> int:
@@ -93,8 +100,7 @@ class Recorder:
                 if end < len(batch):
                     self._segment(*batch[end][:2])
                 begin = end + 1
-            for tag, kept in thinned.items():
-                self._keep([(step, wall, {tag: value}) for step, wall, value in kept.points()])
+            self._keep(_records(thinned))
             return len(batch)
 
     def close(self) -> None:
@@ -106,8 +112,8 @@ class Recorder:
     def _thin(self, step: int, wall_time: float, values: Values) -> None:
         with self._thinning:
             self.thinned_steps += 1
-            for tag, value in values.items():
-                point = (step, wall_time, float(value))
+            for tag in values:
+                point = (step, wall_time, self._number(tag, (step, wall_time, values)))
                 kept = self._thinned.get(tag)
                 if kept is None:
                     self._thinned[tag] = _Thinned(point)
@@ -118,11 +124,16 @@ class Recorder:
         self._store.open_segment(step)
         self._write(lambda writer: writer.session_start(step, wall_time))
 
-    def _keep(self, batch: Iterable[Record]) -> None:
-        """Store and write records, those with the same tags together."""
+    def _keep(self, batch: Sequence[Record]) -> None:
+        """Store and write records; where their tags differ, tag by tag: each keeps its order."""
         groups: dict[tuple[str, ...], list[Record]] = {}
         for record in batch:
             groups.setdefault(tuple(record[2] or ()), []).append(record)
+        if len(groups) > 1:
+            groups = {}
+            for record in batch:
+                for tag in record[2] or ():
+                    groups.setdefault((tag,), []).append(record)
         for tags, records in groups.items():
             steps = np.array([record[0] for record in records], dtype=np.int64)
             walls = np.array([record[1] for record in records])
@@ -156,6 +167,14 @@ class Recorder:
         except (TypeError, ValueError) as error:
             self.error = f"{tag!r} at step {record[0]:,} is no scalar, kept as NaN: {error}"
             return float("nan")
+
+
+def _records(thinned: Mapping[str, _Thinned]) -> list[Record]:
+    return [
+        (step, wall, {tag: value})
+        for tag, kept in thinned.items()
+        for step, wall, value in kept.points()
+    ]
 
 
 def _write_scalars(

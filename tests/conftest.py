@@ -8,10 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # Before TensorFlow is imported by whichever test needs it first.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+
+
+# No deadline: a clock says nothing on a shared machine.
+settings.register_profile("nbtrain", deadline=None, database=None)
+settings.load_profile("nbtrain")
 
 
 @pytest.fixture(autouse=True)

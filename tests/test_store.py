@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbtrain.errors import NbtrainError, UnknownTagError
-from nbtrain.store import Curve, Cursor, ScalarStore
+from nbtrain.store import Cursor, Curve, ScalarStore
 from tests.front_end import FloatArray, Series
 
 TAGS = ("loss", "accuracy", "Größe/β")
@@ -20,7 +20,8 @@ TAGS = ("loss", "accuracy", "Größe/β")
 def add(store: ScalarStore, tag: str, first: int, *values: float) -> None:
     """Record values of consecutive steps from `first` on, a second each."""
     steps = np.arange(first, first + len(values), dtype=np.int64)
-    store.extend(tag, steps, 1000.0 + steps, np.array(values, dtype=np.float64))
+    walls = steps.astype(np.float64) + 1000.0
+    store.extend(tag, steps, walls, np.array(values, dtype=np.float64))
 
 
 def rows(curve: Curve) -> FloatArray:
@@ -58,7 +59,10 @@ def test_points_come_back_as_they_were_recorded() -> None:
     assert columns.wall_times.tolist() == [1001.0, 1002.0, 1003.0, 1004.0]
     np.testing.assert_array_equal(columns.values, [0.5, np.nan, np.inf, 0.1])
     assert columns.segments.tolist() == [0, 0, 0, 0]
-    assert (columns.steps.dtype, columns.values.dtype) == (np.int64, np.float64)
+    assert [str(column.dtype) for column in (columns.steps, columns.values)] == [
+        "int64",
+        "float64",
+    ]
     assert len(columns) == 4
 
 

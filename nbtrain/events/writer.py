@@ -46,11 +46,14 @@ class EventWriter:
         self._write_event(file_version="brain.Event:2", wall_time=time.time())
 
     def session_start(self, step: int, wall_time: float) -> None:
-        """Mark that the run goes on from `step`: TensorBoard drops what lies beyond it."""
+        """Mark that the run goes on from `step`: TensorBoard drops what lies beyond it.
+
+        The mark bears the next step: TensorBoard drops what has its step, and all beyond.
+        """
         from tensorflow.compat.v1 import SessionLog
 
         log = SessionLog(status=SessionLog.START)
-        self._write_event(session_log=log, step=step, wall_time=wall_time)
+        self._write_event(session_log=log, step=step + 1, wall_time=wall_time)
 
     def scalars(
         self,

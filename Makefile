@@ -1,0 +1,73 @@
+# `make lab` and `make test` do all the set-up; each makes .venv itself.
+
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10 python; do \
+	"$$p" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
+	&& command -v "$$p" && break; done)
+BIN := .venv/bin
+NOTEBOOK := notebooks/quickstart.ipynb
+# Where there is no screen JupyterLab prints its address instead of opening a browser.
+SCREEN := $(or $(DISPLAY),$(WAYLAND_DISPLAY),$(filter Darwin,$(shell uname)))
+SOURCES := $(wildcard nbtrain/panel/js/*) package.json
+
+.PHONY: help lab test lint types unit notebooks browser js demo screenshots bench clean
+
+help:
+	@echo 'make lab    JupyterLab on the quickstart notebook'
+	@echo 'make test   lint, types, unit, notebook and browser tests'
+	@echo 'make demo   run the quickstart without a screen; leaves it and its HTML in demo/'
+	@echo 'make bench  measure what a step, an update and a million points cost'
+	@echo 'make clean  remove what the others made'
+
+.venv/made: pyproject.toml hatch_build.py $(SOURCES)
+	@test -n "$(PYTHON)" || { echo 'No Python 3.10 to 3.13 was found: install one, or name it: make PYTHON=...'; exit 1; }
+	test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[lab,test]'
+	@touch $@
+
+lab: .venv/made
+	$(BIN)/jupyter lab $(if $(SCREEN),,--no-browser) $(if $(filter 0,$(shell id -u)),--allow-root) $(NOTEBOOK)
+
+test: lint types js unit notebooks browser
+
+lint: .venv/made
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/made
+	$(BIN)/mypy
+
+# The front end's own tests need Node.js 20; the browser tests cover it where that is missing.
+js: .venv/made
+	@if node -e 'process.exit(process.versions.node.split(".")[0] < 20)' 2>/dev/null; \
+	then node --test tests/js/*.test.js; \
+	else echo 'skipped: the JavaScript unit tests need Node.js 20 or newer'; fi
+
+unit: .venv/made
+	$(BIN)/python -m pytest tests -m 'not browser'
+
+notebooks: .venv/made
+	@rm -rf notebooks/runs
+	$(BIN)/python -m pytest --nbval notebooks -W default --timeout 600
+
+browser: .venv/made
+	sh tests/browser/chromium.sh
+	$(BIN)/python -m pytest tests/browser -m browser
+
+demo: .venv/made
+	@mkdir -p demo && rm -rf demo/runs
+	cp $(NOTEBOOK) demo/
+	$(BIN)/jupyter nbconvert --to notebook --inplace --execute \
+		--ExecutePreprocessor.store_widget_state=False demo/quickstart.ipynb
+	$(BIN)/jupyter nbconvert --to html demo/quickstart.ipynb
+	@echo 'Executed: demo/quickstart.ipynb    To read: demo/quickstart.html'
+
+screenshots: .venv/made
+	@mkdir -p docs
+	NBTRAIN_SCREENSHOTS=$(CURDIR)/docs $(BIN)/python -m pytest tests/browser -k light_and_dark
+
+bench: .venv/made
+	$(BIN)/python tests/benchmarks/run.py
+
+clean:
+	rm -rf .venv node_modules nbtrain/panel/static demo notebooks/runs dist build

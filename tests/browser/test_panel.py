@@ -1,0 +1,271 @@
+"""The panel in a real JupyterLab: its buttons, its curves, and what stays of it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from tests.browser.lab import SECOND, Lab, NotebookPage, opened
+
+START = """\
+%load_ext nbtrain
+import os, time
+import keras
+import numpy as np
+import tensorflow as tf
+from sklearn.datasets import load_digits
+import nbtrain
+
+keras.utils.set_random_seed(1)
+images, labels = load_digits(return_X_y=True)
+images = (images / 16).astype("float32")
+model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(32, "relu"), keras.layers.Dense(10)])
+optimizer = keras.optimizers.Adam(1e-3)
+cross_entropy = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+data = iter(tf.data.Dataset.from_tensor_slices((images, labels)).shuffle(1797).repeat().batch(32))
+
+
+@tf.function
+def update(x, y):
+    with tf.GradientTape() as tape:
+        logits = model(x)
+        loss = cross_entropy(y, logits)
+    weights = model.trainable_variables
+    optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+    right = tf.argmax(logits, 1) == tf.cast(y, tf.int64)
+    return {"loss": loss, "accuracy": tf.reduce_mean(tf.cast(right, tf.float32))}
+
+
+def step():
+    time.sleep(0.002)  # at a pace that a person can follow
+    return update(*next(data))
+
+
+print("ready")
+"""
+TRAIN = """\
+run = nbtrain.train(step, steps=100_000, name={name!r},
+                    checkpoint=tf.train.Checkpoint(model=model, optimizer=optimizer))
+run
+"""
+RECEIPTS = "[(r.name, r.outcome.applied, r.outcome.step) for r in run.receipts]"
+
+
+def click(panel: Locator, command: str) -> None:
+    panel.locator(f"[data-command={command}]").click()
+
+
+def receipt(panel: Locator, text: str) -> str:
+    """The receipt line, once it says `text`."""
+    line = panel.locator("[data-role=receipt]")
+    expect(line).to_contain_text(text, timeout=20 * SECOND)
+    return line.inner_text()
+
+
+def phase(panel: Locator, word: str) -> None:
+    """Wait until the panel shows this phase."""
+    expect(panel.locator("[data-role=phase]")).to_contain_text(word, timeout=20 * SECOND)
+
+
+def step_of(panel: Locator) -> int:
+    return int(panel.get_attribute("data-step") or -1)
+
+
+def in_text(text: str) -> int:
+    """The step that a receipt names."""
+    found = re.search(r"\(step ([\d,]+)\)", text)
+    assert found, text
+    return int(found.group(1).replace(",", ""))
+
+
+def wait_for_step(page: NotebookPage, index: int, step: int) -> None:
+    page.page.wait_for_function(
+        "([index, step]) => Number(document.querySelectorAll('.jp-CodeCell')[index]"
+        ".querySelector('.nbt')?.dataset.step ?? 0) >= step",
+        arg=[index, step],
+    )
+
+
+def read(page: NotebookPage, index: int) -> Any:
+    """Run a cell and read its value."""
+    page.run(index)
+    return ast.literal_eval(re.sub(r"^\[\d+\]:\s*", "", page.text(index)))
+
+
+@pytest.fixture
+def page(browser: Browser, lab: Lab, request: pytest.FixtureRequest) -> Iterator[NotebookPage]:
+    """A page with a started run: cell 0 sets up, cell 1 trains, the others come from the test."""
+    name = request.node.name.replace("[", "-").replace("]", "")
+    cells = request.node.get_closest_marker("cells")
+    path = lab.notebook(name, START, TRAIN.format(name=name), *(cells.args if cells else ()))
+    with opened(browser, lab, path) as notebook:
+        notebook.run(0)
+        notebook.run(1)
+        phase(notebook.panel(1), "running")
+        yield notebook
+
+
+@pytest.mark.cells("time.sleep(14); time.time()", RECEIPTS)
+def test_every_button_works_while_another_cell_sleeps(page: NotebookPage, lab: Lab) -> None:
+    panel = page.panel(1)
+    page.run(2, wait=False)
+    click(panel, "save")
+    saved = in_text(receipt(panel, "saved ckpt-"))
+    click(panel, "pause")
+    paused = in_text(receipt(panel, "paused"))
+    phase(panel, "paused")
+    click(panel, "restore")
+    text = receipt(panel, f"restored ckpt-{saved}")
+    assert "variables matched" in text
+    assert "8 optimizer slots" in text
+    assert in_text(text) == paused
+    assert step_of(panel) == saved
+    click(panel, "resume")
+    receipt(panel, "running again")
+    wait_for_step(page, 1, paused + 1)
+    page.wait_done(2)
+    woke = float(re.sub(r"^\[\d+\]:\s*", "", page.text(2)))
+    click(panel, "stop")
+    expect(panel).to_have_count(0, timeout=20 * SECOND)  # the picture has taken its place
+    done = [(name, applied) for name, applied, _ in read(page, 3)]
+    assert done == [(name, True) for name in ("save", "pause", "restore", "resume", "stop")]
+    journal = lab.root / "runs" / "test_every_button_works_while_another_cell_sleeps"
+    lines = map(json.loads, (journal / "steering.jsonl").read_text().splitlines())
+    asleep = {line["event"] for line in lines if line["wall_time"] < woke}
+    assert asleep >= {"save", "pause", "restore", "resume"}
+
+
+@pytest.mark.cells("run.request_stop().wait().applied")
+def test_a_reloaded_page_shows_the_whole_curve_and_goes_on_live(page: NotebookPage) -> None:
+    wait_for_step(page, 1, 300)
+    page.save()
+    page.page.reload()
+    panel = page.panel(1)
+    expect(panel).to_be_visible(timeout=60 * SECOND)
+    phase(panel, "running")
+    chart = panel.locator("[data-tag=loss]")
+    chart.locator(".u-over").hover(position={"x": 2, "y": 60})
+    first = chart.locator("[data-role=legend]").inner_text()
+    assert re.match(r"step ([1-9]|10)\s", first), first
+    wait_for_step(page, 1, step_of(panel) + 50)
+
+
+@pytest.mark.cells("run.wait(60)", "run.status.step")
+def test_the_saved_notebook_keeps_a_picture_and_no_widget(page: NotebookPage, lab: Lab) -> None:
+    wait_for_step(page, 1, 100)
+    click(page.panel(1), "stop")
+    page.run(2)
+    for index in (1, 2):
+        expect(page.cells.nth(index).locator(".jp-RenderedImage img")).to_be_visible()
+    page.save()
+    path = lab.root / "test_the_saved_notebook_keeps_a_picture_and_no_widget.ipynb"
+    page.page.wait_for_function(
+        "() => !jupyterapp.shell.currentWidget.context.model.dirty", timeout=20 * SECOND
+    )
+    kept = nbformat.read(path, as_version=4).cells
+    for cell in kept[1:3]:
+        (bundle,) = [dict(out["data"]) for out in cell.outputs if "image/png" in out.get("data", {})]
+        assert set(bundle) == {"image/png", "text/plain"}
+        assert bundle["text/plain"] == "nbtrain run"
+
+
+@pytest.mark.cells(
+    "fail = True\ndef broken():\n"
+    "    if fail and run.status.step >= 5: raise ValueError('my own line')\n    return {'x': 1.0}",
+    "run.request_stop(); run.wait()\nrun = nbtrain.train(broken, name='broken')\nrun",
+    "fail = False\n(run.status.phase.value, run.start().status.error, run.request_stop().wait().applied)",
+)
+def test_a_failed_run_shows_the_traceback_and_can_be_started_again(page: NotebookPage) -> None:
+    page.run(2)
+    page.run(3)
+    shown = page.cells.nth(3).locator(".jp-OutputArea pre", has_text="ValueError: my own line")
+    expect(shown.first).to_be_visible(timeout=20 * SECOND)
+    assert "raise ValueError('my own line')" in shown.first.inner_text()
+    assert read(page, 4) == ("failed", None, True)
+
+
+@pytest.mark.cells(
+    "import matplotlib.pyplot as plt\n"
+    "for n in range(3):\n    plt.figure(); plt.plot([0, n]); time.sleep(1.2)\n"
+    "plt.get_fignums()",
+)
+def test_the_figures_of_a_running_cell_are_left_alone(page: NotebookPage) -> None:
+    page.run(2, wait=False)
+    panel = page.panel(1)
+    for _ in range(2):
+        click(panel, "save")
+        receipt(panel, "saved")
+    page.wait_done(2)
+    expect(page.cells.nth(2).locator(".jp-RenderedImage img")).to_have_count(3)
+
+
+def test_hover_zoom_and_log_scale(page: NotebookPage) -> None:
+    wait_for_step(page, 1, 200)
+    panel = page.panel(1)
+    chart = panel.locator("[data-tag=loss]")
+    over = chart.locator(".u-over")
+    over.hover(position={"x": 100, "y": 60})
+    expect(chart.locator("[data-role=legend]")).to_have_text(re.compile(r"step [\d,]+\s+\d"))
+    expect(panel.locator("[data-tag=accuracy] [data-role=legend]")).to_contain_text("step")
+    toggle = chart.get_by_role("button", name="log")
+    toggle.click()
+    expect(toggle).to_have_attribute("aria-pressed", "true")
+    expect(over).to_be_visible()
+
+
+def test_two_views_and_the_keyboard(page: NotebookPage) -> None:
+    panel = page.panel(1)
+    button = panel.locator("[data-command=pause]")
+    button.focus()
+    page.page.keyboard.press("Enter")
+    phase(panel, "paused")
+    panel.locator("[data-command=resume]").focus()
+    page.page.keyboard.press("Space")
+    phase(panel, "running")
+
+
+@pytest.mark.cells("os.getpid()")
+def test_a_killed_kernel_goes_on_from_the_checkpoint(page: NotebookPage) -> None:
+    panel = page.panel(1)
+    wait_for_step(page, 1, 50)
+    click(panel, "save")
+    saved = in_text(receipt(panel, "saved ckpt-"))
+    wait_for_step(page, 1, saved + 50)
+    os.kill(read(page, 2), signal.SIGKILL)
+    dialog = page.page.locator(".jp-Dialog")
+    expect(dialog).to_be_visible(timeout=30 * SECOND)
+    dialog.get_by_role("button", name="Ok").click()
+    page.wait_idle()
+    page.run(0)
+    page.run(1)
+    again = page.panel(1)
+    phase(again, "running")
+    expect(again.locator("[data-role=message]")).to_contain_text(f"Goes on from ckpt-{saved}")
+    assert step_of(again) >= saved
+
+
+def test_the_panel_in_light_and_dark(page: NotebookPage, tmp_path: Path) -> None:
+    """Takes the pictures of the README; `make screenshots` keeps them."""
+    folder = Path(os.environ.get("NBTRAIN_SCREENSHOTS", tmp_path))
+    panel = page.panel(1)
+    wait_for_step(page, 1, 400)
+    click(panel, "save")
+    receipt(panel, "saved")
+    wait_for_step(page, 1, 1200)
+    panel.locator("[data-tag=loss] .u-over").hover(position={"x": 140, "y": 60})
+    for theme, name in (("JupyterLab Light", "light"), ("JupyterLab Dark", "dark")):
+        page.theme(theme)
+        expect(panel).to_have_attribute("data-theme", name)
+        page.page.wait_for_timeout(400)  # the theme's own transition
+        panel.screenshot(path=folder / f"panel-{name}.png")
+        assert (folder / f"panel-{name}.png").stat().st_size > 10_000

@@ -1,0 +1,44 @@
+"""The checksum of record files: the same as everybody else's."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from tensorboard.compat.tensorflow_stub import pywrap_tensorflow as reference
+
+from nbtrain.events.crc import crc32c, crc32c_columns, masked
+
+
+def test_the_checksum_of_the_standards_example() -> None:
+    assert crc32c(b"123456789") == 0xE3069283  # RFC 3720, the value every CRC-32C is known by
+
+
+def test_the_checksum_of_nothing() -> None:
+    assert crc32c(b"") == 0
+
+
+@given(data=st.binary(max_size=300))
+def test_a_masked_checksum_is_the_one_that_tensorboard_computes(data: bytes) -> None:
+    ours = masked(np.array([crc32c(data)], dtype=np.uint32))
+    assert int(ours[0]) == reference.masked_crc32c(data)
+
+
+@given(
+    template=st.binary(min_size=1, max_size=120),
+    places=st.sets(st.integers(0, 119), max_size=12),
+    count=st.integers(1, 20),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_the_checksums_of_many_records_are_those_of_each(
+    template: bytes, places: set[int], count: int, seed: int
+) -> None:
+    generator = np.random.default_rng(seed)
+    varying = sorted(place for place in places if place < len(template))
+    blank = bytes(0 if place in varying else byte for place, byte in enumerate(template))
+    columns = {place: generator.integers(0, 256, count, dtype=np.uint8) for place in varying}
+    records = np.tile(np.frombuffer(blank, np.uint8), (count, 1))
+    for place, column in columns.items():
+        records[:, place] = column
+    wanted = [crc32c(record.tobytes()) for record in records]
+    assert crc32c_columns(blank, columns, count).tolist() == wanted

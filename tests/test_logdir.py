@@ -1,0 +1,168 @@
+"""The folder of a run: numbered, named, writable, and held by one run at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nbtrain.errors import ArgumentError, BusyError
+from nbtrain.logdir import Logdir
+
+ROOT = Path(__file__).parents[1]
+HOLDER = """
+import sys
+from nbtrain.logdir import Logdir
+folder = Logdir(sys.argv[1], None, kind="train")
+folder.acquire()
+print("held", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def other_process(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process, which holds the folder `held` until it is told otherwise."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path / "held")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def folders() -> list[str]:
+    """What lies in runs/."""
+    return sorted(path.name for path in Path("runs").glob("*"))
+
+
+def test_without_a_name_each_run_gets_a_new_numbered_folder() -> None:
+    names = [Logdir(None, None, kind="train").name for _ in range(3)]
+    assert names == ["train-1", "train-2", "train-3"]
+    assert folders() == names
+
+
+def test_numbering_fills_no_folder_that_is_there() -> None:
+    Path("runs/train-1").mkdir(parents=True)
+    assert Logdir(None, None, kind="train").name == "train-2"
+
+
+def test_a_name_takes_its_folder_under_runs() -> None:
+    folder = Logdir(None, "digits", kind="train")
+    assert folder.path == Path("runs/digits").absolute()
+    assert folder.name == "digits"
+    assert folder.checkpoints == folder.path / "checkpoints"
+
+
+def test_a_logdir_is_taken_as_it_is_and_names_the_run(tmp_path: Path) -> None:
+    folder = Logdir(tmp_path / "deep" / "down", None, kind="train")
+    assert folder.path == tmp_path / "deep" / "down"
+    assert folder.path.is_dir()
+    assert folder.name == "down"
+    assert Logdir(str(folder.path), "digits", kind="train").name == "digits"
+    assert folders() == []
+
+
+def test_the_path_stays_when_the_working_folder_changes(tmp_path: Path) -> None:
+    folder = Logdir("mine", None, kind="train")
+    (tmp_path / "elsewhere").mkdir()
+    os.chdir(tmp_path / "elsewhere")
+    folder.log(event="save")
+    assert (tmp_path / "mine" / "steering.jsonl").exists()
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "../up", ".hidden", "-x", "a\nb", "a:b", "a\0b"])
+def test_a_name_that_is_no_folder_name_is_refused_and_makes_nothing(name: str) -> None:
+    with pytest.raises(ArgumentError, match="cannot name a folder: use letters, digits"):
+        Logdir(None, name, kind="train")
+    assert folders() == []
+
+
+@pytest.mark.parametrize("name", ["digits", "Größe 2", "adam@1e-3", "v1.2+b=4"])
+def test_ordinary_names_are_taken(name: str) -> None:
+    assert Logdir(None, name, kind="train").path.name == name
+
+
+def test_a_folder_that_cannot_be_made_is_refused_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder", encoding="utf-8")
+    with pytest.raises(ArgumentError, match=r"file/run cannot be written \(.*\): give another"):
+        Logdir(tmp_path / "file" / "run", None, kind="train")
+    with pytest.raises(ArgumentError, match=r"file cannot be written"):
+        Logdir(tmp_path / "file", None, kind="train")
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "no folder"
+
+
+def test_a_folder_in_which_no_file_can_be_made_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"/proc/self cannot be written"):
+        Logdir("/proc/self", None, kind="train")
+
+
+def test_where_runs_is_a_file_the_refusal_says_so() -> None:
+    Path("runs").write_text("no folder", encoding="utf-8")
+    with pytest.raises(ArgumentError, match=r"The folder runs/train cannot be written"):
+        Logdir(None, None, kind="train")
+    with pytest.raises(ArgumentError, match=r"The folder runs/digits cannot be written"):
+        Logdir(None, "digits", kind="train")
+
+
+def test_looking_whether_it_can_be_written_leaves_nothing_behind() -> None:
+    assert list(Logdir(None, "digits", kind="train").path.iterdir()) == []
+
+
+def test_a_held_folder_is_refused_in_the_same_kernel_with_the_holder() -> None:
+    first, second = Logdir(None, "digits", kind="train"), Logdir("runs/digits", "other", kind="x")
+    first.acquire()
+    with pytest.raises(
+        BusyError, match=rf"held by the run 'digits' in this kernel \(process {os.getpid()} on "
+    ):
+        second.acquire()
+    first.release()
+    second.acquire()
+    second.release()
+
+
+def test_a_folder_held_by_a_second_process_is_refused_with_the_reason(
+    tmp_path: Path, other_process: subprocess.Popen[str]
+) -> None:
+    folder = Logdir(tmp_path / "held", "mine", kind="train")
+    before = (folder.path / "run.json").read_text(encoding="utf-8")
+    with pytest.raises(
+        BusyError,
+        match=rf"held by the run 'held' in another kernel \(process {other_process.pid} on .*"
+        r"Stop that run first, or give another name= or logdir=",
+    ):
+        folder.acquire()
+    assert (folder.path / "run.json").read_text(encoding="utf-8") == before
+
+
+def test_a_folder_is_free_again_when_its_process_is_killed(
+    tmp_path: Path, other_process: subprocess.Popen[str]
+) -> None:
+    other_process.kill()
+    other_process.wait(10)
+    folder = Logdir(tmp_path / "held", "mine", kind="train")
+    folder.acquire()
+    assert json.loads((folder.path / "run.json").read_text("utf-8"))["process"] == os.getpid()
+    folder.release()
+
+
+def test_the_journal_has_one_line_an_entry() -> None:
+    folder = Logdir(None, "digits", kind="train")
+    folder.log(event="save", step=10, text="Größe")
+    folder.log(event="stop", step=20)
+    lines = (folder.path / "steering.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"event": "save", "step": 10, "text": "Größe"},
+        {"event": "stop", "step": 20},
+    ]
