@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from nbtrain.engines.supervisor import Supervisor
     from nbtrain.errors import NbtrainError
     from nbtrain.magics import load_ipython_extension
-    from nbtrain.registry import runs
-    from nbtrain.run import Run
+    from nbtrain.run import Run, runs
 
 __version__ = "0.1.0"
 __all__ = [
@@ -34,7 +33,7 @@ _HOMES = {
     "Supervisor": "nbtrain.engines.supervisor",
     "background": "nbtrain.engines.steps",
     "load_ipython_extension": "nbtrain.magics",
-    "runs": "nbtrain.registry",
+    "runs": "nbtrain.run",
     "supervise": "nbtrain.engines.graph",
     "train": "nbtrain.engines.steps",
 }

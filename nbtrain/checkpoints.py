@@ -21,6 +21,9 @@ from nbtrain.states import Checkpoint
 
 STEP_NAME = "nbtrain_step"
 
+# What TensorFlow appends to a variable's name in a checkpoint.
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+
 
 @dataclass(frozen=True, slots=True)
 class Restored:
@@ -150,18 +153,34 @@ class ObjectSaver:
         """Set the variables from a checkpoint.
 
         Raises:
-            CheckpointError: It holds nothing of this model, or tensors of other shapes.
+            CheckpointError: It cannot be read, holds nothing of this model, or has tensors
+                of other shapes; nothing was restored.
         """
-        nodes = TrackableObjectGraph.FromString(
-            tf.train.load_checkpoint(path).get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")
-        ).nodes
+        try:
+            reader = tf.train.load_checkpoint(path)
+            graph = reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")
+        except (tf.errors.OpError, ValueError) as error:
+            raise CheckpointError(
+                f"{path} cannot be read as a tf.train.Checkpoint ({error}); nothing was restored."
+            ) from error
+        nodes = TrackableObjectGraph.FromString(graph).nodes
         live = _match(nodes, self._root)
         if not set(live) - {STEP_NAME, "save_counter"}:
             raise CheckpointError(f"{path} holds no variable of this model; nothing was restored.")
-        try:
-            self._checkpoint.restore(path)
-        except ValueError as error:
-            raise CheckpointError(f"{path} does not fit this model: {error}") from error
+        # Before TensorFlow finds out, with half of the variables set.
+        shapes = reader.get_variable_to_shape_map()
+        wrong = [
+            f"{name} has the shape {tuple(held)} there and {tuple(item.shape)} here"
+            for name, item in live.items()
+            if _is_variable(item)
+            and (held := shapes.get(name + _VALUE)) is not None
+            and not tf.TensorShape(item.shape).is_compatible_with(held)
+        ]
+        if wrong:
+            raise CheckpointError(
+                f"{path} does not fit this model: {_some(wrong)}. Nothing was restored."
+            )
+        self._checkpoint.restore(path)
         step = int(self._step.numpy()) if STEP_NAME in live else _step_in_name(path) or 0
         return self._proof(step, path, nodes, live)
 
@@ -179,7 +198,7 @@ class ObjectSaver:
         matched = {name: item for name, item in live.items() if name not in own}
         taken = {id(item) for item in live.values()}
         held = {
-            attribute.checkpoint_key.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE")
+            attribute.checkpoint_key.removesuffix(_VALUE)
             for node in nodes
             for attribute in node.attributes
         }
@@ -213,7 +232,7 @@ def _match(nodes: Any, root: Any) -> dict[str, Any]:
             continue
         seen.add(number)
         for attribute in nodes[number].attributes:
-            found[attribute.checkpoint_key.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE")] = item
+            found[attribute.checkpoint_key.removesuffix(_VALUE)] = item
         children = view.children(item)
         for child in nodes[number].children:
             if child.local_name in children:

@@ -17,11 +17,11 @@ from typing import Any, NoReturn
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
-from nbtrain import notebook, registry
+from nbtrain import notebook
 from nbtrain.engines.steps import background
 from nbtrain.errors import NbtrainError
 from nbtrain.panel.view import sentence
-from nbtrain.run import Run
+from nbtrain.run import Run, find_run, runs
 
 
 class _Parser(argparse.ArgumentParser):
@@ -126,7 +126,7 @@ class NbtrainMagics(Magics):
         options = line_parser().parse_args(shlex.split(line))
         if options.verb in (None, "list"):
             return self._list()
-        run = registry.get(options.name)
+        run = find_run(options.name)
         if options.verb == "show":
             notebook.show_panel(run)
             return None
@@ -145,10 +145,10 @@ class NbtrainMagics(Magics):
         return receipt
 
     def _list(self) -> None:
-        runs = registry.runs()
-        for run in runs.values():
+        known = runs()
+        for run in known.values():
             print(sentence(run.status))
-        if not runs:
+        if not known:
             print("No run has been started in this kernel.")
 
     def _cell(self, line: str, cell: str) -> Run:
@@ -186,7 +186,7 @@ def _complete(_shell: Any, event: Any) -> list[str]:
     words = event.line.split()
     if len(words) < 2 or (len(words) == 2 and not event.line.endswith(" ")):
         return list(VERBS)
-    return [*registry.runs(), "--timeout", *(["--step"] if words[1] == "restore" else [])]
+    return [*runs(), "--timeout", *(["--step"] if words[1] == "restore" else [])]
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -27,20 +27,11 @@ from typing import Any, Protocol, SupportsFloat
 
 import tensorflow as tf
 
-from nbtrain import registry
-from nbtrain.checkpoints import Saver, find, listed
-from nbtrain.commands import (
-    Command,
-    CommandQueue,
-    Outcome,
-    Pause,
-    Receipt,
-    Restore,
-    Resume,
-    Save,
-    Stop,
-)
-from nbtrain.errors import ArgumentError, CheckpointError, PhaseError
+from nbtrain import claims
+from nbtrain.boundary import Boundary
+from nbtrain.checkpoints import Saver
+from nbtrain.commands import Command, CommandQueue, Pause, Receipt, Restore, Resume, Save, Stop
+from nbtrain.errors import ArgumentError, PhaseError
 from nbtrain.logdir import Logdir
 from nbtrain.recorder import Recorder
 from nbtrain.settings import Settings
@@ -98,13 +89,30 @@ class Run:
         self._lifecycle = Lifecycle()
         self._commands = CommandQueue()
         self._listeners: list[Callable[[], object]] = []
-        self._ended = threading.Event()
-        self._step = 0
-        self._checkpoints: tuple[Checkpoint, ...] = ()
-        self._traceback: TracebackType | None = None
         self._thread: threading.Thread | None = None
+        self._traceback: TracebackType | None = None
         self._began = self._ended_at = 0.0
+        self._live(recorder=None)
         self.coord.on_stop = self._on_stop
+
+    def _live(self, recorder: Recorder | None) -> None:
+        """Make what belongs to one life of the run: of the one before nothing is left."""
+        self._ended = threading.Event()
+        self._asked_to_stop = False
+        # Under a coordinator of its own: it outlives the stop of the loop that it serves,
+        # and a Supervisor that stops joins every thread of the run's.
+        self._services = Coordinator()
+        self._recorder = recorder or Recorder(self.scalars, None)
+        self._watch = Watch(self._recorder, self._folder, grace_secs=self._settings.stop_grace_secs)
+        self._watch.listeners = self._listeners
+        self._boundary = Boundary(
+            self._settings,
+            self._lifecycle,
+            self._commands,
+            self.coord,
+            self._recorder,
+            self._watch,
+        )
 
     # --- life -------------------------------------------------------------------
 
@@ -114,31 +122,24 @@ class Run:
         Raises:
             PhaseError: It has been started and has not ended.
             BusyError: Another run holds the folder or the model.
+            OSError: The event file cannot be written.
         """
         if not self._lifecycle.allows(Event.START):
             self._lifecycle.apply(Event.START)  # raises, naming what is possible
-        self._folder.acquire()
-        try:
-            registry.enter(self, self._engine.models())
+        with contextlib.ExitStack() as undo:
+            self._folder.acquire()
+            undo.callback(self._folder.release)
+            claims.enter(self.name, self._engine.models(), lambda: repr(self))
+            undo.callback(claims.leave, self.name)
+            self._live(Recorder(self.scalars, self.logdir))
             self._lifecycle.apply(Event.START)
-        except BaseException:
-            self._folder.release()
-            raise
+            undo.pop_all()  # from here on, _close() undoes it
         self.error = self._traceback = None
         self.coord.clear_stop()
         self._commands.open()
-        self._ended.clear()
         self._began, self._ended_at = time.monotonic(), 0.0
-        self._asked_to_stop = self._over = self._looping = False
-        self._pending: dict[str, SupportsFloat] = {}
-        self._tags: set[str] = set()
-        self._saver: Saver | None = None
-        self._saved_step: int | None = None
-        self._steps_done = 0
-        self._due = self._settings.save_cadence()
-        self._recorder = Recorder(self.scalars, self.logdir)
-        self._watch = Watch(self._recorder, self._folder, grace_secs=self._settings.stop_grace_secs)
-        self._watch.listeners = self._listeners
+        _runs.pop(self.name, None)
+        _runs[self.name] = self
         # In the context of the starting cell: what the training prints appears under it.
         self._thread = threading.Thread(
             target=contextvars.copy_context().run,
@@ -146,9 +147,6 @@ class Run:
             name=f"nbtrain train {self.name}",
             daemon=True,
         )
-        # Under a coordinator of its own: it outlives the stop of the loop that it serves,
-        # and a Supervisor that stops joins every thread of the run's.
-        self._services = Coordinator()
         self._looper = WatchThread(
             self._services, TICK_SECS, self._tick, name=f"nbtrain watch {self.name}"
         )
@@ -174,8 +172,8 @@ class Run:
             raise PhaseError("Cannot wait for a run that was not started; call start() first.")
         if not self._ended.wait(timeout):
             raise TimeoutError(
-                f"The run {self.name!r} is {self._lifecycle.phase} at step {self._step:,} after "
-                f"{timeout:g} s of waiting; it goes on. Wait again, or call request_stop()."
+                f"After {timeout:g} s of waiting the run goes on ({self!r}): wait again, or call "
+                "request_stop()."
             )
         self._looper.join(timeout=10.0)
         if self.error is not None:
@@ -249,18 +247,7 @@ class Run:
         """
         if threading.current_thread() is not self._thread:
             return bool(self.coord.should_stop())
-        if self._looping:
-            self._complete_step()
-        else:
-            self._begin_loop()
-        total = self._settings.steps
-        if total is not None and self._step >= total:
-            self._over = True
-        elif self._due(self._step, time.monotonic()):
-            self._save_or_say_why()
-        if self._commands and not self._over:
-            self._obey()
-        return self._over or bool(self.coord.should_stop())
+        return self._boundary.reach()
 
     def record(
         self,
@@ -288,14 +275,7 @@ class Run:
                     'dict of scalars, such as {"loss": loss}.'
                 )
             scalars = {**values, **scalars} if scalars else dict(values)
-        if not scalars.keys() <= self._tags:
-            self._check(scalars)
-        if self._pending:
-            self._pending.update(scalars)
-        else:
-            self._pending = scalars
-        if step is not None:
-            self._step = step - 1
+        self._boundary.record(scalars, step=step)
 
     # --- what it says of itself -------------------------------------------------
 
@@ -306,19 +286,19 @@ class Run:
         started = phase is not Phase.CREATED
         total = self._settings.steps
         speed = self._speed(phase) if started else None
-        left = None if total is None or phase.ended else max(0, total - self._step)
+        left = None if total is None or phase.ended else max(0, total - self._boundary.step)
         until = self._ended_at or time.monotonic()
         return Status(
             name=self.name,
             engine=self._engine.kind,
             phase=phase,
-            step=self._step,
+            step=self._boundary.step,
             total_steps=total,
             steps_per_s=speed,
             eta_s=left / speed if speed and left is not None else None,
             elapsed_s=until - self._began if started else 0.0,
             values=self.scalars.last_values(),
-            checkpoints=self._checkpoints,
+            checkpoints=self._boundary.checkpoints,
             message=self._watch.message if started else None,
             error=_formatted(self.error, self._traceback) if self.error else None,
         )
@@ -328,12 +308,12 @@ class Run:
         if not phase.ended:
             return self._watch.pace.steps_per_s
         elapsed = self._ended_at - self._began
-        return self._steps_done / elapsed if elapsed > 0 else None
+        return self._boundary.steps_done / elapsed if elapsed > 0 else None
 
     @property
     def checkpoints(self) -> tuple[Checkpoint, ...]:
         """What can be restored, the newest last."""
-        return self._checkpoints
+        return self._boundary.checkpoints
 
     @property
     def total_steps(self) -> int | None:
@@ -346,7 +326,9 @@ class Run:
 
     def __repr__(self) -> str:
         """Name, phase and step."""
-        return f"<nbtrain run {self.name!r}: {self._lifecycle.phase} at step {self._step:,}>"
+        return (
+            f"<nbtrain run {self.name!r}: {self._lifecycle.phase} at step {self._boundary.step:,}>"
+        )
 
     # --- training thread --------------------------------------------------------
 
@@ -354,32 +336,15 @@ class Run:
         error: BaseException | None = None
         try:
             with self._engine.session() as saver:
-                self._saver = saver
-                self._go_on()
+                self._boundary.go_on(saver)
+                if len(self.scalars):  # an earlier life recorded, perhaps beyond this step
+                    self._recorder.open_segment(self._boundary.step)
                 error = self._train()
-                if self._lifecycle.allows(Event.LOOP_ENDED):
-                    self._lifecycle.apply(Event.LOOP_ENDED)
-                self._obey()
-                if saver is not None and self._saved_step != self._step:
-                    self._save_or_say_why()
+                self._boundary.leave(finished=error is None)
         except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
             error = error or raised
         finally:
             self._close(error)
-
-    def _go_on(self) -> None:
-        """Take up the latest checkpoint of the folder."""
-        restored = self._saver.resume() if self._saver else None
-        if self._saver is not None:
-            self._checkpoints = listed(self._saver.directory)
-        if restored is None:
-            self._step = 0
-            return
-        self._step = self._saved_step = restored.step
-        self._watch.log(event="resume", step=self._step, text=str(restored))
-        self._watch.note("resume", f"Goes on from {restored}.")
-        if len(self.scalars):
-            self._recorder.open_segment(self._step)
 
     def _train(self) -> BaseException | None:
         try:
@@ -390,90 +355,7 @@ class Run:
             pass  # the input is exhausted
         except BaseException as error:  # noqa: BLE001 - kept, and raised again by wait()
             return error
-        if self._pending:  # the loop was left without a last boundary
-            self._complete_step()
         return None
-
-    def _begin_loop(self) -> None:
-        self._looping = True
-        self._due.start(self._step, time.monotonic())
-        with contextlib.suppress(PhaseError):  # asked to stop while preparing
-            self._lifecycle.apply(Event.READY)
-
-    def _complete_step(self) -> None:
-        self._step += 1
-        self._steps_done += 1
-        if self._pending:
-            self._recorder.append(self._step, time.time(), self._pending)
-            self._pending = {}
-
-    def _obey(self) -> None:
-        """Execute commands until none is left; while paused, wait for the next."""
-        while True:
-            paused = self._lifecycle.phase is Phase.PAUSED
-            receipt = self._commands.take(wait=paused)
-            if receipt is None:
-                return
-            try:
-                outcome = Outcome(applied=True, step=self._step, text=self._do(receipt.command))
-            except Exception as error:  # noqa: BLE001 - a refusal is an answer
-                outcome = Outcome(applied=False, step=self._step, text=str(error))
-            self._watch.log(
-                event=receipt.name, step=outcome.step, applied=outcome.applied, text=outcome.text
-            )
-            receipt.answer(outcome)
-
-    def _do(self, command: Command) -> str:
-        """Execute one command; an error refuses it."""
-        match command:
-            case Stop():
-                return "stopping"
-            case Pause():
-                self._lifecycle.apply(Event.PAUSE)
-                return "paused"
-            case Resume():
-                self._lifecycle.apply(Event.RESUME)
-                return "running again"
-            case Save():
-                return f"saved {Path(self._save().path).name}"
-            case Restore(wanted):
-                return self._restore(wanted)
-
-    def _save(self) -> Checkpoint:
-        if self._saver is None:
-            raise CheckpointError(
-                "This run has nothing to save: start it with checkpoint= (a tf.train.Checkpoint), "
-                "or with a Supervisor that has a logdir and a saver."
-            )
-        self._step = self._saver.save(self._step)
-        self._saved_step = self._step
-        self._checkpoints = listed(self._saver.directory)
-        self._watch.note("save", None)
-        return self._checkpoints[-1]
-
-    def _save_or_say_why(self) -> None:
-        """Save by cadence or at the end: what fails becomes a message."""
-        if self._saver is None:
-            return
-        try:
-            checkpoint = self._save()
-        except Exception as error:  # noqa: BLE001 - the training goes on
-            self._watch.note("save", f"No checkpoint at step {self._step:,}: {error}")
-        else:
-            self._watch.log(event="checkpoint", step=self._step, text=Path(checkpoint.path).name)
-
-    def _restore(self, wanted: int | str | None) -> str:
-        if self._saver is None:
-            raise CheckpointError(
-                "This run has nothing to restore: it was started without a saver."
-            )
-        if self._lifecycle.phase is Phase.STOPPING:
-            raise PhaseError("Cannot restore while stopping; start the run again to go on.")
-        restored = self._saver.restore(find(self._checkpoints, wanted).path)
-        self._step = restored.step
-        self._recorder.open_segment(self._step)
-        self._due.start(self._step, time.monotonic())
-        return f"restored {restored}"
 
     def _close(self, error: BaseException | None) -> None:
         """End this life of the run; whatever fails here, the rest is still done."""
@@ -483,16 +365,16 @@ class Run:
             last_first.callback(self._services.request_stop)
             last_first.callback(lambda: self._lifecycle.apply(Event.FAILED if error else event))
             last_first.callback(self._folder.release)
-            last_first.callback(registry.leave, self)
+            last_first.callback(claims.leave, self.name)
             last_first.callback(self._recorder.close)
             last_first.callback(self.coord.request_stop)
-            last_first.callback(self._commands.close, "the run has ended", step=self._step)
+            last_first.callback(self._commands.close, "the run has ended", step=self._boundary.step)
             if error is not None:
                 self.error, self._traceback = error, _own_frames_cut(error.__traceback__)
             self._ended_at = time.monotonic()
             if self._lifecycle.allows(Event.LOOP_ENDED):  # it failed while preparing
                 self._lifecycle.apply(Event.LOOP_ENDED)
-            self._watch.log(event="failed" if error else str(event), step=self._step)
+            self._watch.log(event="failed" if error else str(event), step=self._boundary.step)
 
     # --- other threads ----------------------------------------------------------
 
@@ -505,21 +387,31 @@ class Run:
         self._commands.wake()
 
     def _tick(self) -> None:
-        self._watch.tick(self._lifecycle.phase, self._step, self._thread)
+        self._watch.tick(self._lifecycle.phase, self._boundary.step, self._thread)
 
-    def _check(self, scalars: Mapping[str, SupportsFloat]) -> None:
-        """Refuse what is no scalar, when a tag comes for the first time."""
-        for tag, value in scalars.items():
-            if not isinstance(tag, str) or not tag:
-                raise ArgumentError(f"The tag {tag!r} is no name: give a string, such as 'loss'.")
-            shape = getattr(value, "shape", None)
-            if (shape is not None and len(shape)) or not hasattr(value, "__float__"):
-                what = f"has the shape {tuple(shape)}" if shape else f"is {value!r}"
-                raise ArgumentError(
-                    f"{tag!r} {what}, and a scalar was expected: a number, or a tensor of shape "
-                    "(), such as tf.reduce_mean(...) gives."
-                )
-        self._tags |= scalars.keys()
+
+_runs: dict[str, Run] = {}
+
+
+def runs() -> dict[str, Run]:
+    """The runs of this kernel by name, the one started last at the end; any thread."""
+    return dict(_runs)
+
+
+def find_run(name: str | None = None) -> Run:
+    """The run of this name, or the one started last.
+
+    Raises:
+        ArgumentError: There is none.
+    """
+    known = runs()
+    if name is None and known:
+        return next(reversed(known.values()))
+    if name in known:
+        return known[name]
+    listed = ", ".join(map(repr, known)) or "none yet"
+    wanted = "No run has been started" if name is None else f"There is no run {name!r}"
+    raise ArgumentError(f"{wanted} in this kernel; its runs: {listed}.")
 
 
 def _own_frames_cut(frames: TracebackType | None) -> TracebackType | None:

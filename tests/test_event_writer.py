@@ -25,7 +25,7 @@ def write(
     writer: EventWriter, steps: list[int], values: Mapping[str, list[float]], wall: float = 0.25
 ) -> None:
     """Write events a quarter of a second apart."""
-    walls = 1.7e9 + wall * np.arange(len(steps))
+    walls = np.array([1.7e9 + wall * row for row in range(len(steps))], dtype=np.float64)
     writer.scalars(
         np.array(steps, dtype=np.int64),
         walls,

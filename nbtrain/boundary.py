@@ -1,0 +1,215 @@
+"""The step boundary: the only place where anything is done to a training.
+
+Between two steps the training thread counts the step, hands its record over, saves
+when that is due, and executes the commands that wait; paused, it waits here.
+
+    boundary.go_on(saver)          # before the loop: from the latest checkpoint
+    while not boundary.reach():    # once a step
+        boundary.record({"loss": loss})
+    boundary.leave(finished=True)  # after it: the last record, the last checkpoint
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import SupportsFloat
+
+from nbtrain.checkpoints import Saver, find, listed
+from nbtrain.commands import Command, CommandQueue, Outcome, Pause, Restore, Resume, Save, Stop
+from nbtrain.errors import ArgumentError, CheckpointError, PhaseError
+from nbtrain.recorder import Recorder
+from nbtrain.settings import Settings
+from nbtrain.states import Checkpoint, Event, Lifecycle, Phase
+from nbtrain.threads import Coordinator
+from nbtrain.watch import Watch
+
+
+class Boundary:
+    """The boundary of one life of a run; its methods belong to the training thread.
+
+    Args:
+        settings: How long, and when to save.
+        lifecycle: The run's phase.
+        commands: What waits to be executed.
+        coord: Tells when to stop.
+        recorder: Takes the records.
+        watch: Is told what should be known.
+
+    Attributes:
+        step: Steps completed; may be read from any thread.
+        steps_done: How many of them in this life.
+        checkpoints: What can be restored, the newest last; may be read from any thread.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        lifecycle: Lifecycle,
+        commands: CommandQueue,
+        coord: Coordinator,
+        recorder: Recorder,
+        watch: Watch,
+    ) -> None:
+        self.step = self.steps_done = 0
+        self.checkpoints: tuple[Checkpoint, ...] = ()
+        self._total = settings.steps
+        self._due = settings.save_cadence()
+        self._lifecycle = lifecycle
+        self._commands = commands
+        self._coord = coord
+        self._recorder = recorder
+        self._watch = watch
+        self._saver: Saver | None = None
+        self._saved_step: int | None = None
+        self._pending: dict[str, SupportsFloat] = {}
+        self._tags: set[str] = set()
+        self._looping = self._over = False
+
+    def go_on(self, saver: Saver | None) -> None:
+        """Take up the latest checkpoint of the folder, if there is one."""
+        self._saver = saver
+        restored = saver.resume() if saver is not None else None
+        if saver is not None:
+            self.checkpoints = listed(saver.directory)
+        if restored is not None:
+            self.step = self._saved_step = restored.step
+            self._watch.log(event="resume", step=self.step, text=str(restored))
+            self._watch.note("resume", f"Goes on from {restored}.")
+
+    def reach(self) -> bool:
+        """Do what is to be done between two steps; returns whether to leave the loop."""
+        if self._looping:
+            self._complete_step()
+        else:
+            self._begin()
+        if self._total is not None and self.step >= self._total:
+            self._over = True
+        elif self._due(self.step, time.monotonic()):
+            self._save_or_say_why()
+        if self._commands and not self._over:
+            self._obey()
+        return self._over or bool(self._coord.should_stop())
+
+    def record(self, scalars: dict[str, SupportsFloat], *, step: int | None = None) -> None:
+        """Keep scalars for the step at hand; `step` is its number where the program counts.
+
+        Raises:
+            ArgumentError: Something that is no scalar, under a tag that is new.
+        """
+        if not scalars.keys() <= self._tags:
+            _check(scalars)
+            self._tags |= scalars.keys()
+        if self._pending:
+            self._pending.update(scalars)
+        else:
+            self._pending = scalars
+        if step is not None:
+            self.step = step - 1
+
+    def leave(self, *, finished: bool) -> None:
+        """After the loop: the record of a finished step, what still waits, a last checkpoint."""
+        if finished and self._pending:  # the loop was left without a last boundary
+            self._complete_step()
+        with contextlib.suppress(PhaseError):  # it is stopping already
+            self._lifecycle.apply(Event.LOOP_ENDED)
+        self._obey()
+        if self._saver is not None and self._saved_step != self.step:
+            self._save_or_say_why()
+
+    def _begin(self) -> None:
+        self._looping = True
+        self._due.start(self.step, time.monotonic())
+        with contextlib.suppress(PhaseError):  # asked to stop while preparing
+            self._lifecycle.apply(Event.READY)
+
+    def _complete_step(self) -> None:
+        self.step += 1
+        self.steps_done += 1
+        if self._pending:
+            self._recorder.append(self.step, time.time(), self._pending)
+            self._pending = {}
+
+    def _obey(self) -> None:
+        """Execute commands until none is left; while paused, wait for the next."""
+        while True:
+            paused = self._lifecycle.phase is Phase.PAUSED
+            receipt = self._commands.take(wait=paused)
+            if receipt is None:
+                return
+            step = self.step
+            try:
+                outcome = Outcome(applied=True, step=step, text=self._do(receipt.command))
+            except Exception as error:  # noqa: BLE001 - a refusal is an answer
+                outcome = Outcome(applied=False, step=step, text=str(error))
+            self._watch.log(
+                event=receipt.name, step=step, applied=outcome.applied, text=outcome.text
+            )
+            receipt.answer(outcome)
+
+    def _do(self, command: Command) -> str:
+        """Execute one command; an error refuses it."""
+        match command:
+            case Stop():
+                return "stopping"
+            case Pause():
+                self._lifecycle.apply(Event.PAUSE)
+                return "paused"
+            case Resume():
+                self._lifecycle.apply(Event.RESUME)
+                return "running again"
+            case Save():
+                return f"saved {Path(self._save().path).name}"
+            case Restore(wanted):
+                return self._restore(wanted)
+
+    def _save(self) -> Checkpoint:
+        if self._saver is None:
+            raise CheckpointError(
+                "This run has nothing to save: start it with checkpoint= (a tf.train.Checkpoint), "
+                "or with a Supervisor that has a logdir and a saver."
+            )
+        self.step = self._saver.save(self.step)
+        self._saved_step = self.step
+        self.checkpoints = listed(self._saver.directory)
+        self._watch.note("save", None)
+        return self.checkpoints[-1]
+
+    def _save_or_say_why(self) -> None:
+        """Save by cadence or at the end: what fails becomes a message."""
+        if self._saver is None:
+            return
+        try:
+            checkpoint = self._save()
+        except Exception as error:  # noqa: BLE001 - the training goes on
+            self._watch.note("save", f"No checkpoint at step {self.step:,}: {error}")
+        else:
+            self._watch.log(event="checkpoint", step=self.step, text=Path(checkpoint.path).name)
+
+    def _restore(self, wanted: int | str | None) -> str:
+        if self._saver is None:
+            raise CheckpointError(
+                "This run has nothing to restore: it was started without a saver."
+            )
+        if self._lifecycle.phase is Phase.STOPPING:
+            raise PhaseError("Cannot restore while stopping; start the run again to go on.")
+        restored = self._saver.restore(find(self.checkpoints, wanted).path)
+        self.step = restored.step
+        self._recorder.open_segment(self.step)
+        self._due.start(self.step, time.monotonic())
+        return f"restored {restored}"
+
+
+def _check(scalars: Mapping[str, SupportsFloat]) -> None:
+    for tag, value in scalars.items():
+        if not isinstance(tag, str) or not tag:
+            raise ArgumentError(f"The tag {tag!r} is no name: give a string, such as 'loss'.")
+        shape = getattr(value, "shape", None)
+        if (shape is not None and len(shape)) or not hasattr(value, "__float__"):
+            what = f"has the shape {tuple(shape)}" if shape else f"is {value!r}"
+            raise ArgumentError(
+                f"{tag!r} {what}, and a scalar was expected: a number, or a tensor of shape "
+                "(), such as tf.reduce_mean(...) gives."
+            )

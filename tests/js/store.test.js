@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Store, fold } from "../../nbtrain/panel/js/store.js";
+
+// The two buffers of a message; each bucket is [step, mean, lo, hi].
+const buffers = (...buckets) => [
+  new DataView(new Float64Array(buckets.map(([x]) => x)).buffer),
+  new DataView(new Float32Array(buckets.flatMap(([, ...values]) => values)).buffer),
+];
+const snapshot = (seq, series, ...buckets) => [{ t: "snap", seq, status: { step: 1 }, series }, buffers(...buckets)];
+const LOSS = { tag: "loss", segment: 0, stride: 1, n: 2, until: null };
+const filled = () => {
+  const asked = [];
+  const store = new Store(() => asked.push(true));
+  store.receive(...snapshot(7, [LOSS], [1, 5, 5, 5], [2, 4, 4, 4]));
+  return { store, asked, curve: store.curves[0] };
+};
+
+test("a snapshot replaces everything", () => {
+  const { store } = filled();
+  store.receive(...snapshot(9, [{ ...LOSS, tag: "a", n: 1 }], [3, 1, 0, 2]));
+  assert.deepEqual(store.tags, ["a"]);
+  assert.deepEqual(store.curves[0].x, [3]);
+  assert.deepEqual([store.curves[0].lo, store.curves[0].hi], [[0], [2]]);
+});
+
+test("an update truncates to its first bucket and appends", () => {
+  const { store, curve } = filled();
+  assert.ok(store.receive({ t: "pts", seq: 8, status: { step: 3 }, series: [[0, 1, 1, 2]] }, buffers([2, 9, 9, 9], [3, 8, 8, 8])));
+  assert.deepEqual(curve.x, [1, 2, 3]);
+  assert.deepEqual(curve.mean, [5, 9, 8]);
+  assert.equal(store.status.step, 3);
+});
+
+test("an update at a larger stride folds what is there first", () => {
+  const { store, curve } = filled();
+  store.receive({ t: "pts", seq: 8, status: {}, series: [[0, 2, 1, 1]] }, buffers([3, 3, 2, 4]));
+  assert.deepEqual(curve.x, [1, 3]);
+  assert.deepEqual(curve.mean, [4.5, 3]);
+  assert.deepEqual([curve.lo, curve.hi], [[4, 2], [5, 4]]);
+});
+
+test("folding keeps a lone last bucket and every NaN", () => {
+  const curve = { stride: 1, x: [1, 2, 3], mean: [1, NaN, 3], lo: [1, NaN, 3], hi: [1, NaN, 3] };
+  fold(curve);
+  assert.deepEqual(curve, { stride: 2, x: [1, 3], mean: [NaN, 3], lo: [NaN, 3], hi: [NaN, 3] });
+});
+
+test("a gap asks for a snapshot, once, and shows nothing until it comes", () => {
+  const { store, asked, curve } = filled();
+  const late = { t: "pts", seq: 10, status: { step: 9 }, series: [] };
+  assert.equal(store.receive(late, buffers()), false);
+  assert.equal(store.receive({ ...late, seq: 11 }, buffers()), false);
+  assert.equal(asked.length, 1);
+  assert.deepEqual(curve.x, [1, 2]);
+  assert.ok(store.receive(...snapshot(12, [LOSS], [1, 5, 5, 5], [2, 4, 4, 4])));
+});
+
+test("an old update is ignored", () => {
+  const { store, asked } = filled();
+  assert.equal(store.receive({ t: "pts", seq: 7, status: { step: 99 }, series: [] }, buffers()), false);
+  assert.equal(store.status.step, 1);
+  assert.equal(asked.length, 0);
+});
+
+test("nothing is taken before the first snapshot", () => {
+  const store = new Store(() => {});
+  assert.equal(store.receive({ t: "pts", seq: 0, status: {}, series: [] }, buffers()), false);
+});
+
+test("a new curve comes with its tag, an abandoned one with its last step", () => {
+  const { store } = filled();
+  store.receive({ t: "pts", seq: 8, status: {}, series: [[1, 1, 0, 1, "loss", 1]], until: { 0: 1 } }, buffers([2, 7, 7, 7]));
+  assert.equal(store.of("loss").length, 2);
+  assert.equal(store.curves[0].until, 1);
+  assert.deepEqual([store.curves[1].segment, store.curves[1].x], [1, [2]]);
+});
+
+test("buffers that do not begin at a multiple of eight bytes are read", () => {
+  const shifted = buffers([1, 2, 3, 4]).map((view) => {
+    const bytes = new Uint8Array(view.byteLength + 3);
+    bytes.set(new Uint8Array(view.buffer), 3);
+    return new DataView(bytes.buffer, 3);
+  });
+  const store = new Store(() => {});
+  store.receive({ t: "snap", seq: 1, status: {}, series: [{ ...LOSS, n: 1 }] }, shifted);
+  assert.deepEqual([store.curves[0].x, store.curves[0].mean, store.curves[0].lo, store.curves[0].hi], [[1], [2], [3], [4]]);
+});

@@ -1,0 +1,142 @@
+"""Coordinator and LooperThread: in the graph, on a clock that never catches up."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbtrain.threads import Coordinator, LooperThread, next_tick
+
+
+def test_ticks_come_at_even_distances() -> None:
+    assert next_tick(due=10.0, secs=2.0, now=10.1) == 12.0
+    assert next_tick(due=12.0, secs=2.0, now=12.0) == 14.0
+
+
+def test_missed_ticks_are_dropped_and_the_beat_is_kept() -> None:
+    assert next_tick(due=10.0, secs=2.0, now=17.5) == 18.0
+    assert next_tick(due=10.0, secs=2.0, now=3610.5) == 3612.0
+
+
+def test_a_loop_without_a_pause_is_due_at_once() -> None:
+    assert next_tick(due=10.0, secs=0.0, now=17.5) == 17.5
+
+
+@given(due=st.integers(0, 10**6), secs=st.integers(1, 1000), late=st.integers(0, 10**6))
+def test_the_next_tick_lies_ahead_by_at_most_one_beat(due: int, secs: int, late: int) -> None:
+    now = due + late
+    tick = next_tick(float(due), float(secs), float(now))
+    assert now < tick <= now + secs or (tick == now and (now - due) % secs == 0)
+    assert (tick - due) % secs == 0, "the beat is kept"
+
+
+class Calls:
+    """A target with memory: which thread called, and whether it ran eagerly in which graph."""
+
+    def __init__(self, enough: int) -> None:
+        self.threads: list[threading.Thread] = []
+        self.graphs: list[object] = []
+        self.eager: list[bool] = []
+        self.arguments: list[tuple[object, object]] = []
+        self.enough = threading.Event()
+        self._wanted = enough
+
+    def __call__(self, first: object = None, *, second: object = None) -> None:
+        self.threads.append(threading.current_thread())
+        self.graphs.append(tf.compat.v1.get_default_graph())
+        self.eager.append(tf.executing_eagerly())
+        self.arguments.append((first, second))
+        if len(self.threads) >= self._wanted:
+            self.enough.set()
+
+
+def test_a_looper_calls_its_target_until_the_coordinator_stops() -> None:
+    coord, calls = Coordinator(), Calls(enough=3)
+    looper = LooperThread(coord, 0.001, calls, name="beat", args=(1,), kwargs={"second": 2})
+    looper.start()
+    assert calls.enough.wait(10)
+    coord.request_stop()
+    coord.join([looper], stop_grace_period_secs=10)
+    assert not looper.is_alive()
+    assert set(calls.arguments) == {(1, 2)}
+
+
+def test_a_looper_is_a_named_daemon_thread() -> None:
+    looper = LooperThread(Coordinator(), 1.0, Calls(1), name="nbtrain watch digits")
+    assert looper.name == "nbtrain watch digits"
+    assert looper.daemon
+
+
+def test_an_error_of_a_looper_stops_the_coordinator_and_is_raised_by_join() -> None:
+    coord, closed = Coordinator(), threading.Event()
+
+    class Failing(LooperThread):
+        def stop_loop(self) -> None:
+            closed.set()
+
+    def fail() -> None:
+        raise ValueError("no such metric")
+
+    looper = Failing(coord, 0.001, fail, name="failing")
+    looper.start()
+    assert coord.wait_for_stop(10)
+    with pytest.raises(ValueError, match="no such metric"):
+        coord.join([looper], stop_grace_period_secs=10)
+    assert closed.is_set(), "stop_loop is called after an error too"
+
+
+def test_a_looper_that_waits_for_its_tick_ends_at_once_when_asked() -> None:
+    coord, calls = Coordinator(), Calls(enough=1)
+    looper = LooperThread(coord, 3600.0, calls, name="hourly")
+    looper.start()
+    assert calls.enough.wait(10)
+    coord.request_stop()
+    looper.join(10)
+    assert not looper.is_alive()
+    assert len(calls.threads) == 1
+
+
+def test_the_threads_of_a_graph_coordinator_run_in_the_graph() -> None:
+    graph = tf.Graph()
+    coord, calls = Coordinator(graph), Calls(enough=1)
+    looper = LooperThread(coord, 0.001, calls, name="beat")
+    looper.start()
+    assert calls.enough.wait(10)
+    coord.request_stop()
+    looper.join(10)
+    assert set(calls.graphs) == {graph}
+    assert set(calls.eager) == {False}
+    assert tf.executing_eagerly(), "the calling thread stays eager"
+
+
+def test_a_thread_registered_twice_runs_once() -> None:
+    graph = tf.Graph()
+    coord, calls = Coordinator(graph), Calls(enough=1)
+    thread = threading.Thread(target=calls)
+    coord.register_thread(thread)
+    coord.register_thread(thread)
+    thread.start()
+    thread.join(10)
+    assert calls.graphs == [graph]
+
+
+def test_without_a_graph_threads_stay_eager() -> None:
+    coord, calls = Coordinator(), Calls(enough=1)
+    thread = threading.Thread(target=calls)
+    coord.register_thread(thread)
+    thread.start()
+    thread.join(10)
+    assert calls.eager == [True]
+
+
+def test_a_stop_is_told_with_or_without_an_error() -> None:
+    told: list[bool] = []
+    coord = Coordinator()
+    coord.on_stop = lambda: told.append(bool(coord.should_stop()))
+    coord.request_stop()
+    coord.request_stop(ValueError("late"))
+    assert told == [True, True]
