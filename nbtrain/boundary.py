@@ -23,7 +23,6 @@ from nbtrain.errors import ArgumentError, CheckpointError, PhaseError
 from nbtrain.recorder import Recorder
 from nbtrain.settings import Settings
 from nbtrain.states import Checkpoint, Event, Lifecycle, Phase
-from nbtrain.threads import Coordinator
 from nbtrain.watch import Watch
 
 
@@ -34,7 +33,6 @@ class Boundary:
         settings: How long, and when to save.
         lifecycle: The run's phase.
         commands: What waits to be executed.
-        coord: Tells when to stop.
         recorder: Takes the records.
         watch: Is told what should be known.
 
@@ -49,7 +47,6 @@ class Boundary:
         settings: Settings,
         lifecycle: Lifecycle,
         commands: CommandQueue,
-        coord: Coordinator,
         recorder: Recorder,
         watch: Watch,
     ) -> None:
@@ -59,7 +56,6 @@ class Boundary:
         self._due = settings.save_cadence()
         self._lifecycle = lifecycle
         self._commands = commands
-        self._coord = coord
         self._recorder = recorder
         self._watch = watch
         self._saver: Saver | None = None
@@ -91,7 +87,8 @@ class Boundary:
             self._save_or_say_why()
         if self._commands and not self._over:
             self._obey()
-        return self._over or bool(self._coord.should_stop())
+        # Not the coordinator's word: a Supervisor that prepares its session clears that.
+        return self._over or self._lifecycle.phase is Phase.STOPPING
 
     def record(self, scalars: dict[str, SupportsFloat], *, step: int | None = None) -> None:
         """Keep scalars for the step at hand; `step` is its number where the program counts.

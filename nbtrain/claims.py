@@ -30,7 +30,8 @@ def enter(name: str, models: Iterable[object], describe: Callable[[], str]) -> N
             if other == name or not wanted.isdisjoint(map(id, held)):
                 raise BusyError(
                     f"The run {other!r} {why} ({described()}). Stop it first: "
-                    f"nbtrain.runs()[{other!r}].request_stop().wait()"
+                    f"nbtrain.runs()[{other!r}].request_stop().wait(); "
+                    f"%nbtrain show {other} shows it."
                 )
         _held[name] = models, describe
 

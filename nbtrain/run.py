@@ -109,7 +109,6 @@ class Run:
             self._settings,
             self._lifecycle,
             self._commands,
-            self.coord,
             self._recorder,
             self._watch,
         )
@@ -348,7 +347,7 @@ class Run:
 
     def _train(self) -> BaseException | None:
         try:
-            if not self.coord.should_stop():
+            if self._lifecycle.phase is not Phase.STOPPING:
                 self._engine.train(self)
             self.coord.raise_requested_exception()
         except (StopIteration, tf.errors.OutOfRangeError):

@@ -31,15 +31,15 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def no_run_is_left_alive() -> Iterator[None]:
     """Stop the runs that a test left alive, and fail it for them."""
     yield
-    registry = sys.modules.get("nbtrain.registry")
-    if registry is None:  # a test of a pure floor: nothing was imported that could run
+    room = sys.modules.get("nbtrain.run")
+    if room is None:  # a test of a pure floor: nothing was imported that could run
         return
-    left = [run for run in registry.runs().values() if not run.status.phase.ended]
+    left = [run for run in room.runs().values() if not run.status.phase.ended]
     for run in left:
         run.coord.request_stop()
     stuck = [run.name for run in left if not run._ended.wait(20.0)]
-    registry._runs.clear()
-    registry._held.clear()
+    room._runs.clear()
+    room.claims._held.clear()
     if left:
         names = [run.name for run in left]
         pytest.fail(f"The test left runs alive: {names}; of these do not end: {stuck}.")

@@ -140,13 +140,15 @@ class GraphEngine:
         supervisor.timed_saves = False
         if self._directory is not None:
             self._directory.mkdir(parents=True, exist_ok=True)
-        with supervisor.managed_session() as sess:
-            self._sess = sess
-            if self._directory is None or supervisor.saver is None:
-                yield None
-            else:
-                yield GraphSaver(supervisor, sess, self._directory)
-        supervisor.timed_saves = True
+        try:
+            with supervisor.managed_session() as sess:
+                self._sess = sess
+                if self._directory is None or supervisor.saver is None:
+                    yield None
+                else:
+                    yield GraphSaver(supervisor, sess, self._directory)
+        finally:
+            supervisor.timed_saves = True
 
     def train(self, run: Run) -> None:
         """Run the train op until the run stops.

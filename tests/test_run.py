@@ -1,0 +1,1009 @@
+"""A run: its life, its commands, what it leaves behind, and what it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+import nbtrain
+from nbtrain.checkpoints import listed
+from nbtrain.engines.steps import StepEngine
+from nbtrain.errors import ArgumentError, BusyError, CheckpointError, PhaseError, UnknownTagError
+from nbtrain.logdir import Logdir
+from nbtrain.run import Run
+from nbtrain.settings import Settings
+from nbtrain.states import Checkpoint, Phase
+from tests.models import SOON, Counter, Gate, Line, applied, reached, refused
+
+
+@pytest.fixture
+def gate() -> Gate:
+    """A gate in the step, shut."""
+    return Gate()
+
+
+def held(gate: Gate, **options: Any) -> tuple[Run, Counter]:
+    """A run whose every step waits at the gate; it stands at the first."""
+    counter = Counter(gate)
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint, name="held", **options)
+    gate.wait_for_arrivals()
+    return run, counter
+
+
+def journal(run: Run) -> list[dict[str, Any]]:
+    """What the run wrote down."""
+    lines = (run.logdir / "steering.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def saved(run: Run) -> list[int]:
+    """The steps of the checkpoints on disk."""
+    return [checkpoint.step for checkpoint in listed(run.logdir / "checkpoints")]
+
+
+def fail_at(step: int) -> Callable[[int], None]:
+    """A fault in the user's code."""
+
+    def at_step(count: int) -> None:
+        if count == step:
+            raise ValueError("the user's own mistake")
+
+    return at_step
+
+
+# --- life -----------------------------------------------------------------------
+
+
+def test_a_run_finishes_after_its_steps() -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, steps=10)
+    assert run.wait(SOON) is run
+    assert run.status.phase is Phase.FINISHED
+    assert run.status.step == int(counter.count.numpy()) == 10
+    assert run.status.error is None
+
+
+def test_every_step_is_recorded_when_a_run_has_ended() -> None:
+    run = nbtrain.train(Counter().step, steps=500).wait(SOON)
+    assert run.scalars["count"].steps.tolist() == list(range(1, 501))
+    assert run.scalars["count"].values.tolist() == list(range(1, 501))
+
+
+def test_a_run_that_is_not_started_waits_for_start() -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, steps=3, start=False)
+    assert run.status.phase is Phase.CREATED
+    with pytest.raises(PhaseError, match="Cannot wait for a run that was not started"):
+        run.wait(0)
+    assert run.start() is run
+    run.wait(SOON)
+    assert int(counter.count.numpy()) == 3
+
+
+def test_a_run_is_started_once(gate: Gate) -> None:
+    run, counter = held(gate)
+    with pytest.raises(PhaseError, match=r"Cannot start while running; possible now: pause, stop"):
+        run.start()
+    assert run.status.phase is Phase.RUNNING
+    gate.open()
+    applied(run.request_stop())
+    run.wait(SOON)
+    assert int(counter.count.numpy()) == run.status.step
+
+
+def test_a_stop_ends_the_run_after_the_step_at_hand(gate: Gate) -> None:
+    run, counter = held(gate)
+    receipt = run.request_stop()
+    assert run.status.phase is Phase.STOPPING
+    assert receipt.outcome is None
+    gate.open()
+    assert applied(receipt).step == 1
+    run.wait(SOON)
+    assert run.status.phase is Phase.STOPPED
+    assert int(counter.count.numpy()) == 1
+
+
+def test_a_stop_by_the_coordinator_is_a_stop(gate: Gate) -> None:
+    run, _ = held(gate)
+    run.coord.request_stop()
+    gate.open()
+    run.wait(SOON)
+    assert run.status.phase is Phase.STOPPED
+
+
+def test_a_stop_during_preparation_ends_the_run_before_its_first_step() -> None:
+    entered, go_on = threading.Event(), threading.Event()
+
+    @nbtrain.background
+    def slow(run: Run) -> None:
+        entered.set()
+        assert go_on.wait(SOON)
+        while not run.should_stop():
+            raise AssertionError("a step was begun")
+
+    assert entered.wait(SOON)
+    assert slow.status.phase is Phase.PREPARING
+    receipt = slow.request_stop()
+    assert slow.status.phase is Phase.STOPPING
+    go_on.set()
+    applied(receipt)
+    slow.wait(SOON)
+    assert slow.status.phase is Phase.STOPPED
+    assert slow.status.step == 0
+
+
+def test_an_own_loop_that_returns_finishes_the_run() -> None:
+    @nbtrain.background
+    def three(run: Run) -> None:
+        for value in (3.0, 2.0, 1.0):
+            assert not run.should_stop()
+            run.record(loss=value)
+
+    three.wait(SOON)
+    assert three.status.phase is Phase.FINISHED
+    assert three.scalars["loss"].values.tolist() == [3.0, 2.0, 1.0]
+    assert three.scalars["loss"].steps.tolist() == [1, 2, 3]
+    assert three.name == "three-1"
+
+
+def test_an_own_loop_may_number_its_steps() -> None:
+    @nbtrain.background(steps=30)
+    def numbered(run: Run) -> None:
+        step = 0
+        while not run.should_stop():
+            step += 10
+            run.record({"loss": 1 / step}, step=step)
+
+    numbered.wait(SOON)
+    assert numbered.status.step == 30
+    assert numbered.scalars["loss"].steps.tolist() == [10, 20, 30]
+
+
+def test_a_step_may_record_in_several_calls() -> None:
+    @nbtrain.background(steps=2)
+    def twice(run: Run) -> None:
+        while not run.should_stop():
+            run.record(loss=1.0)
+            run.record({"accuracy": 0.5}, loss=2.0)
+
+    twice.wait(SOON)
+    assert twice.scalars["loss"].values.tolist() == [2.0, 2.0]
+    assert twice.scalars["accuracy"].steps.tolist() == [1, 2]
+
+
+def test_asking_from_another_thread_whether_to_stop_is_no_step(gate: Gate) -> None:
+    run, _ = held(gate)
+    assert not run.should_stop()
+    assert not run.should_stop()
+    assert run.status.step == 0
+    run.request_stop()
+    assert run.should_stop()
+    gate.open()
+    run.wait(SOON)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_an_exhausted_dataset_finishes_the_run(compiled: bool) -> None:
+    batches = iter(tf.data.Dataset.range(7))
+
+    def step() -> dict[str, Any]:
+        return {"batch": next(batches)}
+
+    run = nbtrain.train(tf.function(step) if compiled else step).wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    assert run.scalars["batch"].values.tolist() == list(range(7))
+    assert run.status.error is None
+
+
+def test_waiting_gives_up_after_its_time_and_the_run_goes_on(gate: Gate) -> None:
+    run, _ = held(gate)
+    with pytest.raises(
+        TimeoutError, match=r"After 0\.01 s of waiting the run goes on \(.*running at step 0"
+    ):
+        run.wait(0.01)
+    assert run.status.phase is Phase.RUNNING
+    gate.open()
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_a_run_can_be_awaited() -> None:
+    async def cell() -> Run:
+        return await nbtrain.train(Counter().step, steps=100)
+
+    assert asyncio.run(cell()).status.phase is Phase.FINISHED
+
+
+def test_other_tasks_run_while_a_run_is_awaited(gate: Gate) -> None:
+    run, _ = held(gate, steps=3)
+
+    async def cell() -> None:
+        async def other() -> None:
+            gate.open()
+
+        await asyncio.gather(asyncio.create_task(other()), _awaited(run))
+
+    asyncio.run(cell())
+    assert run.status.phase is Phase.FINISHED
+
+
+async def _awaited(run: Run) -> Run:
+    return await run
+
+
+def test_short_runs_are_awaited_to_their_end() -> None:
+    async def cell() -> None:
+        for number in range(30):
+            run = nbtrain.train(Counter().step, steps=3, name=f"short-{number}")
+            await asyncio.wait_for(_awaited(run), SOON)
+
+    asyncio.run(cell())
+
+
+def test_awaiting_raises_what_the_training_raised() -> None:
+    async def cell() -> None:
+        await nbtrain.train(Counter(fail_at(3)).step)
+
+    with pytest.raises(ValueError, match="the user's own mistake"):
+        asyncio.run(cell())
+
+
+def test_a_run_that_was_not_started_cannot_be_awaited() -> None:
+    run = nbtrain.train(Counter().step, start=False)
+    with pytest.raises(PhaseError, match="Cannot wait for a run that was not started"):
+        asyncio.run(asyncio.wait_for(_awaited(run), 10))
+
+
+def test_an_await_of_an_earlier_life_leaves_nothing_behind() -> None:
+    run = nbtrain.train(Counter().step, steps=3, start=False)
+    for _ in range(3):
+        run.start()
+        asyncio.run(_awaited(run))
+        assert run.status.message is None
+
+
+# --- errors ---------------------------------------------------------------------
+
+
+def test_an_error_in_the_step_fails_the_run_and_is_raised_by_wait() -> None:
+    run = nbtrain.train(Counter(fail_at(5)).step)
+    with pytest.raises(ValueError, match="the user's own mistake") as raised:
+        run.wait(SOON)
+    assert run.error is raised.value
+    assert run.status.phase is Phase.FAILED
+    assert run.status.step == 4
+
+
+def test_the_traceback_of_a_failed_run_shows_the_users_own_line() -> None:
+    run = nbtrain.train(Counter(fail_at(5)).step)
+    with pytest.raises(ValueError, match="the user's own mistake") as raised:
+        run.wait(SOON)
+    assert run.status.error is not None
+    assert 'raise ValueError("the user\'s own mistake")' in run.status.error
+    assert "nbtrain/run.py" not in run.status.error, "it begins with the user's first line"
+    assert run.status.error.endswith("ValueError: the user's own mistake\n")
+    assert raised.traceback[-1].name == "at_step"
+
+
+def test_waiting_twice_raises_the_same_error_with_the_same_traceback() -> None:
+    run = nbtrain.train(Counter(fail_at(2)).step)
+    lengths = []
+    for _ in range(3):
+        with pytest.raises(ValueError, match="own mistake") as raised:
+            run.wait(SOON)
+        lengths.append(len(raised.traceback))
+    assert len(set(lengths)) == 1
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+def test_whatever_the_step_raises_ends_the_run_and_nothing_else(error: BaseException) -> None:
+    def step() -> dict[str, float]:
+        raise error
+
+    run = nbtrain.train(step)
+    with pytest.raises(type(error)):
+        run.wait(SOON)
+    assert run.status.phase is Phase.FAILED
+    assert threading.main_thread().is_alive()
+
+
+def test_an_error_after_the_request_to_stop_is_not_lost(gate: Gate) -> None:
+    def at_step(count: int) -> None:
+        gate(count)
+        raise ValueError("too late")
+
+    run = nbtrain.train(Counter(at_step).step)
+    gate.wait_for_arrivals()
+    run.request_stop()
+    gate.open()
+    with pytest.raises(ValueError, match="too late"):
+        run.wait(SOON)
+    assert run.status.phase is Phase.FAILED
+
+
+def test_an_error_given_to_the_coordinator_fails_the_run(gate: Gate) -> None:
+    run, _ = held(gate)
+    run.coord.request_stop(ValueError("from another thread"))
+    gate.open()
+    with pytest.raises(ValueError, match="from another thread"):
+        run.wait(SOON)
+    assert run.status.phase is Phase.FAILED
+
+
+def test_an_error_of_a_looper_fails_the_run() -> None:
+    def report() -> None:
+        raise ValueError("no such metric")
+
+    run = nbtrain.train(Counter().step)
+    run.loop(0.001, report)
+    with pytest.raises(ValueError, match="no such metric"):
+        run.wait(SOON)
+    assert run.status.phase is Phase.FAILED
+
+
+def test_a_looper_of_a_run_ends_with_it() -> None:
+    called = threading.Event()
+    run = nbtrain.train(Counter().step)
+    looper = run.loop(0.001, called.set)
+    assert called.wait(SOON)
+    run.request_stop()
+    run.wait(SOON)
+    looper.join(SOON)
+    assert not looper.is_alive()
+    assert looper.name == f"nbtrain {run.name}: set"
+
+
+def test_a_display_that_raises_does_not_hurt_the_training(gate: Gate) -> None:
+    run, _ = held(gate, steps=5)
+
+    def draw() -> None:
+        raise RuntimeError("no canvas")
+
+    run.on_tick(draw)
+    reached(run, lambda run: run.status.message is not None)
+    assert run.status.message is not None
+    assert run.status.message.startswith("The display failed, the training goes on: ")
+    assert "no canvas" in run.status.message
+    gate.open()
+    run.wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+
+
+def test_a_stuck_step_is_found_by_its_stack_and_blocks_nothing(gate: Gate) -> None:
+    counter = Counter(gate)
+    folder = Logdir(None, "stuck", kind="train")
+    engine = StepEngine(counter.step, [], None, folder.checkpoints, keep=5)
+    run = Run(engine, folder, Settings(stop_grace_secs=0.01)).start()
+    gate.wait_for_arrivals()
+    receipt = run.request_stop()
+    reached(run, lambda run: "the training thread is still here" in (run.status.message or ""))
+    message = run.status.message or ""
+    assert "Asked to stop" in message
+    assert "self._passes.acquire" in message, "the line where it stands"
+    assert run.status.phase is Phase.STOPPING
+    assert receipt.outcome is None
+    gate.open()
+    applied(receipt)
+    run.wait(SOON)
+    assert run.status.phase is Phase.STOPPED
+    assert run.status.message is None, "what was late has come"
+
+
+def test_a_step_that_is_late_without_a_stop_is_not_reported(gate: Gate) -> None:
+    counter, ticks = Counter(gate), threading.Semaphore(0)
+    folder = Logdir(None, "late", kind="train")
+    engine = StepEngine(counter.step, [], None, folder.checkpoints, keep=5)
+    run = Run(engine, folder, Settings(stop_grace_secs=0.0, steps=1)).start()
+    gate.wait_for_arrivals()
+    run.on_tick(ticks.release)
+    for _ in range(3):
+        assert ticks.acquire(timeout=SOON)
+    assert run.status.message is None
+    gate.open()
+    run.wait(SOON)
+
+
+# --- commands -------------------------------------------------------------------
+
+
+def test_a_pause_holds_the_step_and_a_resume_goes_on() -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint)
+    step = applied(run.pause()).step
+    assert run.status.phase is Phase.PAUSED
+    # That the thread answers at the same step shows that it stands at the boundary.
+    assert applied(run.save()).step == step == int(counter.count.numpy())
+    assert applied(run.save()).step == step == int(counter.count.numpy())
+    assert applied(run.resume()).step == step
+    reached(run, lambda run: run.status.step > step)
+    assert run.status.phase is Phase.RUNNING
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_a_restore_goes_back_while_paused_and_while_running() -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint, keep=None)
+    step = applied(run.save()).step
+    reached(run, lambda run: run.status.step > step + 5)
+    outcome = applied(run.restore())
+    assert outcome.step == step
+    assert outcome.text == f"restored ckpt-{step}: 1 variable matched, 0 optimizer slots among them"
+    applied(run.pause())
+    assert applied(run.restore(step)).step == step == int(counter.count.numpy())
+    assert run.status.step == step
+    assert run.status.phase is Phase.PAUSED
+    applied(run.resume())
+    run.request_stop()
+    run.wait(SOON)
+    assert int(counter.count.numpy()) == run.status.step
+
+
+def test_a_checkpoint_is_restored_by_step_path_name_and_as_it_is_listed(gate: Gate) -> None:
+    run, counter = held(gate)
+    gate.open()
+    applied(run.pause())
+    first = applied(run.save()).step
+    (checkpoint,) = run.checkpoints
+    assert isinstance(checkpoint, Checkpoint)
+    for wanted in (first, checkpoint.path, f"ckpt-{first}", checkpoint, None):
+        counter.count.assign(-1)
+        assert applied(run.restore(wanted)).step == first
+        assert int(counter.count.numpy()) == first
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_an_unknown_checkpoint_is_refused_and_nothing_changes(gate: Gate) -> None:
+    run, counter = held(gate)
+    gate.open()
+    applied(run.pause())
+    step = applied(run.save()).step
+    outcome = refused(run.restore(step + 1_000_000))
+    assert outcome.text.startswith(f"There is no checkpoint {step + 1_000_000}; there are those of")
+    assert int(counter.count.numpy()) == run.status.step == step
+    assert run.status.phase is Phase.PAUSED
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_a_restore_before_the_first_save_is_refused(gate: Gate) -> None:
+    run, _ = held(gate)
+    receipt = run.restore()
+    gate.open()
+    assert "There is no checkpoint to restore yet" in refused(receipt).text
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_a_run_without_a_checkpoint_refuses_to_save_and_to_restore() -> None:
+    run = nbtrain.train(Counter().step)
+    assert "nothing to save: start it with checkpoint=" in refused(run.save()).text
+    assert "nothing to restore" in refused(run.restore()).text
+    run.request_stop()
+    run.wait(SOON)
+    assert run.status.phase is Phase.STOPPED
+    assert run.checkpoints == ()
+
+
+def test_what_the_phase_does_not_allow_is_refused_and_the_training_goes_on(gate: Gate) -> None:
+    run, _ = held(gate)
+    receipts = [run.resume(), run.pause(), run.pause()]
+    gate.open()
+    assert "Cannot resume while running; possible now: pause, stop." in refused(receipts[0]).text
+    applied(receipts[1])
+    assert "Cannot pause while paused" in refused(receipts[2]).text
+    applied(run.resume())
+    assert "Cannot resume while running" in refused(run.resume()).text
+    run.request_stop()
+    run.wait(SOON)
+    assert run.status.phase is Phase.STOPPED
+
+
+def test_a_refusal_is_never_an_exception_in_the_training_thread(gate: Gate) -> None:
+    run, _ = held(gate, steps=3)
+    for receipt in (run.restore("nowhere"), run.resume(), run.restore(-1)):
+        assert receipt.outcome is None
+    gate.open()
+    run.wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+
+
+def test_commands_before_the_start_and_after_the_end_are_refused() -> None:
+    run = nbtrain.train(Counter().step, steps=3, start=False)
+    assert refused(run.pause()).text == "refused: the run has not been started"
+    run.start().wait(SOON)
+    for post in (run.pause, run.resume, run.save, run.restore, run.request_stop):
+        outcome = refused(post())
+        assert outcome.text == "refused: the run has ended"
+    assert run.status.phase is Phase.FINISHED
+
+
+def test_commands_left_in_the_queue_are_answered_at_the_end(gate: Gate) -> None:
+    run, _ = held(gate, steps=1)
+    receipts = [run.pause(), run.resume(), run.restore(), run.save()]
+    gate.open()
+    run.wait(SOON)
+    outcomes = [receipt.wait(SOON) for receipt in receipts]
+    assert [outcome.applied for outcome in outcomes] == [False, False, False, True]
+    assert run.status.phase is Phase.FINISHED
+
+
+def test_a_paused_run_can_be_stopped() -> None:
+    run = nbtrain.train(Counter().step)
+    step = applied(run.pause()).step
+    assert applied(run.request_stop()).step == step
+    run.wait(SOON)
+    assert run.status.phase is Phase.STOPPED
+    assert run.status.step == step
+
+
+def test_the_latest_receipts_are_kept_with_their_outcomes() -> None:
+    run = nbtrain.train(Counter().step)
+    posted = [run.pause(), run.resume(), run.save()]
+    for receipt in posted:
+        receipt.wait(SOON)
+    assert list(run.receipts) == posted
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_a_step_may_itself_ask_for_something() -> None:
+    counter = Counter(lambda count: run.request_stop() if count == 5 else None)
+    run = nbtrain.train(counter.step, start=False)
+    run.start().wait(SOON)
+    assert (run.status.phase, run.status.step) == (Phase.STOPPED, 5)
+
+
+def test_many_threads_may_steer_at_once() -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint)
+    outcomes: list[bool] = []
+
+    def click(post: Callable[[], Any]) -> None:
+        for _ in range(5):
+            outcomes.append(post().wait(SOON) is not None)
+
+    posts = (run.save, run.pause, run.resume, run.restore)
+    threads = [threading.Thread(target=click, args=(post,)) for post in posts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SOON)
+    assert outcomes == [True] * 20
+    run.request_stop()
+    run.wait(SOON)
+    assert run.status.phase is Phase.STOPPED
+    assert int(counter.count.numpy()) == run.status.step
+
+
+def test_every_command_is_written_to_the_journal(gate: Gate) -> None:
+    run, _ = held(gate)
+    posted = [run.pause(), run.save(), run.restore(99), run.resume()]
+    gate.open()
+    for receipt in posted:
+        receipt.wait(SOON)
+    run.request_stop()
+    run.wait(SOON)
+    entries = [(entry["event"], entry.get("applied"), entry["step"]) for entry in journal(run)]
+    assert entries[:4] == [("pause", True, 1), ("save", True, 1), ("restore", False, 1), (
+        "resume",
+        True,
+        1,
+    )]  # fmt: skip
+    assert entries[-1] == ("stopped", None, run.status.step)
+    assert all(entry["wall_time"] > 0 for entry in journal(run))
+
+
+# --- checkpoints ----------------------------------------------------------------
+
+
+def test_a_checkpoint_is_saved_every_n_steps_and_the_newest_are_kept() -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, steps=25, checkpoint=counter.checkpoint, save_steps=10)
+    run.wait(SOON)
+    assert saved(run) == [10, 20, 25]
+    assert [checkpoint.step for checkpoint in run.checkpoints] == [10, 20, 25]
+    assert run.status.last_checkpoint == run.checkpoints[-1]
+    other = Counter()
+    run = nbtrain.train(
+        other.step, steps=25, checkpoint=other.checkpoint, save_steps=10, keep=1, name="one"
+    )
+    run.wait(SOON)
+    assert saved(run) == [25]
+
+
+def test_a_checkpoint_is_saved_every_n_seconds() -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint, save_secs=0.01)
+    reached(run, lambda run: len(run.checkpoints) >= 2)
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_a_last_checkpoint_is_saved_when_the_steps_are_done() -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, steps=7, checkpoint=counter.checkpoint).wait(SOON)
+    assert saved(run) == [7]
+
+
+def test_a_last_checkpoint_is_saved_after_a_stop(gate: Gate) -> None:
+    run, _ = held(gate)
+    run.request_stop()
+    gate.open()
+    run.wait(SOON)
+    assert saved(run) == [1]
+
+
+def test_a_last_checkpoint_is_saved_after_an_error() -> None:
+    counter = Counter(fail_at(5))
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint)
+    with pytest.raises(ValueError, match="own mistake"):
+        run.wait(SOON)
+    assert saved(run) == [4]
+
+
+def test_a_last_checkpoint_is_saved_when_the_input_is_exhausted() -> None:
+    numbers = iter(range(6))
+    counter = Counter(lambda _count: next(numbers))
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint).wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    assert saved(run) == [6]
+
+
+def test_what_was_saved_at_the_last_step_is_not_saved_again(gate: Gate) -> None:
+    run, _ = held(gate)
+    receipts = [run.save(), run.request_stop()]
+    gate.open()
+    run.wait(SOON)
+    first, _ = map(applied, receipts)
+    assert first.text == "saved ckpt-1"
+    assert saved(run) == [1]
+    assert [entry["event"] for entry in journal(run)] == ["save", "stop", "stopped"]
+
+
+def test_a_checkpoint_that_cannot_be_written_is_told_and_the_training_goes_on(gate: Gate) -> None:
+    run, _ = held(gate, save_steps=2)
+    (run.logdir / "checkpoints").mkdir(exist_ok=True)
+    (run.logdir / "checkpoints").rename(run.logdir / "gone")
+    (run.logdir / "checkpoints").write_text("no folder", encoding="utf-8")
+    gate.open()
+    reached(run, lambda run: "No checkpoint at step 2" in (run.status.message or ""))
+    reached(run, lambda run: run.status.step > 10)
+    assert not run.save().wait(SOON).applied
+    run.request_stop()
+    run.wait(SOON)
+    assert run.status.phase is Phase.STOPPED
+    assert "No checkpoint at step" in (run.status.message or "")
+
+
+def test_a_run_started_again_goes_on_from_its_latest_checkpoint() -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint)
+    reached(run, lambda run: run.status.step > 3)
+    run.request_stop()
+    run.wait(SOON)
+    step = run.status.step
+    counter.count.assign(-1)
+    run.start()
+    applied(run.pause())
+    assert run.status.step == int(counter.count.numpy()) > step
+    assert f"Goes on from ckpt-{step}: 1 variable matched" in (run.status.message or "")
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_a_run_that_failed_can_be_started_again_and_goes_on() -> None:
+    counter = Counter(fail_at(5))
+    run = nbtrain.train(counter.step, steps=8, checkpoint=counter.checkpoint, save_steps=2)
+    with pytest.raises(ValueError, match="own mistake"):
+        run.wait(SOON)
+    run.start().wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    assert run.status.step == 8
+    assert run.status.error is None
+    assert run.error is None
+
+
+def test_a_new_run_in_the_folder_goes_on_from_its_latest_checkpoint() -> None:
+    line = Line()
+    nbtrain.train(line.step, steps=5, checkpoint=line.checkpoint, name="line").wait(SOON)
+    after_5 = line.state()
+    other = Line()
+    run = nbtrain.train(other.step, steps=5, checkpoint=other.checkpoint, name="line").wait(SOON)
+    assert run.status.step == 5, "steps are counted over all lives"
+    assert len(run.scalars) == 0, "there was no step left to do"
+    for a, b in zip(other.state(), after_5, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert "4 optimizer slots" in (run.status.message or "")
+    run = nbtrain.train(line.step, steps=9, checkpoint=line.checkpoint, name="line").wait(SOON)
+    assert run.scalars["loss"].steps.tolist() == [6, 7, 8, 9]
+
+
+def test_training_in_two_lives_gives_the_numbers_of_one() -> None:
+    tf.keras.utils.set_random_seed(3)
+    whole, parts = Line(), Line()
+    parts.model.set_weights(whole.model.get_weights())
+    nbtrain.train(whole.step, steps=8, checkpoint=whole.checkpoint, name="whole").wait(SOON)
+    first = nbtrain.train(parts.step, steps=5, checkpoint=parts.checkpoint, name="parts")
+    first.wait(SOON)
+    again = Line()
+    nbtrain.train(again.step, steps=8, checkpoint=again.checkpoint, name="parts").wait(SOON)
+    for a, b in zip(again.state(), whole.state(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_folder_with_another_models_checkpoints_fails_the_run_before_a_step() -> None:
+    line, other = Line(), Line(units=3)
+    nbtrain.train(line.step, steps=2, checkpoint=line.checkpoint, name="line").wait(SOON)
+    before = other.state()
+    run = nbtrain.train(other.step, steps=4, checkpoint=other.checkpoint, name="line")
+    with pytest.raises(CheckpointError, match="does not fit this model"):
+        run.wait(SOON)
+    assert run.status.phase is Phase.FAILED
+    assert saved(run) == [2], "the other model's checkpoint is kept"
+    for a, b in zip(other.state(), before, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+# --- records --------------------------------------------------------------------
+
+
+def test_a_nan_is_recorded_and_shown() -> None:
+    values = iter([0.5, float("nan"), float("inf")])
+    run = nbtrain.train(lambda: {"loss": next(values)}).wait(SOON)
+    np.testing.assert_array_equal(run.scalars["loss"].values, [0.5, np.nan, np.inf])
+    assert run.status.values == {"loss": np.inf}
+
+
+def test_an_unknown_tag_is_refused() -> None:
+    run = nbtrain.train(Counter().step, steps=3).wait(SOON)
+    with pytest.raises(UnknownTagError, match=r"No scalar has the tag 'los'.*'count'"):
+        run.scalars["los"]
+
+
+def test_a_restore_opens_a_segment_of_the_record() -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint)
+    step = applied(run.save()).step
+    reached(run, lambda run: run.status.step > step + 3)
+    applied(run.restore())
+    reached(run, lambda run: 1 in run.scalars["count"].segments)
+    run.request_stop()
+    run.wait(SOON)
+    columns = run.scalars["count"]
+    assert columns.steps[columns.segments == 1][0] == step + 1
+    np.testing.assert_array_equal(columns.values, columns.steps)
+
+
+def events(run: Run) -> list[tuple[int, float]]:
+    """The curve of `count` as TensorBoard shows it."""
+    board = EventAccumulator(str(run.logdir), size_guidance={"scalars": 0}).Reload()
+    return [(point.step, point.value) for point in board.Scalars("count")]
+
+
+def test_tensorboard_shows_the_run_and_drops_what_a_restore_abandoned() -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint)
+    step = applied(run.save()).step
+    reached(run, lambda run: run.status.step > step + 3)
+    applied(run.restore())
+    run.request_stop()
+    run.wait(SOON)
+    assert events(run) == [(n, float(n)) for n in range(1, run.status.step + 1)]
+
+
+def test_tensorboard_drops_what_was_lost_between_two_lives() -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, steps=9, checkpoint=counter.checkpoint, save_steps=3)
+    run.wait(SOON)
+    (run.logdir / "checkpoints" / "ckpt-9.index").unlink()  # as if it was killed after step 9
+    again = Counter()
+    later = nbtrain.train(again.step, steps=11, checkpoint=again.checkpoint, name=run.name)
+    later.wait(SOON)
+    assert later.scalars["count"].steps.tolist() == [7, 8, 9, 10, 11]
+    shown = events(later)
+    assert shown == [(n, float(n)) for n in range(1, 12)], "each step once"
+
+
+def test_a_life_without_a_checkpoint_begins_a_new_segment() -> None:
+    run = nbtrain.train(Counter().step, steps=3).wait(SOON)
+    run.start().wait(SOON)
+    columns = run.scalars["count"]
+    assert columns.steps.tolist() == [1, 2, 3, 1, 2, 3]
+    assert columns.segments.tolist() == [0, 0, 0, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"loss": [1.0, 2.0]}, r"'loss' is \[1\.0, 2\.0\], and a scalar was expected"),
+        ({"loss": None}, r"'loss' is None, and a scalar was expected"),
+        ({"loss": "0.5"}, r"'loss' is '0\.5', and a scalar was expected"),
+        ({"loss": np.zeros(3)}, r"'loss' has the shape \(3,\), and a scalar was expected"),
+        ({"loss": tf.zeros([2, 2])}, r"'loss' has the shape \(2, 2\), and a scalar was"),
+        ({3: 1.0}, r"The tag 3 is no name: give a string, such as 'loss'"),
+        ({"": 1.0}, r"The tag '' is no name"),
+        ([1.0], r"list object given: a step returns .* a dict of scalars"),
+        (1.0, r"float object given"),
+    ],
+)
+def test_what_is_no_scalar_is_refused_when_it_is_recorded(record: Any, message: str) -> None:
+    refusals: list[str] = []
+
+    @nbtrain.background
+    def loop(run: Run) -> None:
+        assert not run.should_stop()
+        try:
+            run.record(record)
+        except ArgumentError as refusal:
+            refusals.append(str(refusal))
+
+    loop.wait(SOON)
+    assert len(loop.scalars) == 0, "nothing was recorded"
+    with pytest.raises(AssertionError, match=message):
+        raise AssertionError(*refusals)
+
+
+# --- one run at a time ----------------------------------------------------------
+
+
+def folders() -> list[str]:
+    """The folders of runs."""
+    return sorted(path.name for path in Path("runs").iterdir())
+
+
+def test_a_second_run_of_the_name_is_refused_and_the_first_goes_on(gate: Gate) -> None:
+    run, _ = held(gate)
+    other = Counter()
+    with pytest.raises(BusyError, match="held by the run 'held' in this kernel"):
+        nbtrain.train(other.step, checkpoint=other.checkpoint, name="held")
+    assert int(other.count.numpy()) == 0
+    assert nbtrain.runs() == {"held": run}
+    assert run.status.phase is Phase.RUNNING
+    gate.open()
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_a_second_run_in_the_folder_is_refused(gate: Gate) -> None:
+    run, _ = held(gate)
+    with pytest.raises(BusyError, match="held by the run 'held' in this kernel"):
+        nbtrain.train(Counter().step, logdir="runs/held", name="other")
+    gate.open()
+    run.request_stop()
+    run.wait(SOON)
+    nbtrain.train(Counter().step, logdir="runs/held", name="other", steps=1).wait(SOON)
+
+
+def test_the_same_name_in_another_folder_is_refused(gate: Gate) -> None:
+    run, _ = held(gate)
+    with pytest.raises(BusyError, match=r"The run 'held' has this name \(.*running at step 0"):
+        nbtrain.train(Counter().step, logdir="elsewhere", name="held")
+    gate.open()
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_a_model_in_training_is_refused_to_a_second_run(gate: Gate) -> None:
+    run, counter = held(gate)
+    with pytest.raises(
+        BusyError,
+        match=r"'held' is still training this model \(.*running at step 0>\)\. Stop it first: "
+        r"nbtrain\.runs\(\)\['held'\]\.request_stop\(\)\.wait\(\)",
+    ):
+        nbtrain.train(counter.step, checkpoint=tf.train.Checkpoint(again=counter.count))
+    assert list(nbtrain.runs()) == ["held"]
+    gate.open()
+    run.request_stop()
+    run.wait(SOON)
+    nbtrain.train(counter.step, steps=1, checkpoint=counter.checkpoint).wait(SOON)
+
+
+def test_a_model_inside_a_compiled_step_is_refused_to_a_second_run(gate: Gate) -> None:
+    line = Line(compiled=True)
+    run = nbtrain.train(line.step, name="first")
+    with pytest.raises(BusyError, match="'first' is still training this model"):
+        nbtrain.train(line.step, checkpoint=line.checkpoint)
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_running_the_start_cell_again_leaves_no_empty_folder(gate: Gate) -> None:
+    counter = Counter(gate)
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint)
+    for _ in range(2):
+        with pytest.raises(BusyError):
+            nbtrain.train(counter.step, checkpoint=counter.checkpoint)
+    assert folders() == [run.name]
+    gate.open()
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_a_refused_run_can_be_started_once_the_other_has_ended(gate: Gate) -> None:
+    run, _ = held(gate)
+    other = Counter()
+    second = nbtrain.train(other.step, logdir="runs/held", name="second", steps=2, start=False)
+    with pytest.raises(BusyError):
+        second.start()
+    assert second.status.phase is Phase.CREATED
+    gate.open()
+    run.request_stop()
+    run.wait(SOON)
+    second.start().wait(SOON)
+    assert second.status.phase is Phase.FINISHED
+
+
+def test_two_models_train_at_the_same_time() -> None:
+    one, two = Counter(), Counter()
+    first = nbtrain.train(one.step, checkpoint=one.checkpoint)
+    second = nbtrain.train(two.step, checkpoint=two.checkpoint)
+    for run in (first, second):
+        reached(run, lambda run: run.status.step > 3)
+        run.request_stop()
+    assert [run.wait(SOON).status.phase for run in (first, second)] == [Phase.STOPPED] * 2
+    assert list(nbtrain.runs()) == ["train-1", "train-2"]
+
+
+# --- what it says of itself -----------------------------------------------------
+
+
+def test_the_status_tells_how_the_run_stands(gate: Gate) -> None:
+    run, _ = held(gate, steps=4)
+    status = run.status
+    assert (status.name, status.engine) == ("held", "step function")
+    assert (status.step, status.total_steps) == (0, 4)
+    assert (status.steps_per_s, status.eta_s) == (None, None)
+    gate.open()
+    run.wait(SOON)
+    status = run.status
+    assert (status.step, status.values) == (4, {"count": 4.0})
+    assert status.steps_per_s is not None
+    assert status.steps_per_s > 0
+    assert status.eta_s is None
+    assert status.elapsed_s > 0
+    assert run.status.elapsed_s == status.elapsed_s, "it has ended"
+
+
+def test_a_run_says_its_name_phase_and_step() -> None:
+    run = nbtrain.train(Counter().step, steps=1240, name="digits").wait(SOON)
+    assert repr(run) == "<nbtrain run 'digits': finished at step 1,240>"
+
+
+def test_its_threads_are_named_daemons(gate: Gate) -> None:
+    run, _ = held(gate)
+    threads = {thread.name: thread for thread in threading.enumerate()}
+    assert threads["nbtrain train held"].daemon
+    assert threads["nbtrain watch held"].daemon
+    gate.open()
+    run.request_stop()
+    run.wait(SOON)
+    alive = {thread.name for thread in threading.enumerate()}
+    assert not alive & {"nbtrain train held", "nbtrain watch held"}
+
+
+def test_the_training_runs_in_the_context_of_the_starting_cell() -> None:
+    cell: contextvars.ContextVar[int] = contextvars.ContextVar("cell", default=0)
+    cell.set(7)
+    run = nbtrain.train(lambda: {"cell": cell.get()}, steps=1).wait(SOON)
+    assert run.scalars["cell"].values.tolist() == [7.0]
+
+
+def test_a_listener_hears_of_the_end() -> None:
+    phases: list[Phase] = []
+    run = nbtrain.train(Counter().step, steps=3, start=False)
+    run.on_tick(lambda: phases.append(run.status.phase))
+    run.start().wait(SOON)
+    assert phases[-1] is Phase.FINISHED
+    assert phases.count(Phase.FINISHED) == 1
