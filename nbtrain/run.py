@@ -35,7 +35,7 @@ from nbtrain.errors import ArgumentError, PhaseError
 from nbtrain.logdir import Logdir
 from nbtrain.recorder import Recorder
 from nbtrain.settings import Settings
-from nbtrain.states import Checkpoint, Event, Lifecycle, Phase, Status
+from nbtrain.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status
 from nbtrain.store import ScalarStore
 from nbtrain.threads import Coordinator, LooperThread
 from nbtrain.watch import TICK_SECS, Watch, WatchThread
@@ -183,9 +183,17 @@ class Run:
         """Wait without blocking the kernel's event loop: `await run`."""
         loop = asyncio.get_running_loop()
         ended = asyncio.Event()
-        self.on_tick(lambda: loop.call_soon_threadsafe(ended.set) if self._ended.is_set() else None)
-        if not self._lifecycle.phase.ended:
-            yield from ended.wait().__await__()
+
+        def tell() -> None:
+            if self._lifecycle.phase.ended:  # always so at the last tick
+                loop.call_soon_threadsafe(ended.set)
+
+        self.on_tick(tell)
+        try:
+            if self._lifecycle.phase not in (Phase.CREATED, *ENDED):
+                yield from ended.wait().__await__()
+        finally:
+            self._listeners.remove(tell)
         return self.wait()
 
     def loop(
@@ -336,7 +344,8 @@ class Run:
         try:
             with self._engine.session() as saver:
                 self._boundary.go_on(saver)
-                if len(self.scalars):  # an earlier life recorded, perhaps beyond this step
+                # An earlier life recorded, perhaps beyond this step, here or in its event file.
+                if self.scalars or self._boundary.step:
                     self._recorder.open_segment(self._boundary.step)
                 error = self._train()
                 self._boundary.leave(finished=error is None)

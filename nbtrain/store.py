@@ -138,6 +138,8 @@ class ScalarStore(Mapping[str, Columns]):
     def open_segment(self, step: int) -> None:
         """Begin a new segment from `step`: what lies beyond it is abandoned."""
         with self._lock:
+            if not self._series:  # nothing was recorded that could be abandoned
+                return
             for series in self._series:
                 series.until = step if series.until is None else min(series.until, step)
             self._segment += 1

@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,11 @@ from tests.models import SOON, Counter, Gate, Line, applied, reached, refused
 
 
 @pytest.fixture
-def gate() -> Gate:
-    """A gate in the step, shut."""
-    return Gate()
+def gate() -> Iterator[Gate]:
+    """A gate in the step, shut; opened when the test is over, whatever became of it."""
+    gate = Gate()
+    yield gate
+    gate.open()
 
 
 def held(gate: Gate, **options: Any) -> tuple[Run, Counter]:
@@ -333,7 +335,8 @@ def test_an_error_after_the_request_to_stop_is_not_lost(gate: Gate) -> None:
 
 def test_an_error_given_to_the_coordinator_fails_the_run(gate: Gate) -> None:
     run, _ = held(gate)
-    run.coord.request_stop(ValueError("from another thread"))
+    with run.coord.stop_on_exception():
+        raise ValueError("from another thread")
     gate.open()
     with pytest.raises(ValueError, match="from another thread"):
         run.wait(SOON)
@@ -437,11 +440,11 @@ def test_a_restore_goes_back_while_paused_and_while_running() -> None:
     step = applied(run.save()).step
     reached(run, lambda run: run.status.step > step + 5)
     outcome = applied(run.restore())
-    assert outcome.step == step
+    assert outcome.step > step, "the step that it was applied at"
     assert outcome.text == f"restored ckpt-{step}: 1 variable matched, 0 optimizer slots among them"
     applied(run.pause())
-    assert applied(run.restore(step)).step == step == int(counter.count.numpy())
-    assert run.status.step == step
+    applied(run.restore(step))
+    assert run.status.step == step == int(counter.count.numpy())
     assert run.status.phase is Phase.PAUSED
     applied(run.resume())
     run.request_stop()
@@ -697,14 +700,21 @@ def test_a_run_started_again_goes_on_from_its_latest_checkpoint() -> None:
     counter.count.assign(-1)
     run.start()
     applied(run.pause())
-    assert run.status.step == int(counter.count.numpy()) > step
+    assert run.status.step == int(counter.count.numpy()) >= step
     assert f"Goes on from ckpt-{step}: 1 variable matched" in (run.status.message or "")
     run.request_stop()
     run.wait(SOON)
 
 
 def test_a_run_that_failed_can_be_started_again_and_goes_on() -> None:
-    counter = Counter(fail_at(5))
+    faults = iter([ValueError("own mistake")])
+
+    def at_step(count: int) -> None:
+        if count == 5:
+            for fault in faults:
+                raise fault
+
+    counter = Counter(at_step)
     run = nbtrain.train(counter.step, steps=8, checkpoint=counter.checkpoint, save_steps=2)
     with pytest.raises(ValueError, match="own mistake"):
         run.wait(SOON)
@@ -989,8 +999,9 @@ def test_its_threads_are_named_daemons(gate: Gate) -> None:
     gate.open()
     run.request_stop()
     run.wait(SOON)
-    alive = {thread.name for thread in threading.enumerate()}
-    assert not alive & {"nbtrain train held", "nbtrain watch held"}
+    for name in ("nbtrain train held", "nbtrain watch held"):
+        threads[name].join(SOON)
+        assert not threads[name].is_alive()
 
 
 def test_the_training_runs_in_the_context_of_the_starting_cell() -> None:
