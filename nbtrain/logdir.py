@@ -9,6 +9,7 @@ runs/<name>/
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -48,6 +49,7 @@ class Logdir:
                 self.path = Path(logdir).expanduser().absolute()
             else:
                 self.path = (BASE / name if name else _new_folder(kind)).absolute()
+            self._made = (logdir is None and name is None) or not self.path.exists()
             self.path.mkdir(parents=True, exist_ok=True)
             _check_writable(self.path)
         except OSError as error:
@@ -70,6 +72,7 @@ class Logdir:
         Raises:
             BusyError: Another run, of this kernel or another one, trains here.
         """
+        self.path.mkdir(parents=True, exist_ok=True)
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
@@ -83,7 +86,18 @@ class Logdir:
 
     def release(self) -> None:
         """Let the next run have the folder."""
+        self._made = False
         self._lock.release()
+
+    def discard(self) -> None:
+        """Let go of the folder without a start; one that was made for it disappears."""
+        made = self._made
+        self.release()
+        if made:
+            for name in ("run.json", "run.lock"):
+                (self.path / name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # somebody put something there
+                self.path.rmdir()
 
     def log(self, **entry: object) -> None:
         """Append one line to `steering.jsonl`.

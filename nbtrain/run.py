@@ -127,7 +127,7 @@ class Run:
             self._lifecycle.apply(Event.START)  # raises, naming what is possible
         with contextlib.ExitStack() as undo:
             self._folder.acquire()
-            undo.callback(self._folder.release)
+            undo.callback(self._folder.discard)
             claims.enter(self.name, self._engine.models(), lambda: repr(self))
             undo.callback(claims.leave, self.name)
             self._live(Recorder(self.scalars, self.logdir))

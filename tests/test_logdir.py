@@ -157,6 +157,33 @@ def test_a_folder_is_free_again_when_its_process_is_killed(
     folder.release()
 
 
+def test_a_folder_made_for_a_run_that_was_refused_disappears() -> None:
+    folder = Logdir(None, None, kind="train")
+    folder.acquire()
+    folder.discard()
+    assert folders() == []
+    folder.acquire()
+    assert folders() == ["train-1"], "a later start makes it again"
+    folder.release()
+
+
+def test_a_folder_that_was_there_before_a_refusal_stays() -> None:
+    Path("runs/digits").mkdir(parents=True)
+    folder = Logdir(None, "digits", kind="train")
+    folder.acquire()
+    folder.discard()
+    assert folders() == ["digits"]
+
+
+def test_a_folder_that_has_been_used_is_never_discarded() -> None:
+    folder = Logdir(None, None, kind="train")
+    folder.acquire()
+    folder.release()
+    folder.acquire()
+    folder.discard()
+    assert (folder.path / "run.json").exists()
+
+
 def test_the_journal_has_one_line_an_entry() -> None:
     folder = Logdir(None, "digits", kind="train")
     folder.log(event="save", step=10, text="Größe")

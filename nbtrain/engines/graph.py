@@ -233,7 +233,11 @@ def supervise(
         logdir = Path(supervisor.save_path).parent
     folder = Logdir(logdir, name, kind="supervise")
     if supervisor is None:
-        supervisor = _supervisor(graph, folder.checkpoints, keep)
+        try:
+            supervisor = _supervisor(graph, folder.checkpoints, keep)
+        except BaseException:
+            folder.discard()
+            raise
     directory = Path(supervisor.save_path).parent if supervisor.save_path else None
     engine = GraphEngine(supervisor, train_op, tensors, feed, directory)
     run = Run(engine, folder, settings)
