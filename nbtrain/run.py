@@ -13,6 +13,7 @@ run.wait()                              # finished, stopped, or the error raised
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import contextvars
 import threading
@@ -22,7 +23,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Protocol, SupportsFloat
 
 import tensorflow as tf
@@ -40,7 +41,13 @@ from nbtrain.store import ScalarStore
 from nbtrain.threads import Coordinator, LooperThread
 from nbtrain.watch import TICK_SECS, Watch, WatchThread
 
+# Jupyter kills a kernel that has not ended 5 s after it was asked to.
+_EXIT_SECS = 4.0
+
 _PACKAGE = str(Path(__file__).parent)
+
+# Not None: that is what a step function returns which forgot its return.
+_NO_VALUES: Mapping[str, SupportsFloat] = MappingProxyType({})
 
 
 class Engine(Protocol):
@@ -258,7 +265,7 @@ class Run:
 
     def record(
         self,
-        values: Mapping[str, SupportsFloat] | None = None,
+        values: Mapping[str, SupportsFloat] = _NO_VALUES,
         /,
         *,
         step: int | None = None,
@@ -275,7 +282,7 @@ class Run:
         Raises:
             ArgumentError: Not a mapping of strings to scalars.
         """
-        if values is not None:
+        if values is not _NO_VALUES:
             if not isinstance(values, Mapping):
                 raise ArgumentError(
                     f"{type(values).__name__} object given: a step returns (and record takes) a "
@@ -420,6 +427,17 @@ def find_run(name: str | None = None) -> Run:
     listed = ", ".join(map(repr, known)) or "none yet"
     wanted = "No run has been started" if name is None else f"There is no run {name!r}"
     raise ArgumentError(f"{wanted} in this kernel; its runs: {listed}.")
+
+
+@atexit.register
+def _end_all() -> None:
+    """At the polite end of the kernel: a last checkpoint of every run, if it comes in time."""
+    live = [run for run in runs().values() if not run.status.phase.ended]
+    for run in live:
+        run.request_stop()
+    deadline = time.monotonic() + _EXIT_SECS
+    for run in live:
+        run._ended.wait(max(0.0, deadline - time.monotonic()))
 
 
 def _own_frames_cut(frames: TracebackType | None) -> TracebackType | None:

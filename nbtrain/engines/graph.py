@@ -39,9 +39,13 @@ class GraphSaver:
         self._prefix = str(directory / Path(supervisor.save_path).name)
 
     def resume(self) -> Restored | None:
-        """The proof of what the Supervisor restored when it prepared the session."""
+        """The proof of what the Supervisor restored when it prepared the session.
+
+        Raises:
+            CheckpointError: It had other shapes, which TensorFlow does not look at.
+        """
         checkpoints = listed(self.directory)
-        return self._proof(checkpoints[-1].path) if checkpoints else None
+        return self._fitting(checkpoints[-1].path) if checkpoints else None
 
     def save(self, step: int) -> int:
         """Write `model.ckpt-<global step>`, the step read from the session at this moment."""
@@ -62,12 +66,7 @@ class GraphSaver:
         Raises:
             CheckpointError: It lacks variables of the graph, or has them in other shapes.
         """
-        proof = self._proof(path)
-        if proof.missing:
-            raise CheckpointError(
-                f"{path} does not fit this graph; missing there, or of another shape: "
-                f"{', '.join(proof.missing)}. Nothing was restored."
-            )
+        self._fitting(path)
         with self._supervisor.graph.as_default():
             self._supervisor.saver.restore(self._sess, path)
         return self._proof(path)
@@ -76,6 +75,16 @@ class GraphSaver:
         """The global step now; `otherwise` where the graph has none."""
         variable = self._supervisor.global_step
         return otherwise if variable is None else int(np.ravel(self._sess.run(variable))[0])
+
+    def _fitting(self, path: str) -> Restored:
+        """The proof of a checkpoint that has a value for every variable of the graph."""
+        proof = self._proof(path)
+        if proof.missing:
+            raise CheckpointError(
+                f"{path} does not fit this graph; missing there, or of another shape: "
+                f"{', '.join(proof.missing)}. Nothing was restored."
+            )
+        return proof
 
     def _proof(self, path: str) -> Restored:
         graph = self._supervisor.graph

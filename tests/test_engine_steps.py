@@ -1,0 +1,183 @@
+"""Training by a step function or a loop: what cannot work is refused before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import nbtrain
+from nbtrain.errors import ArgumentError
+from nbtrain.states import Phase
+from tests.models import SOON, Counter, Line, applied
+
+
+def assert_nothing_started() -> None:
+    """No run, no folder."""
+    assert nbtrain.runs() == {}
+    assert not Path("runs").exists()
+
+
+def test_a_compiled_step_trains_a_keras_model() -> None:
+    line = Line(compiled=True)
+    run = nbtrain.train(line.step, steps=200, checkpoint=line.checkpoint).wait(SOON)
+    losses = run.scalars["loss"].values
+    assert len(losses) == 200
+    assert losses[-1] < losses[0] / 2
+    assert run.status.engine == "step function"
+
+
+def test_a_compiled_step_is_traced_but_not_run_before_the_start() -> None:
+    count = tf.Variable(0)
+
+    @tf.function
+    def step() -> dict[str, Any]:
+        count.assign_add(1)
+        return {"count": count}
+
+    run = nbtrain.train(step, steps=3, start=False)
+    assert int(count.numpy()) == 0
+    run.start().wait(SOON)
+    assert int(count.numpy()) == 3
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (lambda: tf.constant(1.0), r"step\(\) returns a \w+ of shape \(\): return a dict of scal"),
+        (lambda: None, r"step\(\) returns None: return a dict of scalars"),
+        (lambda: (tf.constant(1.0), tf.constant(2.0)), r"step\(\) returns a tuple: return a dict"),
+        (lambda: {"loss": tf.zeros([3])}, r"of shape \(3,\) as 'loss': return scalars by name"),
+        (lambda: {"loss": None}, r"step\(\) returns None as 'loss'"),
+        (lambda: {1: tf.constant(1.0)}, r" as 1: return scalars by name"),
+        (lambda: {"loss": {"deep": tf.constant(1.0)}}, r"a dict as 'loss'"),
+    ],
+)
+def test_a_compiled_step_that_returns_no_scalars_is_refused_before_anything_starts(
+    result: Any, message: str
+) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        nbtrain.train(tf.function(result))
+    assert_nothing_started()
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (None, r"NoneType object given: a step returns .* a dict of scalars"),
+        (0.5, r"float object given"),
+        ({"loss": [1.0]}, r"'loss' is \[1\.0\], and a scalar was expected"),
+        ({"loss": np.zeros(2)}, r"'loss' has the shape \(2,\)"),
+        ({2: 1.0}, r"The tag 2 is no name"),
+    ],
+)
+def test_the_first_result_of_a_python_step_is_checked(result: Any, message: str) -> None:
+    calls: list[int] = []
+
+    def step() -> Any:
+        calls.append(1)
+        return result
+
+    run = nbtrain.train(step)
+    with pytest.raises(ArgumentError, match=message):
+        run.wait(SOON)
+    assert len(calls) == 1
+    assert run.status.phase is Phase.FAILED
+    assert len(run.scalars) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"steps": -1}, "steps=-1: give a whole number of at least 1"),
+        ({"save_secs": -1}, "save_secs=-1"),
+        ({"save_steps": 0}, "save_steps=0"),
+        ({"keep": 0}, "keep=0"),
+        ({"checkpoint": "runs/a"}, r"checkpoint=str object: give tf\.train\.Checkpoint\("),
+        ({"name": "a/b"}, "name='a/b' cannot name a folder"),
+        ({"logdir": "/proc/self/runs"}, "The folder /proc/self/runs cannot be written"),
+    ],
+)
+@pytest.mark.parametrize("way", [nbtrain.train, nbtrain.background])
+def test_a_bad_argument_is_refused_before_anything_starts(
+    way: Any, options: dict[str, Any], message: str
+) -> None:
+    counter = Counter()
+    with pytest.raises(ArgumentError, match=message):
+        way(counter.step, **options)
+    assert int(counter.count.numpy()) == 0
+    assert_nothing_started()
+
+
+@pytest.mark.parametrize("step", [None, 3, {"loss": 1.0}])
+def test_a_step_that_cannot_be_called_is_refused(step: Any) -> None:
+    with pytest.raises(ArgumentError, match="cannot be called: give a function without arguments"):
+        nbtrain.train(step)
+    assert_nothing_started()
+
+
+def test_a_step_that_wants_arguments_is_refused_or_fails_in_words() -> None:
+    def step(batch: Any) -> dict[str, Any]:
+        return {"loss": batch}
+
+    run = nbtrain.train(step)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="batch"):
+        run.wait(SOON)
+    assert run.status.phase is Phase.FAILED
+
+
+def test_a_decorator_without_options_starts_the_loop_and_gives_the_run() -> None:
+    @nbtrain.background
+    def digits(run: nbtrain.Run) -> None:
+        while not run.should_stop():
+            run.record(loss=1.0)
+
+    assert isinstance(digits, nbtrain.Run)
+    assert digits.name == "digits-1"
+    assert digits.status.engine == "own loop"
+    applied(digits.request_stop())
+    digits.wait(SOON)
+
+
+def test_a_decorator_with_options_leaves_the_start_to_the_user() -> None:
+    @nbtrain.background(steps=2, name="mine", start=False)
+    def digits(run: nbtrain.Run) -> None:
+        while not run.should_stop():
+            run.record(loss=1.0)
+
+    assert digits.status.phase is Phase.CREATED
+    assert nbtrain.runs() == {}
+    digits.start().wait(SOON)
+    assert digits.status.step == 2
+    assert nbtrain.runs() == {"mine": digits}
+
+
+def test_something_else_than_a_function_cannot_be_decorated() -> None:
+    with pytest.raises(ArgumentError, match="cannot be called: decorate a function that takes run"):
+        nbtrain.background(steps=2)(3)
+    assert_nothing_started()
+
+
+def test_a_loop_that_forgets_to_ask_whether_to_stop_still_ends_when_it_returns() -> None:
+    @nbtrain.background
+    def once(run: nbtrain.Run) -> None:
+        run.record(loss=1.0)
+
+    once.wait(SOON)
+    assert once.status.phase is Phase.FINISHED
+    assert once.scalars["loss"].values.tolist() == [1.0]
+
+
+def test_a_run_saves_the_users_loop_with_its_checkpoint() -> None:
+    line = Line()
+
+    @nbtrain.background(steps=4, checkpoint=line.checkpoint)
+    def fit(run: nbtrain.Run) -> None:
+        while not run.should_stop():
+            run.record(line.step())
+
+    fit.wait(SOON)
+    assert [checkpoint.step for checkpoint in fit.checkpoints] == [4]

@@ -1,0 +1,37 @@
+"""The polite end of a kernel: shut down or restarted while a run trains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from jupyter_client.manager import start_new_kernel
+
+from nbtrain.checkpoints import listed
+
+CODE = """\
+import tensorflow as tf, nbtrain
+v = tf.Variable(0.0)
+def step():
+    v.assign_add(1.0)
+    return {"v": v.value()}
+run = nbtrain.train(step, checkpoint=tf.train.Checkpoint(v=v), logdir="exited")
+run.loop(0.01, lambda: reached.set() if run.status.step > 100 else None)
+"""
+
+
+@pytest.mark.filterwarnings("ignore")  # the client of the kernel has warnings of its own
+def test_a_kernel_that_is_shut_down_leaves_a_last_checkpoint(tmp_path: Path) -> None:
+    manager, client = start_new_kernel(kernel_name="python3", cwd=str(tmp_path))
+    try:
+        setup = "import threading; reached = threading.Event()\n"
+        reply = client.execute_interactive(
+            setup + CODE + "assert reached.wait(60)", timeout=120, output_hook=lambda _: None
+        )
+        assert reply["content"]["status"] == "ok", reply["content"]
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel()
+    (checkpoint,) = listed(tmp_path / "exited" / "checkpoints")
+    assert checkpoint.step > 100
+    assert '"stopped"' in (tmp_path / "exited" / "steering.jsonl").read_text()
