@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -55,7 +56,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             )
         adopt_global_step(graph)
         with graph.as_default():
-            super().__init__(graph=graph, **kwargs)
+            # Unwrapped: without the advice, in every notebook, to use something else.
+            inspect.unwrap(v1.train.Supervisor.__init__)(self, graph=graph, **kwargs)
         self._coord = Coordinator(graph)
         self.timed_saves = True
 
