@@ -5,7 +5,7 @@ when that is due, and executes the commands that wait; paused, it waits here.
 
     boundary.go_on(saver)          # before the loop: from the latest checkpoint
     while not boundary.reach():    # once a step
-        boundary.record({"loss": loss})
+        boundary.record({"loss": loss}, {}, None)
     boundary.leave(finished=True)  # after it: the last record, the last checkpoint
 """
 
@@ -38,7 +38,6 @@ class Boundary:
 
     Attributes:
         step: Steps completed; may be read from any thread.
-        steps_done: How many of them in this life.
         checkpoints: What can be restored, the newest last; may be read from any thread.
     """
 
@@ -50,7 +49,7 @@ class Boundary:
         recorder: Recorder,
         watch: Watch,
     ) -> None:
-        self.step = self.steps_done = 0
+        self.step = self._origin = 0
         self.checkpoints: tuple[Checkpoint, ...] = ()
         self._total = settings.steps
         self._due = settings.save_cadence()
@@ -60,9 +59,10 @@ class Boundary:
         self._watch = watch
         self._saver: Saver | None = None
         self._saved_step: int | None = None
-        self._pending: dict[str, SupportsFloat] = {}
+        self._pending: dict[str, SupportsFloat] | None = None
         self._tags: set[str] = set()
         self._looping = self._over = False
+        self._next: float = 0  # step at which to look up whatever the flag says
 
     def go_on(self, saver: Saver | None) -> None:
         """Take up the latest checkpoint of the folder, if there is one."""
@@ -71,7 +71,7 @@ class Boundary:
         if saver is not None:
             self.checkpoints = listed(saver.directory)
         if restored is not None:
-            self.step = self._saved_step = restored.step
+            self.step = self._origin = self._saved_step = restored.step
             self._watch.log(event="resume", step=self.step, text=str(restored))
             self._watch.note("resume", f"Goes on from {restored}.")
 
@@ -81,34 +81,41 @@ class Boundary:
             self._complete_step()
         else:
             self._begin()
-        if self._total is not None and self.step >= self._total:
-            self._over = True
-        elif self._due(self.step, time.monotonic()):
-            self._save_or_say_why()
-        if self._commands and not self._over:
-            self._obey()
-        # Not the coordinator's word: a Supervisor that prepares its session clears that.
-        return self._over or self._lifecycle.phase is Phase.STOPPING
+        if self.step >= self._next or self._commands.attention:
+            return self._look_up()
+        return False
 
-    def record(self, scalars: dict[str, SupportsFloat], *, step: int | None = None) -> None:
+    def record(
+        self,
+        values: Mapping[str, SupportsFloat],
+        scalars: dict[str, SupportsFloat],
+        step: int | None,
+    ) -> None:
         """Keep scalars for the step at hand; `step` is its number where the program counts.
 
         Raises:
-            ArgumentError: Something that is no scalar, under a tag that is new.
+            ArgumentError: Values that are no mapping, or hold what is no scalar under a new tag.
         """
-        if not scalars.keys() <= self._tags:
+        # The type first: asking the abstract class costs more than all the rest.
+        if type(values) is not dict and not isinstance(values, Mapping):
+            raise ArgumentError(
+                f"{type(values).__name__} object given: a step returns (and record takes) a "
+                'dict of scalars, such as {"loss": loss}.'
+            )
+        scalars = {**values, **scalars}
+        if not self._tags >= scalars.keys():
             _check(scalars)
             self._tags |= scalars.keys()
-        if self._pending:
-            self._pending.update(scalars)
-        else:
+        if self._pending is None:
             self._pending = scalars
+        else:
+            self._pending.update(scalars)
         if step is not None:
             self.step = step - 1
 
     def leave(self, *, finished: bool) -> None:
         """After the loop: the record of a finished step, what still waits, a last checkpoint."""
-        if finished and self._pending:  # the loop was left without a last boundary
+        if finished and self._pending is not None:  # the loop was left without a last boundary
             self._complete_step()
         with contextlib.suppress(PhaseError):  # it is stopping already
             self._lifecycle.apply(Event.LOOP_ENDED)
@@ -116,18 +123,39 @@ class Boundary:
         if self._saver is not None and self._saved_step != self.step:
             self._save_or_say_why()
 
+    @property
+    def steps_done(self) -> int:
+        """Steps taken in this life."""
+        return self.step - self._origin
+
     def _begin(self) -> None:
         self._looping = True
         self._due.start(self.step, time.monotonic())
+        self._commands.attention = True
         with contextlib.suppress(PhaseError):  # asked to stop while preparing
             self._lifecycle.apply(Event.READY)
 
     def _complete_step(self) -> None:
         self.step += 1
-        self.steps_done += 1
-        if self._pending:
+        if self._pending is not None:
             self._recorder.append(self.step, time.time(), self._pending)
-            self._pending = {}
+            self._pending = None
+
+    def _look_up(self) -> bool:
+        """Do what is not done at every step; ten times a second, and when something waits."""
+        self._commands.attention = False  # first: what comes from now on sets it again
+        if self._total is not None and self.step >= self._total:
+            self._over = True
+        elif self._due(self.step, time.monotonic()):
+            self._save_or_say_why()
+        if self._commands and not self._over:
+            self._obey()
+        self._next = min(self._due.next_step, self._total or self._due.next_step)
+        # Not the coordinator's word: a Supervisor that prepares its session clears that.
+        stop = self._over or self._lifecycle.phase is Phase.STOPPING
+        if stop:
+            self._commands.attention = True  # whoever asks again is told again
+        return stop
 
     def _obey(self) -> None:
         """Execute commands until none is left; while paused, wait for the next."""
@@ -168,7 +196,9 @@ class Boundary:
                 "This run has nothing to save: start it with checkpoint= (a tf.train.Checkpoint), "
                 "or with a Supervisor that has a logdir and a saver."
             )
-        self.step = self._saver.save(self.step)
+        step = self._saver.save(self.step)
+        self._origin += step - self.step
+        self.step = step
         self._saved_step = self.step
         self.checkpoints = listed(self._saver.directory)
         self._watch.note("save", None)
@@ -193,6 +223,7 @@ class Boundary:
         if self._lifecycle.phase is Phase.STOPPING:
             raise PhaseError("Cannot restore while stopping; start the run again to go on.")
         restored = self._saver.restore(find(self.checkpoints, wanted).path)
+        self._origin += restored.step - self.step
         self.step = restored.step
         self._recorder.open_segment(self.step)
         self._due.start(self.step, time.monotonic())

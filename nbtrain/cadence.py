@@ -20,6 +20,9 @@ class Every:
         secs: Seconds between two occasions, above 0; None or 0 for none by time
             (0 switches off, as in TensorFlow's Supervisor).
 
+    Attributes:
+        next_step: Step at which it is due whatever the clock says; infinity for none.
+
     Raises:
         ArgumentError: A value out of its range.
     """
@@ -31,16 +34,16 @@ class Every:
             raise ArgumentError(f"secs={secs!r}: give seconds above 0, or None for never.")
         self._steps = steps
         self._secs = secs or None
-        self._next_step = self._next_time = float("inf")
+        self.next_step = self._next_time = float("inf")
 
     def start(self, step: int, now: float) -> None:
         """Count from `step` and `now` (seconds of any clock that only goes forward)."""
-        self._next_step = step + self._steps if self._steps else float("inf")
+        self.next_step = step + self._steps if self._steps else float("inf")
         self._next_time = now + self._secs if self._secs else float("inf")
 
     def __call__(self, step: int, now: float) -> bool:
         """Whether it is due at `step` and `now`; if so, count anew from here."""
-        if step < self._next_step and now < self._next_time:
+        if step < self.next_step and now < self._next_time:
             return False
         self.start(step, now)
         return True

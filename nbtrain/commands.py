@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from collections import deque
 from dataclasses import dataclass
 
@@ -76,7 +75,6 @@ class Receipt:
     Attributes:
         command: What was asked.
         number: The receipt's place in the order of posting, from 1, in this process.
-        wall_time: When it was asked, in seconds since the epoch.
     """
 
     _numbers = itertools.count(1)
@@ -84,7 +82,6 @@ class Receipt:
     def __init__(self, command: Command) -> None:
         self.command = command
         self.number = next(self._numbers)
-        self.wall_time = time.time()
         self._outcome: Outcome | None = None
         self._answered = threading.Event()
 
@@ -132,6 +129,10 @@ class CommandQueue:
     """Commands on their way to one training thread; opened when it starts, closed when it ends.
 
     Bounded: when `limit` commands wait, further ones are refused at once.
+
+    Attributes:
+        attention: Whether the training thread should look up from its steps. A plain flag,
+            so that it may be read at every step; set by `post` and `wake`, and by others.
     """
 
     def __init__(self, limit: int = 64) -> None:
@@ -140,6 +141,7 @@ class CommandQueue:
         self._changed = threading.Condition()  # protects the deque and `_closed`
         self._closed: str | None = "the run has not been started"
         self._woken = False
+        self.attention = False
 
     def __len__(self) -> int:
         """How many commands wait; free of locks, so that a boundary may ask at every step."""
@@ -154,6 +156,7 @@ class CommandQueue:
                 refusal = f"{self._limit} commands wait already; the step at hand is still running"
             if refusal is None:
                 self._waiting.append(receipt)
+                self.attention = True
                 self._changed.notify_all()
         if refusal is not None:
             receipt.answer(Outcome(applied=False, step=0, text=f"refused: {refusal}"))
@@ -173,7 +176,7 @@ class CommandQueue:
     def wake(self) -> None:
         """Make a `take` that waits, now or later, return; any thread."""
         with self._changed:
-            self._woken = True
+            self._woken = self.attention = True
             self._changed.notify_all()
 
     def open(self) -> None:

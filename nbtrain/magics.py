@@ -175,8 +175,14 @@ class NbtrainMagics(Magics):
             keep=options.keep,
             start=False,
         )
-        shell.user_ns["run"] = run
-        return run.start()
+        before = {name: shell.user_ns[name] for name in ("run",) if name in shell.user_ns}
+        shell.user_ns["run"] = run  # functions that the cell defines look for it there
+        try:
+            return run.start()
+        except BaseException:
+            del shell.user_ns["run"]
+            shell.user_ns.update(before)
+            raise
 
 
 def _complete(_shell: Any, event: Any) -> list[str]:

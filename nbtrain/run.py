@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Any, Protocol, SupportsFloat
 
 import tensorflow as tf
@@ -47,7 +47,7 @@ _EXIT_SECS = 4.0
 _PACKAGE = str(Path(__file__).parent)
 
 # Not None: that is what a step function returns which forgot its return.
-_NO_VALUES: Mapping[str, SupportsFloat] = MappingProxyType({})
+_NO_VALUES: Mapping[str, SupportsFloat] = {}
 
 
 class Engine(Protocol):
@@ -97,6 +97,7 @@ class Run:
         self._commands = CommandQueue()
         self._listeners: list[Callable[[], object]] = []
         self._thread: threading.Thread | None = None
+        self._ident = 0  # of the training thread
         self._traceback: TracebackType | None = None
         self._began = self._ended_at = 0.0
         self._live(recorder=None)
@@ -259,9 +260,9 @@ class Run:
         the step, hands over its record, saves when due, executes commands, and blocks
         while paused. Another thread only gets the answer.
         """
-        if threading.current_thread() is not self._thread:
-            return bool(self.coord.should_stop())
-        return self._boundary.reach()
+        if threading.get_ident() == self._ident:
+            return self._boundary.reach()
+        return bool(self.coord.should_stop())
 
     def record(
         self,
@@ -282,14 +283,7 @@ class Run:
         Raises:
             ArgumentError: Not a mapping of strings to scalars.
         """
-        if values is not _NO_VALUES:
-            if not isinstance(values, Mapping):
-                raise ArgumentError(
-                    f"{type(values).__name__} object given: a step returns (and record takes) a "
-                    'dict of scalars, such as {"loss": loss}.'
-                )
-            scalars = {**values, **scalars} if scalars else dict(values)
-        self._boundary.record(scalars, step=step)
+        self._boundary.record(values, scalars, step)
 
     # --- what it says of itself -------------------------------------------------
 
@@ -348,6 +342,7 @@ class Run:
 
     def _main(self) -> None:
         error: BaseException | None = None
+        self._ident = threading.get_ident()
         try:
             with self._engine.session() as saver:
                 self._boundary.go_on(saver)
@@ -402,6 +397,7 @@ class Run:
         self._commands.wake()
 
     def _tick(self) -> None:
+        self._commands.attention = True
         self._watch.tick(self._lifecycle.phase, self._boundary.step, self._thread)
 
 

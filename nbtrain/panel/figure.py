@@ -34,12 +34,13 @@ def png(status: Status, curves: Sequence[Curve]) -> bytes:
     rows = max(1, -(-len(tags) // columns))
     figure = Figure(figsize=(7.6, 0.5 + 2.2 * rows if tags else 0.6), layout="constrained")
     FigureCanvasAgg(figure)
-    figure.suptitle(sentence(status), fontsize=9, x=0.01, ha="left")
+    figure.suptitle(sentence(status), fontsize=9, x=0.01, ha="left", parse_math=False)
     for index, tag in enumerate(tags):
         axes = figure.add_subplot(rows, columns, index + 1)
         _draw(axes, [curve for curve in curves if curve.tag == tag], _COLOURS[index % 6])
         last = status.values.get(tag)
-        axes.set_title(tag if last is None else f"{tag}  {number(last)}", fontsize=9, loc="left")
+        title = tag if last is None else f"{tag}  {number(last)}"
+        axes.set_title(title, fontsize=9, loc="left", parse_math=False)  # a tag is no formula
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=_DPI)
     return out.getvalue()

@@ -1,0 +1,141 @@
+"""The house: imports point to lower floors only, and each room keeps to its own matters."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
+
+# From the ground up. A room may import from the floors below its own.
+FLOORS = (
+    "errors",
+    "states commands cadence buckets pace claims logdir threads events.crc panel.comm",
+    "store settings checkpoints engines.supervisor events.writer panel.view",
+    "recorder panel.source panel.wire panel.figure",
+    "watch panel.panel",
+    "boundary",
+    "run",
+    "engines.steps engines.graph notebook",
+    "magics",
+    "",  # nbtrain itself
+)
+PURE = ["errors", "states", "commands", "cadence", "buckets", "store", "settings", "pace"]
+TRAINING = ["run", "boundary", "watch", "recorder", "checkpoints", "threads", "logdir"]
+# What starts threads, tells the time, or weighs more than numbers do.
+NOT_PURE = {"tensorflow", "time", "asyncio", "ipywidgets", "anywidget", "IPython", "matplotlib"}
+WIDGETS = {"ipywidgets", "anywidget", "IPython", "comm", "ipykernel", "matplotlib"}
+
+
+def room_of(path: Path) -> str:
+    """A file's room: its module below nbtrain."""
+    parts = path.relative_to(HOUSE).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+ROOMS = {room_of(path): path for path in HOUSE.rglob("*.py")}
+PACKAGES = {room for room, path in ROOMS.items() if path.name == "__init__.py"}
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in (rooms.split() or [""])}
+
+
+def imports(room: str) -> Iterator[str]:
+    """Every module that a room's source names in an import, wherever it stands."""
+    for node in ast.walk(ast.parse(ROOMS[room].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}".removeprefix("nbtrain.")
+                yield f"nbtrain.{inner}" if inner in ROOMS else str(node.module)
+
+
+def inside(room: str) -> set[str]:
+    """The rooms that a room imports."""
+    names = {name for name in imports(room) if name.split(".")[0] == "nbtrain"}
+    return {name.removeprefix("nbtrain").removeprefix(".") for name in names}
+
+
+def outside(room: str) -> set[str]:
+    """The libraries that a room imports, by their first name."""
+    return {name.split(".")[0] for name in imports(room)} - {"nbtrain"}
+
+
+def test_every_room_has_its_floor() -> None:
+    assert set(FLOOR) == set(ROOMS) - (PACKAGES - {""})
+
+
+@pytest.mark.parametrize("room", sorted(FLOOR))
+def test_imports_point_to_lower_floors(room: str) -> None:
+    above = {other for other in inside(room) if FLOOR[other] >= FLOOR[room]}
+    assert not above, f"{room or 'nbtrain'} imports {above}"
+
+
+@pytest.mark.parametrize("package", sorted(PACKAGES - {""}))
+def test_a_package_of_rooms_is_only_its_docstring(package: str) -> None:
+    assert list(imports(package)) == []
+
+
+@pytest.mark.parametrize("room", PURE)
+def test_a_pure_room_knows_no_tensorflow_no_widget_and_no_clock(room: str) -> None:
+    assert not outside(room) & NOT_PURE
+
+
+@pytest.mark.parametrize("room", PURE)
+def test_a_pure_room_starts_no_thread(room: str) -> None:
+    source = ROOMS[room].read_text(encoding="utf-8")
+    for word in ("threading.Thread", "threading.Timer", "LooperThread", "concurrent.futures"):
+        assert word not in source
+
+
+@pytest.mark.parametrize("room", sorted(room for room in FLOOR if room.startswith("panel.")))
+def test_the_panel_knows_neither_tensorflow_nor_a_run(room: str) -> None:
+    assert "tensorflow" not in outside(room)
+    assert not inside(room) & {"run", "boundary", "checkpoints", "notebook", "threads", "recorder"}
+    assert not any(other.startswith("engines") for other in inside(room))
+
+
+@pytest.mark.parametrize("room", [*TRAINING, *sorted(r for r in FLOOR if r[:8] == "engines.")])
+def test_what_trains_knows_no_widget(room: str) -> None:
+    assert not outside(room) & WIDGETS
+    assert not any(other.startswith(("panel", "notebook")) for other in inside(room))
+
+
+def test_only_the_notebook_knows_both_a_run_and_the_panel() -> None:
+    both = {
+        room
+        for room in FLOOR
+        if "run" in inside(room) and any(other.startswith("panel.p") for other in inside(room))
+    }
+    assert both == {"notebook"}
+
+
+@pytest.mark.parametrize(
+    ("modules", "absent"),
+    [
+        ("nbtrain", ["tensorflow", "ipywidgets", "anywidget", "numpy", "matplotlib"]),
+        (",".join(f"nbtrain.{room}" for room in PURE), ["tensorflow", "ipywidgets"]),
+        ("nbtrain.panel.panel,nbtrain.panel.figure", ["tensorflow", "matplotlib.pyplot"]),
+        ("nbtrain.run,nbtrain.engines.graph", ["ipywidgets", "anywidget", "nbtrain.notebook"]),
+    ],
+)
+def test_importing_loads_no_more_than_is_needed(modules: str, absent: list[str]) -> None:
+    code = f"import sys, {modules}\nprint(*({absent!r} & sys.modules.keys()))"
+    code = code.replace(repr(absent), repr(set(absent)))
+    environment = {**os.environ, "PYTHONPATH": str(HOUSE.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+    )
+    assert done.stdout.split() == []

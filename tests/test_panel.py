@@ -1,0 +1,375 @@
+"""The panel's kernel side: what it sends, when it keeps quiet, and how it takes clicks."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtrain.commands import (
+    Command,
+    CommandQueue,
+    Outcome,
+    Pause,
+    Receipt,
+    Restore,
+    Resume,
+    Save,
+    Stop,
+)
+from nbtrain.errors import NbtrainError
+from nbtrain.panel import panel as room
+from nbtrain.panel.panel import IDLE_SECS, LEASE_SECS, UNCONFIRMED, Panel
+from nbtrain.states import Checkpoint, Phase, Status
+from nbtrain.store import ScalarStore
+from tests.front_end import FrontEnd
+from tests.test_store import TAGS, add
+from tests.test_wire import assert_equal, size
+
+
+class FakeRun:
+    """A source that remembers what was posted."""
+
+    def __init__(self) -> None:
+        self.scalars = ScalarStore()
+        self.receipts: deque[Receipt] = deque(maxlen=8)
+        self.status = Status(name="digits", engine="step function", phase=Phase.RUNNING)
+        self.queue = CommandQueue()
+        self.queue.open()
+
+    @property
+    def posted(self) -> list[Command]:
+        return [receipt.command for receipt in self.receipts]
+
+    def post(self, command: Command) -> Receipt:
+        receipt = self.queue.post(command)
+        self.receipts.append(receipt)
+        return receipt
+
+    def now(self, **changes: Any) -> None:
+        """Change the status."""
+        self.status = dataclasses.replace(self.status, **changes)
+
+
+class Clock:
+    """A clock that goes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class ShownPanel(Panel):
+    """A panel whose messages reach a page, and are remembered."""
+
+    def __init__(self, source: FakeRun, clock: Callable[[], float]) -> None:
+        self.sent: list[tuple[dict[str, Any], list[bytes]]] = []
+        self.page = FrontEnd()
+        super().__init__(source, clock)
+
+    def send(self, content: Any, buffers: Any = None) -> None:
+        self.sent.append((content, buffers or []))
+        if content["t"] != "ack":
+            self.page.receive(json.loads(json.dumps(content)), buffers)
+
+    def kinds(self) -> list[str]:
+        """The kinds of messages since the last look."""
+        kinds = [content["t"] for content, _ in self.sent]
+        self.sent.clear()
+        return kinds
+
+    def hear(self, **content: Any) -> None:
+        """A message of the front end, the way ipywidgets hands it over."""
+        data = {"method": "custom", "content": content}
+        self._handle_msg({"content": {"data": data}, "buffers": []})
+
+
+@pytest.fixture
+def source() -> FakeRun:
+    """A running training."""
+    return FakeRun()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock of the test's own."""
+    return Clock()
+
+
+@pytest.fixture
+def panel(source: FakeRun, clock: Clock) -> ShownPanel:
+    """A panel that no page has opened yet."""
+    return ShownPanel(source, clock)
+
+
+@pytest.fixture
+def opened(panel: ShownPanel) -> ShownPanel:
+    """A panel whose page has got its snapshot."""
+    panel.hear(t="hello")
+    panel.tick()
+    assert panel.kinds() == ["snap"]
+    return panel
+
+
+# --- what it sends --------------------------------------------------------------
+
+
+def test_nothing_is_sent_before_a_page_asks(panel: ShownPanel, source: FakeRun) -> None:
+    add(source.scalars, "loss", 1, 0.5)
+    panel.tick()
+    assert panel.sent == []
+
+
+def test_a_hello_is_answered_with_a_snapshot_at_the_next_tick(
+    panel: ShownPanel, source: FakeRun
+) -> None:
+    add(source.scalars, "loss", 1, 0.5, 0.25)
+    panel.hear(t="hello")
+    assert panel.sent == [], "a click's thread sends no curves"
+    panel.tick()
+    assert panel.kinds() == ["snap"]
+    assert panel.page.status["phase"] == "running"
+    assert_equal(panel.page, source.scalars)
+
+
+def test_only_what_is_new_follows(opened: ShownPanel, source: FakeRun) -> None:
+    opened.tick()
+    assert opened.sent == []
+    add(source.scalars, "loss", 1, 0.5)
+    source.now(step=1, values={"loss": 0.5})
+    opened.tick()
+    ((content, _buffers),) = opened.sent
+    assert set(content["status"]) == {"step", "line", "last"}
+    assert content["series"] == [[0, 1, 0, 1, "loss", 0]]
+    assert_equal(opened.page, source.scalars)
+
+
+def test_a_page_that_is_opened_again_gets_everything_again(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    add(source.scalars, "loss", 1, *[0.5] * 3000)
+    opened.tick()
+    opened.page = FrontEnd()
+    opened.hear(t="hello")
+    opened.kinds()
+    opened.tick()
+    assert opened.kinds() == ["snap"]
+    assert_equal(opened.page, source.scalars)
+    add(source.scalars, "loss", 3001, 0.5)
+    opened.tick()
+    assert opened.kinds() == ["pts"]
+    assert_equal(opened.page, source.scalars)
+
+
+def test_a_long_curve_reaches_the_page_in_small_updates(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    add(source.scalars, "loss", 1, *[0.5] * 5000)
+    for _ in range(20):
+        opened.tick()
+    assert all(size(message) < 2000 for message in opened.sent)
+    assert_equal(opened.page, source.scalars)
+
+
+@pytest.mark.parametrize("length", [100, 1_000_000])
+def test_an_update_stays_below_two_kilobytes_whatever_the_length(
+    opened: ShownPanel, source: FakeRun, length: int
+) -> None:
+    source.now(
+        total_steps=20_000_000,
+        steps_per_s=85_123.0,
+        eta_s=12_345.0,
+        checkpoints=tuple(Checkpoint(k, f"/runs/digits/ckpt-{k}", 1.0) for k in range(5)),
+    )
+    step = length
+    for tag in TAGS:
+        add(source.scalars, tag, 1, *[0.5] * length)
+    opened.hear(t="hello")
+    opened.tick()
+    opened.kinds()
+    for _ in range(10):
+        for tag in TAGS:
+            add(source.scalars, tag, step + 1, *[0.125] * 8000)
+        step += 8000
+        source.now(step=step, values=dict.fromkeys(TAGS, 0.125), elapsed_s=step / 1000)
+        opened.tick()
+    assert [content["t"] for content, _ in opened.sent] == ["pts"] * 10
+    assert max(map(size, opened.sent)) < 2000
+
+
+# --- when it keeps quiet --------------------------------------------------------
+
+
+def grow(panel: ShownPanel, source: FakeRun) -> list[str]:
+    """A step more, and a tick; what was sent."""
+    step = source.status.step + 1
+    source.now(step=step)
+    add(source.scalars, "loss", step, 0.5)
+    panel.tick()
+    return panel.kinds()
+
+
+def test_updates_go_on_while_the_page_is_alive(
+    opened: ShownPanel, source: FakeRun, clock: Clock
+) -> None:
+    for _ in range(20):
+        clock.now += 4.0
+        opened.hear(t="alive", seq=opened.page.seq)
+        assert grow(opened, source) == ["pts"]
+
+
+def test_a_page_that_is_gone_costs_a_message_every_ten_seconds(
+    opened: ShownPanel, source: FakeRun, clock: Clock
+) -> None:
+    clock.now += LEASE_SECS
+    sent = []
+    for tenth in range(600):
+        clock.now += 0.1
+        if grow(opened, source):
+            sent.append(tenth)
+    assert len(sent) <= 60 / IDLE_SECS + 1
+    assert sent, "a page that was only asleep finds its way back"
+
+
+def test_updates_go_on_at_once_when_the_page_is_seen_again(
+    opened: ShownPanel, source: FakeRun, clock: Clock
+) -> None:
+    clock.now += LEASE_SECS
+    grow(opened, source)
+    clock.now += 1.0
+    assert grow(opened, source) == []
+    opened.hear(t="alive", seq=opened.page.seq)
+    assert grow(opened, source) == ["pts"]
+    assert_equal(opened.page, source.scalars)
+
+
+def test_a_page_that_confirms_nothing_is_waited_for(
+    opened: ShownPanel, source: FakeRun, clock: Clock
+) -> None:
+    sent = sum(bool(grow(opened, source)) for _ in range(3 * UNCONFIRMED))
+    assert sent == UNCONFIRMED
+    opened.hear(t="alive", seq=opened.page.seq)
+    assert grow(opened, source) == ["pts"]
+    while opened.page.series[0].rows[-1, 0] < source.status.step:
+        assert grow(opened, source) == ["pts"]
+    assert opened.page.hellos == 0, "nothing was lost, it was only late"
+    assert_equal(opened.page, source.scalars)
+
+
+def test_an_old_sign_of_life_confirms_nothing(opened: ShownPanel, source: FakeRun) -> None:
+    opened.hear(t="alive", seq=opened.page.seq)
+    opened.hear(t="alive", seq=-1)
+    assert sum(bool(grow(opened, source)) for _ in range(3 * UNCONFIRMED)) == UNCONFIRMED
+
+
+def test_the_end_is_told_even_to_a_page_that_is_gone(
+    opened: ShownPanel, source: FakeRun, clock: Clock
+) -> None:
+    clock.now += LEASE_SECS
+    grow(opened, source)
+    source.now(phase=Phase.FINISHED)
+    assert grow(opened, source) == ["pts"]
+    assert opened.page.status["phase"] == "finished"
+
+
+# --- clicks ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("click", "command"),
+    [
+        ({"command": "stop"}, Stop()),
+        ({"command": "pause"}, Pause()),
+        ({"command": "resume"}, Resume()),
+        ({"command": "save"}, Save()),
+        ({"command": "restore", "checkpoint": None}, Restore()),
+        ({"command": "restore", "checkpoint": "/runs/a/ckpt-5"}, Restore("/runs/a/ckpt-5")),
+        ({"command": "pause", "checkpoint": None}, Pause()),
+    ],
+)
+def test_a_click_is_posted_and_acknowledged_at_once(
+    opened: ShownPanel, source: FakeRun, click: dict[str, Any], command: Command
+) -> None:
+    opened.hear(t="cmd", id="click-1", **click)
+    assert source.posted == [command]
+    assert opened.sent == [({"t": "ack", "id": "click-1", "text": "requested"}, [])]
+
+
+def test_a_receipt_carries_the_id_of_its_click(opened: ShownPanel, source: FakeRun) -> None:
+    source.post(Save())  # by a magic: no click
+    opened.hear(t="cmd", id="click-1", command="pause")
+    opened.tick()
+    shown = opened.page.status["receipts"]
+    assert [(entry["id"], entry["state"]) for entry in shown] == [
+        (None, "requested"),
+        ("click-1", "requested"),
+    ]
+    source.receipts[-1].answer(Outcome(applied=True, step=7, text="paused"))
+    opened.tick()
+    assert opened.page.status["receipts"][-1] == {
+        "id": "click-1",
+        "command": "pause",
+        "state": "applied",
+        "text": "paused (step 7)",
+    }
+
+
+@pytest.mark.parametrize("command", ["explode", None, "Stop", ""])
+def test_an_unknown_command_is_answered_and_posts_nothing(
+    opened: ShownPanel, source: FakeRun, command: Any
+) -> None:
+    opened.hear(t="cmd", id="click-1", command=command)
+    assert source.posted == []
+    assert opened.sent == [
+        ({"t": "ack", "id": "click-1", "text": f"unknown command {command!r}"}, [])
+    ]
+
+
+def test_an_unknown_message_does_nothing(opened: ShownPanel, source: FakeRun) -> None:
+    opened.hear(t="weather")
+    opened.hear(nothing=True)
+    assert source.posted == []
+    assert opened.sent == []
+
+
+# --- after the end --------------------------------------------------------------
+
+
+def test_a_page_opened_after_the_end_gets_everything_without_a_tick(
+    panel: ShownPanel, source: FakeRun
+) -> None:
+    add(source.scalars, "loss", 1, 0.5)
+    source.now(phase=Phase.FAILED, error="Traceback: ...")
+    panel.hear(t="hello")
+    assert panel.kinds() == ["snap"]
+    assert panel.page.status["error"] == "Traceback: ..."
+    assert not any(panel.page.status["controls"].values())
+
+
+def test_a_click_after_the_end_is_refused_on_the_page_without_a_tick(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    source.now(phase=Phase.STOPPED)
+    source.queue.close("the run has ended", step=9)
+    opened.tick()
+    opened.kinds()
+    opened.hear(t="cmd", id="click-1", command="save")
+    assert opened.kinds() == ["ack", "pts"]
+    (shown,) = opened.page.status["receipts"]
+    assert (shown["id"], shown["state"]) == ("click-1", "refused")
+    assert shown["text"].startswith("refused: the run has ended")
+
+
+def test_a_package_without_its_front_end_says_what_to_do(
+    source: FakeRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(room, "BUNDLE", tmp_path / "panel.js")
+    with pytest.raises(NbtrainError, match=r"front end is missing \(panel\.js\): install nbtrain"):
+        Panel(source)

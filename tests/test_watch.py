@@ -1,0 +1,141 @@
+"""The watch: what it tells the user, and that nothing which fails here reaches the training."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+
+from nbtrain.logdir import Logdir
+from nbtrain.recorder import Recorder
+from nbtrain.states import Phase
+from nbtrain.store import ScalarStore
+from nbtrain.threads import Coordinator
+from nbtrain.watch import Watch, WatchThread
+
+
+@pytest.fixture
+def folder() -> Logdir:
+    """A run's folder."""
+    return Logdir(None, "watched", kind="train")
+
+
+def watch_of(folder: Logdir, recorder: Recorder | None = None, grace_secs: float = 5.0) -> Watch:
+    """A watch of a recorder without a file."""
+    return Watch(recorder or Recorder(ScalarStore(), None), folder, grace_secs=grace_secs)
+
+
+def test_a_tick_drains_the_record(folder: Logdir) -> None:
+    store = ScalarStore()
+    recorder = Recorder(store, None)
+    watch = watch_of(folder, recorder)
+    recorder.append(1, 0.0, {"loss": 0.5})
+    watch.tick(Phase.RUNNING, 1, None)
+    assert store["loss"].values.tolist() == [0.5]
+    assert watch.message is None
+
+
+def test_a_thinned_record_is_told_with_its_numbers(folder: Logdir) -> None:
+    recorder = Recorder(ScalarStore(), None, limit=10)
+    watch = watch_of(folder, recorder)
+    for step in range(1, 2011):
+        recorder.append(step, 0.0, {"loss": 0.5})
+    watch.tick(Phase.RUNNING, 2010, None)
+    assert watch.message == (
+        "Steps come faster than they can be recorded: of 2,000 of them only the first, last, "
+        "lowest and highest values were kept."
+    )
+
+
+def test_what_the_recorder_complains_of_is_told(folder: Logdir) -> None:
+    recorder = Recorder(ScalarStore(), None)
+    watch = watch_of(folder, recorder)
+    recorder.append(1, 0.0, {"loss": "no number"})  # type: ignore[dict-item]
+    watch.tick(Phase.RUNNING, 1, None)
+    assert watch.message is not None
+    assert watch.message.startswith("'loss' at step 1 is no scalar, kept as NaN")
+
+
+def test_several_notes_are_told_and_each_can_be_cleared(folder: Logdir) -> None:
+    watch = watch_of(folder)
+    watch.note("save", "No checkpoint at step 3.")
+    watch.note("resume", "Goes on from ckpt-2.")
+    assert watch.message == "No checkpoint at step 3.\nGoes on from ckpt-2."
+    watch.note("save", None)
+    watch.note("never", None)
+    assert watch.message == "Goes on from ckpt-2."
+
+
+def test_the_journal_is_written_at_a_tick(folder: Logdir) -> None:
+    watch = watch_of(folder)
+    watch.log(event="save", step=3)
+    assert not (folder.path / "steering.jsonl").exists()
+    watch.tick(Phase.RUNNING, 3, None)
+    (line,) = (folder.path / "steering.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(line)["event"] == "save"
+
+
+def test_a_journal_that_cannot_be_written_is_told_and_the_display_goes_on(folder: Logdir) -> None:
+    watch = watch_of(folder)
+    (folder.path / "steering.jsonl").mkdir()
+    ticks: list[int] = []
+    watch.listeners = [lambda: ticks.append(1)]
+    watch.log(event="save", step=3)
+    watch.tick(Phase.RUNNING, 3, None)
+    assert (watch.message or "").startswith("The journal failed, the training goes on: ")
+    assert ticks == [1]
+
+
+def test_a_listener_that_raises_silences_no_other(folder: Logdir) -> None:
+    watch = watch_of(folder)
+    ticks: list[int] = []
+
+    def draw() -> None:
+        raise RuntimeError("no canvas")
+
+    watch.listeners = [draw, lambda: ticks.append(1)]
+    watch.tick(Phase.RUNNING, 3, None)
+    assert ticks == [1]
+    assert "RuntimeError: no canvas" in (watch.message or "")
+
+
+def test_the_speed_is_of_running_only(folder: Logdir) -> None:
+    watch = watch_of(folder)
+    watch.tick(Phase.RUNNING, 1, None)
+    watch.tick(Phase.RUNNING, 100, None)
+    assert watch.pace.steps_per_s is not None
+    watch.tick(Phase.PAUSED, 100, None)
+    assert watch.pace.steps_per_s is None
+
+
+@pytest.mark.parametrize("phase", [phase for phase in Phase if phase is not Phase.STOPPING])
+def test_only_a_thread_that_was_asked_to_stop_is_late(folder: Logdir, phase: Phase) -> None:
+    watch = watch_of(folder, grace_secs=0.0)
+    watch.stop_asked()
+    watch.tick(Phase.STOPPING, 1, threading.current_thread())
+    assert "Asked to stop 0 s ago" in (watch.message or "")
+    watch.tick(phase, 1, threading.current_thread())
+    assert watch.message is None
+
+
+def test_before_its_deadline_a_thread_is_not_late(folder: Logdir) -> None:
+    watch = watch_of(folder, grace_secs=3600.0)
+    watch.stop_asked()
+    watch.tick(Phase.STOPPING, 1, threading.current_thread())
+    assert watch.message is None
+
+
+def test_a_watch_thread_makes_a_last_round_when_it_stops() -> None:
+    coord, rounds, first = Coordinator(), [], threading.Event()
+
+    def look() -> None:
+        rounds.append(bool(coord.should_stop()))
+        first.set()
+
+    thread = WatchThread(coord, 3600.0, look, name="watch")
+    thread.start()
+    assert first.wait(30)
+    coord.request_stop()
+    thread.join(30)
+    assert rounds == [False, True]
