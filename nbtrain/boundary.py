@@ -137,9 +137,9 @@ class Boundary:
 
     def _complete_step(self) -> None:
         self.step += 1
-        if self._pending is not None:
-            self._recorder.append(self.step, time.time(), self._pending)
-            self._pending = None
+        pending, self._pending = self._pending, None
+        if pending:
+            self._recorder.append(self.step, time.time(), pending)
 
     def _look_up(self) -> bool:
         """Do what is not done at every step; ten times a second, and when something waits."""

@@ -17,7 +17,7 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 # From the ground up. A room may import from the floors below its own.
 FLOORS = (
     "errors",
-    "states commands cadence buckets pace claims logdir threads events.crc panel.comm",
+    "states commands cadence buckets pace records claims logdir threads events.crc panel.comm",
     "store settings checkpoints engines.supervisor events.writer panel.view",
     "recorder panel.source panel.wire panel.figure",
     "watch panel.panel",

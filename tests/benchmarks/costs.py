@@ -103,7 +103,7 @@ def import_ms(repeats: int = 9) -> Values:
 def burst(secs: float = 3.0) -> Values:
     """A loop of nothing but records: faster than they can be converted."""
     import nbtrain
-    from nbtrain.recorder import QUEUE_LIMIT
+    from nbtrain.records import LIMIT
     from nbtrain.run import Run
 
     out: Values = {}
@@ -122,6 +122,6 @@ def burst(secs: float = 3.0) -> Values:
     run.start().wait()
     out["kept"] = len(run.scalars["loss"])
     out["steps"] = run.status.step
-    out["limit"] = QUEUE_LIMIT
+    out["limit"] = LIMIT
     out["message"] = run.status.message
     return out

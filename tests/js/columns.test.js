@@ -1,56 +1,85 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bucketAt, columns, describe, marks, number } from "../../nbtrain/panel/js/columns.js";
+import { bucketAt, columns, marks } from "../../nbtrain/panel/js/columns.js";
 
 const curve = (x, mean, more = {}) => ({ tag: "loss", segment: 0, stride: 1, until: null, x, mean, lo: mean, hi: mean, ...more });
+const plain = (data) => data.map((column) => [...column]);
+const _ = undefined;
 
-test("one curve becomes x, mean, hi, lo and an empty abandoned column", () => {
-  const [x, mean, hi, lo, gone] = columns([curve([1, 2], [5, 6], { lo: [4, 5], hi: [7, 8] })]);
-  assert.deepEqual([x, mean, hi, lo], [[1, 2], [5, 6], [7, 8], [4, 5]]);
-  assert.deepEqual([...gone], [undefined, undefined]);
+// Restored to step 2: a tail from there to 4, and a new segment that has come to step 3.
+const RESTORED = [curve([1, 2, 4], [3, 2, 1], { until: 2 }), curve([3, 5], [9, 8], { segment: 1 })];
+
+test("one curve becomes its steps, highest, lowest and mean", () => {
+  const data = columns([curve([1, 2], [5, 6], { lo: [4, 5], hi: [7, 8] })]);
+  assert.deepEqual(plain(data), [[1, 2], [7, 8], [4, 5], [5, 6]]);
 });
 
-test("NaN and infinities are gaps in the line", () => {
-  const [, mean, hi] = columns([curve([1, 2, 3], [1, NaN, Infinity])]);
-  assert.deepEqual(mean, [1, null, null]);
-  assert.deepEqual(hi, [1, null, null]);
+test("no curve becomes empty columns", () => {
+  assert.deepEqual(plain(columns([])), [[], [], [], []]);
+});
+
+test("NaN and infinities are gaps in the line and in the band", () => {
+  const [, hi, lo, mean] = plain(columns([curve([1, 2, 3, 4], [1, NaN, Infinity, -Infinity])]));
+  for (const column of [hi, lo, mean]) assert.deepEqual(column, [1, null, null, null]);
+});
+
+test("what counts of all segments is one line; a tail is a column that begins where the line leaves it", () => {
+  const [x, tail, , , mean] = plain(columns(RESTORED));
+  assert.deepEqual(x, [1, 2, 3, 4, 5]);
+  assert.deepEqual(tail, [_, 2, _, 1, _]);
+  assert.deepEqual(mean, [3, 2, 9, _, 8]);
+});
+
+test("a segment that was abandoned from its first step on is a tail alone", () => {
+  const [, tail, , , mean] = plain(columns([curve([5, 6], [1, 2], { until: 4 })]));
+  assert.deepEqual([tail, mean], [[1, 2], [_, _]]);
+});
+
+test("two values at one step take one place", () => {
+  assert.deepEqual(plain(columns([curve([1, 1, 2], [5, 6, 7])]))[3], [6, 7]);
+});
+
+test("a logarithmic scale leaves out what it cannot show, and cuts the band at the lowest it can", () => {
+  const [, hi, lo, mean] = plain(columns([curve([1, 2, 3], [0, 3, 5], { lo: [0, -1, 2], hi: [0, 4, 6] })], { log: true }));
+  assert.deepEqual([hi, lo, mean], [[null, 4, 6], [null, 2, 2], [null, 3, 5]]);
 });
 
 test("NaN and infinities are marked", () => {
   const found = marks([curve([1, 2, 3, 4], [1, NaN, Infinity, -Infinity])]);
-  assert.deepEqual(found, [{ x: 2, sign: "×" }, { x: 3, sign: "▲" }, { x: 4, sign: "▼" }]);
+  assert.deepEqual(found.map(({ x, kind }) => [x, kind]), [[2, "NaN"], [3, "∞"], [4, "−∞"]]);
 });
 
-test("two segments share one x; what belongs to the other is no gap", () => {
-  const data = columns([curve([1, 2, 3], [3, 2, 1], { until: 2 }), curve([3, 4], [9, 8], { segment: 1 })]);
-  assert.deepEqual(data[0], [1, 2, 3, 4]);
-  assert.deepEqual([...data[1]], [3, 2, undefined, undefined]);
-  assert.deepEqual([...data[4]], [undefined, 2, 1, undefined]);
-  assert.deepEqual([...data[5]], [undefined, undefined, 9, 8]);
+test("a bucket that holds both infinities is marked, though its mean is NaN", () => {
+  const [{ kind }] = marks([curve([1], [NaN], { lo: [-Infinity], hi: [Infinity] })]);
+  assert.equal(kind, "∞");
 });
 
-test("a logarithmic scale leaves out what it cannot show", () => {
-  assert.deepEqual(columns([curve([1, 2], [0, 3])], { log: true })[1], [null, 3]);
+test("what a logarithmic scale cannot show is marked there only", () => {
+  const curves = [curve([1, 2], [0, 3])];
+  assert.deepEqual(marks(curves, { log: true }), [{ x: 1, kind: "≤ 0", abandoned: false }]);
+  assert.deepEqual(marks(curves), []);
 });
 
-test("the bucket at a step is that of the newest segment that covers it", () => {
-  const curves = [curve([1, 5, 9], [3, 2, 1]), curve([6, 8], [30, 20], { segment: 1 })];
-  assert.equal(bucketAt(curves, 7).mean, 30);
-  assert.equal(bucketAt(curves, 5.5).mean, 2);
-  assert.equal(bucketAt(curves, 0), null);
+test("a mark in an abandoned tail says so", () => {
+  assert.deepEqual(marks([curve([1, 2], [1, NaN], { until: 1 })]), [{ x: 2, kind: "NaN", abandoned: true }]);
 });
 
-test("a bucket is described with its range when it holds several steps", () => {
-  assert.equal(describe({ x: 1240, stride: 1, mean: 0.5, lo: 0.5, hi: 0.5 }), "step 1,240  0.5");
-  assert.equal(describe({ x: 8, stride: 4, mean: 0.5, lo: 0.25, hi: 1 }), "step 8  0.5  (0.25 to 1)");
-  assert.equal(describe({ x: 8, stride: 1, mean: NaN, lo: NaN, hi: NaN }), "step 8  NaN");
-  assert.equal(describe(null), "");
+test("the bucket at a step is the nearest one of what counts", () => {
+  assert.equal(bucketAt([curve([1, 5, 9], [3, 2, 1])], 6).x, 5);
+  assert.equal(bucketAt([curve([1, 5, 9], [3, 2, 1])], 8).x, 9);
+  assert.equal(bucketAt(RESTORED, 4).mean, 9);
 });
 
-test("numbers keep four digits", () => {
-  assert.equal(number(0.123456), "0.1235");
-  assert.equal(number(1234.5), "1235");
-  assert.equal(number(0.00001234), "1.23e-5");
-  assert.equal(number(1e9), "1.00e+9");
-  assert.equal(number(-Infinity), "−∞");
+test("beyond what counts it is the abandoned one", () => {
+  const curves = [curve([1, 2, 8, 9], [4, 3, 2, 1], { until: 2 }), curve([3, 4], [9, 8], { segment: 1 })];
+  assert.deepEqual([bucketAt(curves, 8.8).mean, bucketAt(curves, 8.8).abandoned], [1, true]);
+  assert.deepEqual([bucketAt(curves, 3.6).mean, bucketAt(curves, 3.6).abandoned], [8, false]);
+});
+
+test("a bucket that is not finite is found by its step, too", () => {
+  assert.equal(bucketAt([curve([1, 2, 3], [1, NaN, 2])], 2).kind, "NaN");
+});
+
+test("without buckets there is none", () => {
+  assert.equal(bucketAt([], 3), null);
 });

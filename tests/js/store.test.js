@@ -86,3 +86,12 @@ test("buffers that do not begin at a multiple of eight bytes are read", () => {
   store.receive({ t: "snap", seq: 1, status: {}, series: [{ ...LOSS, n: 1 }] }, shifted);
   assert.deepEqual([store.curves[0].x, store.curves[0].mean, store.curves[0].lo, store.curves[0].hi], [[1], [2], [3], [4]]);
 });
+
+test("a tag knows the message that last changed it", () => {
+  const { store } = filled();
+  assert.equal(store.changedAt("loss"), 7);
+  store.receive({ t: "pts", seq: 8, status: { step: 3 }, series: [] }, buffers());
+  assert.equal(store.changedAt("loss"), 7);
+  store.receive({ t: "pts", seq: 9, status: {}, series: [], until: { 0: 1 } }, buffers());
+  assert.equal(store.changedAt("loss"), 9);
+});

@@ -1,70 +1,113 @@
-// The curves of one tag as uPlot's columns: one x, and four columns a segment.
-// In a column null is a gap, and undefined says that this x belongs to another segment.
+// The curves of one tag as uPlot's columns, and what there is to say about them at a step.
+// In a column null is a gap, and undefined says that there is nothing at this step.
 
-export const PER_SEGMENT = 4; // mean, hi, lo, abandoned mean
-
-export function columns(curves, { log = false } = {}) {
-  const xs = [...new Set(curves.flatMap((curve) => curve.x))].sort((a, b) => a - b);
-  const place = new Map(xs.map((x, i) => [x, i]));
-  const shown = (y) => (Number.isFinite(y) && (!log || y > 0) ? y : null);
-  const data = [xs];
+// What still counts of each curve, and the tails that a restore abandoned; newest last.
+// Of a stretch: {curve, from, to, abandoned}, `to` being the bucket after its last.
+export function stretches(curves) {
+  const kept = [];
+  const tails = [];
   for (const curve of curves) {
-    const [mean, hi, lo, gone] = Array.from({ length: PER_SEGMENT }, () => new Array(xs.length));
-    curve.x.forEach((x, i) => {
-      const at = place.get(x);
-      const abandoned = curve.until !== null && x > curve.until;
-      if (abandoned) {
-        gone[at] = shown(curve.mean[i]);
-        return;
-      }
-      mean[at] = shown(curve.mean[i]);
-      hi[at] = mean[at] === null ? null : shown(curve.hi[i]);
-      lo[at] = mean[at] === null ? null : shown(curve.lo[i]);
-      // The abandoned tail begins where the kept part ends.
-      if (curve.until !== null && curve.x[i + 1] > curve.until) gone[at] = mean[at];
-    });
-    data.push(mean, hi, lo, gone);
+    const n = curve.x.length;
+    const cut = curve.until === null ? n : countUpTo(curve.x, curve.until);
+    if (cut > 0) kept.push({ curve, from: 0, to: cut, abandoned: false });
+    if (cut < n) tails.push({ curve, from: cut, to: n, abandoned: true });
   }
-  return data;
+  return { kept, tails };
 }
 
-// Where a curve is not finite: [{x, sign}], sign "×" for NaN, "▲" and "▼" for the infinities.
-export function marks(curves) {
-  return curves.flatMap((curve) =>
-    curve.x.flatMap((x, i) => {
-      const [lo, hi] = [curve.lo[i], curve.hi[i]];
-      if (Number.isNaN(curve.mean[i]) && !(hi === Infinity || lo === -Infinity)) return [{ x, sign: "×" }];
-      if (hi === Infinity) return [{ x, sign: "▲" }];
-      return lo === -Infinity ? [{ x, sign: "▼" }] : [];
-    }),
-  );
+// [steps, a column for each tail ..., highest, lowest, mean]: what still counts is one line,
+// drawn last, and so above the tails.
+export function columns(curves, { log = false } = {}) {
+  const { kept, tails } = stretches(curves);
+  const x = union(curves);
+  const floor = log ? lowestPositive(kept) : -Infinity;
+  const shown = (y) => (Number.isFinite(y) && (!log || y > 0) ? y : null);
+  const mean = ({ mean }, i) => shown(mean[i]);
+  const edge = (y, curve, i) => (mean(curve, i) === null ? null : shown(Math.max(y, floor)));
+  return [
+    x,
+    ...tails.map((tail) => column(x, [{ ...tail, from: Math.max(0, tail.from - 1) }], mean)),
+    column(x, kept, (curve, i) => edge(curve.hi[i], curve, i)),
+    column(x, kept, (curve, i) => edge(curve.lo[i], curve, i)),
+    column(x, kept, mean),
+  ];
 }
 
-// What there is at a step: the bucket of the newest segment that covers it, or null.
-export function bucketAt(curves, x) {
-  for (const curve of [...curves].reverse()) {
-    let i = curve.x.length - 1;
-    while (i >= 0 && curve.x[i] > x) i--;
-    if (i >= 0) {
-      const { stride } = curve;
-      return { x: curve.x[i], stride, mean: curve.mean[i], lo: curve.lo[i], hi: curve.hi[i] };
+// The buckets that no line can show: [{x, kind, abandoned}].
+export function marks(curves, { log = false } = {}) {
+  const { kept, tails } = stretches(curves);
+  const found = [];
+  for (const { curve, from, to, abandoned } of [...tails, ...kept]) {
+    for (let i = from; i < to; i++) {
+      const kind = kindOf(curve, i, log);
+      if (kind) found.push({ x: curve.x[i], kind, abandoned });
     }
   }
-  return null;
+  return found;
 }
 
-export function number(value) {
-  if (Number.isNaN(value)) return "NaN";
-  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
-  const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e5)) return value.toExponential(2);
-  return String(Number(value.toPrecision(4)));
+// The bucket to speak of at a step: of what still counts where it reaches, else the nearest.
+export function bucketAt(curves, step) {
+  const { kept, tails } = stretches(curves);
+  let best = null;
+  for (const stretch of [...kept.reverse(), ...tails.reverse()]) {
+    const { curve, from, to, abandoned } = stretch;
+    const i = nearest(curve.x, from, to, step);
+    const distance = Math.abs(curve.x[i] - step);
+    const within = !abandoned && curve.x[from] <= step && step <= curve.x[to - 1];
+    if (within || !best || distance < best.distance) best = { curve, i, abandoned, distance };
+    if (within) break;
+  }
+  if (!best) return null;
+  const { curve, i, abandoned } = best;
+  return { x: curve.x[i], mean: curve.mean[i], lo: curve.lo[i], hi: curve.hi[i], kind: kindOf(curve, i), abandoned };
 }
 
-export function describe(bucket) {
-  if (!bucket) return "";
-  const step = `step ${bucket.x.toLocaleString("en")}`;
-  if (Number.isNaN(bucket.lo)) return `${step}  NaN`;
-  const range = bucket.stride > 1 ? `  (${number(bucket.lo)} to ${number(bucket.hi)})` : "";
-  return `${step}  ${number(bucket.mean)}${range}`;
+function kindOf({ mean, lo, hi }, i, log = false) {
+  if (hi[i] === Infinity) return "∞";
+  if (lo[i] === -Infinity) return "−∞";
+  if (Number.isNaN(mean[i])) return "NaN";
+  return log && mean[i] <= 0 ? "≤ 0" : null;
+}
+
+function union(curves) {
+  const all = Float64Array.from(curves.flatMap(({ x }) => x)).sort();
+  return all.filter((x, i) => i === 0 || x !== all[i - 1]);
+}
+
+function column(x, parts, value) {
+  const result = new Array(x.length);
+  for (const { curve, from, to } of parts) {
+    for (let i = from, at = countUpTo(x, curve.x[from]) - 1; i < to; i++) {
+      while (x[at] < curve.x[i]) at++;
+      result[at] = value(curve, i);
+    }
+  }
+  return result;
+}
+
+function lowestPositive(parts) {
+  let lowest = Infinity;
+  for (const { curve, from, to } of parts) {
+    for (let i = from; i < to; i++) {
+      if (curve.mean[i] > 0) lowest = Math.min(lowest, curve.lo[i] > 0 ? curve.lo[i] : curve.mean[i]);
+    }
+  }
+  return lowest;
+}
+
+function countUpTo(sorted, value, from = 0, to = sorted.length) {
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (sorted[middle] <= value) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+function nearest(sorted, from, to, value) {
+  const right = countUpTo(sorted, value, from, to);
+  if (right === from) return from;
+  if (right === to) return to - 1;
+  return value - sorted[right - 1] <= sorted[right] - value ? right - 1 : right;
 }

@@ -6,37 +6,38 @@ const GLYPHS = {
   created: "○", preparing: "◌", running: "▶", paused: "❚❚", stopping: "◍",
   finished: "✓", stopped: "■", failed: "✕",
 };
+const LABELS = { pause: "Pause", resume: "Resume", save: "Checkpoint now", restore: "Restore", stop: "Stop" };
 const DOING = { pause: "Pausing…", resume: "Resuming…", save: "Saving…", restore: "Restoring…", stop: "Stopping…" };
-const SIGNS = { requested: "…", applied: "✓", refused: "✕" };
+const SIGNS = { requested: "…", refused: "✕" };
+const ENDED = ["finished", "stopped", "failed"];
 const BUSY_AFTER_MS = 1500;
+const LISTED_AFTER_MS = 1500; // a receipt that is not listed by then has left the list again
 
 export class Controls {
   // send: posts a message to the kernel.
   constructor(send) {
     this.send = send;
-    this.clicks = new Map(); // id -> {command, late}
+    this.status = {};
+    this.clicks = new Map(); // id -> {command, late, known, timer}
     this.badge = el("span", { class: "nbt-badge", "data-role": "phase" });
     this.name = el("span", { class: "nbt-name", "data-role": "name" });
     this.engine = el("span", { class: "nbt-engine" });
     this.line = el("span", { class: "nbt-line", "data-role": "line" });
     this.fill = el("div", { class: "nbt-fill" });
     this.bar = el("div", { class: "nbt-bar", role: "progressbar", "aria-label": "progress", "aria-valuemin": 0, "aria-valuemax": 100, children: [this.fill] });
-    this.buttons = Object.fromEntries(
-      [["pause", "Pause"], ["resume", "Resume"], ["save", "Checkpoint now"], ["restore", "Restore"], ["stop", "Stop"]].map(
-        ([command, label]) => [command, this.#button(command, label)],
-      ),
-    );
+    this.buttons = ["pause", "save", "restore", "stop"].map((command) => this.#button(command));
     this.choice = el("select", { "aria-label": "checkpoint to restore", "data-role": "checkpoints" });
     this.receipt = el("div", { class: "nbt-receipt", role: "status", "aria-live": "polite", "data-role": "receipt" });
     this.message = el("pre", { class: "nbt-message", "data-role": "message" });
     this.error = el("pre", { "data-role": "error", tabindex: 0 });
     this.failure = el("details", { class: "nbt-failure", open: "", children: [el("summary", { text: "The error that ended the run" }), this.error] });
-    const { pause, resume, save, restore, stop } = this.buttons;
+    const [turn, save, restore, stop] = this.buttons;
+    this.turn = turn; // pauses or resumes
     const chosen = el("span", { class: "nbt-join", children: [restore, this.choice] });
     this.nodes = [
       el("div", { class: "nbt-head", children: [this.badge, this.name, this.engine, this.line] }),
       this.bar,
-      el("div", { class: "nbt-buttons", children: [pause, resume, save, chosen, stop, this.receipt] }),
+      el("div", { class: "nbt-buttons", children: [turn, save, chosen, stop, this.receipt] }),
       this.message,
       this.failure,
     ];
@@ -45,8 +46,14 @@ export class Controls {
   // The kernel has taken a click.
   acknowledged(id) {
     const click = this.clicks.get(id);
-    if (click) clearTimeout(click.timer);
-    if (click) click.late = false;
+    if (!click) return;
+    clearTimeout(click.timer);
+    click.late = false;
+    click.timer = setTimeout(() => {
+      click.known = true;
+      this.show(this.status);
+    }, LISTED_AFTER_MS);
+    this.#answer();
   }
 
   show(status) {
@@ -54,51 +61,90 @@ export class Controls {
     say(this.badge, status.phase && `${GLYPHS[status.phase] ?? ""} ${status.phase}`);
     say(this.name, status.name);
     say(this.engine, status.engine);
-    this.line.replaceChildren(...(status.line ?? []).map(([label, text]) => el("span", { children: [el("small", { text: label }), ` ${text}`] })));
+    this.#numbers(status.line ?? []);
     this.#progress(status);
     this.#choices(status.checkpoints ?? []);
-    for (const receipt of status.receipts ?? []) if (receipt.state !== "requested") this.#settle(receipt.id);
-    const can = status.controls ?? {};
-    for (const [command, button] of Object.entries(this.buttons)) button.disabled = !can[command] || this.#waits(command);
-    this.buttons.resume.hidden = !can.resume;
-    this.buttons.pause.hidden = Boolean(can.resume);
-    this.choice.disabled = !can.restore;
     say(this.message, status.message);
     say(this.error, status.error);
     this.failure.hidden = !status.error;
-    this.#tell(status);
+    this.#settle(status);
+    this.#answer();
   }
 
   destroy() {
     for (const { timer } of this.clicks.values()) clearTimeout(timer);
   }
 
-  #button(command, label) {
-    const button = el("button", { text: label, "data-command": command, type: "button" });
-    button.addEventListener("click", () => this.#click(command));
+  #button(command) {
+    const button = el("button", { type: "button", text: LABELS[command], "data-command": command });
+    button.addEventListener("click", () => this.#click(button.dataset.command));
     return button;
   }
 
   #click(command) {
+    if (this.#waiting(command)) return;
     const id = crypto.randomUUID?.() ?? String(Math.random());
-    const click = { command, late: false };
+    const click = { command, late: false, known: false };
     click.timer = setTimeout(() => {
       click.late = true;
-      this.show(this.status);
+      this.#answer();
     }, BUSY_AFTER_MS);
     this.clicks.set(id, click);
     const checkpoint = command === "restore" ? this.choice.value || null : null;
     this.send({ t: "cmd", id, command, checkpoint });
-    this.show(this.status);
+    this.#answer();
   }
 
-  #settle(id) {
-    clearTimeout(this.clicks.get(id)?.timer);
-    this.clicks.delete(id);
+  #waiting(command) {
+    return [...this.clicks.values()].find((click) => click.command === command);
   }
 
-  #waits(command) {
-    return [...this.clicks.values()].some((click) => click.command === command);
+  // A click waits until its receipt has an outcome, or others have pushed it off the list.
+  #settle({ receipts = [], phase }) {
+    const states = new Map(receipts.map(({ id, state }) => [id, state]));
+    for (const [id, click] of this.clicks) {
+      const open = states.has(id) ? states.get(id) === "requested" : !click.known;
+      if (open && !ENDED.includes(phase)) continue;
+      clearTimeout(click.timer);
+      this.clicks.delete(id);
+    }
+  }
+
+  // A button that waits stays in the tab order: it must not lose the keyboard's focus.
+  #answer() {
+    const can = this.status.controls ?? {};
+    if (!this.#waiting(this.turn.dataset.command)) this.turn.dataset.command = can.resume ? "resume" : "pause";
+    for (const button of this.buttons) {
+      const { command } = button.dataset;
+      const waiting = this.#waiting(command);
+      say(button, waiting ? DOING[command] : LABELS[command]);
+      button.disabled = !can[command] && !waiting;
+      button.setAttribute("aria-disabled", String(button.disabled || Boolean(waiting)));
+    }
+    this.choice.disabled = !can.restore;
+    this.#tell(this.status.receipts ?? []);
+  }
+
+  #tell(receipts) {
+    const waiting = [...this.clicks.values()].at(-1);
+    const receipt = receipts.at(-1);
+    this.receipt.dataset.state = waiting ? "requested" : (receipt?.state ?? "");
+    if (waiting?.late) say(this.receipt, `${LABELS[waiting.command]} queued: the kernel is busy — it runs when the cell ends`);
+    else if (waiting) say(this.receipt, DOING[waiting.command]);
+    else if (receipt?.state === "applied") say(this.receipt, `✓ ${receipt.text}`);
+    else say(this.receipt, receipt && `${SIGNS[receipt.state]} ${receipt.command}: ${receipt.text}`);
+  }
+
+  // The elements stay, and with them a selection of their text.
+  #numbers(pairs) {
+    while (this.line.children.length > pairs.length) this.line.lastChild.remove();
+    pairs.forEach(([label, text], i) => {
+      const pair = this.line.children[i] ?? el("span", { children: [el("small"), " ", el("span")] });
+      if (!pair.isConnected) this.line.append(pair);
+      say(pair.firstChild, label);
+      say(pair.lastChild, text);
+      pair.lastChild.dataset.role = label;
+    });
   }
 
   #progress({ progress, phase }) {
@@ -118,16 +164,5 @@ export class Controls {
     const latest = el("option", { value: "", text: checkpoints.length ? "latest" : "no checkpoint yet" });
     this.choice.replaceChildren(latest, ...checkpoints.map(({ path, text }) => el("option", { value: path, text })));
     this.choice.value = checkpoints.some(({ path }) => path === kept) ? kept : "";
-  }
-
-  #tell(status) {
-    const waiting = [...this.clicks.values()].at(-1);
-    const receipt = (status.receipts ?? []).at(-1);
-    this.receipt.dataset.state = waiting ? "requested" : (receipt?.state ?? "");
-    if (waiting?.late) say(this.receipt, `${waiting.command} queued: the kernel is busy; it runs when the cell ends`);
-    else if (waiting) say(this.receipt, DOING[waiting.command]);
-    else if (receipt) say(this.receipt, `${SIGNS[receipt.state]} ${receipt.command}: ${receipt.text}`);
-    else say(this.receipt, "");
-    this.receipt.title = this.receipt.textContent;
   }
 }

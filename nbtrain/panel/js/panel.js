@@ -9,7 +9,7 @@ import { Store } from "./store.js";
 import * as theme from "./theme.js";
 
 const ALIVE_MS = 4000;
-const rooms = new WeakMap(); // model -> {store, views}
+const rooms = new WeakMap(); // model -> {store, views, close}
 let panels = 0;
 
 function open(model) {
@@ -39,22 +39,33 @@ class View {
   constructor(room, model, host) {
     this.store = room.store;
     this.controls = new Controls((message) => model.send(message));
-    this.charts = new Map();
+    this.charts = new Map(); // tag -> {chart, seq: what it shows}
+    this.inSight = true;
     this.syncKey = `nbtrain-${panels++}`;
     this.grid = el("div", { class: "nbt-grid" });
     const style = el("style", { text: uplotCss + css });
     this.root = el("div", { class: "nbt", children: [style, ...this.controls.nodes, this.grid] });
     host.append(this.root);
-    this.size = new ResizeObserver(() => this.charts.forEach((chart) => chart.resize()));
-    this.size.observe(host);
+    this.size = new ResizeObserver(() => this.each((chart) => chart.resize()));
+    this.size.observe(this.grid);
+    this.sight = new IntersectionObserver((entries) => {
+      this.inSight = entries.at(-1).isIntersecting;
+      this.changed();
+    });
+    this.sight.observe(this.root);
     this.unwatch = theme.watch(() => this.retheme());
     this.retheme();
     this.changed();
   }
 
+  each(act) {
+    for (const { chart } of this.charts.values()) act(chart);
+  }
+
   retheme() {
-    this.root.dataset.theme = theme.isDark() ? "dark" : "light";
-    this.charts.forEach((chart) => chart.repaint());
+    this.root.dataset.theme = theme.isDark(this.root) ? "dark" : "light";
+    this.paints = theme.paints(this.root);
+    this.each((chart) => chart.repaint());
   }
 
   // Something is new; drawn once in the next frame, however much arrives until then.
@@ -66,27 +77,37 @@ class View {
   }
 
   draw() {
-    const { status } = this.store;
+    const { status, tags } = this.store;
     this.root.dataset.phase = status.phase ?? "";
     this.root.dataset.step = status.step ?? "";
     this.controls.show(status);
-    const { tags } = this.store;
     this.grid.classList.toggle("nbt-one", tags.length === 1);
-    tags.forEach((tag, index) => {
-      if (!this.charts.has(tag)) {
-        this.charts.set(tag, new Chart(tag, index, this.syncKey));
-        this.grid.append(this.charts.get(tag).root);
-      }
-    });
-    for (const [tag, chart] of this.charts) chart.draw(this.store.of(tag), status.last?.[tag]);
+    tags.forEach((tag, index) => this.drawTag(tag, index, status.last?.[tag]));
+  }
+
+  // Out of sight the words go on, and the drawing waits.
+  drawTag(tag, index, last) {
+    if (!this.charts.has(tag)) {
+      const chart = new Chart({ tag, index, syncKey: this.syncKey, paint: () => this.paints });
+      this.charts.set(tag, { chart, seq: -1 });
+      this.grid.append(chart.root);
+    }
+    const shown = this.charts.get(tag);
+    const seq = this.store.changedAt(tag);
+    shown.chart.say(last);
+    if (!this.inSight || shown.seq === seq) return;
+    shown.seq = seq;
+    shown.chart.draw(this.store.of(tag));
   }
 
   close() {
     cancelAnimationFrame(this.frame);
     this.size.disconnect();
+    this.sight.disconnect();
     this.unwatch();
     this.controls.destroy();
-    this.charts.forEach((chart) => chart.destroy());
+    this.each((chart) => chart.destroy());
+    this.root.remove();
   }
 }
 

@@ -25,10 +25,15 @@ export class Store {
     return this.curves.filter((curve) => curve.tag === tag);
   }
 
+  // The message that last changed a curve of this tag.
+  changedAt(tag) {
+    return Math.max(...this.of(tag).map((curve) => curve.seq));
+  }
+
   #snapshot(content, buffers) {
     const read = reader(buffers);
     this.curves = content.series.map(({ tag, segment, stride, n, until }) => {
-      const curve = { tag, segment, stride, until, x: [], mean: [], lo: [], hi: [] };
+      const curve = { tag, segment, stride, until, seq: content.seq, x: [], mean: [], lo: [], hi: [] };
       read(curve, n);
       return curve;
     });
@@ -51,11 +56,12 @@ export class Store {
     for (const [id, stride, from, n, tag, segment] of content.series) {
       this.curves[id] ??= { tag, segment, stride, until: null, x: [], mean: [], lo: [], hi: [] };
       const curve = this.curves[id];
+      curve.seq = content.seq;
       while (curve.stride < stride) fold(curve);
       for (const column of [curve.x, curve.mean, curve.lo, curve.hi]) column.length = from;
       read(curve, n);
     }
-    for (const [id, until] of Object.entries(content.until ?? {})) this.curves[id].until = until;
+    for (const [id, until] of Object.entries(content.until ?? {})) Object.assign(this.curves[id], { until, seq: content.seq });
     return true;
   }
 }

@@ -1,21 +1,29 @@
-// Colours of the notebook's theme, read when something is drawn, so that a switch shows at once.
+// The notebook's theme, as the charts need it: panel.css holds every colour, and takes those
+// of JupyterLab or VS Code where there are any.
 
-const LIGHT = ["#1a6fb0", "#c75300", "#187a4c", "#7d4bb3", "#8a6100", "#b3144f"];
-const DARK = ["#6cb6ff", "#ff9e57", "#5fd39a", "#c59bff", "#e3c04f", "#ff86b3"];
-
-export function isDark() {
-  const { body } = document;
-  if (body.dataset.jpThemeLight) return body.dataset.jpThemeLight === "false";
-  if (/vscode-(dark|light)/.test(body.className)) return body.classList.contains("vscode-dark");
-  return matchMedia("(prefers-color-scheme: dark)").matches;
+// Light text lies on a dark page: true in every notebook, also in one that is not known.
+export function isDark(root) {
+  const { dataset, classList } = document.body;
+  if (dataset.jpThemeLight) return dataset.jpThemeLight === "false";
+  if (classList.contains("vscode-dark") || classList.contains("vscode-high-contrast")) return true;
+  if (classList.contains("vscode-light")) return false;
+  const [red, green, blue] = getComputedStyle(root).color.match(/[\d.]+/g).map(Number);
+  return 0.3 * red + 0.6 * green + 0.1 * blue > 128;
 }
 
-export const colour = (index) => (isDark() ? DARK : LIGHT)[index % LIGHT.length];
-export const faint = (index) => colour(index) + "38"; // about a fifth opaque
-export const text = () => (isDark() ? "#bdbdbd" : "#555555");
-export const grid = () => (isDark() ? "#ffffff1c" : "#00000014");
-export const grey = () => (isDark() ? "#9a9a9a" : "#808080");
-export const red = () => (isDark() ? "#ff7b72" : "#c62828");
+// What to paint with, as the page stands now.
+export function paints(root) {
+  const style = getComputedStyle(root);
+  const read = (name) => style.getPropertyValue(name).trim();
+  return {
+    text: read("--soft"),
+    grid: read("--grid"),
+    gone: read("--gone"),
+    mark: read("--bad"),
+    colours: read("--tags").split(/\s+/),
+    font: `11px ${style.fontFamily}`,
+  };
+}
 
 // Calls `changed` when the theme does; returns what ends that.
 export function watch(changed) {

@@ -1,0 +1,56 @@
+// Numbers and buckets in words. A value looks as it does where the kernel writes it.
+
+// Four digits, like Python's ".4g"; what is not finite by its name.
+export function number(value) {
+  if (Number.isNaN(value)) return "NaN";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  const [digits, exponent] = value.toExponential(3).split("e").map(Number);
+  if (exponent >= -4 && exponent < 4) return String(Number(value.toPrecision(4)));
+  return `${digits}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+}
+
+// The labels of an axis: short, and all with the digits that tell them apart.
+export function ticks(values) {
+  const size = Math.max(...values.map(Math.abs));
+  const gap = values.length > 1 ? Math.abs(values[1] - values[0]) : size;
+  if (size > 0 && (size < 1e-3 || size >= 1e9)) return values.map((value) => power(value, gap));
+  const [unit, name] = size >= 1e6 ? [1e6, "M"] : size >= 1e4 ? [1e3, "k"] : [1, ""];
+  const places = decimals(gap / unit);
+  const form = { minimumFractionDigits: places, maximumFractionDigits: places };
+  return values.map((value) => (value === 0 ? "0" : (value / unit).toLocaleString("en", form) + name));
+}
+
+// Those of a logarithmic axis; null is a line without a label.
+export function logTicks(values) {
+  const plain = (value) => value >= 1e-3 && value < 1e4;
+  return values.map((value) => (value === null ? "" : plain(value) ? String(Number(value.toPrecision(3))) : power(value, value)));
+}
+
+// What a legend says of a bucket; see columns.js.
+export function describe(bucket) {
+  if (!bucket) return "";
+  const { x, kind, mean, lo, hi, abandoned } = bucket;
+  const range = !kind && lo < hi ? `  (${number(lo)} to ${number(hi)})` : "";
+  return `step ${x.toLocaleString("en")}  ${kind ?? number(mean)}${range}${abandoned ? "  abandoned" : ""}`;
+}
+
+// How many buckets a line cannot show, by kind: "2 NaN · 1 ∞".
+export function tally(marks) {
+  const counts = new Map();
+  for (const { kind, abandoned } of marks) if (!abandoned) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return [...counts].map(([kind, count]) => `${count} ${kind}`).join(" · ");
+}
+
+// A value as "7.5e-5", with two digits more than its size has over the gap to its neighbour.
+function power(value, gap) {
+  if (value === 0) return "0";
+  const digits = Math.max(2, 2 + Math.floor(Math.log10(Math.abs(value))) - Math.floor(Math.log10(gap)));
+  const [factor, exponent] = value.toExponential(Math.min(digits, 9)).split("e").map(Number);
+  return `${factor}e${exponent}`;
+}
+
+function decimals(step) {
+  let places = 0;
+  while (places < 9 && Math.abs(step * 10 ** places - Math.round(step * 10 ** places)) > 1e-6) places++;
+  return places;
+}

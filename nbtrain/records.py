@@ -1,0 +1,149 @@
+"""Records that wait to leave the training thread.
+
+The queue holds no container of its own: a record is its tags (one tuple, shared by
+all records alike), its step, its wall time and its values, one after the other. So a
+thousand waiting records are nothing that Python's garbage collector has to look
+through; with a tuple and a dict for each, it stopped the training for 0.2 s at times.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, SupportsFloat
+
+Values = Mapping[str, SupportsFloat]
+Tags = tuple[str, ...]
+Point = tuple[int, float, float]  # step, wall time, value
+
+# About 20 MB of waiting records at the most; at 10 drains a second, 650,000 steps a second.
+LIMIT = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Consecutive records with the same tags.
+
+    Attributes:
+        tags: Their tags.
+        steps: Step of each record.
+        wall_times: Seconds since the epoch of each.
+        columns: For each tag its values, as they were recorded.
+    """
+
+    tags: Tags
+    steps: Sequence[int]
+    wall_times: Sequence[float]
+    columns: Sequence[Sequence[SupportsFloat]]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The run went back to `step`."""
+
+    step: int
+    wall_time: float
+
+
+class RecordQueue:
+    """Records in order, from the training thread to whoever takes them.
+
+    Args:
+        number: Makes a value of a tag at a step a float, where records must be thinned.
+        limit: Records that may wait. Beyond it, only the first, last, lowest and highest
+            of each tag are kept until the next `take`, and NaN if there was one.
+
+    Attributes:
+        thinned: How many records were not kept whole.
+    """
+
+    def __init__(self, number: Callable[[str, int, Any], float], *, limit: int = LIMIT) -> None:
+        self.thinned = 0
+        self._number = number
+        self._limit = limit
+        self._items: deque[Any] = deque()
+        self._appended = self._taken = 0
+        self._known: dict[Tags, Tags] = {}
+        self._extremes: dict[str, _Extremes] = {}
+        self._thinning = threading.Lock()  # protects `_extremes`
+
+    def append(self, step: int, wall_time: float, values: Values) -> None:
+        """Add a record; training thread only, never blocks."""
+        if self._appended - self._taken >= self._limit:
+            self._thin(step, wall_time, values)
+            return
+        tags = tuple(values)
+        self._items.extend((self._known.setdefault(tags, tags), step, wall_time, *values.values()))
+        self._appended += 1
+
+    def mark(self, step: int, wall_time: float) -> None:
+        """Add the mark that the run went back to `step`; training thread only."""
+        for tag, point in self._thinned_points():  # these came before the mark
+            self._items.extend((self._known.setdefault((tag,), (tag,)), *point))
+            self._appended += 1
+        self._items.extend((None, step, wall_time))
+        self._appended += 1
+
+    def take(self) -> list[Batch | Mark]:
+        """Everything that waits, in order; one thread at a time."""
+        items = [self._items.popleft() for _ in range(len(self._items))]
+        batches = list(_batches(items))
+        self._taken += sum(len(b.steps) if isinstance(b, Batch) else 1 for b in batches)
+        for tag, (step, wall_time, value) in self._thinned_points():
+            batches.append(Batch((tag,), [step], [wall_time], [[value]]))
+        return batches
+
+    def _thin(self, step: int, wall_time: float, values: Values) -> None:
+        with self._thinning:
+            self.thinned += 1
+            for tag, value in values.items():
+                point = (step, wall_time, self._number(tag, step, value))
+                if tag in self._extremes:
+                    self._extremes[tag].add(point)
+                else:
+                    self._extremes[tag] = _Extremes(point)
+
+    def _thinned_points(self) -> list[tuple[str, Point]]:
+        with self._thinning:
+            extremes, self._extremes = self._extremes, {}
+        return [(tag, point) for tag, kept in extremes.items() for point in kept.points()]
+
+
+class _Extremes:
+    """What is kept of one tag's records while the queue is full."""
+
+    def __init__(self, point: Point) -> None:
+        self._first = self._last = self._lowest = self._highest = self._nan = point
+        self.add(point)
+
+    def add(self, point: Point) -> None:
+        self._last = point
+        if math.isnan(point[2]):
+            self._nan = point  # it must be seen
+        if point[2] < self._lowest[2] or math.isnan(self._lowest[2]):
+            self._lowest = point
+        if point[2] > self._highest[2] or math.isnan(self._highest[2]):
+            self._highest = point
+
+    def points(self) -> list[Point]:
+        return sorted({self._first, self._lowest, self._highest, self._nan, self._last})
+
+
+def _batches(items: Sequence[Any]) -> Iterator[Batch | Mark]:
+    begin = 0
+    while begin < len(items):
+        tags = items[begin]
+        if tags is None:
+            yield Mark(items[begin + 1], items[begin + 2])
+            begin += 3
+            continue
+        width = 3 + len(tags)
+        end = begin + width
+        while end < len(items) and items[end] is tags:
+            end += width
+        step, wall_time, *columns = (items[begin + 1 + i : end : width] for i in range(width - 1))
+        yield Batch(tags, step, wall_time, columns)
+        begin = end
