@@ -133,9 +133,8 @@ def test_a_supervisor_works_beside_eager_execution(where: str, tmp_path: Path) -
             while not supervisor.should_stop():
                 sess.run(count.train_op)
                 steps.append(int(sess.run(count.global_step)))
-                if len(steps) == 20:
-                    supervisor.saver.save(sess, supervisor.save_path, global_step=20)
-                    supervisor.request_stop()
+                if len(steps) >= 20 and tf.train.latest_checkpoint(str(tmp_path)):
+                    supervisor.request_stop()  # its timer's thread has saved
 
     if where == "main":
         use()
@@ -143,8 +142,9 @@ def test_a_supervisor_works_beside_eager_execution(where: str, tmp_path: Path) -
         thread = threading.Thread(target=use)
         thread.start()
         thread.join(SOON)
-    assert steps == list(range(1, 21))
-    assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-20")
+    assert steps == list(range(1, len(steps) + 1))
+    assert len(steps) >= 20
+    assert list(tmp_path.glob("model.ckpt-*.index"))
     assert tf.executing_eagerly()
 
 
