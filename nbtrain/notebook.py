@@ -37,9 +37,7 @@ class Display:
         from IPython.display import display
 
         output = f"nbtrain-{id(self)}-{next(_numbers)}"
-        view = {"model_id": self.panel.model_id, "version_major": 2, "version_minor": 0}
-        bundle = {"application/vnd.jupyter.widget-view+json": view, "text/plain": TEXT}
-        display(bundle, raw=True, display_id=output)
+        display(_view_of(self.panel), raw=True, display_id=output)
         self._outputs.append(output)
         if self._run.status.phase.ended:
             self._tick()
@@ -72,12 +70,18 @@ def show(run: Run) -> None:
 
 
 def show_panel(run: Run) -> None:
-    """Show the live panel, also of a run that has ended: the chart can be explored."""
+    """Show the panel, also of a run that has ended: its chart can still be explored."""
     from IPython.display import display
 
-    panel = display_of(run).panel
+    if run.status.phase.ended:
+        display(_view_of(display_of(run).panel), raw=True)
+    else:
+        display_of(run).show()
+
+
+def _view_of(panel: Panel) -> dict[str, Any]:
     view = {"model_id": panel.model_id, "version_major": 2, "version_minor": 0}
-    display({"application/vnd.jupyter.widget-view+json": view, "text/plain": TEXT}, raw=True)
+    return {"application/vnd.jupyter.widget-view+json": view, "text/plain": TEXT}
 
 
 def picture_of(run: Run) -> dict[str, Any]:

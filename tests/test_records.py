@@ -1,0 +1,104 @@
+"""Records that wait: in order, whole, in bounded memory, and no work for the collector."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbtrain.records import Batch, Mark, RecordQueue
+
+TAGS = st.sets(st.sampled_from(["loss", "accuracy", "rate"]))
+ACTS = st.lists(
+    st.one_of(
+        st.tuples(st.just("append"), TAGS),
+        st.tuples(st.just("mark"), st.just(set())),
+        st.tuples(st.just("take"), st.just(set())),
+    ),
+    max_size=60,
+)
+
+
+def number(_tag: str, _step: int, value: Any) -> float:
+    """Any number as it is."""
+    return float(value)
+
+
+def flat(entries: list[Batch | Mark]) -> list[tuple[Any, ...]]:
+    """The records one by one: step, wall time, values by tag; a mark has no values."""
+    found: list[tuple[Any, ...]] = []
+    for entry in entries:
+        if isinstance(entry, Mark):
+            found.append((entry.step, entry.wall_time, None))
+            continue
+        rows = zip(*entry.columns, strict=True) if entry.tags else [()] * len(entry.steps)
+        for step, wall, values in zip(entry.steps, entry.wall_times, rows, strict=True):
+            found.append((step, wall, dict(zip(entry.tags, values, strict=True))))
+    return found
+
+
+@given(acts=ACTS)
+def test_what_is_taken_is_what_was_added_in_its_order(acts: list[tuple[str, set[str]]]) -> None:
+    queue = RecordQueue(number)
+    added: list[tuple[Any, ...]] = []
+    taken: list[tuple[Any, ...]] = []
+    for step, (act, tags) in enumerate(acts):
+        if act == "append":
+            values = {tag: step / 2 for tag in sorted(tags)}
+            queue.append(step, step / 4, values)
+            added.append((step, step / 4, values))
+        elif act == "mark":
+            queue.mark(step, step / 4)
+            added.append((step, step / 4, None))
+        else:
+            taken += flat(queue.take())
+    assert taken + flat(queue.take()) == added
+    assert queue.take() == []
+    assert queue.thinned == 0
+
+
+def test_records_with_the_same_tags_come_as_one_batch() -> None:
+    queue = RecordQueue(number)
+    for step in (1, 2, 3):
+        queue.append(step, 0.0, {"loss": step, "accuracy": 0.5})
+    (batch,) = queue.take()
+    assert isinstance(batch, Batch)
+    assert batch.tags == ("loss", "accuracy")
+    assert [list(column) for column in batch.columns] == [[1, 2, 3], [0.5, 0.5, 0.5]]
+
+
+def test_a_full_queue_keeps_the_extremes_until_it_is_taken() -> None:
+    queue = RecordQueue(number, limit=2)
+    for step, value in enumerate([1.0, 1.0, 5.0, 9.0, 7.0, -9.0, 6.0, 8.0]):
+        queue.append(step, 0.0, {"loss": value})
+    assert [(step, values["loss"]) for step, _, values in flat(queue.take())] == [
+        (0, 1.0),
+        (1, 1.0),
+        (2, 5.0),
+        (3, 9.0),
+        (5, -9.0),
+        (7, 8.0),
+    ]
+    assert queue.thinned == 6
+    queue.append(8, 0.0, {"loss": 2.0})
+    assert flat(queue.take()) == [(8, 0.0, {"loss": 2.0})]
+
+
+def test_a_mark_comes_after_what_was_thinned_before_it() -> None:
+    queue = RecordQueue(number, limit=1)
+    for step in (1, 2, 3):
+        queue.append(step, 0.0, {"loss": step})
+    queue.mark(1, 0.0)
+    assert [step for step, _, values in flat(queue.take()) if values] == [1, 2, 3]
+
+
+def test_waiting_records_are_nothing_for_the_garbage_collector() -> None:
+    queue = RecordQueue(number)
+    values = [{"loss": step / 3, "accuracy": step / 7} for step in range(5000)]
+    gc.collect()
+    before = len(gc.get_objects())
+    for step, record in enumerate(values):
+        queue.append(step, step / 11, record)
+    assert len(gc.get_objects()) - before < 100
