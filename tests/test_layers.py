@@ -19,7 +19,7 @@ FLOORS = (
     "errors",
     "states commands cadence buckets pace records claims logdir threads events.crc panel.comm",
     "store settings checkpoints engines.supervisor events.writer panel.view",
-    "recorder panel.source panel.wire panel.figure",
+    "recorder engines.graph_saver panel.source panel.wire panel.figure",
     "watch panel.panel",
     "boundary",
     "run",
