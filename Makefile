@@ -26,7 +26,8 @@ help:
 	@touch $@
 
 lab: .venv/made
-	$(BIN)/jupyter lab $(if $(SCREEN),,--no-browser) $(if $(filter 0,$(shell id -u)),--allow-root) $(NOTEBOOK)
+	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/$(NOTEBOOK) \
+		$(if $(SCREEN),,--no-browser) $(if $(filter 0,$(shell id -u)),--allow-root)
 
 test: lint types js unit notebooks browser
 

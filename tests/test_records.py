@@ -46,7 +46,7 @@ def test_what_is_taken_is_what_was_added_in_its_order(acts: list[tuple[str, set[
     taken: list[tuple[Any, ...]] = []
     for step, (act, tags) in enumerate(acts):
         if act == "append":
-            values = {tag: step / 2 for tag in sorted(tags)}
+            values = dict.fromkeys(sorted(tags), step / 2)
             queue.append(step, step / 4, values)
             added.append((step, step / 4, values))
         elif act == "mark":

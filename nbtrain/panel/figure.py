@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nbtrain.panel.view import number, sentence
+from nbtrain.panel.view import headline, number
 from nbtrain.states import Status
 from nbtrain.store import Curve
 
@@ -34,7 +34,7 @@ def png(status: Status, curves: Sequence[Curve]) -> bytes:
     rows = max(1, -(-len(tags) // columns))
     figure = Figure(figsize=(7.6, 0.5 + 2.2 * rows if tags else 0.6), layout="constrained")
     FigureCanvasAgg(figure)
-    figure.suptitle(sentence(status), fontsize=9, x=0.01, ha="left", parse_math=False)
+    figure.suptitle(headline(status), fontsize=9, x=0.01, ha="left", parse_math=False)
     for index, tag in enumerate(tags):
         axes = figure.add_subplot(rows, columns, index + 1)
         _draw(axes, [curve for curve in curves if curve.tag == tag], _COLOURS[index % 6])

@@ -79,11 +79,16 @@ def controls(status: Status) -> dict[str, bool]:
     }
 
 
+def headline(status: Status) -> str:
+    """Name, phase and numbers in one line of text."""
+    numbers = [f"{label} {text}" for label, text in line(status)]
+    return " · ".join([status.name, str(status.phase), *numbers])
+
+
 def sentence(status: Status) -> str:
-    """The whole status in one line of text."""
-    values = " · ".join(f"{tag} {number(value)}" for tag, value in status.values.items())
-    numbers = " · ".join(f"{label} {text}" for label, text in line(status))
-    return " · ".join(filter(None, [status.name, str(status.phase), numbers, values]))
+    """The whole status in one line of text: the headline, and the last values."""
+    values = [f"{tag} {number(value)}" for tag, value in status.values.items()]
+    return " · ".join([headline(status), *values])
 
 
 def number(value: float) -> str:
