@@ -94,7 +94,8 @@ class Boundary:
         """Keep scalars for the step at hand; `step` is its number where the program counts.
 
         Raises:
-            ArgumentError: Values that are no mapping, or hold what is no scalar under a new tag.
+            ArgumentError: Values that are no mapping, hold what is no scalar under a new tag, or
+                a step below 1.
         """
         # The type first: asking the abstract class costs more than all the rest.
         if type(values) is not dict and not isinstance(values, Mapping):
@@ -111,6 +112,10 @@ class Boundary:
         else:
             self._pending.update(scalars)
         if step is not None:
+            if step < 1:
+                raise ArgumentError(
+                    f"step={step}: the number of a step that was done is at least 1."
+                )
             self.step = step - 1
 
     def leave(self, *, finished: bool) -> None:

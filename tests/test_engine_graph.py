@@ -445,3 +445,21 @@ def test_a_train_op_that_does_not_count_is_found_at_its_first_step() -> None:
         run.wait(SOON)
     assert run.status.phase is Phase.FAILED
     assert run.status.step == 0
+
+
+def test_a_saver_of_some_variables_restores_those(tmp_path: Path) -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        kept = v1.get_variable("kept", initializer=0.0)
+        other = v1.get_variable("other", initializer=0.0)
+        global_step = v1.train.get_or_create_global_step()
+        train_op = tf.group(kept.assign_add(1.0), other.assign_add(1.0), global_step.assign_add(1))
+        saver = v1.train.Saver([kept, global_step])
+        supervisor = nbtrain.Supervisor(graph, logdir=str(tmp_path), saver=saver, summary_op=None)
+    run = nbtrain.supervise(train_op, supervisor=supervisor, start=False, save_steps=5).start()
+    reached(run, lambda run: bool(run.checkpoints))
+    proof = applied(run.restore()).text
+    run.request_stop()
+    run.wait(SOON)
+    assert "2 variables matched" in proof
+    assert "not in it" not in proof

@@ -1018,3 +1018,13 @@ def test_a_listener_hears_of_the_end() -> None:
     run.start().wait(SOON)
     assert phases[-1] is Phase.FINISHED
     assert phases.count(Phase.FINISHED) == 1
+
+
+def test_a_step_below_one_is_refused() -> None:
+    @nbtrain.background
+    def loop(run: Run) -> None:
+        while not run.should_stop():
+            run.record(loss=1.0, step=0)
+
+    with pytest.raises(ArgumentError, match=r"step=0.*at least 1"):
+        loop.wait(SOON)

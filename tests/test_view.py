@@ -181,3 +181,10 @@ def test_the_whole_status_fits_a_sentence() -> None:
 
 def test_a_checkpoint_is_called_by_its_own_name() -> None:
     assert short("runs/digits/checkpoints/ckpt-500") == "ckpt-500"
+
+
+def test_of_a_thousand_checkpoints_the_newest_are_offered() -> None:
+    checkpoints = tuple(Checkpoint(step, f"ckpt-{step}", float(step)) for step in range(1000))
+    offered = fields(Status("a", "loop", Phase.RUNNING, checkpoints=checkpoints))["checkpoints"]
+    assert isinstance(offered, list)
+    assert [entry["step"] for entry in offered] == list(range(999, 979, -1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -68,7 +69,7 @@ class GraphSaver:
         return otherwise if variable is None else int(np.ravel(self._sess.run(variable))[0])
 
     def _fitting(self, path: str) -> Restored:
-        """The proof of a checkpoint that has a value for every variable of the graph."""
+        """The proof of a checkpoint that has a value for every variable of the saver."""
         proof = self._proof(path)
         if proof.missing:
             raise CheckpointError(
@@ -77,11 +78,17 @@ class GraphSaver:
             )
         return proof
 
+    def _saved(self) -> dict[str, Any]:
+        """The variables that the saver saves, by their names in a checkpoint."""
+        items = self._supervisor.saver._var_list  # named by nothing public
+        if not isinstance(items, dict):
+            items = {item.op.name: item for item in items}
+        return {name: item for name, item in items.items() if hasattr(item, "shape")}
+
     def _proof(self, path: str) -> Restored:
         graph = self._supervisor.graph
         held = tf.train.load_checkpoint(path).get_variable_to_shape_map()
-        variables = graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
-        shapes = {variable.op.name: variable.shape.as_list() for variable in variables}
+        shapes = {name: item.shape.as_list() for name, item in self._saved().items()}
         trained = {
             variable.op.name for variable in graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
         }

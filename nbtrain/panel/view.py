@@ -15,6 +15,9 @@ Fields = dict[str, object]
 # Receipts that the panel lists: the last few clicks.
 SHOWN_RECEIPTS = 4
 
+# Checkpoints that it offers, the newest: with keep=None there may be thousands.
+SHOWN_CHECKPOINTS = 20
+
 
 def fields(
     status: Status, receipts: Sequence[Receipt] = (), clicks: Mapping[int, str] | None = None
@@ -42,7 +45,7 @@ def fields(
                 "path": checkpoint.path,
                 "text": f"step {checkpoint.step:,} · {_clock(checkpoint.wall_time)}",
             }
-            for checkpoint in reversed(status.checkpoints)
+            for checkpoint in reversed(status.checkpoints[-SHOWN_CHECKPOINTS:])
         ],
         "controls": controls(status),
         "receipts": [
