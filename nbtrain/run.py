@@ -285,6 +285,13 @@ class Run:
         """
         self._boundary.record(values, scalars, step)
 
+    def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
+        """Call `step` and record what it returns, until the run stops; training thread only.
+
+        The same as `while not run.should_stop(): run.record(step())`, at a third of its cost.
+        """
+        self._boundary.drive(step)
+
     # --- what it says of itself -------------------------------------------------
 
     @property

@@ -81,15 +81,18 @@ class GraphEngine:
         """
         assert self._sess is not None, "the run opens the session first"
         step, tags = self._stepper(self._sess), self._tags
-        should_stop, record = run.should_stop, run.record
         checked = self._supervisor.global_step is None
-        while not should_stop():
+
+        def values() -> dict[str, Any]:
+            nonlocal checked
             before = None if checked else self._global_step()
-            _, *values = step()
+            _, *scalars = step()
             if before is not None:
                 checked = True
                 self._check_counting(before)
-            record(dict(zip(tags, values, strict=True)))
+            return dict(zip(tags, scalars, strict=True))
+
+        run.drive(values)
 
     def _stepper(self, sess: tf.compat.v1.Session) -> Callable[[], Sequence[Any]]:
         """One step; without a feed at a third of what `Session.run` adds to it."""

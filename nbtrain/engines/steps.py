@@ -86,12 +86,9 @@ class StepEngine(LoopEngine):
     ) -> None:
         self._variables = variables
 
-        def loop(run: Run) -> None:
-            should_stop, record = run.should_stop, run.record
-            while not should_stop():
-                record(step())
-
-        super().__init__(loop, checkpoint, directory, keep=keep, kind="step function")
+        super().__init__(
+            lambda run: run.drive(step), checkpoint, directory, keep=keep, kind="step function"
+        )
 
     def models(self) -> list[object]:
         """What the checkpoint reaches, and the variables that a `tf.function` holds."""

@@ -51,17 +51,20 @@ def step_rows(quick: bool) -> Iterable[Row]:
             f"out = steps.measure(steps.{make}, chunks={chunks}, pairs={pairs})"
         )
         name = f"{words} of {out['step_us']:,.0f} µs"
-        low, middle, high = out["all"]
-        control = out["all_control"]
-        yield f"{name}: everything, wall", f"{middle:.3f} [{low:.3f} to {high:.3f}]", wall
-        yield f"{name}: the same, bare against itself", f"{control[1]:.3f}", "1"
-        typical = f"{out['typical']:.3f} typical, {out['mean']:.3f} mean"
-        yield f"{name}: training thread, wall", typical, wall
-        yield f"{name}: the same, bare against itself", f"{out['control']:.3f}", "1"
-        yield f"{name}: CPU added to the training thread", f"{out['cpu_us']:.2f} µs", "3 µs"
-        longest = out["longest_ms"]
-        stall = f"{longest['nbtrain']:.1f} ms (bare {longest['bare']:.1f}, {longest['again']:.1f})"
-        yield f"{name}: longest step", stall, "bare + 5 ms"
+        for way, found in out["ways"].items():
+            if way == "bare":
+                continue
+            control = way == "again"
+            what = f"{name}, {'bare against itself' if control else way}"
+            low, middle, high = found["all"]
+            aim = "1" if control else wall
+            yield f"{what}: all, wall", f"{middle:.3f} [{low:.3f} to {high:.3f}]", aim
+            turns = f"{found['typical']:.3f} typical, {found['mean']:.3f} mean"
+            yield f"{what}: training thread, wall", turns, aim
+            yield f"{what}: its CPU", f"{found['cpu_us']:+.2f} µs", "0" if control else "3 µs"
+            bare = out["ways"]["bare"]["longest_ms"]
+            stall = f"{found['longest_ms']:.1f} ms (bare {bare:.1f})"
+            yield f"{what}: longest step", stall, "" if control else "bare + 5 ms"
 
 
 def other_rows() -> Iterable[Row]:

@@ -14,6 +14,7 @@ Bare against itself, in the same loop, is the control.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 import time
@@ -107,7 +108,7 @@ class Clocked:
 
 
 class Recorded(Clocked):
-    """The same under a run: the loop of `nbtrain.train`, clocked like the bare one."""
+    """The same in a loop of the user's own under a run."""
 
     def __init__(self, step: Step, run: Run) -> None:
         super().__init__(step)
@@ -127,6 +128,34 @@ class Recorded(Clocked):
         return longest
 
 
+class Driven(Recorded):
+    """The same in the loop that `nbtrain.train` and `nbtrain.supervise` drive.
+
+    The step itself keeps the clock, as it does in the bare loop, and takes a turn's end
+    for the end of an input.
+    """
+
+    def take(self, count: int) -> float:
+        """So many steps; returns the longest, in seconds."""
+        step, now = self.step, time.perf_counter
+        before, longest, left = now(), 0.0, count
+
+        def clocked() -> Values:
+            nonlocal before, longest, left
+            if not left:
+                raise StopIteration
+            left -= 1
+            values = step()
+            after = now()
+            longest = max(longest, after - before)
+            before = after
+            return values
+
+        with contextlib.suppress(StopIteration):
+            self._run.drive(clocked)
+        return longest
+
+
 def measure(make: Callable[[], Step], *, chunks: int, pairs: int) -> Values:
     """The cost of a step of a run that is shown in this cell, its viewer fresh."""
     step = make()
@@ -136,7 +165,12 @@ def measure(make: Callable[[], Step], *, chunks: int, pairs: int) -> Values:
 
     @nbtrain.background(name=f"bench-{make.__name__}", start=False)
     def run(run: Run) -> None:
-        ways = {"bare": Clocked(step), "again": Clocked(step), "nbtrain": Recorded(step, run)}
+        ways = {
+            "bare": Clocked(step),
+            "again": Clocked(step),
+            "own loop": Recorded(step, run),
+            "driven": Driven(step, run),
+        }
         begin = time.perf_counter()
         for _ in range(200):
             step()
@@ -146,7 +180,7 @@ def measure(make: Callable[[], Step], *, chunks: int, pairs: int) -> Values:
             for way in ways.values():
                 way.chunk(count)
         blocks = [[way.block(BLOCK_SECS) for way in ways.values()] for _ in range(pairs)]
-        out.update(_summary(ways, np.array(blocks)), step_us=each * 1e6)
+        out.update(ways=_summary(ways, np.array(blocks)), step_us=each * 1e6)
 
     display = display_of(run)
     display.show()
@@ -159,18 +193,17 @@ def measure(make: Callable[[], Step], *, chunks: int, pairs: int) -> Values:
 
 
 def _summary(ways: dict[str, Clocked], blocks: Any) -> Values:
-    bare, again, nb = ways.values()
-    longest = {name: way.longest * 1e3 for name, way in ways.items()}
-    everything = blocks[:, 2] / blocks[:, :2].mean(axis=1)
-    control = blocks[:, 1] / blocks[:, 0]
+    bare = ways["bare"]
+    base = blocks[:, :2].mean(axis=1)
     return {
-        "typical": np.median(nb.walls) / np.median(bare.walls),
-        "mean": sum(nb.walls) / sum(bare.walls),
-        "control": np.median(again.walls) / np.median(bare.walls),
-        "cpu_us": (np.median(nb.cpus) - np.median(bare.cpus)) * 1e6,
-        "all": list(np.percentile(everything, [25, 50, 75])),
-        "all_control": list(np.percentile(control, [25, 50, 75])),
-        "longest_ms": longest,
+        name: {
+            "typical": np.median(way.walls) / np.median(bare.walls),
+            "mean": sum(way.walls) / sum(bare.walls),
+            "cpu_us": (np.median(way.cpus) - np.median(bare.cpus)) * 1e6,
+            "all": list(np.percentile(blocks[:, number] / base, [25, 50, 75])),
+            "longest_ms": way.longest * 1e3,
+        }
+        for number, (name, way) in enumerate(ways.items())
     }
 
 
