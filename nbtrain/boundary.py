@@ -130,12 +130,14 @@ class Boundary:
         if self.reach():
             return
         append, now, commands = self._recorder.append, time.time, self._commands
+        tags = self._last_tags
         while True:
             values = step()
             if type(values) is not dict and not isinstance(values, Mapping):
                 raise _no_mapping(values)
-            if values.keys() != self._last_tags:
+            if values.keys() != tags:
                 self._admit(values)
+                tags = self._last_tags
             self.step = number = self.step + 1
             if values:
                 append(number, now(), values)

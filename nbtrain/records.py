@@ -53,8 +53,9 @@ class RecordQueue:
 
     Args:
         number: Makes a value of a tag at a step a float, where records must be thinned.
-        limit: Records that may wait. Beyond it, only the first, last, lowest and highest
-            of each tag are kept until the next `take`, and NaN if there was one.
+        limit: Records of one tag that may wait; fewer of more tags. Beyond it, only the
+            first, last, lowest and highest of each tag are kept until the next `take`,
+            and NaN if there was one.
 
     Attributes:
         thinned: How many records were not kept whole.
@@ -63,35 +64,31 @@ class RecordQueue:
     def __init__(self, number: Callable[[str, int, Any], float], *, limit: int = LIMIT) -> None:
         self.thinned = 0
         self._number = number
-        self._limit = limit
+        self._most_items = 4 * limit  # of a record with one tag: tags, step, wall time, value
         self._items: deque[Any] = deque()
-        self._appended = self._taken = 0
         self._known: dict[Tags, Tags] = {}
         self._extremes: dict[str, _Extremes] = {}
         self._thinning = threading.Lock()  # protects `_extremes`
 
     def append(self, step: int, wall_time: float, values: Values) -> None:
         """Add a record; training thread only, never blocks."""
-        if self._appended - self._taken >= self._limit:
+        items = self._items
+        if len(items) >= self._most_items:
             self._thin(step, wall_time, values)
             return
         tags = tuple(values)
-        self._items.extend((self._known.setdefault(tags, tags), step, wall_time, *values.values()))
-        self._appended += 1
+        items.extend((self._known.setdefault(tags, tags), step, wall_time, *values.values()))
 
     def mark(self, step: int, wall_time: float) -> None:
         """Add the mark that the run went back to `step`; training thread only."""
         for tag, point in self._thinned_points():  # these came before the mark
             self._items.extend((self._known.setdefault((tag,), (tag,)), *point))
-            self._appended += 1
         self._items.extend((None, step, wall_time))
-        self._appended += 1
 
     def take(self) -> list[Batch | Mark]:
         """Everything that waits, in order; one thread at a time."""
         items = [self._items.popleft() for _ in range(len(self._items))]
         batches = list(_batches(items))
-        self._taken += sum(len(b.steps) if isinstance(b, Batch) else 1 for b in batches)
         for tag, (step, wall_time, value) in self._thinned_points():
             batches.append(Batch((tag,), [step], [wall_time], [[value]]))
         return batches

@@ -40,8 +40,8 @@ def graph_step() -> Step:
     v1 = tf.compat.v1
     graph = tf.Graph()
     with graph.as_default():
-        x = tf.constant(np.random.default_rng(0).random((32, 32)), tf.float32)
-        w = v1.get_variable("w", [32, 32], initializer=v1.glorot_uniform_initializer(seed=1))
+        x = tf.constant(np.random.default_rng(0).random((96, 64)), tf.float32)
+        w = v1.get_variable("w", [64, 64], initializer=v1.glorot_uniform_initializer(seed=1))
         loss = tf.reduce_mean(tf.square(x @ w - 1.0))
         step = v1.train.get_or_create_global_step()
         train_op = v1.train.AdamOptimizer(1e-4).minimize(loss, global_step=step)
