@@ -61,7 +61,7 @@ class BucketCurve:
             return
         before = len(self)
         while -(-(self.points + len(values)) // self.stride) > LIMIT:
-            self._fold(before)
+            self.fold()
             before = len(self)
         bucket = np.arange(self.points, self.points + len(values)) // self.stride
         starts = np.flatnonzero(np.diff(bucket, prepend=-1))
@@ -98,7 +98,9 @@ class BucketCurve:
             self._hi[part].copy(),
         )
 
-    def _fold(self, count: int) -> None:
+    def fold(self) -> None:
+        """Join neighbours: half as many buckets, each of twice as many points."""
+        count = len(self)
         pairs, odd = count // 2, count % 2
         left, right = slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2)
         with np.errstate(invalid="ignore", over="ignore"):

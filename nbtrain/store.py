@@ -14,13 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.buckets import BucketCurve, Buckets, FloatArray
+from nbtrain.buckets import LIMIT, BucketCurve, Buckets, FloatArray
 from nbtrain.errors import UnknownTagError
 
 IntArray = npt.NDArray[np.int64]
 
 # Rows of one block: 196 kB, so that growing never copies and wastes at most that much.
 _BLOCK = 8192
+
+# A viewer may be this many of its shares behind, then the curve is folded; but not below
+# so few buckets, nor below its part of LIMIT: of many curves each has fewer.
+_BEHIND = 4
+_FEWEST = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +169,9 @@ class ScalarStore(Mapping[str, Columns]):
             budget: Buckets to hand out at most, shared by the curves that changed; at
                 least one each.
 
+        A viewer that the budget leaves behind is given a coarser curve, so that it sees
+        the newest points: curves are folded until they can follow.
+
         Returns:
             Index and curve for each that changed. Its buckets begin where the viewer's
             full ones end (`buckets.start`), counted at the stride of today.
@@ -176,9 +184,14 @@ class ScalarStore(Mapping[str, Columns]):
                     changed.append((index, series, seen))
             share = max(1, budget // max(1, len(changed)))
             result = []
+            fewest = max(_FEWEST, LIMIT // max(1, len(self._series)))
             for index, series, seen in changed:
-                start = seen.full * seen.stride // series.curve.stride
-                view = series.curve.view(start, share)
+                curve = series.curve
+                start = seen.full * seen.stride // curve.stride
+                while len(curve) - start > _BEHIND * share and len(curve) > fewest:
+                    curve.fold()
+                    start = seen.full * seen.stride // curve.stride
+                view = curve.view(start, share)
                 result.append((index, Curve(series.tag, series.segment, series.until, view)))
             return result
 

@@ -145,3 +145,11 @@ def test_it_is_drawn_in_any_thread(store: ScalarStore) -> None:
         thread.join(60)
     assert len(pictures) == 2
     assert pictures[0] == pictures[1]
+
+
+def test_a_long_tag_takes_no_room_from_its_curve(store: ScalarStore) -> None:
+    add(store, "loss", 1, *np.sin(np.arange(100.0)))
+    short = near(drawn(store), "#1f77b4")
+    other = ScalarStore()
+    add(other, "l" * 200, 1, *np.sin(np.arange(100.0)))
+    assert near(drawn(other), "#1f77b4") > 0.8 * short

@@ -230,3 +230,16 @@ def test_a_million_points_take_less_than_40_megabytes() -> None:
         tracemalloc.stop()
     assert held < 40e6, f"{held / 1e6:.1f} MB"
     assert len(store["loss"]) == 1_000_000
+
+
+def test_a_viewer_of_many_curves_sees_the_newest_points() -> None:
+    store, seen = ScalarStore(), [Cursor() for _ in range(8)]
+    budget, newest = 50, 0.0
+    for turn in range(40):  # 16 new points of each curve at every turn: more than the budget
+        steps = np.arange(16 * turn, 16 * (turn + 1))
+        for tag in "abcdefgh":
+            store.extend(tag, steps, steps.astype(np.float64), steps.astype(np.float64))
+        for index, curve in store.changes(seen, budget):
+            seen[index] = Cursor.after(curve.buckets)
+            newest = float(curve.buckets.steps[-1])
+    assert newest > 0.85 * 16 * 40

@@ -19,6 +19,7 @@ _COLOURS = ("#1f77b4", "#d95f02", "#2a9d5c", "#9467bd", "#b8860b", "#c2185b")
 _GREY = "#8c8c8c"
 _RED = "#c62828"
 _DPI = 110
+_TITLE = 36  # characters of a tag that fit over half a figure
 
 
 def png(status: Status, curves: Sequence[Curve]) -> bytes:
@@ -39,7 +40,8 @@ def png(status: Status, curves: Sequence[Curve]) -> bytes:
         axes = figure.add_subplot(rows, columns, index + 1)
         _draw(axes, [curve for curve in curves if curve.tag == tag], _COLOURS[index % 6])
         last = status.values.get(tag)
-        title = tag if last is None else f"{tag}  {number(last)}"
+        shown = tag if len(tag) <= _TITLE else tag[: _TITLE - 1] + "…"
+        title = shown if last is None else f"{shown}  {number(last)}"
         axes.set_title(title, fontsize=9, loc="left", parse_math=False)  # a tag is no formula
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=_DPI)
