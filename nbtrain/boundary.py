@@ -12,6 +12,7 @@ when that is due, and executes the commands that wait; paused, it waits here.
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Callable, KeysView, Mapping
 from pathlib import Path
@@ -24,6 +25,8 @@ from nbtrain.recorder import Recorder
 from nbtrain.settings import Settings
 from nbtrain.states import Checkpoint, Event, Lifecycle, Phase
 from nbtrain.watch import Watch
+
+_NEVER = sys.maxsize
 
 
 class Boundary:
@@ -63,7 +66,7 @@ class Boundary:
         self._tags: set[str] = set()
         self._last_tags: KeysView[str] = {}.keys()
         self._looping = self._over = False
-        self._next: float = 0  # step at which to look up whatever the flag says
+        self._next = 0  # step at which to look up, whatever the flag says
 
     def go_on(self, saver: Saver | None) -> None:
         """Take up the latest checkpoint of the folder, if there is one."""
@@ -183,7 +186,8 @@ class Boundary:
             self._save_or_say_why()
         if self._commands and not self._over:
             self._obey()
-        self._next = min(self._due.next_step, self._total or self._due.next_step)
+        # A whole number: comparing a step with infinity costs more than with it.
+        self._next = int(min(self._due.next_step, self._total or _NEVER, _NEVER))
         # Not the coordinator's word: a Supervisor that prepares its session clears that.
         stop = self._over or self._lifecycle.phase is Phase.STOPPING
         if stop:

@@ -38,7 +38,7 @@ def in_kernel(code: str) -> Any:
 
 def step_rows(quick: bool) -> Iterable[Row]:
     """What a step costs more: a graph's, and a function's."""
-    chunks, pairs = (60, 4) if quick else (700, 30)
+    chunks, pairs = (60, 4) if quick else (500, 20)
     for make, words, wall in (
         ("graph_step", "graph step", "1.03"),
         ("function_step", "tf.function step", "1.005"),
