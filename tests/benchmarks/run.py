@@ -6,6 +6,7 @@ python tests/benchmarks/run.py [--quick] [--out FILE]
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -113,7 +114,7 @@ def main() -> None:
     ]
     lines += ["| what | measured | aim |", "|---|---|---|"]
     print("\n".join(lines))
-    for row in [*step_rows(options.quick), *other_rows()]:
+    for row in itertools.chain(step_rows(options.quick), other_rows()):
         lines.append("| " + " | ".join(row) + " |")
         print(lines[-1], flush=True)
     if options.out:
