@@ -18,6 +18,8 @@ from collections.abc import Callable, KeysView, Mapping
 from pathlib import Path
 from typing import SupportsFloat
 
+import numpy as np
+
 from nbtrain.checkpoints import Saver, find, listed
 from nbtrain.commands import Command, CommandQueue, Outcome, Pause, Restore, Resume, Save, Stop
 from nbtrain.errors import ArgumentError, CheckpointError, PhaseError
@@ -64,6 +66,7 @@ class Boundary:
         self._saved_step: int | None = None
         self._pending: dict[str, SupportsFloat] | None = None
         self._tags: set[str] = set()
+        self._changing: set[str] = set()  # tags of variables: read at once, they go on changing
         self._last_tags: KeysView[str] = {}.keys()
         self._looping = self._over = False
         self._next = 0  # step at which to look up, whatever the flag says
@@ -110,6 +113,8 @@ class Boundary:
         scalars = {**values, **scalars}
         if scalars.keys() != self._last_tags:
             self._admit(scalars)
+        if self._changing:
+            scalars = self._read(scalars)
         if self._pending is None:
             self._pending = scalars
         else:
@@ -141,6 +146,8 @@ class Boundary:
             if values.keys() != tags:
                 self._admit(values)
                 tags = self._last_tags
+            if self._changing:
+                values = self._read(values)
             self.step = number = self.step + 1
             if values:
                 append(number, now(), values)
@@ -167,8 +174,14 @@ class Boundary:
         """Look at tags that differ from those before; check what is new."""
         if not self._tags >= scalars.keys():
             _check(scalars)
+            self._changing |= {tag for tag, value in scalars.items() if _changes(value)}
             self._tags |= scalars.keys()
         self._last_tags = dict.fromkeys(scalars, None).keys()
+
+    def _read(self, scalars: Mapping[str, SupportsFloat]) -> dict[str, SupportsFloat]:
+        return {
+            tag: float(value) if tag in self._changing else value for tag, value in scalars.items()
+        }
 
     def _begin(self) -> None:
         self._looping = True
@@ -265,6 +278,11 @@ class Boundary:
         self._recorder.open_segment(self.step)
         self._due.start(self.step, time.monotonic())
         return f"restored {restored}"
+
+
+def _changes(value: object) -> bool:
+    """Whether the value is a place that the next step writes to: a variable, an array."""
+    return hasattr(value, "assign") or isinstance(value, np.ndarray)
 
 
 def _no_mapping(values: object) -> ArgumentError:

@@ -122,7 +122,8 @@ class Receipt:
         if outcome is None:
             return f"<{self.name}: requested>"
         state = "applied" if outcome.applied else "refused"
-        return f"<{self.name}: {state} at step {outcome.step:,}: {outcome.text}>"
+        text = outcome.text.removeprefix("refused: ")
+        return f"<{self.name}: {state} at step {outcome.step:,}: {text}>"
 
 
 class CommandQueue:

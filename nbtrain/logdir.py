@@ -111,10 +111,12 @@ class Logdir:
     def _holder(self) -> str:
         try:
             owner = json.loads((self.path / "run.json").read_text(encoding="utf-8"))
-            where = "this kernel" if owner["process"] == os.getpid() else "another kernel"
+            here = owner["process"] == os.getpid()
+            where = "this kernel" if here else "another kernel"
+            shown = f"; `%nbtrain show {owner['name']}` shows it" if here else ""
             return (
                 f"the run {owner['name']!r} in {where} (process {owner['process']} on "
-                f"{owner['host']}, since {owner['since']})"
+                f"{owner['host']}, since {owner['since']}{shown})"
             )
         except (OSError, ValueError, KeyError):
             return "another run, just starting"

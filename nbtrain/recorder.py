@@ -111,7 +111,7 @@ class Recorder:
     ) -> FloatArray:
         try:
             return np.array([float(value) for value in values])
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pairs = zip(steps, values, strict=True)
             return np.array([self._number(tag, step, value) for step, value in pairs])
 
@@ -119,7 +119,7 @@ class Recorder:
         """The value as a float; NaN, with a word in `error`, for what is no number."""
         try:
             return float(value)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             self.error = f"{tag!r} at step {step:,} is no scalar, kept as NaN: {error}"
             return float("nan")
 

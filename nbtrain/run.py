@@ -281,8 +281,13 @@ class Run:
             scalars: More of them, by keyword.
 
         Raises:
-            ArgumentError: Not a mapping of strings to scalars.
+            ArgumentError: Not a mapping of strings to scalars, or another thread.
         """
+        if threading.get_ident() != self._ident:
+            raise ArgumentError(
+                f"record() of the run {self.name!r} was called by another thread than its training "
+                "thread: hand `run` to the function that records."
+            )
         self._boundary.record(values, scalars, step)
 
     def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:

@@ -7,12 +7,14 @@ Nothing that goes wrong here reaches the training: it becomes a message.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
 import traceback
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 
 from nbtrain.logdir import Logdir
 from nbtrain.pace import Pace
@@ -21,6 +23,11 @@ from nbtrain.states import Phase
 from nbtrain.threads import LooperThread
 
 TICK_SECS = 0.1
+_PACKAGE = str(Path(__file__).parent)
+
+
+def _of_the_user(filename: str) -> bool:
+    return not filename.startswith((_PACKAGE, threading.__file__, contextlib.__file__))
 
 
 class WatchThread(LooperThread):
@@ -108,7 +115,9 @@ class Watch:
             return
         frame = sys._current_frames().get(thread.ident or 0) if thread else None
         if frame is not None:
-            stack = "".join(traceback.format_stack(frame, limit=8))
+            # The user's own lines: not those that led there, nor where Python itself waits.
+            calls = [call for call in traceback.extract_stack(frame) if _of_the_user(call.filename)]
+            stack = "".join(traceback.format_list(calls[-8:] or traceback.extract_stack(frame)))
             self.note(
                 "late",
                 f"Asked to stop {late:.0f} s ago; the training thread is still here "

@@ -220,3 +220,12 @@ def test_draining_from_two_threads_loses_and_doubles_nothing(store: ScalarStore)
         thread.join(10)
     recorder.drain()
     np.testing.assert_array_equal(store["loss"].steps, np.arange(1, 10_001))
+
+
+def test_a_number_too_large_for_a_float_is_nan_and_told(store: ScalarStore) -> None:
+    recorder = Recorder(store, None)
+    recorder.append(1, 1.0, {"loss": 10**400, "other": 2.0})
+    recorder.drain()
+    assert np.isnan(store["loss"].values).all()
+    assert store["other"].values.tolist() == [2.0]
+    assert "no scalar" in (recorder.error or "")

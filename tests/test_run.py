@@ -1028,3 +1028,42 @@ def test_a_step_below_one_is_refused() -> None:
 
     with pytest.raises(ArgumentError, match=r"step=0.*at least 1"):
         loop.wait(SOON)
+
+
+def test_a_variable_is_recorded_as_it_was_at_its_step() -> None:
+    variable, array = tf.Variable(0.0), np.zeros(())
+
+    def step() -> dict[str, Any]:
+        variable.assign_add(1.0)
+        array[...] += 1.0
+        return {"variable": variable, "array": array, "read": variable.read_value()}
+
+    run = nbtrain.train(step, steps=300).wait(SOON)
+    for tag in ("variable", "array", "read"):
+        assert run.scalars[tag].values.tolist() == list(range(1, 301))
+
+
+def test_another_thread_may_not_record(gate: Gate) -> None:
+    run, _ = held(gate)
+    with pytest.raises(ArgumentError, match="another thread than its training thread"):
+        run.record(loss=1.0)
+    run.request_stop()
+    gate.open()
+    run.wait(SOON)
+
+
+def test_a_function_of_the_notebook_is_trained_once_at_a_time(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def step() -> dict[str, float]:
+        gate()
+        return {"loss": 1.0}
+
+    monkeypatch.setattr(step, "__module__", "__main__")
+    monkeypatch.setattr(step, "__qualname__", "step")
+    run = nbtrain.train(step)
+    with pytest.raises(BusyError, match="still training"):
+        nbtrain.train(step)
+    run.request_stop()
+    gate.open()
+    run.wait(SOON)

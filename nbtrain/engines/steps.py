@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, SupportsFloat
@@ -43,15 +44,17 @@ class LoopEngine:
         self.kind = kind
         self.coord = Coordinator()
         self._loop = loop
+        self._function: Callable[..., object] = loop
         self._checkpoint = checkpoint
         self._directory = directory
         self._keep = keep
 
     def models(self) -> list[object]:
-        """Everything that the checkpoint reaches: models, optimizers, variables."""
-        if self._checkpoint is None:
-            return []
-        return list(tf.train.TrackableView(self._checkpoint).descendants())
+        """Everything that the checkpoint reaches, and the name of a notebook's function."""
+        held: list[object] = list(_named(self._function))
+        if self._checkpoint is not None:
+            held += tf.train.TrackableView(self._checkpoint).descendants()
+        return held
 
     @contextlib.contextmanager
     def session(self) -> Iterator[ObjectSaver | None]:
@@ -84,11 +87,11 @@ class StepEngine(LoopEngine):
         *,
         keep: int | None,
     ) -> None:
-        self._variables = variables
-
         super().__init__(
             lambda run: run.drive(step), checkpoint, directory, keep=keep, kind="step function"
         )
+        self._variables = variables
+        self._function = step
 
     def models(self) -> list[object]:
         """What the checkpoint reaches, and the variables that a `tf.function` holds."""
@@ -197,6 +200,17 @@ def background(
         return run.start() if start else run
 
     return decorate if function is None else decorate(function)
+
+
+def _named(function: Callable[..., object]) -> Iterator[str]:
+    """The name of a function that a cell defines at its top level.
+
+    It reads the notebook's names at every call. A cell that is run again gives it another
+    model: two runs of one such name would train the same one.
+    """
+    name = getattr(function, "__qualname__", "<")
+    if getattr(function, "__module__", None) == "__main__" and "<" not in name:
+        yield sys.intern(f"the function {name} of the notebook")
 
 
 def _trace(step: Step) -> list[object]:

@@ -120,7 +120,7 @@ def _scalar_records(
     # Event: 1 wall_time (double), 2 step (varint), 5 summary; Summary: 1 value;
     # Value: 1 tag, 2 simple_value (float).
     head = b"\x09" + bytes(8) + b"\x10" + bytes(length)
-    tagged = [_field(1, tag.encode()) + b"\x15" + bytes(4) for tag in values]
+    tagged = [_field(1, tag.encode(errors="replace")) + b"\x15" + bytes(4) for tag in values]
     template = head + _field(5, b"".join(_field(1, value) for value in tagged))
     fills = [(1, wall_times.astype("<f8").view(np.uint8).reshape(-1, 8))]
     fills.append((10, _varint_columns(steps, length)))

@@ -213,6 +213,41 @@ def test_the_figures_of_a_running_cell_are_left_alone(page: NotebookPage) -> Non
     expect(page.cells.nth(2).locator(".jp-RenderedImage img")).to_have_count(3)
 
 
+COLOURED = """\
+canvas => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let count = 0;
+  for (let i = 0; i < data.length; i += 4)
+    if (data[i + 3] > 200 && Math.abs(data[i] - data[i + 2]) > 60) count++;
+  return count;
+}"""
+
+
+def coloured(panel: Locator) -> int:
+    """How many pixels of the loss's chart are of a colour: its curve."""
+    canvas = panel.locator("[data-tag=loss] canvas")
+    expect(canvas).to_be_visible()
+    count: int = canvas.evaluate(COLOURED)
+    return count
+
+
+@pytest.mark.cells("run", "%nbtrain show")
+def test_every_view_draws_its_curve_in_colour(page: NotebookPage) -> None:
+    wait_for_step(page, 1, 100)
+    page.run(2)
+    page.run(3)
+    page.save()
+    for _ in range(2):
+        for index in (1, 2, 3):
+            panel = page.panel(index)
+            wait_for_step(page, index, 150)
+            expect(panel.locator("[data-tag=loss] canvas")).to_be_visible()
+            page.page.wait_for_timeout(500)  # some frames of the browser
+            assert coloured(panel) > 50, index
+        page.page.reload()
+        expect(page.panel(3)).to_be_visible(timeout=60 * SECOND)
+
+
 def test_hover_zoom_and_log_scale(page: NotebookPage) -> None:
     wait_for_step(page, 1, 200)
     panel = page.panel(1)

@@ -54,7 +54,6 @@ class View {
     });
     this.sight.observe(this.root);
     this.unwatch = theme.watch(() => this.retheme());
-    this.retheme();
     this.changed();
   }
 
@@ -62,7 +61,9 @@ class View {
     for (const { chart } of this.charts.values()) act(chart);
   }
 
+  // Colours can be read only in the document: a view is often made before it is put there.
   retheme() {
+    if (!this.root.isConnected) return;
     this.root.dataset.theme = theme.isDark(this.root) ? "dark" : "light";
     this.paints = theme.paints(this.root);
     this.each((chart) => chart.repaint());
@@ -76,7 +77,10 @@ class View {
     });
   }
 
+  // A view that is not in the document yet is drawn when the observers see it arrive.
   draw() {
+    if (!this.root.isConnected) return;
+    if (!this.paints) this.retheme();
     const { status, tags } = this.store;
     this.root.dataset.phase = status.phase ?? "";
     this.root.dataset.step = status.step ?? "";
