@@ -7,7 +7,9 @@ BIN := .venv/bin
 NOTEBOOK := notebooks/quickstart.ipynb
 # Where there is no screen JupyterLab prints its address instead of opening a browser.
 SCREEN := $(or $(DISPLAY),$(WAYLAND_DISPLAY),$(filter Darwin,$(shell uname)))
-SOURCES := $(wildcard nbtrain/panel/js/*) package.json
+SOURCES := $(wildcard nbtrain/panel/js/*) package.json package-lock.json
+# A .venv is made again if its making broke off (no pip) or its Python is out of range.
+USABLE := import pip, sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))
 
 .PHONY: help lab test lint types unit notebooks browser js demo screenshots bench clean
 
@@ -20,7 +22,8 @@ help:
 
 .venv/made: pyproject.toml hatch_build.py $(SOURCES)
 	@test -n "$(PYTHON)" || { echo 'No Python 3.10 to 3.13 was found: install one, or name it: make PYTHON=...'; exit 1; }
-	test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
+	@$(BIN)/python -c '$(USABLE)' 2>/dev/null || "$(PYTHON)" -m venv --clear .venv || \
+		{ echo '$(PYTHON) could not make .venv (on Debian and Ubuntu: apt install python3-venv).'; exit 1; }
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[lab,test]'
 	@touch $@

@@ -34,7 +34,12 @@ class FrontEndHook(BuildHookInterface):
                 "or build with isolation (which brings it)."
             )
         for words in (["ci", "--no-audit", "--no-fund"], ["run", "build"]):
-            subprocess.run([npm, *words], cwd=self.root, check=True)
+            code = subprocess.run([npm, *words], cwd=self.root, check=False).returncode
+            if code:
+                raise RuntimeError(
+                    f"The panel was not bundled: `npm {' '.join(words)}` in {self.root} "
+                    f"ended with {code}. It needs the npm registry and Node.js 18 or newer ({npm})."
+                )
         if self._stale():
             raise RuntimeError(f"`npm run build` left no {self._bundle}.")
 
@@ -46,7 +51,9 @@ class FrontEndHook(BuildHookInterface):
         if not self._bundle.exists():
             return True
         sources = list(Path(self.root, "nbtrain", "panel", "js").glob("*.*"))
-        sources += [p for p in [Path(self.root, "package-lock.json")] if p.exists()]
+        # package.json holds the command that bundles, the lock file what is bundled.
+        named = [Path(self.root, name) for name in ("package.json", "package-lock.json")]
+        sources += [path for path in named if path.exists()]
         made = self._bundle.stat().st_mtime
         # A package unpacked from its sdist has all files of one age, and the bundle with them.
         return any(source.stat().st_mtime > made + 1 for source in sources)
