@@ -14,18 +14,18 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, KeysView, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import SupportsFloat
-
-import numpy as np
 
 from nbtrain.checkpoints import Saver, find, listed
 from nbtrain.commands import Command, CommandQueue, Outcome, Pause, Restore, Resume, Save, Stop
 from nbtrain.errors import ArgumentError, CheckpointError, PhaseError
+from nbtrain.names import Names
 from nbtrain.recorder import Recorder
 from nbtrain.settings import Settings
 from nbtrain.states import Checkpoint, Event, Lifecycle, Phase
+from nbtrain.tags import Tags, no_mapping
 from nbtrain.watch import Watch
 
 _NEVER = sys.maxsize
@@ -40,6 +40,7 @@ class Boundary:
         commands: What waits to be executed.
         recorder: Takes the records.
         watch: Is told what should be known.
+        names: By which the program reaches what it trains.
 
     Attributes:
         step: Steps completed; may be read from any thread.
@@ -53,6 +54,7 @@ class Boundary:
         commands: CommandQueue,
         recorder: Recorder,
         watch: Watch,
+        names: Names,
     ) -> None:
         self.step = self._origin = 0
         self.checkpoints: tuple[Checkpoint, ...] = ()
@@ -62,13 +64,12 @@ class Boundary:
         self._commands = commands
         self._recorder = recorder
         self._watch = watch
+        self._names = names
         self._saver: Saver | None = None
         self._saved_step: int | None = None
         self._pending: dict[str, SupportsFloat] | None = None
-        self._tags: set[str] = set()
-        self._changing: set[str] = set()  # tags of variables: read at once, they go on changing
-        self._last_tags: KeysView[str] = {}.keys()
-        self._looping = self._over = False
+        self._tags = Tags()
+        self._looping = self._driving = self._over = False
         self._next = 0  # step at which to look up, whatever the flag says
 
     def go_on(self, saver: Saver | None) -> None:
@@ -109,16 +110,18 @@ class Boundary:
         """
         # The type first: asking the abstract class costs more than all the rest.
         if type(values) is not dict and not isinstance(values, Mapping):
-            raise _no_mapping(values)
+            raise no_mapping(values)
         scalars = {**values, **scalars}
-        if scalars.keys() != self._last_tags:
-            self._admit(scalars)
-        if self._changing:
-            scalars = self._read(scalars)
+        if scalars.keys() != self._tags.last:
+            self._tags.admit(scalars)
+        if self._tags.changing:
+            scalars = self._tags.read(scalars)
         if self._pending is None:
             self._pending = scalars
         else:
             self._pending.update(scalars)
+        if self._driving:
+            self._commands.attention = True
         if step is not None:
             if step < 1:
                 raise ArgumentError(
@@ -137,17 +140,18 @@ class Boundary:
         """
         if self.reach():
             return
+        self._driving = True
         append, now, commands = self._recorder.append, time.time, self._commands
-        tags = self._last_tags
+        last, changing = self._tags.last, self._tags.changing
         while True:
             values = step()
             if type(values) is not dict and not isinstance(values, Mapping):
-                raise _no_mapping(values)
-            if values.keys() != tags:
-                self._admit(values)
-                tags = self._last_tags
-            if self._changing:
-                values = self._read(values)
+                raise no_mapping(values)
+            if values.keys() != last:
+                self._tags.admit(values)
+                last = self._tags.last
+            if changing:
+                values = self._tags.read(values)
             self.step = number = self.step + 1
             if values:
                 append(number, now(), values)
@@ -159,6 +163,8 @@ class Boundary:
         if finished and self._pending is not None:  # the loop was left without a last boundary
             self.step += 1
             self._recorder.append(self.step, time.time(), self._pending)
+        elif not finished and (rebound := self._names.rebound()):
+            self._watch.note("names", f"When the run failed, {_astray(rebound)}.")
         with contextlib.suppress(PhaseError):  # it is stopping already
             self._lifecycle.apply(Event.LOOP_ENDED)
         self._obey()
@@ -170,19 +176,6 @@ class Boundary:
         """Steps taken in this life."""
         return self.step - self._origin
 
-    def _admit(self, scalars: Mapping[str, SupportsFloat]) -> None:
-        """Look at tags that differ from those before; check what is new."""
-        if not self._tags >= scalars.keys():
-            _check(scalars)
-            self._changing |= {tag for tag, value in scalars.items() if _changes(value)}
-            self._tags |= scalars.keys()
-        self._last_tags = dict.fromkeys(scalars, None).keys()
-
-    def _read(self, scalars: Mapping[str, SupportsFloat]) -> dict[str, SupportsFloat]:
-        return {
-            tag: float(value) if tag in self._changing else value for tag, value in scalars.items()
-        }
-
     def _begin(self) -> None:
         self._looping = True
         self._due.start(self.step, time.monotonic())
@@ -193,11 +186,15 @@ class Boundary:
     def _look_up(self) -> bool:
         """Do what is not done at every step; ten times a second, and when something waits."""
         self._commands.attention = False  # first: what comes from now on sets it again
+        if self._pending:  # `record` was called by a step that `drive` called
+            self._recorder.append(self.step, time.time(), self._pending)
+            self._pending = None
         if self._total is not None and self.step >= self._total:
             self._over = True
         elif self._due(self.step, time.monotonic()):
             self._save_or_say_why()
-        if self._commands and not self._over:
+        if not self._over:
+            self._hold_still()
             self._obey()
         # A whole number: comparing a step with infinity costs more than with it.
         self._next = int(min(self._due.next_step, self._total or _NEVER, _NEVER))
@@ -206,6 +203,22 @@ class Boundary:
         if stop:
             self._commands.attention = True  # whoever asks again is told again
         return stop
+
+    def _hold_still(self) -> None:
+        """Pause where the next step would train something else than the checkpoints hold."""
+        if (rebound := self._names.rebound()) and self._lifecycle.allows(Event.PAUSE):
+            self._lifecycle.apply(Event.PAUSE)
+            text = f"Paused at step {self.step:,}: {_astray(rebound)}; {_REMEDY}"
+            self._watch.note("names", text)
+            self._watch.log(event="pause", step=self.step, text=text)
+
+    def _resume(self) -> str:
+        rebound = self._names.rebound()
+        if rebound and self._lifecycle.allows(Event.RESUME):
+            raise PhaseError(f"Cannot resume: {_astray(rebound)}; {_REMEDY}")
+        self._lifecycle.apply(Event.RESUME)
+        self._watch.note("names", None)
+        return "running again"
 
     def _obey(self) -> None:
         """Execute commands until none is left; while paused, wait for the next."""
@@ -233,8 +246,7 @@ class Boundary:
                 self._lifecycle.apply(Event.PAUSE)
                 return "paused"
             case Resume():
-                self._lifecycle.apply(Event.RESUME)
-                return "running again"
+                return self._resume()
             case Save():
                 return f"saved {Path(self._save().path).name}"
             case Restore(wanted):
@@ -280,26 +292,12 @@ class Boundary:
         return f"restored {restored}"
 
 
-def _changes(value: object) -> bool:
-    """Whether the value is a place that the next step writes to: a variable, an array."""
-    return hasattr(value, "assign") or isinstance(value, np.ndarray)
+_REMEDY = (
+    "a further step would train the new. Stop this run before you start another; to go on with "
+    "it, bind what it started with again and resume."
+)
 
 
-def _no_mapping(values: object) -> ArgumentError:
-    return ArgumentError(
-        f"{type(values).__name__} object given: a step returns (and record takes) a "
-        'dict of scalars, such as {"loss": loss}.'
-    )
-
-
-def _check(scalars: Mapping[str, SupportsFloat]) -> None:
-    for tag, value in scalars.items():
-        if not isinstance(tag, str) or not tag:
-            raise ArgumentError(f"The tag {tag!r} is no name: give a string, such as 'loss'.")
-        shape = getattr(value, "shape", None)
-        if (shape is not None and len(shape)) or not hasattr(value, "__float__"):
-            what = f"has the shape {tuple(shape)}" if shape else f"is {value!r}"
-            raise ArgumentError(
-                f"{tag!r} {what}, and a scalar was expected: a number, or a tensor of shape "
-                "(), such as tf.reduce_mean(...) gives."
-            )
+def _astray(rebound: Sequence[str]) -> str:
+    are = "is" if len(rebound) == 1 else "are"
+    return f"{' and '.join(rebound)} {are} no longer what the run started with"

@@ -20,7 +20,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
@@ -34,6 +34,7 @@ from nbtrain.checkpoints import Saver
 from nbtrain.commands import Command, CommandQueue, Pause, Receipt, Restore, Resume, Save, Stop
 from nbtrain.errors import ArgumentError, PhaseError
 from nbtrain.logdir import Logdir
+from nbtrain.names import Names
 from nbtrain.recorder import Recorder
 from nbtrain.settings import Settings
 from nbtrain.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status
@@ -61,8 +62,12 @@ class Engine(Protocol):
     def coord(self) -> Coordinator:
         """The coordinator of its threads."""
 
+    @property
+    def functions(self) -> Sequence[object]:
+        """What of the user's own is called at every step."""
+
     def models(self) -> list[object]:
-        """Objects that only one run at a time may train."""
+        """Objects that only one run at a time may train, as far as the engine knows."""
 
     def session(self) -> AbstractContextManager[Saver | None]:
         """Make ready to train, and clean up after; training thread."""
@@ -100,10 +105,10 @@ class Run:
         self._ident = 0  # of the training thread
         self._traceback: TracebackType | None = None
         self._began = self._ended_at = 0.0
-        self._live(recorder=None)
+        self._live(None, Names(()))
         self.coord.on_stop = self._on_stop
 
-    def _live(self, recorder: Recorder | None) -> None:
+    def _live(self, recorder: Recorder | None, names: Names) -> None:
         """Make what belongs to one life of the run: of the one before nothing is left."""
         self._ended = threading.Event()
         self._asked_to_stop = False
@@ -119,6 +124,7 @@ class Run:
             self._commands,
             self._recorder,
             self._watch,
+            names,
         )
 
     # --- life -------------------------------------------------------------------
@@ -136,9 +142,10 @@ class Run:
         with contextlib.ExitStack() as undo:
             self._folder.acquire()
             undo.callback(self._folder.discard)
-            claims.enter(self.name, self._engine.models(), lambda: repr(self))
+            names = Names(self._engine.functions)
+            claims.enter(self.name, lambda: self._engine.models() + names.trained(), self.__repr__)
             undo.callback(claims.leave, self.name)
-            self._live(Recorder(self.scalars, self.logdir))
+            self._live(Recorder(self.scalars, self.logdir), names)
             self._lifecycle.apply(Event.START)
             undo.pop_all()  # from here on, _close() undoes it
         self.error = self._traceback = None

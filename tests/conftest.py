@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.gate import Gate
+
 # Before TensorFlow is imported by whichever test needs it first.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
@@ -43,3 +45,11 @@ def no_run_is_left_alive() -> Iterator[None]:
     if left:
         names = [run.name for run in left]
         pytest.fail(f"The test left runs alive: {names}; of these do not end: {stuck}.")
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    """A gate in the step, shut; opened when the test is over, whatever became of it."""
+    gate = Gate()
+    yield gate
+    gate.open()

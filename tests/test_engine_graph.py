@@ -14,7 +14,8 @@ import nbtrain
 from nbtrain.checkpoints import listed
 from nbtrain.errors import ArgumentError, BusyError
 from nbtrain.states import Phase
-from tests.models import SOON, Count, applied, reached, refused
+from tests.gate import SOON
+from tests.models import Count, applied, reached, refused
 
 v1 = tf.compat.v1
 

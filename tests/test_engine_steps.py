@@ -12,7 +12,8 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.errors import ArgumentError
 from nbtrain.states import Phase
-from tests.models import SOON, Counter, Line, applied
+from tests.gate import SOON
+from tests.models import Counter, Line, applied
 
 
 def assert_nothing_started() -> None:

@@ -17,8 +17,8 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 # From the ground up. A room may import from the floors below its own.
 FLOORS = (
     "errors",
-    "states commands cadence buckets pace records claims logdir threads events.crc panel.comm",
-    "store settings checkpoints engines.supervisor events.writer panel.view",
+    "states commands cadence buckets pace records claims logdir tags threads events.crc panel.comm",
+    "store settings names checkpoints engines.supervisor events.writer panel.view",
     "recorder engines.graph_saver panel.source panel.wire panel.figure",
     "watch panel.panel",
     "boundary",

@@ -14,7 +14,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import nbtrain
 from nbtrain.states import Phase
-from tests.models import SOON, Counter, applied, reached
+from tests.gate import SOON
+from tests.models import Counter, applied, reached
 
 LOOP = """
 while not run.should_stop():

@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +23,8 @@ from nbtrain.logdir import Logdir
 from nbtrain.run import Run
 from nbtrain.settings import Settings
 from nbtrain.states import Checkpoint, Phase
-from tests.models import SOON, Counter, Gate, Line, applied, reached, refused
-
-
-@pytest.fixture
-def gate() -> Iterator[Gate]:
-    """A gate in the step, shut; opened when the test is over, whatever became of it."""
-    gate = Gate()
-    yield gate
-    gate.open()
+from tests.gate import SOON, Gate
+from tests.models import Counter, Line, applied, reached, refused
 
 
 def held(gate: Gate, **options: Any) -> tuple[Run, Counter]:
@@ -181,6 +174,20 @@ def test_a_step_may_record_in_several_calls() -> None:
     twice.wait(SOON)
     assert twice.scalars["loss"].values.tolist() == [2.0, 2.0]
     assert twice.scalars["accuracy"].steps.tolist() == [1, 2]
+
+
+def test_a_step_that_nbtrain_calls_may_record_more() -> None:
+    runs: list[Run] = []
+
+    def step() -> dict[str, float]:
+        runs[0].record(extra=float(runs[0].status.step))
+        return {"loss": 1.0}
+
+    runs.append(nbtrain.train(step, steps=500, start=False))
+    run = runs[0].start().wait(SOON)
+    assert run.scalars["extra"].steps.tolist() == list(range(1, 501))
+    assert run.scalars["extra"].values.tolist() == list(range(500))
+    assert run.scalars["loss"].steps.tolist() == list(range(1, 501))
 
 
 def test_asking_from_another_thread_whether_to_stop_is_no_step(gate: Gate) -> None:
@@ -385,7 +392,7 @@ def test_a_display_that_raises_does_not_hurt_the_training(gate: Gate) -> None:
 def test_a_stuck_step_is_found_by_its_stack_and_blocks_nothing(gate: Gate) -> None:
     counter = Counter(gate)
     folder = Logdir(None, "stuck", kind="train")
-    engine = StepEngine(counter.step, [], None, folder.checkpoints, keep=5)
+    engine = StepEngine(counter.step, None, folder.checkpoints, keep=5)
     run = Run(engine, folder, Settings(stop_grace_secs=0.01)).start()
     gate.wait_for_arrivals()
     receipt = run.request_stop()
@@ -405,7 +412,7 @@ def test_a_stuck_step_is_found_by_its_stack_and_blocks_nothing(gate: Gate) -> No
 def test_a_step_that_is_late_without_a_stop_is_not_reported(gate: Gate) -> None:
     counter, ticks = Counter(gate), threading.Semaphore(0)
     folder = Logdir(None, "late", kind="train")
-    engine = StepEngine(counter.step, [], None, folder.checkpoints, keep=5)
+    engine = StepEngine(counter.step, None, folder.checkpoints, keep=5)
     run = Run(engine, folder, Settings(stop_grace_secs=0.0, steps=1)).start()
     gate.wait_for_arrivals()
     run.on_tick(ticks.release)
@@ -1047,23 +1054,6 @@ def test_another_thread_may_not_record(gate: Gate) -> None:
     run, _ = held(gate)
     with pytest.raises(ArgumentError, match="another thread than its training thread"):
         run.record(loss=1.0)
-    run.request_stop()
-    gate.open()
-    run.wait(SOON)
-
-
-def test_a_function_of_the_notebook_is_trained_once_at_a_time(
-    gate: Gate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def step() -> dict[str, float]:
-        gate()
-        return {"loss": 1.0}
-
-    monkeypatch.setattr(step, "__module__", "__main__")
-    monkeypatch.setattr(step, "__qualname__", "step")
-    run = nbtrain.train(step)
-    with pytest.raises(BusyError, match="still training"):
-        nbtrain.train(step)
     run.request_stop()
     gate.open()
     run.wait(SOON)

@@ -11,7 +11,8 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.checkpoints import listed
-from tests.models import SOON, applied
+from tests.gate import SOON
+from tests.models import applied
 
 v1 = tf.compat.v1
 

@@ -49,6 +49,7 @@ class GraphEngine:
         self._tags = tuple(scalars)
         self._fetches = [train_op, *scalars.values()]
         self._feed = feed
+        self.functions = (feed,)
         self._directory = directory
         self._sess: tf.compat.v1.Session | None = None
 

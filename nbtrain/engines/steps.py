@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, SupportsFloat
@@ -25,36 +24,34 @@ class LoopEngine:
     """Runs the user's own loop.
 
     Args:
-        loop: Called with the run in the training thread; asks `run.should_stop()` once a step.
+        function: Called with the run in the training thread; asks `run.should_stop()` once a
+            step.
         checkpoint: What is saved and restored; None saves nothing.
         directory: Where to.
         keep: How many checkpoints stay; None keeps all.
-        kind: What trains, in words.
     """
+
+    kind = "own loop"
 
     def __init__(
         self,
-        loop: Callable[[Run], object],
+        function: Callable[..., Any],
         checkpoint: tf.train.Checkpoint | None,
         directory: Path,
         *,
         keep: int | None,
-        kind: str = "own loop",
     ) -> None:
-        self.kind = kind
         self.coord = Coordinator()
-        self._loop = loop
-        self._function: Callable[..., object] = loop
+        self.functions = (function,)
         self._checkpoint = checkpoint
         self._directory = directory
         self._keep = keep
 
     def models(self) -> list[object]:
-        """Everything that the checkpoint reaches, and the name of a notebook's function."""
-        held: list[object] = list(_named(self._function))
-        if self._checkpoint is not None:
-            held += tf.train.TrackableView(self._checkpoint).descendants()
-        return held
+        """Everything that the checkpoint reaches."""
+        if self._checkpoint is None:
+            return []
+        return list(tf.train.TrackableView(self._checkpoint).descendants())
 
     @contextlib.contextmanager
     def session(self) -> Iterator[ObjectSaver | None]:
@@ -66,36 +63,17 @@ class LoopEngine:
 
     def train(self, run: Run) -> None:
         """Call the loop."""
-        self._loop(run)
+        self.functions[0](run)
 
 
 class StepEngine(LoopEngine):
-    """Calls a step function until the run stops.
+    """Calls a step function until the run stops; its arguments are those of `LoopEngine`."""
 
-    Args:
-        step: The function.
-        variables: What it trains, as far as is known.
-        checkpoint, directory, keep: As in `LoopEngine`.
-    """
+    kind = "step function"
 
-    def __init__(
-        self,
-        step: Step,
-        variables: list[object],
-        checkpoint: tf.train.Checkpoint | None,
-        directory: Path,
-        *,
-        keep: int | None,
-    ) -> None:
-        super().__init__(
-            lambda run: run.drive(step), checkpoint, directory, keep=keep, kind="step function"
-        )
-        self._variables = variables
-        self._function = step
-
-    def models(self) -> list[object]:
-        """What the checkpoint reaches, and the variables that a `tf.function` holds."""
-        return super().models() + self._variables
+    def train(self, run: Run) -> None:
+        """Let the run call the step."""
+        run.drive(self.functions[0])
 
 
 def train(
@@ -141,9 +119,9 @@ def train(
             'step and returns its scalars, such as {"loss": loss}.'
         )
     checkpoint = as_checkpoint(checkpoint)
-    variables = _trace(step)
+    _trace(step)
     folder = Logdir(logdir, name, kind="train")
-    engine = StepEngine(step, variables, checkpoint, folder.checkpoints, keep=keep)
+    engine = StepEngine(step, checkpoint, folder.checkpoints, keep=keep)
     run = Run(engine, folder, settings)
     return run.start() if start else run
 
@@ -202,24 +180,13 @@ def background(
     return decorate if function is None else decorate(function)
 
 
-def _named(function: Callable[..., object]) -> Iterator[str]:
-    """The name of a function that a cell defines at its top level.
-
-    It reads the notebook's names at every call. A cell that is run again gives it another
-    model: two runs of one such name would train the same one.
-    """
-    name = getattr(function, "__qualname__", "<")
-    if getattr(function, "__module__", None) == "__main__" and "<" not in name:
-        yield sys.intern(f"the function {name} of the notebook")
-
-
-def _trace(step: Step) -> list[object]:
-    """The variables of a `tf.function`, once its result was found to be scalars by name.
+def _trace(step: Step) -> None:
+    """Trace a `tf.function`, and see that its result is scalars by name.
 
     A plain Python function tells nothing before it is called; its first result is checked.
     """
     if not hasattr(step, "get_concrete_function"):
-        return []
+        return
     concrete = step.get_concrete_function()
     result = concrete.structured_outputs
     if not isinstance(result, Mapping):
@@ -234,7 +201,6 @@ def _trace(step: Step) -> list[object]:
                 f"step() returns {_described(tensor)} as {tag!r}: return scalars by name, such as "
                 "tf.reduce_mean(...) gives."
             )
-    return list(concrete.variables)
 
 
 def _described(value: object) -> str:

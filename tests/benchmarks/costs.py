@@ -1,22 +1,30 @@
-"""Costs that need no kernel, and those of an update within one."""
+"""What things cost that are not steps: updates, memory, reading, import, bursts, drains."""
 
 from __future__ import annotations
 
-import json
+import resource
+import statistics
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 import tracemalloc
-from typing import Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, SupportsFloat
 
 import numpy as np
 
-from nbtrain.panel.view import fields
-from nbtrain.panel.wire import Wire
+from nbtrain.commands import Command, Receipt
+from nbtrain.recorder import Recorder
 from nbtrain.states import Phase, Status
 from nbtrain.store import ScalarStore
 
-Values = dict[str, Any]
+Figures = dict[str, Any]
+
+# What a step of 120 µs brings between two ticks.
+NEW_POINTS = 850
 
 
 def filled(points: int) -> ScalarStore:
@@ -28,100 +36,210 @@ def filled(points: int) -> ScalarStore:
     return store
 
 
-def update(points: int, send: Any = None, repeats: int = 200) -> Values:
-    """CPU and bytes of one panel update of a curve of this length, 850 new points each."""
-    store, rng = filled(points), np.random.default_rng(1)
-    wire = Wire(store)
-    status = Status("digits", "step function", Phase.RUNNING, step=points, total_steps=10**8)
-    wire.snapshot(fields(status))
-    cpu, sizes = [], []
-    for turn in range(repeats):
-        steps = np.arange(points + 850 * turn, points + 850 * (turn + 1), dtype=np.int64)
-        store.extend("loss", steps, steps.astype(np.float64), rng.random(850))
-        begin = time.process_time()
-        now = Status(
+class Training:
+    """A source for a panel: a run of so many points that goes on when told."""
+
+    def __init__(self, points: int) -> None:
+        self.scalars = filled(points)
+        self.receipts: Sequence[Receipt] = ()
+        self._rng = np.random.default_rng(1)
+        self._points = points
+        self._phase = Phase.RUNNING
+
+    def go_on(self) -> None:
+        """What is recorded between two ticks."""
+        steps = np.arange(self._points, self._points + NEW_POINTS, dtype=np.int64)
+        self.scalars.extend("loss", steps, steps.astype(np.float64), self._rng.random(NEW_POINTS))
+        self._points += NEW_POINTS
+
+    def end(self) -> None:
+        """Finish."""
+        self._phase = Phase.FINISHED
+
+    def post(self, command: Command) -> Receipt:
+        """Nobody clicks."""
+        raise NotImplementedError
+
+    @property
+    def status(self) -> Status:
+        """How it stands: the numbers change at every tick, as a run's do."""
+        return Status(
             "digits",
             "step function",
-            Phase.RUNNING,
-            step=int(steps[-1]),
+            self._phase,
+            step=self._points,
             total_steps=10**8,
-            steps_per_s=8500.0 + turn,
-            eta_s=1000.0 - turn,
-            elapsed_s=float(turn),
-            values=store.last_values(),
+            steps_per_s=8500.0 + self._points % 997,
+            eta_s=1e4 - self._points / NEW_POINTS,
+            elapsed_s=self._points / NEW_POINTS,
+            values=self.scalars.last_values(),
         )
-        message = wire.update(fields(now))
-        if message is not None and send is not None:
-            send(*message)
-        cpu.append(time.process_time() - begin)
-        content, buffers = message or ({}, [])
-        sizes.append(len(json.dumps(content)) + sum(map(len, buffers)))
-    begin = time.perf_counter()
-    wire.snapshot(fields(status))
-    return {
-        "cpu_ms": float(np.median(cpu)) * 1e3,
-        "bytes": max(sizes),
-        "snapshot_ms": (time.perf_counter() - begin) * 1e3,
-    }
 
 
-def memory(points: int = 1_000_000) -> Values:
-    """Memory that so many points keep, and how long reading them takes."""
+class Updates:
+    """Updates of a panel in the calling cell's kernel, on a thread as a run's looper.
+
+    CPU is that of the whole process, so the thread that talks to the socket is in it:
+    turns with an update less turns without, which record and sleep all the same.
+    """
+
+    def __init__(self, points: int, turns: int = 150) -> None:
+        from IPython.display import display
+
+        from nbtrain.panel.panel import Panel
+
+        self._training = Training(points)
+        self._panel = Panel(self._training)
+        self._turns = turns
+        self._cpus: dict[bool, list[float]] = {True: [], False: []}
+        self._own: list[float] = []
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        view = {"model_id": self._panel.model_id, "version_major": 2, "version_minor": 0}
+        display({"application/vnd.jupyter.widget-view+json": view, "text/plain": ""}, raw=True)
+        self._thread.start()
+
+    def figures(self) -> Figures:
+        """Milliseconds of CPU an update, in all and on the calling thread."""
+        self._thread.join()
+        whole = statistics.mean(self._cpus[True]) - statistics.mean(self._cpus[False])
+        return {"cpu_ms": whole * 1e3, "thread_ms": statistics.median(self._own) * 1e3}
+
+    def _work(self) -> None:
+        while not self._panel._asked:  # until the page has said hello
+            time.sleep(0.05)
+        self._panel.tick()
+        for turn in range(2 * self._turns):
+            update = turn % 2 == 0
+            begin = time.process_time()
+            self._training.go_on()
+            if update:
+                own = time.thread_time()
+                self._panel.tick()
+                self._own.append(time.thread_time() - own)
+            time.sleep(0.02)
+            self._cpus[update].append(time.process_time() - begin)
+        self._training.end()
+        self._panel.tick()
+
+
+def memory(points: int = 1_000_000) -> Figures:
+    """Megabytes that so many points keep, and milliseconds that reading them takes."""
     tracemalloc.start()
     store = filled(points)
     kept, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    begin = time.perf_counter()
-    store.curves()
-    view = time.perf_counter() - begin
-    begin = time.perf_counter()
-    store["loss"]
-    read = time.perf_counter() - begin
+    out: Figures = {"kept_mb": kept / 1e6, "peak_mb": peak / 1e6, "rss_mb": _fresh(_RSS) / 1e6}
+    for name, known in (("few", filled(1000)), ("all", store)):
+        out[f"view_ms_{name}"] = best_ms(known.curves)
+        out[f"read_ms_{name}"] = best_ms(lambda known=known: known["loss"])  # type: ignore[misc]
+    return out
+
+
+def best_ms(do: Callable[[], object], repeats: int = 7) -> float:
+    """Milliseconds of the quickest of some calls."""
+    found = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        do()
+        found.append(time.perf_counter() - begin)
+    return min(found) * 1e3
+
+
+_RSS = """
+import psutil
+from tests.benchmarks.costs import filled
+filled(1000)
+before = psutil.Process().memory_info().rss
+store = filled(1_000_000)
+print(psutil.Process().memory_info().rss - before)
+"""
+
+_IMPORT = """
+import sys, time
+begin = time.perf_counter()
+import nbtrain
+print((time.perf_counter() - begin) * 1e3)
+"""
+
+
+def _fresh(code: str) -> float:
+    """The number that code prints in a fresh process."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def import_figures(repeats: int = 9) -> Figures:
+    """Median milliseconds of `import nbtrain` in a fresh process, and what it loads."""
+    count = "import sys, nbtrain; print(len(sys.modules))"
+    heavy = (
+        "import sys, nbtrain; print(len({'tensorflow', 'ipywidgets', 'anywidget', 'matplotlib', "
+        "'numpy'} & set(sys.modules)))"
+    )
     return {
-        "kept_mb": kept / 1e6,
-        "peak_mb": peak / 1e6,
-        "view_ms": view * 1e3,
-        "read_ms": read * 1e3,
+        "ms": statistics.median(_fresh(_IMPORT) for _ in range(repeats)),
+        "modules": int(_fresh(count) - _fresh("import sys; print(len(sys.modules))")),
+        "heavy": int(_fresh(heavy)),
     }
 
 
-def import_ms(repeats: int = 9) -> Values:
-    """Median time of `import nbtrain` in a new process, and what must not be loaded by it."""
-    code = (
-        "import time; t = time.perf_counter(); import nbtrain; d = time.perf_counter() - t\n"
-        "import sys; print(d * 1e3, [m for m in ('tensorflow', 'ipywidgets', 'matplotlib') "
-        "if m in sys.modules])"
-    )
-    lines = [
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        for _ in range(repeats)
-    ]
-    times = [float(line.stdout.split()[0]) for line in lines]
-    return {"ms": float(np.median(times)), "heavy": lines[0].stdout.split(" ", 1)[1].strip()}
-
-
-def burst(secs: float = 3.0) -> Values:
+def burst(secs: float = 3.0) -> Figures:
     """A loop of nothing but records: faster than they can be converted."""
     import nbtrain
-    from nbtrain.records import LIMIT
     from nbtrain.run import Run
 
-    out: Values = {}
+    out: Figures = {}
 
-    @nbtrain.background(start=False)
-    def run(run: Run) -> None:
+    def loop(run: Run) -> None:
         begin = before = time.perf_counter()
         longest, step = 0.0, 0
         while before - begin < secs and not run.should_stop():
             step += 1
-            run.record(loss=float(step % 1000), other=1.0)
+            run.record(loss=float(step % 1000))
             after = time.perf_counter()
             longest, before = max(longest, after - before), after
         out.update(steps_per_s=step / (before - begin), longest_ms=longest * 1e3)
 
+    def bare() -> float:
+        begin = before = time.perf_counter()
+        longest = 0.0
+        while before - begin < secs:
+            after = time.perf_counter()
+            longest, before = max(longest, after - before), after
+        return longest * 1e3
+
+    out["bare_longest_ms"] = bare()
+    run: Run = nbtrain.background(loop, name="burst", start=False)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     run.start().wait()
-    out["kept"] = len(run.scalars["loss"])
-    out["steps"] = run.status.step
-    out["limit"] = LIMIT
+    out["peak_mb"] = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    out["kept"], out["steps"] = len(run.scalars["loss"]), run.status.step
+    out["kept_mb"] = out["kept"] * 24 / 1e6
+    out["thinned"] = run._recorder.thinned_steps
     out["message"] = run.status.message
+    return out
+
+
+def drains(count: int = 5000, repeats: int = 7) -> Figures:
+    """Records a second that `drain` converts, stores and writes; the best of some."""
+    import tensorflow as tf
+
+    eager, number = tf.constant(1.5), np.float32(1.5)
+    makes: dict[str, Callable[[], SupportsFloat]] = {
+        "floats": lambda: number,
+        "eager tensors": lambda: tf.identity(eager),
+    }
+    out: Figures = {}
+    for kind, make in makes.items():
+        for written in (True, False):
+            with tempfile.TemporaryDirectory() as folder:
+                recorder = Recorder(ScalarStore(), Path(folder) if written else None)
+                rates = []
+                for turn in range(repeats):
+                    for i in range(count):
+                        recorder.append(turn * count + i + 1, 1e9 + i, {"loss": make()})
+                    begin = time.perf_counter()
+                    recorder.drain()
+                    rates.append(count / (time.perf_counter() - begin))
+                recorder.close()
+                out[f"{kind}, {'with' if written else 'without'} event file"] = max(rates)
     return out

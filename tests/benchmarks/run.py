@@ -1,128 +1,162 @@
 """Measures what nbtrain costs, and prints one table; asserts nothing.
 
-python tests/benchmarks/run.py [--quick] [--out FILE]
+python tests/benchmarks/run.py [--quick] [--only WORD] [--out FILE]
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
-import json
 import os
 import platform
-import tempfile
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.benchmarks.kernel import in_kernel, kernel  # noqa: E402 - the path comes first
+
 Row = tuple[str, str, str]
 
+# Ways of nbtrain's to own the loop; the others are controls and peers.
+OURS = ("own loop", "train", "supervise", "supervise with a feed")
 
-def in_kernel(code: str) -> Any:
-    """Execute code in a fresh ipykernel; returns what it leaves in `out`."""
-    from jupyter_client.manager import start_new_kernel
-
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
-        manager, client = start_new_kernel(kernel_name="python3", cwd=folder, env=environment)
-        try:
-            code += "\nimport json; open('out.json', 'w').write(json.dumps(out, default=float))"
-            reply = client.execute_interactive(code, timeout=900, output_hook=lambda _: None)
-            if reply["content"]["status"] != "ok":
-                raise RuntimeError("\n".join(reply["content"]["traceback"]))
-            return json.loads(Path(folder, "out.json").read_text())
-        finally:
-            client.stop_channels()
-            manager.shutdown_kernel(now=True)
+ONE_THREAD = (
+    "import tensorflow as tf\n"
+    "tf.config.threading.set_intra_op_parallelism_threads(1)\n"
+    "tf.config.threading.set_inter_op_parallelism_threads(1)\n"
+    "from tests.benchmarks import costs, interleaved, steps\n"
+)
 
 
-def step_rows(quick: bool) -> Iterable[Row]:
+def step_rows(*, quick: bool) -> Iterable[Row]:
     """What a step costs more: a graph's, and a function's."""
-    chunks, pairs = (60, 4) if quick else (500, 20)
-    for make, words, wall in (
-        ("graph_step", "graph step", "1.03"),
-        ("function_step", "tf.function step", "1.005"),
-    ):
-        out = in_kernel(
-            "import tensorflow as tf\n"
-            "tf.config.threading.set_intra_op_parallelism_threads(1)\n"
-            "tf.config.threading.set_inter_op_parallelism_threads(1)\n"
-            "from tests.benchmarks import steps\n"
-            f"out = steps.measure(steps.{make}, chunks={chunks}, pairs={pairs})"
+    yield from _steps("graph step", "GraphStep", "1.03", quick=quick)
+    yield from _steps("tf.function step", "function_step", "1.005", quick=quick)
+
+
+def _steps(words: str, make: str, aim: str, *, quick: bool) -> Iterator[Row]:
+    chunks, rounds = (60, 5) if quick else (600, 40)
+    with kernel() as fresh:
+        fresh.execute(
+            f"{ONE_THREAD}bench = interleaved.Interleaved(steps.{make}, chunks={chunks}, "
+            f"rounds={rounds}, with_peers=True)"
         )
-        name = f"{words} of {out['step_us']:,.0f} µs"
-        for way, found in out["ways"].items():
-            if way == "bare":
-                continue
-            control = way == "again"
-            what = f"{name}, {'bare against itself' if control else way}"
-            low, middle, high = found["all"]
-            aim = "1" if control else wall
-            yield f"{what}: all, wall", f"{middle:.3f} [{low:.3f} to {high:.3f}]", aim
-            turns = f"{found['typical']:.3f} typical, {found['mean']:.3f} mean"
-            yield f"{what}: training thread, wall", turns, aim
-            yield f"{what}: its CPU", f"{found['cpu_us']:+.2f} µs", "0" if control else "3 µs"
-            bare = out["ways"]["bare"]["longest_ms"]
-            stall = f"{found['longest_ms']:.1f} ms (bare {bare:.1f})"
-            yield f"{what}: longest step", stall, "" if control else "bare + 5 ms"
+        messages = fresh.look()
+        out = fresh.execute("out = bench.figures()")
+    name = f"{words} of {out['step_us']:,.0f} µs"
+    sizes = [size for kind, size in messages if kind == "pts"]
+    yield f"{name}: recorded", f"{out['recorded']:,} of {out['taken']:,}", "every step"
+    largest = f"{len(sizes)} updates, largest {max(sizes, default=0):,} bytes on the wire"
+    yield f"{name}: page", largest, "2 kB"
+    for way in out["typical"]:
+        aims = (aim, "3 µs", "5 ms") if way in OURS else ("", "", "")
+        typical = f"{out['typical'][way]:.3f} / {out['mean'][way]:.3f}"
+        yield f"{name}, {way}: training thread, typical / mean", typical, aims[0]
+        low, middle = out["cpu_us"][way]
+        cpu = f"{middle:.2f} µs (quiet quarter {low:.2f})"
+        yield f"{name}, {way}: CPU added to the training thread", cpu, aims[1]
+        if way in out["everything"]:
+            low, middle, mean = out["everything"][way]
+            ratios = f"{low:.3f} / {middle:.3f} / {mean:.3f}"
+            yield f"{name}, {way}: everything, quiet quarter / median / mean", ratios, aims[0]
+            stalls = _stalls(out["stalls"][way])
+            yield f"{name}, {way}: longest stall", stalls, f"bare + {aims[2]}" if aims[2] else ""
 
 
-def other_rows() -> Iterable[Row]:
-    """Updates, memory, import, bursts."""
+def _stalls(found: dict[str, float]) -> str:
+    return (
+        f"{found['block_ms']:.1f} ms a block, {found['longest_ms']:.1f} in all; "
+        f"{found['per_minute']:.0f} a minute above 5 ms"
+    )
+
+
+def update_rows(*, quick: bool) -> Iterable[Row]:
+    """One update of the panel."""
+    turns = 40 if quick else 150
     for points in (1_000, 100_000, 1_000_000):
-        out = in_kernel(
-            "import tensorflow, anywidget\nfrom tests.benchmarks import costs\n"
-            "widget = anywidget.AnyWidget(_esm='export default {}')\n"
-            f"out = costs.update({points}, widget.send)"
-        )
+        with kernel() as fresh:
+            fresh.execute(f"{ONE_THREAD}updates = costs.Updates({points}, turns={turns})")
+            messages = fresh.look()
+            out = fresh.execute("out = updates.figures()")
         name = f"panel update at {points:,} points"
-        yield f"{name}: CPU of the kernel", f"{out['cpu_ms']:.2f} ms", "1 ms"
-        yield f"{name}: content and buffers", f"{out['bytes']:,} bytes", "2 kB with envelope"
-        yield f"{name}: a whole snapshot", f"{out['snapshot_ms']:.2f} ms", ""
+        cpu = f"{out['cpu_ms']:.2f} ms (calling thread {out['thread_ms']:.2f})"
+        yield f"{name}: CPU of the kernel", cpu, "1 ms"
+        # The last one tells of the end, with all that changes then.
+        sizes = sorted(size for kind, size in messages[:-1] if kind == "pts")
+        middle = sizes[len(sizes) // 2] if sizes else 0
+        size = f"{middle:,} bytes, largest {sizes[-1] if sizes else 0:,}"
+        yield f"{name}: on the wire, {len(sizes)} updates", size, "2 kB"
+
+
+def memory_rows(*, quick: bool) -> Iterable[Row]:
+    """Memory and reading."""
     from tests.benchmarks import costs
 
     out = costs.memory()
-    yield (
-        "a million points: memory",
-        f"{out['kept_mb']:.1f} MB (peak {out['peak_mb']:.1f})",
-        "40 MB",
-    )
-    yield (
-        "a million points: view, all columns",
-        f"{out['view_ms']:.2f}, {out['read_ms']:.1f} ms",
-        "",
-    )
-    out = costs.import_ms()
-    yield "import nbtrain", f"{out['ms']:.1f} ms; of the heavy ones: {out['heavy']}", "50 ms; none"
-    out = in_kernel("from tests.benchmarks import costs\nout = costs.burst()")
-    speed = f"{out['steps_per_s']:,.0f} steps/s, longest {out['longest_ms']:.1f} ms"
-    yield "burst of records", speed, "never blocks"
-    yield "burst of records: kept", f"{out['kept']:,} of {out['steps']:,}", "thinned, and said so"
-    yield "burst of records: told", str(out["message"]), ""
+    kept = f"{out['kept_mb']:.1f} MB (peak {out['peak_mb']:.1f}; resident {out['rss_mb']:.1f})"
+    yield "a million points: memory", kept, "40 MB"
+    for what, name in (("view", "buckets of all curves"), ("read", "run.scalars[...]")):
+        times = f"{out[f'{what}_ms_few']:.3f} ms; {out[f'{what}_ms_all']:.3f} ms"
+        yield f"{name} at a thousand; at a million points", times, ""
+
+
+def import_rows(*, quick: bool) -> Iterable[Row]:
+    """The import."""
+    from tests.benchmarks import costs
+
+    out = costs.import_figures()
+    loads = f"{out['ms']:.1f} ms; {out['modules']} modules, {out['heavy']} heavy ones"
+    yield "import nbtrain", loads, "50 ms; no heavy ones"
+
+
+def record_rows(*, quick: bool) -> Iterable[Row]:
+    """Bursts and drains."""
+    out = in_kernel(f"{ONE_THREAD}out = costs.burst()")
+    speed = f"{out['steps_per_s']:,.0f} steps/s; thinned {out['thinned']:,} of {out['steps']:,}"
+    yield "burst of records", speed, "thinned, and said so"
+    told = str(out["message"] or "nothing").replace("\n", " ")
+    yield "burst of records: told", told, "said so if thinned"
+    longest = f"{out['longest_ms']:.1f} ms (an empty loop {out['bare_longest_ms']:.1f})"
+    yield "burst of records: longest step", longest, "never blocks"
+    grown = f"{out['peak_mb']:.0f} MB, of which the {out['kept']:,} points {out['kept_mb']:.0f}"
+    yield "burst of records: memory of the process grew by", grown, "bounded"
+    for what, rate in in_kernel(f"{ONE_THREAD}out = costs.drains()").items():
+        yield f"drain, {what}", f"{rate:,.0f} records/s", ""
+
+
+PARTS = {
+    "steps": step_rows,
+    "updates": update_rows,
+    "memory": memory_rows,
+    "import": import_rows,
+    "records": record_rows,
+}
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Measure what nbtrain costs.")
     parser.add_argument("--quick", action="store_true", help="fewer repeats, noisier figures")
+    parser.add_argument("--only", choices=PARTS, help="measure only this")
     parser.add_argument("--out", type=Path, help="also write the table to this file")
     options = parser.parse_args()
-    lines = [
-        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
-        "",
-    ]
+    load: Any = os.getloadavg()
+    where = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    lines = [f"{where}, load {load[0]:.1f} at the start.", ""]
     lines += ["| what | measured | aim |", "|---|---|---|"]
     print("\n".join(lines))
-    for row in itertools.chain(step_rows(options.quick), other_rows()):
-        lines.append("| " + " | ".join(row) + " |")
-        print(lines[-1], flush=True)
+    for name, rows in PARTS.items():
+        for row in rows(quick=options.quick) if options.only in (None, name) else ():
+            lines.append("| " + " | ".join(row) + " |")
+            print(lines[-1], flush=True)
+    lines += ["", f"Load {os.getloadavg()[0]:.1f} at the end."]
+    print(lines[-1])
     if options.out:
         options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    import sys
-
-    sys.path.insert(0, str(ROOT))
     main()

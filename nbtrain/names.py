@@ -1,0 +1,243 @@
+"""The names by which a function reaches what it trains.
+
+A function looks up the names of its notebook at every call. A cell that is run again
+binds them to new objects: a training that went on would train those, and save the old.
+
+names = Names([step])       # when a run starts
+names.trained()             # optimizers and variables: claimed for this run alone
+names.rebound()             # ("model", "optimizer") once a cell has bound them anew
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import functools
+import types
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, replace
+from typing import Any
+
+import tensorflow as tf
+
+# Methods of a compiled Keras model that train it, and of a variable that change it.
+_TRAINING = {"fit", "train_on_batch", "train_step"}
+_ASSIGNING = {"assign", "assign_add", "assign_sub"}
+
+# A longer list or dictionary is data: what a program trains has fewer parts.
+_FEW = 64
+
+# The nearest first: a walk ends that has lost its way in an object of the user's own.
+_MANY = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Binding:
+    """What a name stood for.
+
+    Attributes:
+        names: The namespace that the function looks the name up in.
+        name: The name.
+        value: What it stood for.
+    """
+
+    names: Mapping[str, object]
+    name: str
+    value: object
+
+
+class Names:
+    """What some functions reach by names, at this moment and later.
+
+    Args:
+        functions: What a run calls at every step.
+    """
+
+    def __init__(self, functions: Iterable[object]) -> None:
+        self._functions = tuple(functions)
+        self._first = _Walk(self._functions)
+        self._bindings = self._first.bindings
+
+    def trained(self) -> list[object]:
+        """Optimizers that the functions reach now, and variables that these or they change."""
+        return _Walk(self._functions).trained
+
+    def rebound(self) -> tuple[str, ...]:
+        """The names that would make the functions train something else than at first; any thread.
+
+        A function that a cell defines anew does no harm where it reaches the same
+        variables; neither do numbers and data.
+        """
+        changed = {
+            bound.name
+            for bound in self._bindings
+            if bound.names.get(bound.name, bound.value) is not bound.value
+        }
+        if not changed:
+            return ()
+        now = _Walk(self._functions)
+        if now.state.keys() == self._first.state.keys():
+            self._bindings = now.bindings
+            return ()
+        return tuple(sorted(changed))
+
+
+class _Walk:
+    """One walk through functions, those that they call by name, and what these hold.
+
+    Attributes:
+        bindings: Every name on the way that stands for a function or for state.
+        state: Models, optimizers, variables and graph tensors, by identity.
+        trained: Those that only one run at a time may train.
+    """
+
+    def __init__(self, functions: Iterable[object]) -> None:
+        self.bindings: list[_Binding] = []
+        self.state: dict[int, object] = {}
+        self.trained: list[object] = []
+        # The objects too: an identity is theirs as long as they live.
+        self._seen: dict[tuple[int, _Way], object] = {}
+        self._waiting = deque((function, _Way()) for function in functions)
+        while self._waiting and len(self._seen) < _MANY:
+            item, way = self._waiting.popleft()
+            if (id(item), way) not in self._seen:
+                self._seen[id(item), way] = item
+                self._visit(item, way)
+
+    def _visit(self, item: Any, way: _Way) -> None:
+        if isinstance(item, tf.types.experimental.PolymorphicFunction):
+            if not way.traced:
+                self.state[id(item)] = item
+            self._waiting.append((item.python_function, replace(way, traced=True)))
+        elif _is_state(item):
+            self.state[id(item)] = item
+            self._claim(item, way)
+        elif isinstance(item, types.FunctionType) and not _is_library(item):
+            uses = _uses(item.__code__)
+            way = way.through(uses.names)
+            self._read(item.__globals__, uses, way)
+            self._waiting += [(part, way) for part in _held_by_function(item)]
+        elif isinstance(item, types.MethodType):
+            self._waiting.append((item.__func__, way))
+            code = getattr(item.__func__, "__code__", None)
+            way = way.through({item.__name__} | (_uses(code).names if code else set()))
+            held = [item.__self__] if _is_state(item.__self__) else _attributes(item.__self__)
+            self._waiting += [(part, way) for part in held]
+        else:
+            self._waiting += [(part, way) for part in _held_by(item)]
+
+    def _read(self, names: Mapping[str, object], uses: _Uses, way: _Way) -> None:
+        """Follow the names that a function looks up in its module or notebook."""
+        for name in sorted(uses.globals & names.keys()):
+            value = names[name]
+            if _is_foreign(value, names):
+                continue
+            if not way.traced and (_is_state(value) or isinstance(value, types.FunctionType)):
+                self.bindings.append(_Binding(names, name, value))
+            self._waiting.append((value, way))
+
+    def _claim(self, item: Any, way: _Way) -> None:
+        """Claim what is trained: other models and variables may only be read."""
+        if way.trains:
+            item = getattr(item, "optimizer", None) or item
+        if hasattr(item, "apply_gradients"):
+            # What an optimizer was built for is named by nothing public in Keras.
+            self.trained += [item, *getattr(item, "_trainable_variables", ())]
+        elif way.assigns:
+            self.trained += [item, *getattr(item, "trainable_variables", ())]
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How an object was reached.
+
+    Attributes:
+        traced: Through a `tf.function`: once traced, it looks up no name again.
+        trains: By a function that calls a method by which a Keras model is trained.
+        assigns: By a function that itself assigns to variables.
+    """
+
+    traced: bool = False
+    trains: bool = False
+    assigns: bool = False
+
+    def through(self, names: Set[str]) -> _Way:
+        """The way on, through a function that uses these names."""
+        return replace(self, trains=bool(names & _TRAINING), assigns=bool(names & _ASSIGNING))
+
+
+@dataclass(frozen=True, slots=True)
+class _Uses:
+    """Names in the code of a function, and of those defined in it.
+
+    Attributes:
+        globals: Global names that it reads, and does not bind itself.
+        names: All names, those of attributes too.
+    """
+
+    globals: frozenset[str]
+    names: frozenset[str]
+
+
+@functools.lru_cache(maxsize=256)
+def _uses(code: types.CodeType) -> _Uses:
+    read: set[str] = set()
+    bound: set[str] = set()
+    names: set[str] = set()
+    waiting = [code]
+    while waiting:
+        code = waiting.pop()
+        names.update(code.co_names)
+        for instruction in dis.get_instructions(code):
+            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                read.add(instruction.argval)
+            elif instruction.opname in ("STORE_GLOBAL", "STORE_NAME"):
+                bound.add(instruction.argval)
+        waiting += [const for const in code.co_consts if isinstance(const, types.CodeType)]
+    return _Uses(frozenset(read - bound), frozenset(names))
+
+
+def _is_library(function: types.FunctionType) -> bool:
+    """Whether it is TensorFlow's or Keras's own: what it is called with was found already."""
+    return str(function.__module__).partition(".")[0] in ("tensorflow", "keras")
+
+
+def _held_by_function(function: types.FunctionType) -> Iterator[object]:
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # not bound yet
+            yield cell.cell_contents
+    yield getattr(function, "__wrapped__", None)
+
+
+def _held_by(item: Any) -> Iterator[object]:
+    """What a partial, a small container or an object of the user's own holds."""
+    if isinstance(item, functools.partial):
+        yield from (item.func, *item.args, *item.keywords.values())
+    elif isinstance(item, (list, tuple)) and len(item) <= _FEW:
+        yield from item
+    elif isinstance(item, dict) and len(item) <= _FEW:
+        yield from list(item.values())
+    elif type(item).__module__ == "__main__":
+        yield from _attributes(item)
+        yield getattr(type(item), "__call__", None)  # noqa: B004 - the function itself
+
+
+def _attributes(item: object) -> list[object]:
+    return list(getattr(item, "__dict__", {}).values())
+
+
+def _is_state(item: object) -> bool:
+    """Whether it is what a training changes, or a part of a graph; data is neither."""
+    if isinstance(item, (tf.Operation, tf.Tensor)):
+        return not isinstance(item, tf.Tensor) or tf.is_symbolic_tensor(item)
+    return isinstance(item, tf.__internal__.tracking.Trackable) and not isinstance(
+        item, (tf.data.Dataset, tf.data.Iterator)
+    )
+
+
+def _is_foreign(value: object, names: Mapping[str, object]) -> bool:
+    """Whether it is code of a library: a cell does not bind its names anew."""
+    if isinstance(value, types.FunctionType):
+        return value.__globals__ is not names
+    return isinstance(value, (types.ModuleType, type))

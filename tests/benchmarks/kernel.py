@@ -1,0 +1,101 @@
+"""A real ipykernel and, outside it, the page that looks at a panel: both over ZeroMQ."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+VIEW = "application/vnd.jupyter.widget-view+json"
+ENDED = ("finished", "stopped", "failed")
+
+# As panel.js does.
+ALIVE_SECS = 4.0
+
+
+class Kernel:
+    """A fresh kernel with the checkout on its path, in a folder of its own."""
+
+    def __init__(self, manager: Any, client: Any, folder: Path) -> None:
+        self._manager = manager
+        self._client = client
+        self._folder = folder
+
+    def execute(self, code: str, timeout: float = 900.0) -> Any:
+        """Run a cell to its end; returns what it leaves in `out`.
+
+        Raises:
+            RuntimeError: The cell failed; holds its traceback.
+        """
+        code = f"import json\nout = None\n{code}\n"
+        code += "open('out.json', 'w').write(json.dumps(out, default=float))"
+        reply = self._client.execute_interactive(code, timeout=timeout, output_hook=self._note)
+        if reply["content"]["status"] != "ok":
+            raise RuntimeError("\n".join(reply["content"]["traceback"]))
+        return json.loads((self._folder / "out.json").read_text())
+
+    def _note(self, message: dict[str, Any]) -> None:
+        data = message["content"].get("data", {})
+        if VIEW in data:
+            self.model = str(data[VIEW]["model_id"])
+
+    def look(self, timeout: float = 3600.0) -> list[tuple[str, int]]:
+        """Look at the panel shown last until its run has ended, as a page does.
+
+        Returns:
+            Kind of every message of the panel, and its bytes on the wire.
+        """
+        session, socket = self._client.session, self._client.iopub_channel.socket
+        messages: list[tuple[str, int]] = []
+        seq, alive, end = 0, time.monotonic(), time.monotonic() + timeout
+        self._send({"t": "hello"})
+        while time.monotonic() < end:
+            if time.monotonic() - alive > ALIVE_SECS:
+                alive = time.monotonic()
+                self._send({"t": "alive", "seq": seq})
+            if not socket.poll(500):
+                continue
+            frames = socket.recv_multipart()
+            content = session.deserialize(session.feed_identities(frames)[1])["content"]
+            if content.get("comm_id") != self.model:
+                continue
+            said = content["data"].get("content", {})
+            messages.append((str(said.get("t")), sum(map(len, frames))))
+            seq = int(said.get("seq", seq))
+            if said.get("status", {}).get("phase") in ENDED:
+                return messages
+        raise TimeoutError(f"The run goes on after {timeout:g} s.")
+
+    def _send(self, content: dict[str, object]) -> None:
+        data = {"method": "custom", "content": content}
+        message = self._client.session.msg("comm_msg", {"comm_id": self.model, "data": data})
+        self._client.shell_channel.send(message)
+
+
+@contextmanager
+def kernel() -> Iterator[Kernel]:
+    """A kernel for as long as the block lasts."""
+    from jupyter_client.manager import start_new_kernel
+
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+        manager, client = start_new_kernel(kernel_name="python3", cwd=folder, env=environment)
+        try:
+            yield Kernel(manager, client, Path(folder))
+        finally:
+            client.stop_channels()
+            manager.shutdown_kernel(now=True)
+
+
+def in_kernel(code: str, *, see: Callable[[Kernel], object] | None = None) -> Any:
+    """What a cell leaves in `out`, in a fresh kernel; `see` is done before it, if given."""
+    with kernel() as fresh:
+        if see is not None:
+            see(fresh)
+        return fresh.execute(code)

@@ -1,0 +1,167 @@
+"""Ways to take the same steps: bare, under a run, with a peer of nbtrain's.
+
+Every way calls the same clocked step as often as it is told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import itertools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from nbtrain.engines.graph import GraphEngine
+from nbtrain.run import Run
+from nbtrain.threads import Coordinator
+from tests.benchmarks.steps import GraphStep, Step
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Way:
+    """Bare steps.
+
+    Args:
+        step: The step function.
+        after: Done after each step with its values; None does nothing.
+    """
+
+    # Whether the run's looper may tick in blocks of this way.
+    ticks = False
+
+    def __init__(self, step: Step, after: Callable[[dict[str, Any]], object] | None = None) -> None:
+        self._step = step
+        self._after = after
+        self.taken = 0
+
+    def take(self, count: int) -> FloatArray:
+        """Take so many steps; returns the seconds of each."""
+        stamps: list[float] = []
+        self.loop(self._clocked(self._step, count, stamps), count)
+        self.taken += count
+        return np.diff([*stamps, time.perf_counter()])
+
+    def loop(self, clocked: Step, count: int) -> None:
+        """The loop to measure."""
+        after = self._after
+        if after is None:
+            for _ in range(count):
+                clocked()
+        else:
+            for _ in range(count):
+                after(clocked())
+
+    @staticmethod
+    def _clocked(step: Callable[[], Any], count: int, stamps: list[float]) -> Callable[[], Any]:
+        """The step, noting when it begins; after so many, the end of its input."""
+        now, stamp = time.perf_counter, stamps.append
+
+        def clocked() -> Any:
+            if len(stamps) == count:
+                raise StopIteration
+            stamp(now())
+            return step()
+
+        return clocked
+
+
+class OwnLoop(Way):
+    """Steps in a loop of the user's own under a run."""
+
+    ticks = True
+
+    def __init__(self, step: Step, run: Run) -> None:
+        super().__init__(step)
+        self._run = run
+
+    def loop(self, clocked: Step, count: int) -> None:
+        """As a cell of `%%nbtrain` has it."""
+        should_stop, record = self._run.should_stop, self._run.record
+        for _ in range(count):
+            should_stop()
+            record(clocked())
+
+
+class Driven(OwnLoop):
+    """Steps in the loop of `nbtrain.train`."""
+
+    def loop(self, clocked: Step, count: int) -> None:
+        """As its engine has it."""
+        with contextlib.suppress(StopIteration):
+            self._run.drive(clocked)
+
+
+class Supervised(OwnLoop):
+    """Steps of a graph by the engine's own loop, that of `nbtrain.supervise`.
+
+    Args:
+        step: The graph.
+        run: The run that takes the records.
+        feed: Gives the feed_dict of each step, as there.
+    """
+
+    def __init__(
+        self, step: GraphStep, run: Run, feed: Callable[[], Mapping[Any, Any]] | None
+    ) -> None:
+        super().__init__(step, run)
+        supervisor: Any = _NoSupervisor(step.graph)
+        self._engine = GraphEngine(supervisor, step.train_op, {"loss": step.loss}, feed, None)
+        self._engine._sess = step.session
+        self._stepper = self._engine._stepper(step.session)
+
+    def take(self, count: int) -> FloatArray:
+        """Take so many steps; returns the seconds of each."""
+        stamps: list[float] = []
+        clocked: Callable[[], Sequence[Any]] = self._clocked(self._stepper, count, stamps)
+        self._engine._stepper = lambda sess: clocked  # type: ignore[method-assign]
+        with contextlib.suppress(StopIteration):
+            self._engine.train(self._run)
+        self.taken += count
+        return np.diff([*stamps, time.perf_counter()])
+
+
+class _NoSupervisor:
+    """What the engine's loop asks of a Supervisor whose session is open."""
+
+    global_step = None
+
+    def __init__(self, graph: tf.Graph) -> None:
+        self.coord = Coordinator()
+        self.graph = graph
+
+
+def peers(step: Step, logdir: str) -> dict[str, Way]:
+    """What else is used for this; tqdm only where it is installed. To be called in a cell."""
+    found = {"event file each step": Way(step, _file_writer(logdir))}
+    try:
+        progress = importlib.import_module("tqdm.notebook")  # no dependency: a peer, no types
+    except ImportError:
+        return found
+    alone, named = progress.tqdm(desc="bar"), progress.tqdm(desc="postfix")
+
+    def postfix(values: dict[str, Any]) -> None:
+        named.set_postfix(loss=float(values["loss"]), refresh=False)
+        named.update()
+
+    found["tqdm.notebook"] = Way(step, lambda _: alone.update())
+    found["tqdm.notebook, postfix"] = Way(step, postfix)
+    return found
+
+
+def _file_writer(logdir: str) -> Callable[[dict[str, Any]], object]:
+    v1 = tf.compat.v1
+    with tf.Graph().as_default():  # a FileWriter refuses eager execution
+        writer = v1.summary.FileWriter(logdir)
+    steps = itertools.count()
+
+    def add(values: dict[str, Any]) -> None:
+        value = v1.Summary.Value(tag="loss", simple_value=float(values["loss"]))
+        writer.add_summary(v1.Summary(value=[value]), next(steps))
+
+    return add

@@ -1,0 +1,337 @@
+"""What a training reaches by names, and what becomes of a run whose notebook binds them anew."""
+
+from __future__ import annotations
+
+import functools
+import textwrap
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import nbtrain
+from nbtrain.errors import BusyError
+from nbtrain.names import Names
+from nbtrain.states import Phase
+from tests.gate import SOON, Gate
+from tests.models import Line, applied, reached, refused
+
+MODEL = """
+    import tensorflow as tf
+    model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+    optimizer = tf.keras.optimizers.SGD(0.01)
+    optimizer.build(model.trainable_variables)
+    x = tf.ones((4, 2))
+    rate = 0.5
+"""
+STEP = """
+    def scaled(loss):
+        return loss * rate
+
+    def step():
+        with tf.GradientTape() as tape:
+            loss = scaled(tf.reduce_mean(model(x) ** 2))
+        optimizer.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
+        return {"loss": loss}
+"""
+
+
+class Notebook(dict[str, Any]):
+    """The names of a notebook, and its cells."""
+
+    def __init__(self, *cells: str) -> None:
+        super().__init__(__name__="__main__")
+        for cell in cells:
+            self.cell(cell)
+
+    def cell(self, source: str) -> None:
+        """Run a cell."""
+        exec(textwrap.dedent(source), self)
+
+
+def ids(objects: list[object]) -> set[int]:
+    return {id(item) for item in objects}
+
+
+# --- what is bound anew ---------------------------------------------------------
+
+
+def test_a_cell_that_is_run_again_binds_a_model_anew() -> None:
+    notebook = Notebook(MODEL, STEP)
+    names = Names([notebook["step"]])
+    assert names.rebound() == ()
+    notebook.cell(MODEL)
+    assert names.rebound() == ("model", "optimizer")
+
+
+def test_what_is_bound_to_the_old_again_is_as_before() -> None:
+    notebook = Notebook(MODEL, STEP)
+    names = Names([notebook["step"]])
+    old = notebook["model"]
+    notebook["model"] = tf.keras.Sequential()
+    assert names.rebound() == ("model",)
+    notebook["model"] = old
+    assert names.rebound() == ()
+
+
+def test_numbers_data_and_functions_may_change_while_a_run_trains() -> None:
+    notebook = Notebook(MODEL, STEP)
+    names = Names([notebook["step"]])
+    notebook.cell("rate = 0.1; x = tf.zeros((8, 2))")
+    notebook.cell(STEP)
+    assert names.rebound() == ()
+    notebook.cell("optimizer = tf.keras.optimizers.SGD(0.1)")
+    assert names.rebound() == ("optimizer",)
+
+
+def test_a_function_that_comes_to_reach_another_model_is_found() -> None:
+    notebook = Notebook(MODEL, STEP)
+    names = Names([lambda: notebook["step"](), notebook["step"]])
+    notebook.cell("""
+        other = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        def scaled(loss):
+            return loss + sum(other.losses)
+    """)
+    assert names.rebound() == ("scaled",)
+
+
+def test_a_function_that_was_traced_looks_up_no_name_again() -> None:
+    notebook = Notebook(MODEL, STEP, "compiled = tf.function(step)", "def outer(): compiled()")
+    inner, outer = Names([notebook["compiled"]]), Names([notebook["outer"]])
+    notebook.cell(MODEL)
+    assert inner.rebound() == outer.rebound() == ()
+    notebook.cell("compiled = tf.function(step)")
+    assert inner.rebound() == ()
+    assert outer.rebound() == ("compiled",)
+
+
+def test_a_name_that_the_program_itself_binds_is_its_own_matter() -> None:
+    notebook = Notebook(MODEL)
+    notebook.cell("""
+        def step():
+            global model
+            model = tf.keras.Sequential()
+            return model
+    """)
+    names = Names([notebook["step"]])
+    notebook["step"]()
+    assert names.rebound() == ()
+
+
+def test_a_placeholder_is_looked_after_like_a_model() -> None:
+    graph = """
+        import tensorflow as tf
+        with tf.Graph().as_default():
+            x = tf.compat.v1.placeholder(tf.float32)
+    """
+    notebook = Notebook(graph, "feed = lambda: {x: 1.0}")
+    names = Names([notebook["feed"]])
+    notebook.cell(graph)
+    assert names.rebound() == ("x",)
+
+
+# --- what is trained ------------------------------------------------------------
+
+
+def reaching(notebook: Notebook) -> dict[str, Any]:
+    """Functions that train the notebook's model, each reaching it in another way."""
+    step = notebook["step"]
+    notebook.cell("""
+        import functools
+
+        class Trainer:
+            def __init__(self):
+                self.optimizer = optimizer
+            def step(self):
+                return self.optimizer.iterations
+            def __call__(self):
+                return self.optimizer.iterations
+
+        def of_closure(optimizer):
+            return lambda: optimizer.iterations
+
+        trainer = Trainer()
+        by_object = lambda: trainer.step()
+        parts = {"optimizers": [optimizer]}
+        by_container = lambda: parts["optimizers"][0].iterations
+
+        @functools.wraps(step)
+        def wrapped():
+            return {}
+    """)
+    return {
+        "name": step,
+        "lambda": eval("lambda: step()", notebook),
+        "compiled": tf.function(step),
+        "closure": notebook["of_closure"](notebook["optimizer"]),
+        "method": notebook["trainer"].step,
+        "callable object": notebook["trainer"],
+        "object": notebook["by_object"],
+        "container": notebook["by_container"],
+        "partial": functools.partial(lambda optimizer: None, notebook["optimizer"]),
+        "wrapped": notebook["wrapped"],
+    }
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "name",
+        "lambda",
+        "compiled",
+        "closure",
+        "method",
+        "callable object",
+        "object",
+        "container",
+        "partial",
+        "wrapped",
+    ],
+)
+def test_the_optimizer_and_its_variables_are_trained(way: str) -> None:
+    notebook = Notebook(MODEL, STEP)
+    trained = ids(Names([reaching(notebook)[way]]).trained())
+    assert id(notebook["optimizer"]) in trained
+    assert ids(notebook["model"].trainable_variables) <= trained
+
+
+def test_a_model_that_is_only_read_is_not_trained() -> None:
+    notebook = Notebook(MODEL, STEP, "teacher = tf.keras.Sequential([tf.keras.layers.Dense(1)])")
+    notebook.cell("""
+        teacher.compile("sgd")
+        teacher.build((4, 2))
+        def distilled():
+            return step(), teacher(x)
+    """)
+    trained = ids(Names([notebook["distilled"]]).trained())
+    assert not ids([notebook["teacher"], *notebook["teacher"].variables]) & trained
+    assert id(notebook["optimizer"]) in trained
+
+
+@pytest.mark.parametrize(
+    "step", ["lambda: model.train_on_batch(x, x)", "functools.partial(model.train_on_batch, x, x)"]
+)
+def test_a_compiled_model_that_is_trained_by_its_own_method_is_trained(step: str) -> None:
+    notebook = Notebook(MODEL, "import functools", "model.compile(optimizer)", f"step = {step}")
+    assert id(notebook["optimizer"]) in ids(Names([notebook["step"]]).trained())
+
+
+def test_a_variable_that_a_function_assigns_to_is_trained() -> None:
+    notebook = Notebook("import tensorflow as tf", "count, other = tf.Variable(0), tf.Variable(0)")
+    notebook.cell("read = lambda: other.read_value()")
+    notebook.cell("step = lambda: (count.assign_add(1), read())")
+    assert ids(Names([notebook["step"]]).trained()) == {id(notebook["count"])}
+
+
+def test_a_walk_through_an_object_of_the_users_own_ends() -> None:
+    notebook = Notebook("""
+        class Node:
+            def __init__(self, left=None):
+                self.left = left
+                self.itself = self
+        tree = None
+        for _ in range(100_000):
+            tree = Node(tree)
+        step = lambda: tree
+    """)
+    assert Names([notebook["step"]]).trained() == []
+
+
+# --- what becomes of a run ------------------------------------------------------
+
+WEIGHT = "import tensorflow as tf; weight = tf.Variable(0.0)"
+GATED = """
+    def step():
+        gate()
+        weight.assign_add(1.0)
+        return {"weight": weight.read_value()}
+"""
+
+
+def held(gate: Gate) -> tuple[Notebook, nbtrain.Run]:
+    """A notebook, and its run that stands at the gate in its first step."""
+    notebook = Notebook(WEIGHT, GATED)
+    notebook["gate"] = gate
+    checkpoint = tf.train.Checkpoint(weight=notebook["weight"])
+    run = nbtrain.train(notebook["step"], checkpoint=checkpoint, name="held")
+    gate.wait_for_arrivals()
+    return notebook, run
+
+
+def test_a_run_pauses_by_itself_when_its_variable_is_bound_anew(gate: Gate) -> None:
+    notebook, run = held(gate)
+    gate.open()
+    reached(run, lambda run: run.status.step > 3)
+    notebook.cell(WEIGHT)
+    reached(run, lambda run: run.status.phase is Phase.PAUSED)
+    message = str(run.status.message)
+    assert message.startswith(f"Paused at step {run.status.step:,}: weight is no longer what")
+    run.request_stop()
+    run.wait(SOON)
+    assert run.status.phase is Phase.STOPPED
+
+
+def test_a_run_is_resumed_once_its_names_are_bound_to_the_old_again(gate: Gate) -> None:
+    notebook, run = held(gate)
+    old = notebook["weight"]
+    pause = run.pause()
+    gate.allow()
+    applied(pause)
+    notebook.cell(WEIGHT)
+    outcome = refused(run.resume())
+    assert outcome.text.startswith("Cannot resume: weight is no longer what the run started with;")
+    assert notebook["weight"].numpy() == 0.0
+    notebook["weight"] = old
+    applied(run.resume())
+    gate.open()
+    reached(run, lambda run: run.status.step > 3)
+    assert run.status.message is None
+    run.request_stop()
+    run.wait(SOON)
+    assert old.numpy() == run.status.step
+
+
+def test_a_run_that_fails_over_a_name_says_so(gate: Gate) -> None:
+    notebook, run = held(gate)
+    notebook.cell("weight = tf.Variable('no number')")
+    gate.open()
+    with pytest.raises(Exception, match="string"):
+        run.wait(SOON)
+    assert run.status.phase is Phase.FAILED
+    assert "weight is no longer what the run started with" in str(run.status.message)
+
+
+def test_a_second_run_never_trains_what_a_live_one_has_come_to_train(gate: Gate) -> None:
+    notebook, run = held(gate)
+    notebook.cell(WEIGHT)
+    notebook.cell(GATED)
+    checkpoint = tf.train.Checkpoint(weight=notebook["weight"])
+    with pytest.raises(BusyError, match="'held' is still training this model"):
+        nbtrain.train(notebook["step"], checkpoint=checkpoint)
+    gate.open()
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_a_step_without_a_checkpoint_is_trained_once_at_a_time(gate: Gate) -> None:
+    notebook, run = held(gate)
+    notebook.cell(GATED)
+    for step in (notebook["step"], eval("lambda: step()", notebook)):
+        with pytest.raises(BusyError, match="still training this model"):
+            nbtrain.train(step)
+    gate.open()
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_two_models_learn_from_one_teacher_at_the_same_time() -> None:
+    teacher = Line()
+
+    def student() -> Any:
+        line = Line(compiled=True)
+        return tf.function(
+            lambda: {**line.step(), "teacher": tf.reduce_sum(teacher.model.weights[0])}
+        )
+
+    runs = [nbtrain.train(student(), steps=3) for _ in range(2)]
+    assert [run.wait(SOON).status.phase for run in runs] == [Phase.FINISHED] * 2
