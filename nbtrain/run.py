@@ -18,17 +18,15 @@ import contextlib
 import contextvars
 import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, SupportsFloat
 
 import tensorflow as tf
 
-from nbtrain import claims
+from nbtrain import claims, frames
 from nbtrain.boundary import Boundary
 from nbtrain.checkpoints import Saver
 from nbtrain.commands import Command, CommandQueue, Pause, Receipt, Restore, Resume, Save, Stop
@@ -44,8 +42,6 @@ from nbtrain.watch import TICK_SECS, Watch, WatchThread
 
 # Jupyter kills a kernel that has not ended 5 s after it was asked to.
 _EXIT_SECS = 4.0
-
-_PACKAGE = str(Path(__file__).parent)
 
 # Not None: that is what a step function returns which forgot its return.
 _NO_VALUES: Mapping[str, SupportsFloat] = {}
@@ -327,7 +323,7 @@ class Run:
             values=self.scalars.last_values(),
             checkpoints=self._boundary.checkpoints,
             message=self._watch.message if started else None,
-            error=_formatted(self.error, self._traceback) if self.error else None,
+            error=frames.formatted(self.error, self._traceback) if self.error else None,
         )
 
     def _speed(self, phase: Phase) -> float | None:
@@ -399,7 +395,7 @@ class Run:
             last_first.callback(self.coord.request_stop)
             last_first.callback(self._commands.close, "the run has ended", step=self._boundary.step)
             if error is not None:
-                self.error, self._traceback = error, _own_frames_cut(error.__traceback__)
+                self.error, self._traceback = error, frames.of_the_user(error.__traceback__)
             self._ended_at = time.monotonic()
             if self._lifecycle.allows(Event.LOOP_ENDED):  # it failed while preparing
                 self._lifecycle.apply(Event.LOOP_ENDED)
@@ -453,15 +449,3 @@ def _end_all() -> None:
     deadline = time.monotonic() + _EXIT_SECS
     for run in live:
         run._ended.wait(max(0.0, deadline - time.monotonic()))
-
-
-def _own_frames_cut(frames: TracebackType | None) -> TracebackType | None:
-    """The traceback from the user's first line on."""
-    first = frames
-    while first is not None and first.tb_frame.f_code.co_filename.startswith(_PACKAGE):
-        first = first.tb_next
-    return first or frames
-
-
-def _formatted(error: BaseException, frames: TracebackType | None) -> str:
-    return "".join(traceback.format_exception(type(error), error, frames))

@@ -7,15 +7,13 @@ Nothing that goes wrong here reaches the training: it becomes a message.
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import threading
 import time
 import traceback
 from collections import deque
 from collections.abc import Callable
-from pathlib import Path
 
+from nbtrain.frames import stack_of
 from nbtrain.logdir import Logdir
 from nbtrain.pace import Pace
 from nbtrain.recorder import Recorder
@@ -23,11 +21,9 @@ from nbtrain.states import Phase
 from nbtrain.threads import LooperThread
 
 TICK_SECS = 0.1
-_PACKAGE = str(Path(__file__).parent)
 
-
-def _of_the_user(filename: str) -> bool:
-    return not filename.startswith((_PACKAGE, threading.__file__, contextlib.__file__))
+# Building a model and tracing it take seconds; whoever waits longer wants to know for what.
+PREPARING_SECS = 15.0
 
 
 class WatchThread(LooperThread):
@@ -46,9 +42,17 @@ class Watch:
         logdir: Where the journal is written.
         grace_secs: Seconds after a request to stop until `message` shows the stack of
             the training thread.
+        clock: Gives the time in seconds.
     """
 
-    def __init__(self, recorder: Recorder, logdir: Logdir, *, grace_secs: float) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        logdir: Logdir,
+        *,
+        grace_secs: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.pace = Pace()
         self.listeners: list[Callable[[], object]] = []
         self._recorder = recorder
@@ -56,6 +60,8 @@ class Watch:
         self._grace_secs = grace_secs
         self._journal: deque[dict[str, object]] = deque()
         self._notes: dict[str, str] = {}
+        self._clock = clock
+        self._began = clock()
         self._stop_asked: float | None = None
 
     @property
@@ -77,13 +83,13 @@ class Watch:
     def stop_asked(self) -> None:
         """The run was asked to stop: from now on the training thread may be late."""
         if self._stop_asked is None:
-            self._stop_asked = time.monotonic()
+            self._stop_asked = self._clock()
 
     def tick(self, phase: Phase, step: int, thread: threading.Thread | None) -> None:
         """One round; the looper's thread, and once more when all is over."""
         self._guarded("record", self._record)
         if phase is Phase.RUNNING:
-            self.pace.update(step, time.monotonic())
+            self.pace.update(step, self._clock())
         elif not phase.ended:
             self.pace.reset()
         self._look_for(phase, thread)
@@ -109,20 +115,22 @@ class Watch:
             )
 
     def _look_for(self, phase: Phase, thread: threading.Thread | None) -> None:
-        late = None if self._stop_asked is None else time.monotonic() - self._stop_asked
-        if phase is not Phase.STOPPING or late is None or late < self._grace_secs:
-            self.note("late", None)
-            return
-        frame = sys._current_frames().get(thread.ident or 0) if thread else None
-        if frame is not None:
-            # The user's own lines: not those that led there, nor where Python itself waits.
-            calls = [call for call in traceback.extract_stack(frame) if _of_the_user(call.filename)]
-            stack = "".join(traceback.format_list(calls[-8:] or traceback.extract_stack(frame)))
-            self.note(
-                "late",
-                f"Asked to stop {late:.0f} s ago; the training thread is still here "
-                f"(newest call last):\n{stack}",
+        """Where the training thread stands, when it is late."""
+        text = self._late(phase, self._clock())
+        stack = stack_of(thread) if text else None
+        self.note("late", f"{text} (newest call last):\n{stack}" if stack else None)
+
+    def _late(self, phase: Phase, now: float) -> str | None:
+        if phase is Phase.STOPPING and self._stop_asked is not None:
+            late = now - self._stop_asked
+            if late >= self._grace_secs:
+                return f"Asked to stop {late:.0f} s ago; the training thread is still here"
+        if phase is Phase.PREPARING and (late := now - self._began) >= PREPARING_SECS:
+            return (
+                f"Preparing for {late:.0f} s. A loop of one's own begins when it first asks "
+                "run.should_stop(), and asks it once a step; the training thread is here"
             )
+        return None
 
     def _write_journal(self) -> None:
         while self._journal:

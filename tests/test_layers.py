@@ -16,7 +16,7 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 
 # From the ground up. A room may import from the floors below its own.
 FLOORS = (
-    "errors",
+    "errors frames",
     "states commands cadence buckets pace records claims logdir tags threads events.crc panel.comm",
     "store settings names checkpoints engines.supervisor events.writer panel.view",
     "recorder engines.graph_saver panel.source panel.wire panel.figure",

@@ -12,7 +12,7 @@ from nbtrain.recorder import Recorder
 from nbtrain.states import Phase
 from nbtrain.store import ScalarStore
 from nbtrain.threads import Coordinator
-from nbtrain.watch import Watch, WatchThread
+from nbtrain.watch import PREPARING_SECS, Watch, WatchThread
 
 
 @pytest.fixture
@@ -55,6 +55,30 @@ def test_what_the_recorder_complains_of_is_told(folder: Logdir) -> None:
     watch.tick(Phase.RUNNING, 1, None)
     assert watch.message is not None
     assert watch.message.startswith("'loss' at step 1 is no scalar, kept as NaN")
+
+
+def test_a_run_that_does_not_come_to_its_first_step_is_found_by_its_stack(folder: Logdir) -> None:
+    now, arrived, gate = [100.0], threading.Event(), threading.Event()
+    watch = Watch(Recorder(ScalarStore(), None), folder, grace_secs=5.0, clock=lambda: now[0])
+
+    def loads_the_data() -> None:
+        arrived.set()
+        gate.wait()
+
+    thread = threading.Thread(target=loads_the_data, daemon=True)
+    thread.start()
+    arrived.wait()
+    now[0] += PREPARING_SECS - 1
+    watch.tick(Phase.PREPARING, 0, thread)
+    assert watch.message is None
+    now[0] += 1
+    watch.tick(Phase.PREPARING, 0, thread)
+    assert str(watch.message).startswith("Preparing for 15 s.")
+    assert "in loads_the_data" in str(watch.message)
+    watch.tick(Phase.RUNNING, 0, thread)
+    assert watch.message is None
+    gate.set()
+    thread.join()
 
 
 def test_several_notes_are_told_and_each_can_be_cleared(folder: Logdir) -> None:

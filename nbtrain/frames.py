@@ -1,0 +1,41 @@
+"""Tracebacks and stacks, cut to the lines of the user's own program."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import traceback
+from pathlib import Path
+from types import TracebackType
+
+_PACKAGE = str(Path(__file__).parent)
+
+# Where Python itself waits, and what led to the program: no line of the user's.
+_AROUND = (_PACKAGE, threading.__file__, contextlib.__file__)
+
+# Calls of a stack that are shown: the newest say where it stands.
+_NEWEST = 8
+
+
+def of_the_user(frames: TracebackType | None) -> TracebackType | None:
+    """The traceback from the user's first line on; whole where no line is the user's."""
+    first = frames
+    while first is not None and first.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        first = first.tb_next
+    return first or frames
+
+
+def formatted(error: BaseException, frames: TracebackType | None) -> str:
+    """An error with its traceback, as Python prints it."""
+    return "".join(traceback.format_exception(type(error), error, frames))
+
+
+def stack_of(thread: threading.Thread | None) -> str | None:
+    """Where a thread stands at this moment, the newest call last; None if it does not run."""
+    frame = sys._current_frames().get(thread.ident or 0) if thread else None
+    if frame is None:
+        return None
+    stack = traceback.extract_stack(frame)
+    calls = [call for call in stack if not call.filename.startswith(_AROUND)]
+    return "".join(traceback.format_list(calls[-_NEWEST:] or stack))
