@@ -10,9 +10,10 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.engines import steps
 from nbtrain.errors import ArgumentError
 from nbtrain.states import Phase
-from tests.gate import SOON
+from tests.gate import SOON, Gate
 from tests.models import Counter, Line, applied
 
 
@@ -43,6 +44,42 @@ def test_a_compiled_step_is_traced_but_not_run_before_the_start() -> None:
     assert int(count.numpy()) == 0
     run.start().wait(SOON)
     assert int(count.numpy()) == 3
+
+
+def test_a_step_that_is_slow_to_trace_holds_up_no_cell(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "_TRACE_SECS", 0.0)
+    counter = Counter()
+
+    @tf.function
+    def step() -> dict[str, Any]:
+        gate()  # Python's own, so at tracing alone
+        return {"count": counter.count.assign_add(1)}
+
+    run = nbtrain.train(step, steps=3)
+    assert run.status.phase is Phase.PREPARING
+    gate.open()
+    assert run.wait(SOON).status.phase is Phase.FINISHED
+    assert run.scalars["count"].values.tolist() == [1, 2, 3]
+
+
+def test_what_a_late_trace_finds_wrong_fails_the_run_before_a_step(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "_TRACE_SECS", 0.0)
+    counter = Counter()
+
+    @tf.function
+    def step() -> Any:
+        gate()
+        return counter.count.assign_add(1)
+
+    run = nbtrain.train(step, steps=3)
+    gate.open()
+    with pytest.raises(ArgumentError, match="return a dict of scalars"):
+        run.wait(SOON)
+    assert counter.count.numpy() == 0
 
 
 @pytest.mark.parametrize(

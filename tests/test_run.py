@@ -17,7 +17,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 import nbtrain
 from nbtrain.checkpoints import listed
-from nbtrain.engines.steps import StepEngine
+from nbtrain.engines.steps import StepEngine, Trace
 from nbtrain.errors import ArgumentError, BusyError, CheckpointError, PhaseError, UnknownTagError
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run
@@ -392,7 +392,7 @@ def test_a_display_that_raises_does_not_hurt_the_training(gate: Gate) -> None:
 def test_a_stuck_step_is_found_by_its_stack_and_blocks_nothing(gate: Gate) -> None:
     counter = Counter(gate)
     folder = Logdir(None, "stuck", kind="train")
-    engine = StepEngine(counter.step, None, folder.checkpoints, keep=5)
+    engine = StepEngine(Trace(counter.step), None, folder.checkpoints, keep=5)
     run = Run(engine, folder, Settings(stop_grace_secs=0.01)).start()
     gate.wait_for_arrivals()
     receipt = run.request_stop()
@@ -412,7 +412,7 @@ def test_a_stuck_step_is_found_by_its_stack_and_blocks_nothing(gate: Gate) -> No
 def test_a_step_that_is_late_without_a_stop_is_not_reported(gate: Gate) -> None:
     counter, ticks = Counter(gate), threading.Semaphore(0)
     folder = Logdir(None, "late", kind="train")
-    engine = StepEngine(counter.step, None, folder.checkpoints, keep=5)
+    engine = StepEngine(Trace(counter.step), None, folder.checkpoints, keep=5)
     run = Run(engine, folder, Settings(stop_grace_secs=0.0, steps=1)).start()
     gate.wait_for_arrivals()
     run.on_tick(ticks.release)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, SupportsFloat
@@ -16,6 +17,9 @@ from nbtrain.logdir import Logdir
 from nbtrain.run import Run
 from nbtrain.settings import Settings
 from nbtrain.threads import Coordinator
+
+# Seconds that a cell waits for a step to be traced: what is wrong with it is best told there.
+_TRACE_SECS = 2.0
 
 Step = Callable[[], Mapping[str, SupportsFloat]]
 
@@ -66,14 +70,67 @@ class LoopEngine:
         self.functions[0](run)
 
 
+class Trace:
+    """The tracing of a `tf.function` on a thread of its own: a slow one holds up no cell.
+
+    Its result must be scalars by name. A plain Python function tells nothing before it is
+    called; its first result is checked.
+
+    Args:
+        step: The function.
+    """
+
+    def __init__(self, step: Any) -> None:
+        self.step = step
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._check, name="nbtrain trace", daemon=True)
+        self._thread.start()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for its end, `timeout` seconds at most; raise what was wrong with it."""
+        self._thread.join(timeout)
+        if self._error is not None:
+            raise self._error
+
+    def _check(self) -> None:
+        try:
+            if hasattr(self.step, "get_concrete_function"):
+                _check_result(self.step.get_concrete_function().structured_outputs)
+        except BaseException as error:  # noqa: BLE001 - kept, and raised by join()
+            self._error = error
+
+
 class StepEngine(LoopEngine):
-    """Calls a step function until the run stops; its arguments are those of `LoopEngine`."""
+    """Calls a step function until the run stops.
+
+    Args:
+        trace: The tracing of the function.
+        checkpoint, directory, keep: As in `LoopEngine`.
+    """
 
     kind = "step function"
 
+    def __init__(
+        self,
+        trace: Trace,
+        checkpoint: tf.train.Checkpoint | None,
+        directory: Path,
+        *,
+        keep: int | None,
+    ) -> None:
+        super().__init__(trace.step, checkpoint, directory, keep=keep)
+        self._trace = trace
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[ObjectSaver | None]:
+        """Ready once the step is traced: that creates the variables which are still missing."""
+        self._trace.join()
+        with super().session() as saver:
+            yield saver
+
     def train(self, run: Run) -> None:
         """Let the run call the step."""
-        run.drive(self.functions[0])
+        run.drive(self._trace.step)
 
 
 def train(
@@ -93,6 +150,8 @@ def train(
     Args:
         step: Does one step and returns its scalars, tag to number or tensor of shape ().
             It ends the run by raising StopIteration or `tf.errors.OutOfRangeError`.
+            A `tf.function` is traced at once: what is found wrong within two seconds is
+            raised here, what takes longer fails the run before its first step.
         steps: Step at which the run finishes; None trains until stopped.
         checkpoint: `tf.train.Checkpoint(model=..., optimizer=...)`, naming what to save;
             None saves nothing.
@@ -119,9 +178,10 @@ def train(
             'step and returns its scalars, such as {"loss": loss}.'
         )
     checkpoint = as_checkpoint(checkpoint)
-    _trace(step)
+    trace = Trace(step)
+    trace.join(_TRACE_SECS)
     folder = Logdir(logdir, name, kind="train")
-    engine = StepEngine(step, checkpoint, folder.checkpoints, keep=keep)
+    engine = StepEngine(trace, checkpoint, folder.checkpoints, keep=keep)
     run = Run(engine, folder, settings)
     return run.start() if start else run
 
@@ -180,15 +240,8 @@ def background(
     return decorate if function is None else decorate(function)
 
 
-def _trace(step: Step) -> None:
-    """Trace a `tf.function`, and see that its result is scalars by name.
-
-    A plain Python function tells nothing before it is called; its first result is checked.
-    """
-    if not hasattr(step, "get_concrete_function"):
-        return
-    concrete = step.get_concrete_function()
-    result = concrete.structured_outputs
+def _check_result(result: Any) -> None:
+    """Raise an ArgumentError for what is no scalars by name."""
     if not isinstance(result, Mapping):
         raise ArgumentError(
             f"step() returns {_described(result)}: return a dict of scalars, such as "
