@@ -63,6 +63,7 @@ class Boundary:
         self._lifecycle = lifecycle
         self._commands = commands
         self._recorder = recorder
+        self._queue = recorder.queue
         self._watch = watch
         self._names = names
         self._saver: Saver | None = None
@@ -89,7 +90,7 @@ class Boundary:
             self.step = step = self.step + 1
             pending, self._pending = self._pending, None
             if pending:
-                self._recorder.append(step, time.time(), pending)
+                self._queue.append(step, time.time(), pending)
         else:
             self._begin()
         if self.step >= self._next or self._commands.attention:
@@ -141,20 +142,23 @@ class Boundary:
         if self.reach():
             return
         self._driving = True
-        append, now, commands = self._recorder.append, time.time, self._commands
-        last, changing = self._tags.last, self._tags.changing
+        now, queue, commands, known = time.time, self._queue, self._commands, self._tags
+        items, most_items, changing = queue.items, queue.most_items, known.changing
+        tags: tuple[str, ...] = ()
         while True:
             values = step()
             if type(values) is not dict and not isinstance(values, Mapping):
                 raise no_mapping(values)
-            if values.keys() != last:
-                self._tags.admit(values)
-                last = self._tags.last
+            if tuple(values) != tags:
+                known.admit(values)
+                tags = queue.tags_of(values)
             if changing:
-                values = self._tags.read(values)
+                values = known.read(values)
             self.step = number = self.step + 1
-            if values:
-                append(number, now(), values)
+            if tags and len(items) < most_items:
+                items.extend((tags, number, now(), *values.values()))
+            elif tags:
+                queue.append(number, now(), values)  # which thins them
             if (number >= self._next or commands.attention) and self._look_up():
                 return
 
@@ -162,7 +166,7 @@ class Boundary:
         """After the loop: the record of a finished step, what still waits, a last checkpoint."""
         if finished and self._pending is not None:  # the loop was left without a last boundary
             self.step += 1
-            self._recorder.append(self.step, time.time(), self._pending)
+            self._queue.append(self.step, time.time(), self._pending)
         elif not finished and (rebound := self._names.rebound()):
             self._watch.note("names", f"When the run failed, {_astray(rebound)}.")
         with contextlib.suppress(PhaseError):  # it is stopping already
@@ -187,7 +191,7 @@ class Boundary:
         """Do what is not done at every step; ten times a second, and when something waits."""
         self._commands.attention = False  # first: what comes from now on sets it again
         if self._pending:  # `record` was called by a step that `drive` called
-            self._recorder.append(self.step, time.time(), self._pending)
+            self._queue.append(self.step, time.time(), self._pending)
             self._pending = None
         if self._total is not None and self.step >= self._total:
             self._over = True

@@ -18,7 +18,7 @@ import numpy as np
 
 from nbtrain.buckets import FloatArray
 from nbtrain.events.writer import EventWriter
-from nbtrain.records import LIMIT, Batch, Mark, RecordQueue, Values
+from nbtrain.records import LIMIT, Batch, Mark, RecordQueue
 from nbtrain.store import ScalarStore
 
 
@@ -31,6 +31,7 @@ class Recorder:
         limit: Records that may wait; see `RecordQueue`.
 
     Attributes:
+        queue: Where the training thread puts them.
         error: What could not be recorded, in words; None when all is well.
     """
 
@@ -38,26 +39,24 @@ class Recorder:
         self.error: str | None = None
         self._store = store
         self._writer = EventWriter(logdir) if logdir is not None else None
-        self._queue = RecordQueue(self._number, limit=limit)
+        self.queue = RecordQueue(self._number, limit=limit)
         self._draining = threading.Lock()  # one drain at a time: records stay in order
-        # The queue's own method: one call less for every step.
-        self.append: Callable[[int, float, Values], None] = self._queue.append
 
     @property
     def thinned_steps(self) -> int:
         """Steps of which not everything was kept: they came too fast."""
-        return self._queue.thinned
+        return self.queue.thinned
 
     def open_segment(self, step: int) -> None:
         """Queue the mark that the run went back to `step`; training thread only."""
-        self._queue.mark(step, time.time())
+        self.queue.mark(step, time.time())
 
     def drain(self) -> int:
         """Convert, store and write what waits; any thread. Returns how many records."""
         with self._draining:
             batches: list[Batch] = []
             count = 0
-            for entry in self._queue.take():
+            for entry in self.queue.take():
                 if isinstance(entry, Batch):
                     batches.append(entry)
                     count += len(entry.steps)

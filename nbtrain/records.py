@@ -59,35 +59,42 @@ class RecordQueue:
 
     Attributes:
         thinned: How many records were not kept whole.
+        items: What waits. The training thread may itself extend it by a record's tags (as
+            `tags_of` gives them), step, wall time and values, where it counts every call.
+        most_items: Beyond so many it must not; `append` then thins.
     """
 
     def __init__(self, number: Callable[[str, int, Any], float], *, limit: int = LIMIT) -> None:
         self.thinned = 0
         self._number = number
-        self._most_items = 4 * limit  # of a record with one tag: tags, step, wall time, value
-        self._items: deque[Any] = deque()
+        self.most_items = 4 * limit  # of a record with one tag: tags, step, wall time, value
+        self.items: deque[Any] = deque()
         self._known: dict[Tags, Tags] = {}
         self._extremes: dict[str, _Extremes] = {}
         self._thinning = threading.Lock()  # protects `_extremes`
 
     def append(self, step: int, wall_time: float, values: Values) -> None:
         """Add a record; training thread only, never blocks."""
-        items = self._items
-        if len(items) >= self._most_items:
+        items = self.items
+        if len(items) >= self.most_items:
             self._thin(step, wall_time, values)
             return
+        items.extend((self.tags_of(values), step, wall_time, *values.values()))
+
+    def tags_of(self, values: Values) -> Tags:
+        """The tags of a record: one tuple for all that have the same; training thread only."""
         tags = tuple(values)
-        items.extend((self._known.setdefault(tags, tags), step, wall_time, *values.values()))
+        return self._known.setdefault(tags, tags)
 
     def mark(self, step: int, wall_time: float) -> None:
         """Add the mark that the run went back to `step`; training thread only."""
         for tag, point in self._thinned_points():  # these came before the mark
-            self._items.extend((self._known.setdefault((tag,), (tag,)), *point))
-        self._items.extend((None, step, wall_time))
+            self.items.extend((self.tags_of({tag: 0.0}), *point))
+        self.items.extend((None, step, wall_time))
 
     def take(self) -> list[Batch | Mark]:
         """Everything that waits, in order; one thread at a time."""
-        items = [self._items.popleft() for _ in range(len(self._items))]
+        items = [self.items.popleft() for _ in range(len(self.items))]
         batches = list(_batches(items))
         for tag, (step, wall_time, value) in self._thinned_points():
             batches.append(Batch((tag,), [step], [wall_time], [[value]]))

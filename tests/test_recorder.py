@@ -25,7 +25,7 @@ def store() -> ScalarStore:
 def record(recorder: Recorder, first: int, *values: Any) -> None:
     """Append the loss of consecutive steps."""
     for step, value in enumerate(values, first):
-        recorder.append(step, float(step), {"loss": value})
+        recorder.queue.append(step, float(step), {"loss": value})
 
 
 def written(logdir: Path) -> list[Any]:
@@ -52,7 +52,7 @@ def test_the_order_is_kept_over_many_drains_while_another_thread_appends(
 
     def train() -> None:
         for step in range(1, 20_001):
-            recorder.append(step, float(step), {"loss": step, "half": step / 2})
+            recorder.queue.append(step, float(step), {"loss": step, "half": step / 2})
         done.set()
 
     thread = threading.Thread(target=train)
@@ -70,7 +70,7 @@ def test_tags_that_come_now_and_then_keep_their_steps(store: ScalarStore) -> Non
     recorder = Recorder(store, None)
     for step in range(1, 11):
         values = {"loss": 1.0} if step % 5 else {"loss": 1.0, "accuracy": 0.5}
-        recorder.append(step, float(step), values)
+        recorder.queue.append(step, float(step), values)
     recorder.drain()
     assert store["accuracy"].steps.tolist() == [5, 10]
     assert store["loss"].steps.tolist() == list(range(1, 11))
@@ -134,7 +134,9 @@ def test_after_a_burst_every_record_is_kept_again(store: ScalarStore) -> None:
 def test_each_tag_of_a_burst_keeps_its_own_extremes(store: ScalarStore) -> None:
     recorder = Recorder(store, None, limit=1)
     for step in range(1, 101):
-        recorder.append(step, 0.0, {"up": step, "down": -step, "peak": 9 if step == 50 else 0})
+        recorder.queue.append(
+            step, 0.0, {"up": step, "down": -step, "peak": 9 if step == 50 else 0}
+        )
     recorder.drain()
     assert store["up"].steps.tolist() == [1, 2, 100]
     assert store["down"].steps.tolist() == [1, 2, 100]
@@ -155,7 +157,7 @@ def test_a_burst_takes_bounded_memory(store: ScalarStore) -> None:
     tracemalloc.start()
     try:
         for step in range(1001, 31_001):
-            recorder.append(step, float(step), {"loss": step / 3})
+            recorder.queue.append(step, float(step), {"loss": step / 3})
         held = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
@@ -224,7 +226,7 @@ def test_draining_from_two_threads_loses_and_doubles_nothing(store: ScalarStore)
 
 def test_a_number_too_large_for_a_float_is_nan_and_told(store: ScalarStore) -> None:
     recorder = Recorder(store, None)
-    recorder.append(1, 1.0, {"loss": 10**400, "other": 2.0})
+    recorder.queue.append(1, 1.0, {"loss": 10**400, "other": 2.0})
     recorder.drain()
     assert np.isnan(store["loss"].values).all()
     assert store["other"].values.tolist() == [2.0]

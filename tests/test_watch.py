@@ -30,7 +30,7 @@ def test_a_tick_drains_the_record(folder: Logdir) -> None:
     store = ScalarStore()
     recorder = Recorder(store, None)
     watch = watch_of(folder, recorder)
-    recorder.append(1, 0.0, {"loss": 0.5})
+    recorder.queue.append(1, 0.0, {"loss": 0.5})
     watch.tick(Phase.RUNNING, 1, None)
     assert store["loss"].values.tolist() == [0.5]
     assert watch.message is None
@@ -40,7 +40,7 @@ def test_a_thinned_record_is_told_with_its_numbers(folder: Logdir) -> None:
     recorder = Recorder(ScalarStore(), None, limit=10)
     watch = watch_of(folder, recorder)
     for step in range(1, 2011):
-        recorder.append(step, 0.0, {"loss": 0.5})
+        recorder.queue.append(step, 0.0, {"loss": 0.5})
     watch.tick(Phase.RUNNING, 2010, None)
     assert watch.message == (
         "Steps come faster than they can be recorded: of 2,000 of them only the first, last, "
@@ -51,7 +51,7 @@ def test_a_thinned_record_is_told_with_its_numbers(folder: Logdir) -> None:
 def test_what_the_recorder_complains_of_is_told(folder: Logdir) -> None:
     recorder = Recorder(ScalarStore(), None)
     watch = watch_of(folder, recorder)
-    recorder.append(1, 0.0, {"loss": "no number"})  # type: ignore[dict-item]
+    recorder.queue.append(1, 0.0, {"loss": "no number"})  # type: ignore[dict-item]
     watch.tick(Phase.RUNNING, 1, None)
     assert watch.message is not None
     assert watch.message.startswith("'loss' at step 1 is no scalar, kept as NaN")

@@ -236,7 +236,7 @@ def drains(count: int = 5000, repeats: int = 7) -> Figures:
                 rates = []
                 for turn in range(repeats):
                     for i in range(count):
-                        recorder.append(turn * count + i + 1, 1e9 + i, {"loss": make()})
+                        recorder.queue.append(turn * count + i + 1, 1e9 + i, {"loss": make()})
                     begin = time.perf_counter()
                     recorder.drain()
                     rates.append(count / (time.perf_counter() - begin))
