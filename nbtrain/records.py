@@ -79,7 +79,8 @@ class RecordQueue:
         if len(items) >= self.most_items:
             self._thin(step, wall_time, values)
             return
-        items.extend((self.tags_of(values), step, wall_time, *values.values()))
+        tags = tuple(values)
+        items.extend((self._known.setdefault(tags, tags), step, wall_time, *values.values()))
 
     def tags_of(self, values: Values) -> Tags:
         """The tags of a record: one tuple for all that have the same; training thread only."""
