@@ -86,16 +86,15 @@ class Boundary:
 
     def reach(self) -> bool:
         """Do what is to be done between two steps; returns whether to leave the loop."""
-        if self._looping:
-            self.step = step = self.step + 1
-            pending, self._pending = self._pending, None
-            if pending:
-                self._queue.append(step, time.time(), pending)
-        else:
+        if not self._looping:
             self._begin()
-        if self.step >= self._next or self._commands.attention:
             return self._look_up()
-        return False
+        self.step = step = self.step + 1
+        pending = self._pending
+        if pending:
+            self._pending = None
+            self._queue.append(step, time.time(), pending)
+        return (step >= self._next or self._commands.attention) and self._look_up()
 
     def record(
         self,
@@ -112,11 +111,13 @@ class Boundary:
         # The type first: asking the abstract class costs more than all the rest.
         if type(values) is not dict and not isinstance(values, Mapping):
             raise no_mapping(values)
-        scalars = {**values, **scalars}
-        if scalars.keys() != self._tags.last:
-            self._tags.admit(scalars)
-        if self._tags.changing:
-            scalars = self._tags.read(scalars)
+        if values:
+            scalars = {**values, **scalars}
+        tags = self._tags
+        if scalars.keys() != tags.last:
+            tags.admit(scalars)
+        if tags.changing:
+            scalars = tags.read(scalars)
         if self._pending is None:
             self._pending = scalars
         else:
