@@ -15,17 +15,23 @@ def paced(*marks: tuple[int, float]) -> Pace:
     return pace
 
 
-def test_there_is_no_speed_before_two_moments_are_known() -> None:
+def test_there_is_no_speed_before_two_steps_were_seen_done() -> None:
     assert paced().steps_per_s is None
-    assert paced((10, 1.0)).steps_per_s is None
+    assert paced((0, 1.0)).steps_per_s is None
+    assert paced((0, 1.0), (0, 2.0), (0, 3.0)).steps_per_s is None
+    assert paced((0, 1.0), (1, 2.0)).steps_per_s is None
 
 
 def test_two_moments_that_are_one_give_no_speed() -> None:
-    assert paced((10, 1.0), (20, 1.0)).steps_per_s is None
+    assert paced((0, 0.0), (10, 1.0), (20, 1.0)).steps_per_s is None
 
 
 def test_the_speed_is_steps_over_seconds() -> None:
-    assert paced((0, 0.0), (10, 1.0), (30, 2.0)).steps_per_s == pytest.approx(15.0)
+    assert paced((0, 0.0), (10, 1.0), (30, 2.0), (50, 3.0)).steps_per_s == pytest.approx(20.0)
+
+
+def test_the_first_step_may_take_its_time() -> None:
+    assert paced((0, 0.0), (1, 60.0), (11, 61.0)).steps_per_s == pytest.approx(10.0)
 
 
 def test_the_speed_is_that_of_the_last_seconds() -> None:
@@ -38,19 +44,39 @@ def test_steps_slower_than_the_window_still_have_a_speed() -> None:
     assert paced((0, 0.0), (1, 60.0), (2, 120.0)).steps_per_s == pytest.approx(1 / 60)
 
 
+def test_the_speed_of_long_steps_is_calm() -> None:
+    pace = paced((0, 0.0), (1, 3.0), (2, 6.0))
+    for tenth in range(1, 90):
+        step = 2 + tenth // 30
+        pace.update(step, 6.0 + tenth / 10)
+        assert pace.steps_per_s == pytest.approx(1 / 3)
+
+
+def test_the_speed_falls_while_a_step_does_not_end() -> None:
+    pace = paced((0, 0.0), (10, 1.0), (20, 2.0))
+    pace.update(20, 2.9)
+    assert pace.steps_per_s == pytest.approx(10.0)
+    pace.update(20, 62.0)
+    assert pace.steps_per_s == pytest.approx(1 / 60)
+    pace.update(21, 62.1)
+    pace.update(22, 62.2)
+    assert pace.steps_per_s == pytest.approx(12 / 61.2)
+
+
 def test_a_restore_to_an_earlier_step_starts_it_anew() -> None:
-    pace = paced((0, 0.0), (100, 1.0), (50, 2.0))
+    pace = paced((0, 0.0), (50, 1.0), (100, 2.0), (50, 3.0))
     assert pace.steps_per_s is None
-    pace.update(60, 3.0)
+    pace.update(60, 4.0)
+    pace.update(70, 5.0)
     assert pace.steps_per_s == pytest.approx(10.0)
 
 
 def test_a_pause_does_not_count_as_slow_training() -> None:
-    pace = paced((0, 0.0), (10, 1.0))
+    pace = paced((0, 0.0), (10, 1.0), (20, 2.0))
     pace.reset()
     assert pace.steps_per_s is None
-    pace.update(10, 1000.0)
-    pace.update(20, 1001.0)
+    for step, now in ((20, 1000.0), (25, 1000.5), (30, 1001.0)):
+        pace.update(step, now)
     assert pace.steps_per_s == pytest.approx(10.0)
 
 
