@@ -82,7 +82,13 @@ class Boundary:
         if restored is not None:
             self.step = self._origin = self._saved_step = restored.step
             self._watch.log(event="resume", step=self.step, text=str(restored))
-            self._watch.note("resume", f"Goes on from {restored}.")
+            self._watch.inform(f"Goes on from {restored}.")
+        if self._total is not None and self.step >= self._total:
+            self._watch.note(
+                "steps",
+                f"Already at step {self.step:,} of {self._total:,}: there is nothing left to "
+                "train. Give more steps=, or another name= to begin anew.",
+            )
 
     def reach(self) -> bool:
         """Do what is to be done between two steps; returns whether to leave the loop."""

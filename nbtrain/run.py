@@ -323,6 +323,7 @@ class Run:
             values=self.scalars.last_values(),
             checkpoints=self._boundary.checkpoints,
             message=self._watch.message if started else None,
+            notice=self._watch.notice if started else None,
             error=frames.formatted(self.error, self._traceback) if self.error else None,
         )
 

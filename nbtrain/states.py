@@ -162,8 +162,10 @@ class Status:
         elapsed_s: Seconds since the start, pauses included.
         values: Last recorded value of every tag.
         checkpoints: What can be restored, the newest last.
-        message: What the user should know: a thinned record, a late step with its
+        message: What the user is to be warned of: a thinned record, a late step with its
             stack, a checkpoint that could not be written. None when all is well.
+        notice: What is good to know and no warning, such as the checkpoint that the run
+            goes on from. None where there is nothing, or it has been there for a while.
         error: The traceback that ended the run; None where none did.
     """
 
@@ -178,6 +180,7 @@ class Status:
     values: Mapping[str, float] = field(default_factory=dict)
     checkpoints: tuple[Checkpoint, ...] = ()
     message: str | None = None
+    notice: str | None = None
     error: str | None = None
 
     @property

@@ -160,7 +160,9 @@ class ScalarStore(Mapping[str, Columns]):
         with self._lock:
             return [Curve(s.tag, s.segment, s.until, s.curve.view()) for s in self._series]
 
-    def changes(self, cursors: Sequence[Cursor], budget: int) -> list[tuple[int, Curve]]:
+    def changes(
+        self, cursors: Sequence[Cursor], budget: int, most: int | None = None, after: int = -1
+    ) -> list[tuple[int, Curve]]:
         """What a viewer has not seen, within a budget.
 
         Args:
@@ -168,13 +170,16 @@ class ScalarStore(Mapping[str, Columns]):
                 beyond their end are new to it.
             budget: Buckets to hand out at most, shared by the curves that changed; at
                 least one each.
+            most: Curves to hand out at most; None for all that changed.
+            after: Index of the curve whose followers have their turn, where not all can.
 
         A viewer that the budget leaves behind is given a coarser curve, so that it sees
         the newest points: curves are folded until they can follow.
 
         Returns:
-            Index and curve for each that changed. Its buckets begin where the viewer's
-            full ones end (`buckets.start`), counted at the stride of today.
+            Index and curve for each that changed, in turn; those new to the viewer come
+            first. Its buckets begin where the viewer's full ones end (`buckets.start`),
+            counted at the stride of today.
         """
         with self._lock:
             changed = []
@@ -182,6 +187,8 @@ class ScalarStore(Mapping[str, Columns]):
                 seen = cursors[index] if index < len(cursors) else Cursor()
                 if seen.points != series.curve.points:
                     changed.append((index, series, seen))
+            changed.sort(key=lambda each: (each[0] < len(cursors), each[0] <= after))
+            changed = changed[:most]
             share = max(1, budget // max(1, len(changed)))
             result = []
             fewest = max(_FEWEST, LIMIT // max(1, len(self._series)))

@@ -25,6 +25,12 @@ TICK_SECS = 0.1
 # Building a model and tracing it take seconds; whoever waits longer wants to know for what.
 PREPARING_SECS = 15.0
 
+# Of running: whoever has come back to the page by then has read what is no warning.
+NOTICE_SECS = 30.0
+
+# How often the stack of a late thread is taken: often enough to see it move.
+STACK_SECS = 1.0
+
 
 class WatchThread(LooperThread):
     """A LooperThread that calls its target once more when it stops: nothing is left over."""
@@ -43,6 +49,9 @@ class Watch:
         grace_secs: Seconds after a request to stop until `message` shows the stack of
             the training thread.
         clock: Gives the time in seconds.
+
+    Attributes:
+        notice: What is good to know and no warning; see `inform`.
     """
 
     def __init__(
@@ -54,6 +63,8 @@ class Watch:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.pace = Pace()
+        self.notice: str | None = None
+        self._read_from: float | None = None  # when the run was first seen running under it
         self.listeners: list[Callable[[], object]] = []
         self._recorder = recorder
         self._logdir = logdir
@@ -63,10 +74,11 @@ class Watch:
         self._clock = clock
         self._began = clock()
         self._stop_asked: float | None = None
+        self._stack_due = clock()
 
     @property
     def message(self) -> str | None:
-        """What the user should know, one paragraph each; None when all is well."""
+        """What the user should be warned of, one paragraph each; None when all is well."""
         return "\n".join(list(self._notes.values())) or None
 
     def note(self, topic: str, text: str | None) -> None:
@@ -75,6 +87,10 @@ class Watch:
             self._notes.pop(topic, None)
         else:
             self._notes[topic] = text
+
+    def inform(self, text: str) -> None:
+        """Say what is no warning, until the run has been running for a while; any thread."""
+        self.notice, self._read_from = text, None
 
     def log(self, **entry: object) -> None:
         """Queue a line of the journal; any thread."""
@@ -90,12 +106,19 @@ class Watch:
         self._guarded("record", self._record)
         if phase is Phase.RUNNING:
             self.pace.update(step, self._clock())
+            self._let_go_of_notice(self._clock())
         elif not phase.ended:
             self.pace.reset()
         self._look_for(phase, thread)
         self._guarded("journal", self._write_journal)
         for listener in list(self.listeners):
             self._guarded("display", listener)
+
+    def _let_go_of_notice(self, now: float) -> None:
+        if self._read_from is None:
+            self._read_from = now
+        elif now - self._read_from >= NOTICE_SECS:
+            self.notice = None
 
     def _guarded(self, topic: str, act: Callable[[], object]) -> None:
         try:
@@ -116,9 +139,14 @@ class Watch:
 
     def _look_for(self, phase: Phase, thread: threading.Thread | None) -> None:
         """Where the training thread stands, when it is late."""
-        text = self._late(phase, self._clock())
-        stack = stack_of(thread) if text else None
-        self.note("late", f"{text} (newest call last):\n{stack}" if stack else None)
+        now = self._clock()
+        text = self._late(phase, now)
+        if text is None:
+            self.note("late", None)
+        elif now >= self._stack_due:
+            self._stack_due = now + STACK_SECS
+            stack = stack_of(thread)
+            self.note("late", f"{text} (newest call last):\n{stack}" if stack else None)
 
     def _late(self, phase: Phase, now: float) -> str | None:
         if phase is Phase.STOPPING and self._stop_asked is not None:

@@ -75,7 +75,10 @@ class FrontEnd:
             return
         elif content["seq"] == self.seq + 1:
             self.seq = content["seq"]
+            last = self.status.get("last", {}) | content["status"].get("last", {})
             self.status |= content["status"]
+            if last:
+                self.status["last"] = last
             for index, stride, start, count, *new in content["series"]:
                 if new:
                     assert index == len(self.series), "a new curve takes the next index"

@@ -271,7 +271,7 @@ def test_a_graph_run_goes_on_from_the_folders_latest_checkpoint() -> None:
     ).wait(SOON)
     assert run.scalars["loss"].steps.tolist() == [6, 7, 8]
     assert "Goes on from model.ckpt-5: 3 variables matched, 1 optimizer slot" in (
-        run.status.message or ""
+        run.status.notice or ""
     )
     whole = Count()
     other = nbtrain.supervise(whole.train_op, steps=8, name="whole").wait(SOON)

@@ -49,7 +49,7 @@ def tell():
             print(saved.step, flush=True)
 
 run.pause().wait()
-print(json.dumps({"step": run.status.step, "message": run.status.message}), flush=True)
+print(json.dumps({"step": run.status.step, "notice": run.status.notice}), flush=True)
 run.on_tick(tell)
 run.resume()
 run.wait()
@@ -100,7 +100,7 @@ def assert_whole(path: str, step: int) -> None:
 def test_a_killed_run_is_gone_on_with_by_the_next_process() -> None:
     folder = Path("runs/killed/checkpoints")
     with train() as first:
-        assert gone_on(first)["message"] is None
+        assert gone_on(first)["notice"] is None
         told = killed(first)
     left = listed(folder)
     assert left[-1].step >= told, "what was told of is not lost"
@@ -110,8 +110,8 @@ def test_a_killed_run_is_gone_on_with_by_the_next_process() -> None:
     with train() as second:
         begun = gone_on(second)
         killed(second)
-    assert f"Goes on from ckpt-{left[-1].step}: 10 variables matched" in begun["message"]
-    assert "4 optimizer slots" in begun["message"]
+    assert f"Goes on from ckpt-{left[-1].step}: 10 variables matched" in begun["notice"]
+    assert "4 optimizer slots" in begun["notice"]
     assert begun["step"] >= left[-1].step
     again = listed(folder)[-1].step
 

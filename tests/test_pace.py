@@ -60,7 +60,7 @@ def test_the_speed_falls_while_a_step_does_not_end() -> None:
     assert pace.steps_per_s == pytest.approx(1 / 60)
     pace.update(21, 62.1)
     pace.update(22, 62.2)
-    assert pace.steps_per_s == pytest.approx(12 / 61.2)
+    assert pace.steps_per_s == pytest.approx(2 / 60.2)
 
 
 def test_a_restore_to_an_earlier_step_starts_it_anew() -> None:

@@ -76,7 +76,7 @@ class ShownPanel(Panel):
 
     def send(self, content: Any, buffers: Any = None) -> None:
         self.sent.append((content, buffers or []))
-        if content["t"] != "ack":
+        if content["t"] in ("snap", "pts"):
             self.page.receive(json.loads(json.dumps(content)), buffers)
 
     def kinds(self) -> list[str]:
@@ -204,6 +204,30 @@ def test_an_update_stays_below_two_kilobytes_whatever_the_length(
     assert max(map(size, opened.sent)) < 2000
 
 
+def test_an_update_stays_below_two_kilobytes_whatever_the_number_of_tags(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    tags = [f"encoder/block_{n}/attention/kernel_norm" for n in range(60)]
+    stack = '  File "/home/somebody/project/train.py", line 17, in step\n    wait()\n'
+    source.now(total_steps=20_000_000, steps_per_s=85.0, eta_s=12_345.0, message=stack * 30)
+    step = 0
+    for _ in range(30):
+        step += 1
+        for tag in tags:
+            add(source.scalars, tag, step, 1 / step)
+        source.now(step=step, values=source.scalars.last_values())
+        opened.tick()
+    new, later = opened.sent[:6], opened.sent[6:]
+    assert all("message" not in content["status"] for content, _ in opened.sent[1:])
+    assert max(map(size, new[1:])) < 3000, "the names of the tags travel once"
+    assert max(map(size, later)) < 2000
+    assert opened.page.status["last"].keys() == set(tags)
+    for _ in range(60):
+        opened.tick()
+    assert_equal(opened.page, source.scalars)
+    assert set(opened.page.status["last"].values()) == {"0.03333"}
+
+
 # --- when it keeps quiet --------------------------------------------------------
 
 
@@ -238,6 +262,24 @@ def test_a_page_that_is_gone_costs_a_message_every_ten_seconds(
     assert sent, "a page that was only asleep finds its way back"
 
 
+def test_a_run_in_which_nothing_happens_says_a_word_every_ten_seconds(
+    opened: ShownPanel, source: FakeRun, clock: Clock
+) -> None:
+    source.now(phase=Phase.PAUSED)
+    opened.tick()
+    opened.kinds()
+    for _ in range(3):
+        clock.now += IDLE_SECS - 0.1
+        opened.hear(t="alive", seq=opened.page.seq)
+        opened.tick()
+        assert opened.kinds() == []
+        clock.now += 0.1
+        opened.tick()
+        opened.tick()
+        assert opened.sent == [({"t": "here"}, [])]
+        opened.kinds()
+
+
 def test_updates_go_on_at_once_when_the_page_is_seen_again(
     opened: ShownPanel, source: FakeRun, clock: Clock
 ) -> None:
@@ -269,14 +311,23 @@ def test_an_old_sign_of_life_confirms_nothing(opened: ShownPanel, source: FakeRu
     assert sum(bool(grow(opened, source)) for _ in range(3 * UNCONFIRMED)) == UNCONFIRMED
 
 
-def test_the_end_is_told_even_to_a_page_that_is_gone(
+def test_the_end_is_told_whole_even_to_a_page_that_is_gone(
     opened: ShownPanel, source: FakeRun, clock: Clock
 ) -> None:
     clock.now += LEASE_SECS
     grow(opened, source)
     source.now(phase=Phase.FINISHED)
-    assert grow(opened, source) == ["pts"]
+    add(source.scalars, "loss", 10, *[0.5] * 5000)
+    assert grow(opened, source) == ["snap"]
     assert opened.page.status["phase"] == "finished"
+    assert_equal(opened.page, source.scalars)
+
+
+def test_a_run_that_is_not_started_yet_is_shown_as_such(panel: ShownPanel, source: FakeRun) -> None:
+    source.now(phase=Phase.CREATED)
+    panel.hear(t="hello")
+    assert panel.kinds() == ["snap"], "nobody ticks before the start"
+    assert panel.page.status["phase"] == "created"
 
 
 # --- clicks ---------------------------------------------------------------------
@@ -361,7 +412,7 @@ def test_a_click_after_the_end_is_refused_on_the_page_without_a_tick(
     opened.tick()
     opened.kinds()
     opened.hear(t="cmd", id="click-1", command="save")
-    assert opened.kinds() == ["ack", "pts"]
+    assert opened.kinds() == ["ack", "snap"]
     (shown,) = opened.page.status["receipts"]
     assert (shown["id"], shown["state"]) == ("click-1", "refused")
     assert shown["text"].startswith("refused: the run has ended")

@@ -708,7 +708,8 @@ def test_a_run_started_again_goes_on_from_its_latest_checkpoint() -> None:
     run.start()
     applied(run.pause())
     assert run.status.step == int(counter.count.numpy()) >= step
-    assert f"Goes on from ckpt-{step}: 1 variable matched" in (run.status.message or "")
+    assert f"Goes on from ckpt-{step}: 1 variable matched" in (run.status.notice or "")
+    assert run.status.message is None
     run.request_stop()
     run.wait(SOON)
 
@@ -742,7 +743,11 @@ def test_a_new_run_in_the_folder_goes_on_from_its_latest_checkpoint() -> None:
     assert len(run.scalars) == 0, "there was no step left to do"
     for a, b in zip(other.state(), after_5, strict=True):
         np.testing.assert_array_equal(a, b)
-    assert "4 optimizer slots" in (run.status.message or "")
+    assert "4 optimizer slots" in (run.status.notice or "")
+    assert run.status.message == (
+        "Already at step 5 of 5: there is nothing left to train. Give more steps=, or another "
+        "name= to begin anew."
+    )
     run = nbtrain.train(line.step, steps=9, checkpoint=line.checkpoint, name="line").wait(SOON)
     assert run.scalars["loss"].steps.tolist() == [6, 7, 8, 9]
 

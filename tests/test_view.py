@@ -11,6 +11,7 @@ import pytest
 from nbtrain.commands import Outcome, Receipt, Restore, Save
 from nbtrain.panel.view import (
     controls,
+    cut,
     duration,
     fields,
     line,
@@ -54,7 +55,7 @@ def test_what_is_not_known_is_not_shown() -> None:
 def test_the_fields_are_those_of_the_wire() -> None:
     assert set(fields(RUNNING)) == {
         "name", "engine", "phase", "step", "total", "progress", "line", "last",
-        "checkpoints", "controls", "receipts", "message", "error",
+        "checkpoints", "controls", "receipts", "message", "notice", "error",
     }  # fmt: skip
 
 
@@ -75,8 +76,8 @@ def test_checkpoints_are_listed_newest_first_with_step_and_time() -> None:
     clock = time.strftime("%H:%M:%S", time.localtime(2.0))
     shown = fields(RUNNING)["checkpoints"]
     assert isinstance(shown, list)
-    assert [entry["step"] for entry in shown] == [1000, 500]
-    assert shown[0] == {"step": 1000, "path": "a/ckpt-1000", "text": f"step 1,000 · {clock}"}
+    assert [entry["name"] for entry in shown] == ["ckpt-1000", "ckpt-500"]
+    assert shown[0] == {"name": "ckpt-1000", "text": f"step 1,000 · {clock}"}
 
 
 # Phase: pause, resume, stop, save, restore.
@@ -187,4 +188,20 @@ def test_of_a_thousand_checkpoints_the_newest_are_offered() -> None:
     checkpoints = tuple(Checkpoint(step, f"ckpt-{step}", float(step)) for step in range(1000))
     offered = fields(Status("a", "loop", Phase.RUNNING, checkpoints=checkpoints))["checkpoints"]
     assert isinstance(offered, list)
-    assert [entry["step"] for entry in offered] == list(range(999, 979, -1))
+    assert [entry["name"] for entry in offered] == [f"ckpt-{n}" for n in range(999, 979, -1)]
+
+
+def test_a_long_text_keeps_its_beginning_and_its_end() -> None:
+    assert cut("as it is", 8) == "as it is"
+    text = "Asked to stop: " + 1000 * "." + " here it stands"
+    assert len(cut(text, 100)) == 100
+    assert cut(text, 100).startswith("Asked to stop: ...")
+    assert cut(text, 100).endswith("... here it stands")
+    assert " … " in cut(text, 100)
+
+
+def test_what_travels_is_bounded() -> None:
+    receipt = Receipt(Save())
+    receipt.answer(Outcome(applied=False, step=3, text="x" * 10_000))
+    status = dataclasses.replace(RUNNING, message="y" * 10_000, notice="z" * 10_000)
+    assert len(json.dumps(fields(status, [receipt]))) < 3000

@@ -12,7 +12,7 @@ from nbtrain.recorder import Recorder
 from nbtrain.states import Phase
 from nbtrain.store import ScalarStore
 from nbtrain.threads import Coordinator
-from nbtrain.watch import PREPARING_SECS, Watch, WatchThread
+from nbtrain.watch import NOTICE_SECS, PREPARING_SECS, Watch, WatchThread
 
 
 @pytest.fixture
@@ -89,6 +89,32 @@ def test_several_notes_are_told_and_each_can_be_cleared(folder: Logdir) -> None:
     watch.note("save", None)
     watch.note("never", None)
     assert watch.message == "Goes on from ckpt-2."
+
+
+def test_a_notice_is_no_warning_and_goes_after_it_could_be_read(folder: Logdir) -> None:
+    now = [100.0]
+    watch = Watch(Recorder(ScalarStore(), None), folder, grace_secs=5.0, clock=lambda: now[0])
+    watch.inform("Goes on from ckpt-2.")
+    assert watch.message is None
+    for phase in (Phase.PREPARING, Phase.RUNNING):  # the running counts, from its first moment
+        watch.tick(phase, 2, None)
+        assert watch.notice == "Goes on from ckpt-2."
+        now[0] += NOTICE_SECS - 1
+    watch.tick(Phase.RUNNING, 3, None)
+    assert watch.notice == "Goes on from ckpt-2."
+    now[0] += 1
+    watch.tick(Phase.RUNNING, 4, None)
+    assert watch.notice is None
+
+
+def test_a_notice_stays_when_the_run_is_over_before_it_could_be_read(folder: Logdir) -> None:
+    now = [100.0]
+    watch = Watch(Recorder(ScalarStore(), None), folder, grace_secs=5.0, clock=lambda: now[0])
+    watch.inform("Goes on from ckpt-2.")
+    watch.tick(Phase.RUNNING, 2, None)
+    now[0] += 10 * NOTICE_SECS
+    watch.tick(Phase.FINISHED, 3, None)
+    assert watch.notice == "Goes on from ckpt-2."
 
 
 def test_the_journal_is_written_at_a_tick(folder: Logdir) -> None:

@@ -82,9 +82,31 @@ def test_an_increment_holds_the_fields_that_changed_and_the_new_buckets() -> Non
         "t": "pts",
         "seq": 2,
         "status": {"step": 2},
-        "series": [[0, 1, 1, 1], [1, 1, 0, 1, "accuracy", 0]],
+        "series": [[1, 1, 0, 1, "accuracy", 0], [0, 1, 1, 1]],
     }
-    np.testing.assert_array_equal(decoded(message[1])[:, 1], [0.25, 0.75])
+    np.testing.assert_array_equal(decoded(message[1])[:, 1], [0.75, 0.25])
+
+
+def test_of_many_tags_each_has_its_turn() -> None:
+    store = ScalarStore()
+    wire, page = Wire(store), FrontEnd()
+    tags = [f"tag-{n}" for n in range(60)]
+    for tag in tags:
+        add(store, tag, 1, 0.0)
+    page.receive(*wire.snapshot({"last": dict.fromkeys(tags, "0")}))
+    add(store, "tag-7", 2, 0.5)
+    slow = {"tag-7": "0.5"}
+    for step in range(2, 200):
+        for tag in tags:
+            if tag not in slow:
+                add(store, tag, step, float(step))
+        send(wire, page, {"last": dict.fromkeys(tags, str(step)) | slow})
+        if step > 6:
+            late = [series.rows[-1, 0] for series in page.series if series.tag not in slow]
+            assert step - min(late) <= 32, "the curves follow: they are folded where need be"
+            assert min(int(page.status["last"][tag]) for tag in tags if tag not in slow) > step - 6
+            assert page.series[7].rows[-1, 0] == 2, "one that seldom changes is not forgotten"
+            assert page.status["last"]["tag-7"] == "0.5"
 
 
 def test_where_nothing_is_new_nothing_is_sent() -> None:
@@ -173,7 +195,7 @@ def test_a_page_that_follows_the_wire_holds_what_the_store_holds(
 ) -> None:
     store, page, step = ScalarStore(), FrontEnd(), 0
     wire = Wire(store)
-    fields: dict[str, Any] = {"step": 0, "phase": "running"}
+    fields: dict[str, Any] = {"step": 0, "phase": "running", "last": {}}
     page.receive(*wire.snapshot(dict(fields)))
     for act, number, count in acts:
         if act == "points":
@@ -188,6 +210,7 @@ def test_a_page_that_follows_the_wire_holds_what_the_store_holds(
         else:
             page.receive(*wire.snapshot(dict(fields)))
         fields["step"] = step
+        fields["last"] = {tag: str(value) for tag, value in store.last_values().items()}
     while send(wire, page, dict(fields)):
         pass
     assert page.hellos == 0

@@ -1,11 +1,12 @@
 """The panel's kernel side: one anywidget, one comm.
 
     front end ── hello, alive, cmd ──▶ Panel ──▶ source.post
-    front end ◀── snap, pts, ack ────── Panel ◀── source.status, source.scalars
+    front end ◀── snap, pts, here, ack ─ Panel ◀── source.status, source.scalars
 
 The history stays in the kernel. A page that opens, or has missed a message, asks for
 a snapshot. Updates are sent while somebody looks; a page that is closed or behind
-costs one message every ten seconds.
+costs one message every ten seconds. So much a live run always says, if only that it
+is here: a page that hears nothing for longer tells its reader.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ import anywidget
 from nbtrain.commands import COMMANDS, Restore
 from nbtrain.errors import NbtrainError
 from nbtrain.panel.source import Source
-from nbtrain.panel.view import fields
+from nbtrain.panel.view import Fields, fields
 from nbtrain.panel.wire import Message, Wire
+from nbtrain.states import Phase, Status
 
 BUNDLE = Path(__file__).parent / "static" / "panel.js"
 
@@ -65,20 +67,27 @@ class Panel(anywidget.AnyWidget):
     def tick(self) -> None:
         """Send what is new, if somebody looks; the run's looper calls it."""
         with self._sending:
-            if self._asked:
+            if not (self._asked or self._wire.seq):
+                return
+            status = self._source.status
+            if self._asked or status.phase.ended:  # no update follows the end, to catch up in
                 self._asked = False
-                self._emit(self._wire.snapshot(self._fields()))
+                self._emit(self._wire.snapshot(self._fields(status)))
                 self._seen = self._wire.seq
-            elif self._wire.seq and self._may_send():
-                self._emit(self._wire.update(self._fields()))
+            elif self._may_send():
+                self._emit(self._wire.update(self._fields(status)) or self._word())
 
     def _may_send(self) -> bool:
         now = self._clock()
         fresh = now - self._alive_at < LEASE_SECS and self._wire.seq - self._seen < UNCONFIRMED
-        return fresh or now - self._sent_at >= IDLE_SECS or self._source.status.phase.ended
+        return fresh or now - self._sent_at >= IDLE_SECS
 
-    def _fields(self) -> dict[str, object]:
-        return fields(self._source.status, self._source.receipts, self._clicks)
+    def _word(self) -> Message | None:
+        """Due when nothing else was to be said for a while: a page takes silence for death."""
+        return ({"t": "here"}, []) if self._clock() - self._sent_at >= IDLE_SECS else None
+
+    def _fields(self, status: Status) -> Fields:
+        return fields(status, self._source.receipts, self._clicks)
 
     def _emit(self, message: Message | None) -> None:
         if message is not None:
@@ -93,7 +102,8 @@ class Panel(anywidget.AnyWidget):
             self._seen = max(self._seen, int(content.get("seq", 0)))
         elif kind == "hello":
             self._asked = True
-            if self._source.status.phase.ended:  # nobody ticks any more
+            phase = self._source.status.phase
+            if phase.ended or phase is Phase.CREATED:  # nobody ticks then
                 self.tick()
         elif kind == "cmd":
             self._obey(content)

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from nbtrain.commands import Receipt
 from nbtrain.states import TRANSITIONS, Event, Phase, Status
@@ -17,6 +18,11 @@ SHOWN_RECEIPTS = 4
 
 # Checkpoints that it offers, the newest: with keep=None there may be thousands.
 SHOWN_CHECKPOINTS = 20
+
+# Characters of a message and of a receipt: they travel within one update, and are to be read.
+# The status and the receipt themselves have the whole text.
+MESSAGE_CHARS = 1200
+RECEIPT_CHARS = 300
 
 
 def fields(
@@ -41,8 +47,7 @@ def fields(
         "last": {tag: number(value) for tag, value in status.values.items()},
         "checkpoints": [
             {
-                "step": checkpoint.step,
-                "path": checkpoint.path,
+                "name": short(checkpoint.path),
                 "text": f"step {checkpoint.step:,} · {_clock(checkpoint.wall_time)}",
             }
             for checkpoint in reversed(status.checkpoints[-SHOWN_CHECKPOINTS:])
@@ -52,7 +57,8 @@ def fields(
             _receipt(receipt, (clicks or {}).get(receipt.number))
             for receipt in list(receipts)[-SHOWN_RECEIPTS:]
         ],
-        "message": status.message,
+        "message": status.message and cut(status.message, MESSAGE_CHARS),
+        "notice": status.notice and cut(status.notice, RECEIPT_CHARS),
         "error": status.error,
     }
 
@@ -117,12 +123,28 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def cut(text: str, limit: int) -> str:
+    """The text; where it has more than `limit` characters, its beginning and its end.
+
+    The end is the longer part: in a stack or a traceback it is what happened last.
+    """
+    if len(text) <= limit:
+        return text
+    head = limit // 3
+    return f"{text[:head]} … {text[head + 3 - limit :]}"
+
+
+def last_of(fields: Fields) -> Mapping[str, str]:
+    """The last value of every tag, as text."""
+    return cast("Mapping[str, str]", fields.get("last", {}))
+
+
 def _receipt(receipt: Receipt, click: str | None) -> Fields:
     outcome = receipt.outcome
     if outcome is None:
         return {"id": click, "command": receipt.name, "state": "requested", "text": "requested"}
     state = "applied" if outcome.applied else "refused"
-    text = f"{outcome.text} (step {outcome.step:,})"
+    text = f"{cut(outcome.text, RECEIPT_CHARS)} (step {outcome.step:,})"
     return {"id": click, "command": receipt.name, "state": state, "text": text}
 
 

@@ -1,7 +1,8 @@
 """What goes over the comm to the front end: a snapshot, then increments.
 
 A snapshot holds everything. An increment holds the fields that changed and, of each
-curve that grew, the buckets from the last full one on. Messages are numbered; the
+curve that grew, the buckets from the last full one on. Of many tags each has its turn:
+an increment holds some of the curves, and some of the last values. Messages are numbered; the
 front end asks for a snapshot when one is missing. Buckets travel as two buffers,
 curve after curve: first steps (float64), and mean, lo, hi of each (float32).
 """
@@ -12,13 +13,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nbtrain.panel.view import Fields
+from nbtrain.panel.view import Fields, last_of
 from nbtrain.store import Cursor, Curve, ScalarStore
 
 Message = tuple[dict[str, object], list[bytes]]
 
 # 50 buckets are 1,000 bytes: with the envelope and the numbers an update stays below 2 kB.
 UPDATE_BUCKETS = 50
+UPDATE_CURVES = UPDATE_VALUES = 10  # so that sixty tags are shown anew twice a second
 
 
 class Wire:
@@ -30,6 +32,8 @@ class Wire:
         self._cursors: list[Cursor] = []
         self._untils: list[int | None] = []
         self._fields: Fields = {}
+        self._values: dict[str, str] = {}  # as sent, the longest ago first
+        self._turn = -1  # index of the curve that was sent last
 
     def snapshot(self, fields: Fields) -> Message:
         """Everything there is; increments go on from here."""
@@ -37,6 +41,7 @@ class Wire:
         self._cursors = [Cursor.after(curve.buckets) for curve in curves]
         self._untils = [curve.until for curve in curves]
         self._fields = fields
+        self._values = dict(last_of(fields))
         self.seq += 1
         series = [
             {
@@ -53,8 +58,8 @@ class Wire:
 
     def update(self, fields: Fields) -> Message | None:
         """What is new since the last message; None when nothing is."""
-        changed = {key: text for key, text in fields.items() if self._fields.get(key) != text}
-        curves = self._store.changes(self._cursors, UPDATE_BUCKETS)
+        changed = self._changed(fields)
+        curves = self._store.changes(self._cursors, UPDATE_BUCKETS, UPDATE_CURVES, self._turn)
         untils = self._store.untils()
         series: list[list[object]] = []
         for index, curve in curves:
@@ -75,12 +80,26 @@ class Wire:
             return None
         self._untils = untils[: len(self._untils)]
         self._fields = fields
+        self._turn = curves[-1][0] if curves else self._turn
         self.seq += 1
         content: dict[str, object] = {"t": "pts", "seq": self.seq}
         content |= {"status": changed, "series": series}
         if marked:
             content["until"] = marked
         return content, _buffers([curve for _, curve in curves])
+
+    def _changed(self, fields: Fields) -> Fields:
+        """The fields that changed, and of the last values those whose turn it is."""
+        changed = {key: text for key, text in fields.items() if self._fields.get(key) != text}
+        values = last_of(fields)
+        new = [tag for tag in values if tag not in self._values]
+        old = [tag for tag, text in self._values.items() if values.get(tag, text) != text]
+        sent = {tag: values[tag] for tag in (new + old)[:UPDATE_VALUES]}
+        for tag, text in sent.items():
+            self._values.pop(tag, None)
+            self._values[tag] = text
+        changed.pop("last", None)
+        return changed | {"last": sent} if sent else changed
 
 
 def _buffers(curves: Sequence[Curve]) -> list[bytes]:

@@ -289,8 +289,53 @@ def test_a_killed_kernel_goes_on_from_the_checkpoint(page: NotebookPage) -> None
     page.run(1)
     again = page.panel(1)
     phase(again, "running")
-    expect(again.locator("[data-role=message]")).to_contain_text(f"Goes on from ckpt-{saved}")
+    expect(again).to_contain_text(f"Goes on from ckpt-{saved}")
     assert step_of(again) >= saved
+
+
+def silent(panel: Locator) -> None:
+    """Wait until the panel says that it hears nothing, and see that nothing can be clicked."""
+    words = panel.locator("[data-role=silence]")
+    expect(words).to_contain_text(
+        re.compile(r"No word from the kernel since \d\d:\d\d:\d\d"), timeout=30 * SECOND
+    )
+    expect(panel.locator("[data-role=phase]")).to_have_text(re.compile("was running|was stopping"))
+    expect(panel.locator(".nbt-buttons :is(button, select):enabled")).to_have_count(0)
+    assert coloured(panel) > 50, "the curve stays"
+
+
+@pytest.mark.cells("os.getpid()")
+def test_a_killed_kernel_is_told_in_the_panel_of_its_run(page: NotebookPage) -> None:
+    wait_for_step(page, 1, 50)
+    os.kill(read(page, 2), signal.SIGKILL)
+    page.page.locator(".jp-Dialog").get_by_role("button", name="Ok").click()
+    silent(page.panel(1))
+
+
+@pytest.mark.cells("os.getpid()")
+def test_a_restarted_kernel_is_told_in_the_panel_of_its_run(page: NotebookPage) -> None:
+    wait_for_step(page, 1, 50)
+    page.page.evaluate("() => void jupyterapp.commands.execute('kernelmenu:restart')")
+    page.page.locator(".jp-Dialog").get_by_role("button", name="Confirm Kernel Restart").click()
+    silent(page.panel(1))
+
+
+@pytest.mark.cells("os.getpid()")
+def test_a_kernel_that_hangs_is_told_and_all_is_as_before_when_it_speaks_again(
+    page: NotebookPage,
+) -> None:
+    panel, kernel = page.panel(1), read(page, 2)
+    wait_for_step(page, 1, 50)
+    os.kill(kernel, signal.SIGSTOP)
+    try:
+        silent(panel)
+    finally:
+        os.kill(kernel, signal.SIGCONT)
+    expect(panel.locator("[data-role=silence]")).to_be_hidden()
+    phase(panel, "▶ running")
+    wait_for_step(page, 1, step_of(panel) + 50)
+    click(panel, "save")
+    receipt(panel, "saved ckpt-")
 
 
 def test_the_panel_in_light_and_dark(page: NotebookPage, tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ export class Controls {
     this.buttons = ["pause", "save", "restore", "stop"].map((command) => this.#button(command));
     this.choice = el("select", { "aria-label": "checkpoint to restore", "data-role": "checkpoints" });
     this.receipt = el("div", { class: "nbt-receipt", role: "status", "aria-live": "polite", "data-role": "receipt" });
+    this.silence = el("div", { class: "nbt-silence", role: "status", "data-role": "silence" });
+    this.notice = el("div", { class: "nbt-notice", "data-role": "notice" });
     this.message = el("pre", { class: "nbt-message", "data-role": "message" });
     this.error = el("pre", { "data-role": "error", tabindex: 0 });
     this.failure = el("details", { class: "nbt-failure", open: "", children: [el("summary", { text: "The error that ended the run" }), this.error] });
@@ -38,6 +40,8 @@ export class Controls {
       el("div", { class: "nbt-head", children: [this.badge, this.name, this.engine, this.line] }),
       this.bar,
       el("div", { class: "nbt-buttons", children: [turn, save, chosen, stop, this.receipt] }),
+      this.notice,
+      this.silence,
       this.message,
       this.failure,
     ];
@@ -51,19 +55,23 @@ export class Controls {
     click.late = false;
     click.timer = setTimeout(() => {
       click.known = true;
-      this.show(this.status);
+      this.show(this.status, this.silentSince);
     }, LISTED_AFTER_MS);
     this.#answer();
   }
 
-  show(status) {
+  // silentSince: when the kernel spoke last, if it does not speak any more; else null.
+  show(status, silentSince = null) {
     this.status = status;
-    say(this.badge, status.phase && `${GLYPHS[status.phase] ?? ""} ${status.phase}`);
+    this.silentSince = silentSince;
+    say(this.badge, status.phase && (silentSince ? `was ${status.phase}` : `${GLYPHS[status.phase] ?? ""} ${status.phase}`));
+    say(this.silence, silentSince && `No word from the kernel since ${silentSince}: it may be busy, or gone.`);
     say(this.name, status.name);
     say(this.engine, status.engine);
     this.#numbers(status.line ?? []);
     this.#progress(status);
     this.#choices(status.checkpoints ?? []);
+    say(this.notice, status.notice);
     say(this.message, status.message);
     say(this.error, status.error);
     this.failure.hidden = !status.error;
@@ -112,11 +120,11 @@ export class Controls {
 
   // A button that waits stays in the tab order: it must not lose the keyboard's focus.
   #answer() {
-    const can = this.status.controls ?? {};
-    if (!this.#waiting(this.turn.dataset.command)) this.turn.dataset.command = can.resume ? "resume" : "pause";
+    const can = (!this.silentSince && this.status.controls) || {};
+    if (!this.silentSince && !this.#waiting(this.turn.dataset.command)) this.turn.dataset.command = can.resume ? "resume" : "pause";
     for (const button of this.buttons) {
       const { command } = button.dataset;
-      const waiting = this.#waiting(command);
+      const waiting = !this.silentSince && this.#waiting(command);
       say(button, waiting ? DOING[command] : LABELS[command]);
       button.disabled = !can[command] && !waiting;
       button.setAttribute("aria-disabled", String(button.disabled || Boolean(waiting)));
@@ -126,7 +134,7 @@ export class Controls {
   }
 
   #tell(receipts) {
-    const waiting = [...this.clicks.values()].at(-1);
+    const waiting = this.silentSince ? null : [...this.clicks.values()].at(-1);
     const receipt = receipts.at(-1);
     this.receipt.dataset.state = waiting ? "requested" : (receipt?.state ?? "");
     if (waiting?.late) say(this.receipt, `${LABELS[waiting.command]} queued: the kernel is busy — it runs when the cell ends`);
@@ -149,7 +157,7 @@ export class Controls {
 
   #progress({ progress, phase }) {
     const known = typeof progress === "number";
-    this.bar.classList.toggle("nbt-endless", !known && phase === "running");
+    this.bar.classList.toggle("nbt-endless", !known && phase === "running" && !this.silentSince);
     this.fill.style.width = known ? `${100 * progress}%` : "";
     if (known) this.bar.setAttribute("aria-valuenow", Math.round(100 * progress));
     else this.bar.removeAttribute("aria-valuenow");
@@ -157,12 +165,12 @@ export class Controls {
 
   // The list is only made anew when it changed: an open list must not close under the hand.
   #choices(checkpoints) {
-    const key = checkpoints.map(({ path, text }) => path + text).join("\n");
+    const key = checkpoints.map(({ name, text }) => name + text).join("\n");
     if (key === this.listed) return;
     this.listed = key;
     const kept = this.choice.value;
     const latest = el("option", { value: "", text: checkpoints.length ? "latest" : "no checkpoint yet" });
-    this.choice.replaceChildren(latest, ...checkpoints.map(({ path, text }) => el("option", { value: path, text })));
-    this.choice.value = checkpoints.some(({ path }) => path === kept) ? kept : "";
+    this.choice.replaceChildren(latest, ...checkpoints.map(({ name, text }) => el("option", { value: name, text })));
+    this.choice.value = checkpoints.some(({ name }) => name === kept) ? kept : "";
   }
 }

@@ -1,44 +1,20 @@
-// The panel of a run: an anywidget. One store for each model, one view for each output.
+// The panel of a run: an anywidget. One room for each model, one view for each output.
 
 import uplotCss from "uplot/dist/uPlot.min.css";
 import { Chart } from "./chart.js";
 import { Controls } from "./controls.js";
 import { el } from "./dom.js";
 import css from "./panel.css";
-import { Store } from "./store.js";
+import { roomOf } from "./room.js";
 import * as theme from "./theme.js";
 
-const ALIVE_MS = 4000;
-const rooms = new WeakMap(); // model -> {store, views, close}
+const UNTOLD = ["created", "finished", "stopped", "failed"]; // phases in which nothing is to be heard
 let panels = 0;
 
-function open(model) {
-  const room = { store: new Store(() => model.send({ t: "hello" })), views: new Set() };
-  const receive = (content, buffers) => {
-    if (content.t === "ack") for (const view of room.views) view.controls.acknowledged(content.id);
-    else if (room.store.receive(content, buffers)) for (const view of room.views) view.changed();
-  };
-  const alive = () => {
-    if (room.views.size && document.visibilityState !== "hidden") model.send({ t: "alive", seq: room.store.seq });
-  };
-  model.on("msg:custom", receive);
-  document.addEventListener("visibilitychange", alive);
-  const timer = setInterval(alive, ALIVE_MS);
-  room.close = () => {
-    clearInterval(timer);
-    document.removeEventListener("visibilitychange", alive);
-    model.off("msg:custom", receive);
-    rooms.delete(model);
-  };
-  rooms.set(model, room);
-  model.send({ t: "hello" });
-  return room;
-}
-
 class View {
-  constructor(room, model, host) {
-    this.store = room.store;
-    this.controls = new Controls((message) => model.send(message));
+  constructor(room, host) {
+    this.room = room;
+    this.controls = new Controls((message) => room.send(message));
     this.charts = new Map(); // tag -> {chart, seq: what it shows}
     this.inSight = true;
     this.syncKey = `nbtrain-${panels++}`;
@@ -81,10 +57,13 @@ class View {
   draw() {
     if (!this.root.isConnected) return;
     if (!this.paints) this.retheme();
-    const { status, tags } = this.store;
+    const { store, contact } = this.room;
+    const { status, tags } = store;
+    const silentSince = UNTOLD.includes(status.phase) ? null : contact.silentSince;
     this.root.dataset.phase = status.phase ?? "";
     this.root.dataset.step = status.step ?? "";
-    this.controls.show(status);
+    this.root.classList.toggle("nbt-silent", silentSince !== null);
+    this.controls.show(status, silentSince);
     this.grid.classList.toggle("nbt-one", tags.length === 1);
     tags.forEach((tag, index) => this.drawTag(tag, index, status.last?.[tag]));
   }
@@ -97,11 +76,11 @@ class View {
       this.grid.append(chart.root);
     }
     const shown = this.charts.get(tag);
-    const seq = this.store.changedAt(tag);
+    const seq = this.room.store.changedAt(tag);
     shown.chart.say(last);
     if (!this.inSight || shown.seq === seq) return;
     shown.seq = seq;
-    shown.chart.draw(this.store.of(tag));
+    shown.chart.draw(this.room.store.of(tag));
   }
 
   close() {
@@ -117,15 +96,15 @@ class View {
 
 export default {
   initialize({ model }) {
-    return open(model).close;
+    const room = roomOf(model);
+    return () => room.close();
   },
   render({ model, el: host }) {
-    const room = rooms.get(model) ?? open(model);
-    const view = new View(room, model, host);
-    room.views.add(view);
-    model.send({ t: "alive", seq: room.store.seq });
+    const room = roomOf(model);
+    const view = new View(room, host);
+    room.enter(view);
     return () => {
-      room.views.delete(view);
+      room.leave(view);
       view.close();
     };
   },

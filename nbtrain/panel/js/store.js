@@ -51,7 +51,9 @@ export class Store {
       return false;
     }
     this.seq = content.seq;
-    Object.assign(this.status, content.status);
+    const { last, ...status } = content.status;
+    Object.assign(this.status, status);
+    if (last) this.status.last = { ...this.status.last, ...last };
     const read = reader(buffers);
     for (const [id, stride, from, n, tag, segment] of content.series) {
       this.curves[id] ??= { tag, segment, stride, until: null, x: [], mean: [], lo: [], hi: [] };
