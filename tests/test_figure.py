@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pytest
 from matplotlib.image import imread
 
-from nbtrain.panel.figure import png
+from nbtrain.panel.figure import _words, png
 from nbtrain.states import Phase, Status
 from nbtrain.store import ScalarStore
 from tests.test_store import add
@@ -38,10 +38,15 @@ def drawn(store: ScalarStore, status: Status = STATUS) -> npt.NDArray[np.float64
     return np.asarray(imread(io.BytesIO(picture)), dtype=np.float64)
 
 
+def of(pixels: npt.NDArray[np.float64], colour: str) -> npt.NDArray[np.bool_]:
+    """Which pixels have about this colour."""
+    wanted = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    return np.asarray(np.abs(pixels[:, :, :3] - wanted).max(axis=2) < 0.05)
+
+
 def near(pixels: npt.NDArray[np.float64], colour: str) -> int:
     """How many pixels have about this colour."""
-    wanted = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    return int((np.abs(pixels[:, :, :3] - wanted).max(axis=2) < 0.05).sum())
+    return int(of(pixels, colour).sum())
 
 
 def test_a_curve_is_drawn(store: ScalarStore) -> None:
@@ -93,16 +98,63 @@ def test_abandoned_points_that_are_not_finite_can_be_drawn(store: ScalarStore) -
     assert drawn(store).shape[2] == 4
 
 
-@pytest.mark.filterwarnings("ignore:Glyph")  # matplotlib's own font has not every script
-@pytest.mark.parametrize("name", ["$x", "100%", "a_b^{", "$\\nope{$", "Größe 損失"])
+@pytest.mark.parametrize("name", ["$x", "100%", "a_b^{", "$\\nope{$", "Größe 損失", "🚀", "\x1b["])
 def test_any_name_and_tag_can_be_written(store: ScalarStore, name: str) -> None:
     add(store, name, 1, 0.5, 0.25)
-    status = dataclasses.replace(STATUS, name=name, values={name: 0.25})
+    status = dataclasses.replace(STATUS, name=name, values={name: 0.25}, message=name, notice=name)
     assert drawn(store, status).shape[2] == 4
 
 
-def test_a_run_without_scalars_is_a_line_of_text(store: ScalarStore) -> None:
-    assert 20 < len(drawn(store)) < 150
+def filled(pixels: npt.NDArray[np.float64]) -> list[int]:
+    """The rows of the picture that have something in them."""
+    return [int(row) for row in np.flatnonzero((pixels[:, :, :3] < 0.9).any(axis=(1, 2)))]
+
+
+def words(text: str) -> list[str]:
+    """The lines of a message, as the picture has them."""
+    status = dataclasses.replace(STATUS, message=text)
+    return [line for line, _ in _words(status, recorded=True)][1:]
+
+
+@pytest.mark.parametrize("phase", [Phase.FINISHED, Phase.STOPPED, Phase.FAILED])
+def test_a_run_without_scalars_is_words_and_no_gap(store: ScalarStore, phase: Phase) -> None:
+    error = "Traceback ...\nValueError: no data\n" if phase is Phase.FAILED else None
+    pixels = drawn(store, dataclasses.replace(STATUS, phase=phase, error=error))
+    rows = filled(pixels)
+    assert len(pixels) < 120
+    assert max(np.diff([0, *rows, len(pixels)])) < 25
+    assert bool(near(pixels, "#c62828")) is (phase is Phase.FAILED)
+
+
+def test_a_message_and_a_notice_stand_above_the_curves_in_their_colours(store: ScalarStore) -> None:
+    add(store, "loss", 1, *np.arange(50.0))
+    plain = drawn(store)
+    status = dataclasses.replace(STATUS, message="No checkpoint at step 40: disk full")
+    warned = drawn(store, status)
+    assert near(plain, "#8a5a00") == 0
+    assert near(warned, "#8a5a00") > 20
+    told = drawn(store, dataclasses.replace(status, notice="Goes on from ckpt-20."))
+    assert len(told) - len(warned) == pytest.approx(len(warned) - len(plain), abs=1)
+    curves = [near(pixels, "#1f77b4") for pixels in (plain, warned, told)]
+    assert min(curves) > 0.9 * max(curves), "the curves keep their room"
+    long = drawn(store, dataclasses.replace(status, message="no room left " * 99))
+    below, above = of(long, "#1f77b4").any(axis=1), of(long, "#8a5a00").any(axis=1)
+    assert np.flatnonzero(above).max() < np.flatnonzero(below).min()
+
+
+def test_a_long_message_is_wrapped_and_cut() -> None:
+    lines = words("The training thread stands here:\n" + "  word" * 500)
+    assert lines[0] == "The training thread stands here:"
+    assert len(lines) == 8
+    assert lines[-1] == "…"
+    assert max(map(len, lines)) <= 104
+    assert words("x" * 200) == ["x" * 104, "x" * 96], "also where there is no space"
+    assert max(map(len, words("損" * 100))) == 52, "wide characters are two"
+
+
+def test_no_line_of_words_is_wider_than_the_picture(store: ScalarStore) -> None:
+    pixels = drawn(store, dataclasses.replace(STATUS, message="word wMrd 0123456789 " * 20))
+    assert (pixels[:, -8:, :3] > 0.9).all()
 
 
 def test_pyplot_and_the_backend_are_not_touched(store: ScalarStore) -> None:

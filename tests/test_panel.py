@@ -210,9 +210,7 @@ def test_an_update_stays_below_two_kilobytes_whatever_the_number_of_tags(
     tags = [f"encoder/block_{n}/attention/kernel_norm" for n in range(60)]
     stack = '  File "/home/somebody/project/train.py", line 17, in step\n    wait()\n'
     source.now(total_steps=20_000_000, steps_per_s=85.0, eta_s=12_345.0, message=stack * 30)
-    step = 0
-    for _ in range(30):
-        step += 1
+    for step in range(1, 31):
         for tag in tags:
             add(source.scalars, tag, step, 1 / step)
         source.now(step=step, values=source.scalars.last_values())

@@ -154,6 +154,7 @@ def test_the_speed_is_of_running_only(folder: Logdir) -> None:
     watch = watch_of(folder)
     watch.tick(Phase.RUNNING, 1, None)
     watch.tick(Phase.RUNNING, 100, None)
+    watch.tick(Phase.RUNNING, 200, None)
     assert watch.pace.steps_per_s is not None
     watch.tick(Phase.PAUSED, 100, None)
     assert watch.pace.steps_per_s is None
@@ -167,6 +168,19 @@ def test_only_a_thread_that_was_asked_to_stop_is_late(folder: Logdir, phase: Pha
     assert "Asked to stop 0 s ago" in (watch.message or "")
     watch.tick(phase, 1, threading.current_thread())
     assert watch.message is None
+
+
+def test_the_stack_of_a_late_thread_is_taken_once_a_second(folder: Logdir) -> None:
+    now = [100.0]
+    watch = Watch(Recorder(ScalarStore(), None), folder, grace_secs=0.0, clock=lambda: now[0])
+    watch.stop_asked()
+    told = []
+    for _ in range(31):
+        watch.tick(Phase.STOPPING, 1, threading.current_thread())
+        told.append(watch.message)
+        now[0] += 0.125
+    assert len(set(told)) == 4, "an update of the panel carries what is new"
+    assert told[0] != told[-1]
 
 
 def test_before_its_deadline_a_thread_is_not_late(folder: Logdir) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import io
-from collections.abc import Sequence
+import textwrap
+import unicodedata
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,33 +22,79 @@ _COLOURS = ("#1f77b4", "#d95f02", "#2a9d5c", "#9467bd", "#b8860b", "#c2185b")
 _GREY = "#8c8c8c"
 _RED = "#c62828"
 _DPI = 110
+_SOFT, _AMBER = "#5f6368", "#8a5a00"
 _TITLE = 36  # characters of a tag that fit over half a figure
+_WIDTH, _LINES = 104, 8  # characters of a line of words, and lines of one matter
+_MARGIN, _LINE, _CHART = 0.2, 0.17, 2.2  # inches
 
 
 def png(status: Status, curves: Sequence[Curve]) -> bytes:
-    """Draw a run: one chart a tag, and its status as the title.
+    """Draw a run: its status in words, and below one chart a tag.
 
     Draws on a canvas of its own: pyplot, its backend and its figures are not touched.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     tags = list(dict.fromkeys(curve.tag for curve in curves))
     columns = min(2, max(1, len(tags)))
-    rows = max(1, -(-len(tags) // columns))
-    figure = Figure(figsize=(7.6, 0.5 + 2.2 * rows if tags else 0.6), layout="constrained")
+    rows = -(-len(tags) // columns)
+    lines = list(_words(status, recorded=bool(tags)))
+    head = _MARGIN + _LINE * len(lines)
+    height = head + _CHART * rows
+    below = ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - head / height))
+    figure = Figure(figsize=(7.6, height), layout=below)
     FigureCanvasAgg(figure)
-    figure.suptitle(headline(status), fontsize=9, x=0.01, ha="left", parse_math=False)
+    for index, (text, colour) in enumerate(lines):
+        y = 1 - (_MARGIN / 2 + _LINE * index) / height
+        figure.text(0.01, y, text, fontsize=8.5, va="top", color=colour, parse_math=False)
     for index, tag in enumerate(tags):
         axes = figure.add_subplot(rows, columns, index + 1)
         _draw(axes, [curve for curve in curves if curve.tag == tag], _COLOURS[index % 6])
         last = status.values.get(tag)
         shown = tag if len(tag) <= _TITLE else tag[: _TITLE - 1] + "…"
         title = shown if last is None else f"{shown}  {number(last)}"
-        axes.set_title(title, fontsize=9, loc="left", parse_math=False)  # a tag is no formula
+        # A tag is no formula.
+        axes.set_title(_writable(title), fontsize=9, loc="left", parse_math=False)
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=_DPI)
     return out.getvalue()
+
+
+def _words(status: Status, *, recorded: bool) -> Iterator[tuple[str, str]]:
+    """Lines of text and their colours: how the run stands, and what there is to know."""
+    matters = [(headline(status), "black"), (status.notice, _SOFT), (status.message, _AMBER)]
+    if status.error:
+        matters.append((status.error.strip().splitlines()[-1], _RED))
+    if not recorded:
+        matters.append(("No scalars were recorded.", _SOFT))
+    for text, colour in matters:
+        lines = [part for line in (text or "").splitlines() for part in _wrapped(line)]
+        if len(lines) > _LINES:
+            lines[_LINES - 1 :] = ["…"]
+        yield from ((_writable(line), colour) for line in lines)
+
+
+def _wrapped(line: str) -> list[str]:
+    wide = any(unicodedata.east_asian_width(character) in "WF" for character in line)
+    return textwrap.wrap(line, _WIDTH // 2 if wide else _WIDTH)
+
+
+def _writable(text: str) -> str:
+    """The text with a box for what no font of the user's has: matplotlib would warn of it."""
+    from matplotlib.font_manager import FontProperties, findfont
+
+    fonts = [findfont(FontProperties(family=[name])) for name in FontProperties().get_family()]
+    known = frozenset().union(*map(_characters, fonts))
+    return "".join(each if ord(each) in known else "□" for each in text)
+
+
+@functools.cache
+def _characters(font: str) -> frozenset[int]:
+    from matplotlib.font_manager import get_font
+
+    return frozenset(get_font(font).get_charmap())
 
 
 def _draw(axes: Axes, curves: Sequence[Curve], colour: str) -> None:

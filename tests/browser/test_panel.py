@@ -223,12 +223,13 @@ canvas => {
 }"""
 
 
-def coloured(panel: Locator) -> int:
-    """How many pixels of the loss's chart are of a colour: its curve."""
+def see_curve(panel: Locator) -> None:
+    """Wait until pixels of the loss's chart are of a colour: its curve."""
     canvas = panel.locator("[data-tag=loss] canvas")
     expect(canvas).to_be_visible()
-    count: int = canvas.evaluate(COLOURED)
-    return count
+    panel.page.wait_for_function(
+        f"canvas => ({COLOURED})(canvas) > 50", arg=canvas.element_handle(), timeout=10 * SECOND
+    )
 
 
 @pytest.mark.cells("run", "%nbtrain show")
@@ -241,9 +242,7 @@ def test_every_view_draws_its_curve_in_colour(page: NotebookPage) -> None:
         for index in (1, 2, 3):
             panel = page.panel(index)
             wait_for_step(page, index, 150)
-            expect(panel.locator("[data-tag=loss] canvas")).to_be_visible()
-            page.page.wait_for_timeout(500)  # some frames of the browser
-            assert coloured(panel) > 50, index
+            see_curve(panel)
         page.page.reload()
         expect(page.panel(3)).to_be_visible(timeout=60 * SECOND)
 
@@ -301,7 +300,7 @@ def silent(panel: Locator) -> None:
     )
     expect(panel.locator("[data-role=phase]")).to_have_text(re.compile("was running|was stopping"))
     expect(panel.locator(".nbt-buttons :is(button, select):enabled")).to_have_count(0)
-    assert coloured(panel) > 50, "the curve stays"
+    see_curve(panel)
 
 
 @pytest.mark.cells("os.getpid()")

@@ -95,3 +95,11 @@ test("a tag knows the message that last changed it", () => {
   store.receive({ t: "pts", seq: 9, status: {}, series: [], until: { 0: 1 } }, buffers());
   assert.equal(store.changedAt("loss"), 9);
 });
+
+test("last values come by their tags, some at a time", () => {
+  const { store } = filled();
+  for (const [seq, last] of [[8, { loss: "0.5", rate: "1" }], [9, { loss: "0.25" }], [10, undefined]]) {
+    store.receive({ t: "pts", seq, status: last ? { last } : {}, series: [] }, buffers());
+  }
+  assert.deepEqual(store.status.last, { loss: "0.25", rate: "1" });
+});

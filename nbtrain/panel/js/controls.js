@@ -158,7 +158,7 @@ export class Controls {
   #progress({ progress, phase }) {
     const known = typeof progress === "number";
     this.bar.classList.toggle("nbt-endless", !known && phase === "running" && !this.silentSince);
-    this.fill.style.width = known ? `${100 * progress}%` : "";
+    this.fill.style.width = known ? `${100 * progress}%` : this.silentSince ? "0" : "";
     if (known) this.bar.setAttribute("aria-valuenow", Math.round(100 * progress));
     else this.bar.removeAttribute("aria-valuenow");
   }
