@@ -49,14 +49,19 @@ def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
 
 
-def _show_runs() -> None:
-    """Tell a running IPython how a cell shows a run; both are loaded when that happens."""
+def _meet_ipython() -> None:
+    """Tell a running IPython how a cell shows a run, and an error; loaded when that happens."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is not None:
+        from nbtrain.errors import NbtrainError
+
         formatter = shell.display_formatter.ipython_display_formatter
         formatter.for_type_by_name(
             "nbtrain.run", "Run", lambda run: importlib.import_module("nbtrain.notebook").show(run)
         )
+        NbtrainError._render_traceback_ = lambda error: importlib.import_module(
+            "nbtrain.notebook"
+        ).traceback_of(error)
 
 
-_show_runs()
+_meet_ipython()

@@ -68,9 +68,12 @@ class Boundary:
         self._names = names
         self._saver: Saver | None = None
         self._saved_step: int | None = None
+        self._listed: float | None = None  # when the checkpoints' folder had last changed
         self._pending: dict[str, SupportsFloat] | None = None
         self._tags = Tags()
         self._looping = self._driving = self._over = False
+        # Step of a restore that left gaps: the next step may fill them.
+        self._unproven: int | None = None
         self._next = 0  # step at which to look up, whatever the flag says
 
     def go_on(self, saver: Saver | None) -> None:
@@ -83,6 +86,7 @@ class Boundary:
             self.step = self._origin = self._saved_step = restored.step
             self._watch.log(event="resume", step=self.step, text=str(restored))
             self._watch.inform(f"Goes on from {restored}.")
+            self._unproven = restored.step if restored.gaps else None
         if self._total is not None and self.step >= self._total:
             self._watch.note(
                 "steps",
@@ -131,10 +135,8 @@ class Boundary:
         if self._driving:
             self._commands.attention = True
         if step is not None:
-            if step < 1:
-                raise ArgumentError(
-                    f"step={step}: the number of a step that was done is at least 1."
-                )
+            if type(step) is not int or not 0 < step < _NEVER:
+                step = _whole(step)
             self.step = step - 1
 
     def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
@@ -178,9 +180,23 @@ class Boundary:
             self._watch.note("names", f"When the run failed, {_astray(rebound)}.")
         with contextlib.suppress(PhaseError):  # it is stopping already
             self._lifecycle.apply(Event.LOOP_ENDED)
+        self._prove()
         self._obey()
         if self._saver is not None and self._saved_step != self.step:
             self._save_or_say_why()
+
+    def list_again(self) -> None:
+        """Drop from `checkpoints` what was deleted; any thread, once a second."""
+        if self._saver is None:
+            return
+        try:
+            changed = self._saver.directory.stat().st_mtime
+        except OSError:
+            changed = 0.0  # it is gone, or not to be seen
+        if changed != self._listed:
+            # What has just changed may change again before the file system's clock ticks.
+            self._listed = changed if time.time() - changed > 1 else None
+            self.checkpoints = listed(self._saver.directory)
 
     @property
     def steps_done(self) -> int:
@@ -204,6 +220,7 @@ class Boundary:
             self._over = True
         elif self._due(self.step, time.monotonic()):
             self._save_or_say_why()
+        self._prove()
         if not self._over:
             self._hold_still()
             self._obey()
@@ -214,6 +231,20 @@ class Boundary:
         if stop:
             self._commands.attention = True  # whoever asks again is told again
         return stop
+
+    def _prove(self) -> None:
+        """Look again at a restore that left gaps: the first step creates what was missing."""
+        if self._unproven is None or self.step <= self._unproven:
+            return
+        self._unproven = None
+        try:
+            proof = self._saver.proof() if self._saver is not None else None
+        except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
+            self._watch.note("restore", f"What was restored could not be looked at again: {error}")
+            return
+        if proof is not None:
+            self._watch.inform(f"Goes on from {proof}.")
+            self._watch.note("restore", proof.gaps or None)
 
     def _hold_still(self) -> None:
         """Pause where the next step would train something else than the checkpoints hold."""
@@ -269,13 +300,14 @@ class Boundary:
                 "This run has nothing to save: start it with checkpoint= (a tf.train.Checkpoint), "
                 "or with a Supervisor that has a logdir and a saver."
             )
+        self._watch.folder.make_sure(self.step)
         step = self._saver.save(self.step)
         self._origin += step - self.step
         self.step = step
         self._saved_step = self.step
-        self.checkpoints = listed(self._saver.directory)
+        self.checkpoints = checkpoints = listed(self._saver.directory)
         self._watch.note("save", None)
-        return self.checkpoints[-1]
+        return checkpoints[-1]
 
     def _save_or_say_why(self) -> None:
         """Save by cadence or at the end: what fails becomes a message."""
@@ -295,12 +327,32 @@ class Boundary:
             )
         if self._lifecycle.phase is Phase.STOPPING:
             raise PhaseError("Cannot restore while stopping; start the run again to go on.")
+        self.checkpoints = listed(self._saver.directory)
+        self.checkpoints = listed(self._saver.directory)  # some may have been deleted by hand
         restored = self._saver.restore(find(self.checkpoints, wanted).path)
         self._origin += restored.step - self.step
         self.step = restored.step
         self._recorder.open_segment(self.step)
         self._due.start(self.step, time.monotonic())
+        self._unproven = restored.step if restored.gaps else None
         return f"restored {restored}"
+
+
+def _whole(step: object) -> int:
+    """The number of a step, where it was given as a variable or the like.
+
+    Raises:
+        ArgumentError: It is none.
+    """
+    try:
+        number = int(step)  # type: ignore[call-overload]
+        if number == step and 0 < number < _NEVER:
+            return int(number)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ArgumentError(
+        f"step={step!r}: the number of a step that was done is a whole number of at least 1."
+    )
 
 
 _REMEDY = (

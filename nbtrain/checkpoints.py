@@ -7,22 +7,25 @@ is one consistent step. TensorFlow writes the files first and names them in the
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import tensorflow as tf
-from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
-from nbtrain.errors import ArgumentError, CheckpointError
+from nbtrain.errors import CheckpointError
 from nbtrain.states import Checkpoint
 
-STEP_NAME = "nbtrain_step"
+_PART = re.compile(r"(.+)\.data-\d{5}-of-(\d{5})")
 
-# What TensorFlow appends to a variable's name in a checkpoint.
-_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+# Where in its runtime TensorFlow met an error: nothing that a user could do something about.
+_OP = re.compile(r"\{\{function_node .*?\}\}|\[Op:\w+\]|Graph execution error:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +38,8 @@ class Restored:
         matched: Names of the variables that took a value from it.
         slots: How many of these are slots of an optimizer (momenta and the like).
         missing: Names of live variables that it does not hold: unchanged.
-        unused: Names of its values that have no live variable. TensorFlow hands them
-            to variables that are created later, such as those of an unbuilt model.
+        unused: Names of its values that have no variable here. TensorFlow hands them to
+            variables that are created later, such as those of an unbuilt model.
     """
 
     step: int
@@ -51,10 +54,20 @@ class Restored:
         text = f"{Path(self.path).name}: {_count(len(self.matched), 'variable')} matched"
         text += f", {_count(self.slots, 'optimizer slot')} among them"
         if self.missing:
-            text += f"; not in it: {_some(self.missing)}"
+            text += f"; not in it: {some(self.missing)}"
         if self.unused:
-            text += f"; waiting for their variables: {_some(self.unused)}"
+            text += f"; no variable here yet for: {some(self.unused)}"
         return text
+
+    @property
+    def gaps(self) -> str:
+        """What to warn of where a step has been done since; empty where all is matched."""
+        name, parts = Path(self.path).name, []
+        if self.missing:
+            parts.append(f"{some(self.missing)} not in {name}, so not restored")
+        if self.unused:
+            parts.append(f"nothing here takes its {some(self.unused)}")
+        return f"{name} was restored in part: {'; '.join(parts)}." if parts else ""
 
 
 class Saver(Protocol):
@@ -76,22 +89,59 @@ class Saver(Protocol):
     def restore(self, path: str) -> Restored:
         """Set the variables from a checkpoint."""
 
+    def proof(self) -> Restored | None:
+        """The proof of the latest restore, looked at again; None where nothing was restored.
+
+        Variables that are created at the first step, such as an optimizer's slots, take their
+        values then. Walks over the whole model: not for every step.
+        """
+
 
 def listed(directory: Path) -> tuple[Checkpoint, ...]:
-    """The complete checkpoints of a folder, in the order they were saved; any thread."""
-    state = tf.train.get_checkpoint_state(str(directory))
+    """The complete checkpoints of a folder, in the order they were saved; any thread.
+
+    They are those that its `checkpoint` file names and that stand beside it, wherever
+    the folder was when it was written.
+    """
+    state, complete = _state(directory), _complete(directory)
     if state is None:
         return ()
-    paths = list(state.all_model_checkpoint_paths)
     times = list(state.all_model_checkpoint_timestamps)
     found = []
-    for number, path in enumerate(paths):
-        index = Path(path + ".index")
-        step = _step_in_name(path)
-        if step is not None and index.exists():
-            saved = times[number] if number < len(times) else index.stat().st_mtime
-            found.append(Checkpoint(step, path, saved))
+    for number, name in enumerate(map(_name, state.all_model_checkpoint_paths)):
+        step = step_in_name(name)
+        if step is not None and name in complete:
+            path = directory / name
+            saved = times[number] if number < len(times) else _saved_at(path)
+            found.append(Checkpoint(step, str(path), saved))
     return tuple(found)
+
+
+def mend_state(directory: Path) -> None:
+    """Let the `checkpoint` file of a folder name what is there, and by relative paths.
+
+    TensorFlow believes it: it would look for a moved folder's checkpoints in the old place,
+    and go on from a latest one that was deleted. For whoever holds the folder.
+    """
+    state, complete = _state(directory), _complete(directory)
+    if state is None:
+        return
+    named = list(state.all_model_checkpoint_paths)
+    kept = [number for number, path in enumerate(named) if _name(path) in complete]
+    if [str(directory / _name(named[number])) for number in kept] == named:
+        return
+    times = list(state.all_model_checkpoint_timestamps)
+    file = directory / "checkpoint"
+    if not kept:
+        file.unlink()
+        return
+    state.model_checkpoint_path = _name(named[kept[-1]])
+    state.all_model_checkpoint_paths[:] = [_name(named[number]) for number in kept]
+    if times:
+        state.all_model_checkpoint_timestamps[:] = [times[number] for number in kept]
+    written = directory / "checkpoint.mended"
+    written.write_text(str(state), encoding="utf-8")
+    written.replace(file)
 
 
 def find(checkpoints: Sequence[Checkpoint], wanted: int | str | None) -> Checkpoint:
@@ -107,166 +157,108 @@ def find(checkpoints: Sequence[Checkpoint], wanted: int | str | None) -> Checkpo
     for checkpoint in reversed(checkpoints):
         if wanted in (checkpoint.step, checkpoint.path, Path(checkpoint.path).name):
             return checkpoint
-    if isinstance(wanted, str) and (step := _step_in_name(wanted)) is not None:
-        index = Path(wanted + ".index")
-        if index.exists():
-            return Checkpoint(step, str(Path(wanted).absolute()), index.stat().st_mtime)
+    if isinstance(wanted, str) and (step := step_in_name(wanted)) is not None:
+        path = Path(wanted).absolute()
+        if path.name in _complete(path.parent):
+            return Checkpoint(step, str(path), _saved_at(path))
     steps = ", ".join(f"{checkpoint.step:,}" for checkpoint in checkpoints) or "none"
     raise CheckpointError(f"There is no checkpoint {wanted!r}; there are those of steps: {steps}.")
 
 
-class ObjectSaver:
-    """Saves a `tf.train.Checkpoint`, with the run's step in it.
-
-    Its files can be read by `checkpoint.restore(path)` too.
-
-    Args:
-        checkpoint: What to save.
-        directory: Where to.
-        keep: How many checkpoints stay; None keeps all.
-    """
-
-    def __init__(
-        self, checkpoint: tf.train.Checkpoint, directory: Path, *, keep: int | None
-    ) -> None:
-        self.directory = directory
-        children = tf.train.TrackableView(checkpoint).children(checkpoint)
-        self._step = children.get(STEP_NAME) or tf.Variable(0, dtype=tf.int64, name=STEP_NAME)
-        self._checkpoint = tf.train.Checkpoint(root=checkpoint, **{STEP_NAME: self._step})
-        self._root = checkpoint
-        self._manager = tf.train.CheckpointManager(
-            self._checkpoint, str(directory), max_to_keep=keep
-        )
-
-    def resume(self) -> Restored | None:
-        """Go on from the latest complete checkpoint of the folder."""
-        checkpoints = listed(self.directory)
-        return self.restore(checkpoints[-1].path) if checkpoints else None
-
-    def save(self, step: int) -> int:
-        """Write `ckpt-<step>`."""
-        self._step.assign(step)
-        self._manager.save(checkpoint_number=step)
-        return step
-
-    def restore(self, path: str) -> Restored:
-        """Set the variables from a checkpoint.
-
-        Raises:
-            CheckpointError: It cannot be read, holds nothing of this model, or has tensors
-                of other shapes; nothing was restored.
-        """
-        try:
-            reader = tf.train.load_checkpoint(path)
-            graph = reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")
-        except (tf.errors.OpError, ValueError) as error:
-            raise CheckpointError(
-                f"{path} cannot be read as a tf.train.Checkpoint ({error}); nothing was restored."
-            ) from error
-        nodes = TrackableObjectGraph.FromString(graph).nodes
-        live = _match(nodes, self._root)
-        if not set(live) - {STEP_NAME, "save_counter"}:
-            raise CheckpointError(f"{path} holds no variable of this model; nothing was restored.")
-        # Before TensorFlow finds out, with half of the variables set.
-        shapes = reader.get_variable_to_shape_map()
-        wrong = [
-            f"{name} has the shape {tuple(held)} there and {tuple(item.shape)} here"
-            for name, item in live.items()
-            if _is_variable(item)
-            and (held := shapes.get(name + _VALUE)) is not None
-            and not tf.TensorShape(item.shape).is_compatible_with(held)
-        ]
-        if wrong:
-            raise CheckpointError(
-                f"{path} does not fit this model: {_some(wrong)}. Nothing was restored."
-            )
-        self._checkpoint.restore(path)
-        step = int(self._step.numpy()) if STEP_NAME in live else _step_in_name(path) or 0
-        return self._proof(step, path, nodes, live)
-
-    def _proof(self, step: int, path: str, nodes: Any, live: Mapping[str, Any]) -> Restored:
-        own = {STEP_NAME, "save_counter"}
-        objects = tf.train.TrackableView(self._root).descendants()
-        slots = {
-            id(variable)
-            for optimizer in objects
-            if isinstance(optimizer, tf.keras.optimizers.Optimizer)
-            for variable in optimizer.variables
-            if variable is not optimizer.iterations
-            and variable is not getattr(optimizer, "_learning_rate", None)
-        }
-        matched = {name: item for name, item in live.items() if name not in own}
-        taken = {id(item) for item in live.values()}
-        held = {
-            attribute.checkpoint_key.removesuffix(_VALUE)
-            for node in nodes
-            for attribute in node.attributes
-        }
-        return Restored(
-            step=step,
-            path=path,
-            matched=tuple(matched),
-            slots=sum(id(item) in slots for item in matched.values()),
-            missing=tuple(
-                getattr(item, "path", item.name)
-                for item in objects
-                if _is_variable(item) and id(item) not in taken
-            ),
-            unused=tuple(sorted(held - set(live) - own)),
-        )
-
-
-def _match(nodes: Any, root: Any) -> dict[str, Any]:
-    """Live variables that a checkpoint has a value for, by their name in it.
-
-    Follows the edges that the saved object graph and the live objects share, as
-    TensorFlow does (tensorflow/core/protobuf/trackable_object_graph.proto).
-    """
-    view = tf.train.TrackableView(root)
-    found: dict[str, Any] = {}
-    seen: set[int] = set()
-    waiting = [(0, root)]
-    while waiting:
-        number, item = waiting.pop()
-        if number in seen:
-            continue
-        seen.add(number)
-        for attribute in nodes[number].attributes:
-            found[attribute.checkpoint_key.removesuffix(_VALUE)] = item
-        children = view.children(item)
-        for child in nodes[number].children:
-            if child.local_name in children:
-                waiting.append((child.node_id, children[child.local_name]))
-    return found
-
-
-def as_checkpoint(checkpoint: object) -> tf.train.Checkpoint | None:
-    """The `tf.train.Checkpoint` given, or None.
+@contextlib.contextmanager
+def writing(directory: Path) -> Iterator[None]:
+    """Write a checkpoint into a folder, which is made where it has vanished.
 
     Raises:
-        ArgumentError: Something else was given.
+        CheckpointError: It cannot be written; what TensorFlow says of it is its cause.
     """
-    if checkpoint is None or isinstance(checkpoint, tf.train.Checkpoint):
-        return checkpoint
-    raise ArgumentError(
-        f"checkpoint={type(checkpoint).__name__} object: give "
-        "tf.train.Checkpoint(model=model, optimizer=optimizer), naming what to save."
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        yield
+    except (OSError, ValueError, tf.errors.OpError) as error:
+        raise CheckpointError(
+            f"{directory} cannot be written: {_reason(error)}. Make room or mend the "
+            "folder, then save again."
+        ) from error
+
+
+@contextlib.contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Read a checkpoint.
+
+    Raises:
+        CheckpointError: It cannot be read; what TensorFlow says of it is its cause.
+    """
+    try:
+        yield
+    except (OSError, IndexError, ValueError, tf.errors.OpError) as error:
+        raise CheckpointError(
+            f"{path} cannot be read: {_reason(error)}. Nothing was restored. Restore another "
+            f"checkpoint; delete the files {Path(path).name}.* to go on from the one before."
+        ) from error
+
+
+def misfit(path: str, why: str) -> CheckpointError:
+    """What to raise for a checkpoint of something else than what is trained."""
+    return CheckpointError(
+        f"{path} does not fit what is trained here: {why}. Nothing was restored. To go on from "
+        "it, build the model as it was; to start anew, give another name= or logdir=."
     )
 
 
-def _is_variable(item: Any) -> bool:
-    return isinstance(item, (tf.Variable, tf.keras.Variable))
-
-
-def _step_in_name(path: str) -> int | None:
+def step_in_name(path: str) -> int | None:
+    """The step that a checkpoint is named by, or None."""
     found = re.search(r"-(\d+)$", path)
     return int(found.group(1)) if found else None
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
-def _some(names: Sequence[str]) -> str:
+def some(names: Sequence[str]) -> str:
+    """The first three of some names, and how many more there are."""
     rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + rest
+
+
+def _state(directory: Path) -> Any:
+    """What the `checkpoint` file of a folder says; None where there is none."""
+    try:
+        return tf.train.get_checkpoint_state(str(directory))
+    except ValueError:  # it is empty
+        return None
+
+
+def _complete(directory: Path) -> set[str]:
+    """The names of the checkpoints of a folder of which every file is there."""
+    try:
+        files = {path.name for path in directory.iterdir()}
+    except OSError:
+        return set()
+    parts = Counter(found.groups() for file in files if (found := _PART.fullmatch(file)))
+    return {
+        name
+        for (name, total), there in parts.items()
+        if there == int(total) and name + ".index" in files
+    }
+
+
+def _saved_at(path: Path) -> float:
+    return Path(f"{path}.index").stat().st_mtime
+
+
+def _name(path: str) -> str:
+    return Path(path).name
+
+
+def _reason(error: Exception) -> str:
+    """Why a file could not be written or read, in the system's words where there are such."""
+    if isinstance(error, (FileExistsError, NotADirectoryError)):
+        return "there is a file where a folder should be"
+    text = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+    words = [word for number in errno.errorcode if (word := os.strerror(number)) in text]
+    if words:
+        return max(words, key=len)
+    lines = [line for line in _OP.sub("", text).splitlines() if line.strip()]
+    return lines[0].strip().rstrip(".") if lines else type(error).__name__
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")

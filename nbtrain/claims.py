@@ -40,7 +40,8 @@ def enter(name: str, models: Callable[[], list[object]], describe: Callable[[], 
                 raise BusyError(
                     f"The run {other!r} {why} ({claim.describe()}). Stop it first: "
                     f"nbtrain.runs()[{other!r}].request_stop().wait(); "
-                    f"%nbtrain show {other} shows it."
+                    f"%nbtrain show {other} shows it.",
+                    run=other,
                 )
         _held[name] = _Claim(models, describe)
 

@@ -16,6 +16,8 @@ import threading
 from collections import deque
 from dataclasses import dataclass
 
+from nbtrain.errors import WaitError
+
 
 @dataclass(frozen=True, slots=True)
 class Stop:
@@ -61,12 +63,16 @@ class Outcome:
     Attributes:
         applied: Whether it was done; False means refused, and nothing has changed.
         step: Steps that had been completed at that moment.
-        text: What was done, or why it was refused, in a sentence.
+        text: What was done, or why it was refused.
     """
 
     applied: bool
     step: int
     text: str
+
+    def __str__(self) -> str:
+        """All of it in a sentence: `applied at step 1,240: saved ckpt-1240`."""
+        return f"{'applied' if self.applied else 'refused'} at step {self.step:,}: {self.text}"
 
 
 class Receipt:
@@ -107,23 +113,19 @@ class Receipt:
             timeout: Seconds to wait at most; None waits as long as the step takes.
 
         Raises:
-            TimeoutError: Still unanswered; the command stays in the queue.
+            WaitError: Still unanswered; the command stays in the queue.
         """
         if not self._answered.wait(timeout) or self._outcome is None:
-            raise TimeoutError(
-                f"No answer to {self.name} within {timeout:g} s: the step at hand is still "
-                "running. The command stays queued; wait again, or look at run.status.message."
+            raise WaitError(
+                f"No answer to {self.name} within {timeout:g} s: the training has not come to a "
+                "step boundary since. The command stays queued; wait again, or look at "
+                "run.status.message."
             )
         return self._outcome
 
     def __repr__(self) -> str:
         """The command with its state, as a cell shows it."""
-        outcome = self._outcome
-        if outcome is None:
-            return f"<{self.name}: requested>"
-        state = "applied" if outcome.applied else "refused"
-        text = outcome.text.removeprefix("refused: ")
-        return f"<{self.name}: {state} at step {outcome.step:,}: {text}>"
+        return f"<{self.name}: {self._outcome or 'requested'}>"
 
 
 class CommandQueue:
@@ -148,8 +150,13 @@ class CommandQueue:
         """How many commands wait; free of locks, so that a boundary may ask at every step."""
         return len(self._waiting)
 
-    def post(self, command: Command) -> Receipt:
-        """Queue a command and return its receipt at once; any thread."""
+    def post(self, command: Command, *, step: int = 0) -> Receipt:
+        """Queue a command and return its receipt at once; any thread.
+
+        Args:
+            command: What is asked.
+            step: Steps completed by now, which a refusal at once tells.
+        """
         receipt = Receipt(command)
         with self._changed:
             refusal = self._closed
@@ -160,7 +167,7 @@ class CommandQueue:
                 self.attention = True
                 self._changed.notify_all()
         if refusal is not None:
-            receipt.answer(Outcome(applied=False, step=0, text=f"refused: {refusal}"))
+            receipt.answer(Outcome(applied=False, step=step, text=refusal))
         return receipt
 
     def take(self, *, wait: bool = False) -> Receipt | None:
@@ -191,4 +198,4 @@ class CommandQueue:
             self._closed = reason
             left, self._waiting = self._waiting, deque()
         for receipt in left:
-            receipt.answer(Outcome(applied=False, step=step, text=f"refused: {reason}"))
+            receipt.answer(Outcome(applied=False, step=step, text=reason))

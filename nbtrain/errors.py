@@ -4,15 +4,22 @@ NbtrainError
 ├── ArgumentError      an argument that cannot be used (also a ValueError)
 ├── PhaseError         an event that the run's phase does not allow (also a RuntimeError)
 ├── BusyError          the folder or the model is held by another run (also a RuntimeError)
+├── WaitError          an answer or an end that did not come in time (also a TimeoutError)
 ├── CheckpointError    a checkpoint that cannot be written, found or read (also a RuntimeError)
 └── UnknownTagError    a tag that was never recorded (also a KeyError)
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import ClassVar
+
 
 class NbtrainError(Exception):
     """Whatever nbtrain itself has to say; errors of the user's own code pass through unchanged."""
+
+    # How IPython shows it; `nbtrain` sets it where there is one.
+    _render_traceback_: ClassVar[Callable[[NbtrainError], list[str]]]
 
 
 class ArgumentError(NbtrainError, ValueError):
@@ -24,7 +31,19 @@ class PhaseError(NbtrainError, RuntimeError):
 
 
 class BusyError(NbtrainError, RuntimeError):
-    """The folder, or the model, is held by a run that has not ended."""
+    """The folder, or the model, is held by a run that has not ended.
+
+    Attributes:
+        run: That run's name, where it is one of this kernel; else None.
+    """
+
+    def __init__(self, message: str, *, run: str | None = None) -> None:
+        super().__init__(message)
+        self.run = run
+
+
+class WaitError(NbtrainError, TimeoutError):
+    """An answer, or the end of a run, that did not come within the time to wait."""
 
 
 class CheckpointError(NbtrainError, RuntimeError):

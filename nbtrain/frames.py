@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import threading
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = str(Path(__file__).parent) + os.sep
 
 # Where Python itself waits, and what led to the program: no line of the user's.
 _AROUND = (_PACKAGE, threading.__file__, contextlib.__file__)
@@ -24,6 +26,21 @@ def of_the_user(frames: TracebackType | None) -> TracebackType | None:
     while first is not None and first.tb_frame.f_code.co_filename.startswith(_PACKAGE):
         first = first.tb_next
     return first or frames
+
+
+def without_ours(frames: TracebackType | None) -> TracebackType | None:
+    """The traceback without the lines of nbtrain itself; whole where there are no others."""
+    kept = None
+    for part in reversed([*_parts(frames)]):
+        if not part.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+            kept = TracebackType(kept, part.tb_frame, part.tb_lasti, part.tb_lineno)
+    return kept or frames
+
+
+def _parts(frames: TracebackType | None) -> Iterator[TracebackType]:
+    while frames is not None:
+        yield frames
+        frames = frames.tb_next
 
 
 def formatted(error: BaseException, frames: TracebackType | None) -> str:

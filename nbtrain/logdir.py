@@ -14,15 +14,15 @@ import itertools
 import json
 import os
 import re
-import socket
-import time
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
-from nbtrain.errors import ArgumentError, BusyError
+from nbtrain.errors import ArgumentError
+from nbtrain.lock import RunLock
 
 BASE = Path("runs")
+
+_NAME = re.compile(r"\w[\w .+=@-]*")
+_LONGEST = 100  # characters of a name: more is no name but a mistake
 
 
 class Logdir:
@@ -31,35 +31,32 @@ class Logdir:
     Args:
         logdir: The folder; None takes `runs/<name>`.
         name: The run's name; None takes the folder's, or a new numbered one.
-        kind: Word that a new numbered name begins with.
+        kind: Word that a new numbered name begins with, where it can begin one.
 
     Raises:
-        ArgumentError: A name that is no folder name, or a folder that cannot be written.
+        ArgumentError: A name that is no folder name, or a folder that cannot be written;
+            nothing was made.
     """
 
     def __init__(
         self, logdir: str | os.PathLike[str] | None, name: str | None, *, kind: str
     ) -> None:
-        if name is not None and not re.fullmatch(r"[\w][\w .+=@-]*", name):
-            raise ArgumentError(
-                f"name={name!r} cannot name a folder: use letters, digits, and any of _ . + = @ -"
-            )
+        _check_name(name)
+        given = None if logdir is None else _given(logdir)
+        self._made: list[Path] = []  # for a run that has not started yet, the innermost first
+        wanted = given or BASE / (name or (kind if _NAME.fullmatch(kind) else "run"))
         try:
-            if logdir is not None:
-                self.path = Path(logdir).expanduser().absolute()
+            if given is None and name is None:
+                wanted = self._new(wanted)
             else:
-                self.path = (BASE / name if name else _new_folder(kind)).absolute()
-            self._made = (logdir is None and name is None) or not self.path.exists()
-            self.path.mkdir(parents=True, exist_ok=True)
+                self._make(wanted)
+            self.path = wanted.absolute()
             _check_writable(self.path)
         except OSError as error:
-            raise ArgumentError(
-                f"The folder {logdir or BASE / (name or kind)} cannot be written ({error}): "
-                "give another logdir=."
-            ) from error
+            _unmake(self._made)
+            raise unwritable(wanted, error) from None
         self.name = name or self.path.name
-        # Taken by the thread that starts the run, released by the one that trained.
-        self._lock = FileLock(self.path / "run.lock", thread_local=False)
+        self.lock = RunLock(self.path, self.name)
 
     @property
     def checkpoints(self) -> Path:
@@ -71,33 +68,28 @@ class Logdir:
 
         Raises:
             BusyError: Another run, of this kernel or another one, trains here.
+            ArgumentError: It cannot be written any more, or be locked.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
         try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            raise BusyError(
-                f"{self.path} is held by {self._holder()}. Stop that run first, or give "
-                "another name= or logdir=."
-            ) from None
-        owner = {"name": self.name, "process": os.getpid(), "host": socket.gethostname()}
-        owner["since"] = time.strftime("%Y-%m-%d %H:%M:%S")
-        (self.path / "run.json").write_text(json.dumps(owner) + "\n", encoding="utf-8")
+            self._make(self.path)
+            self.lock.take()
+        except OSError as error:
+            self.discard()
+            raise unwritable(self.path, error) from None
 
     def release(self) -> None:
         """Let the next run have the folder."""
-        self._made = False
-        self._lock.release()
+        self._made = []
+        self.lock.release()
 
     def discard(self) -> None:
-        """Let go of the folder without a start; one that was made for it disappears."""
+        """Let go of the folder without a start; what was made for it disappears."""
         made = self._made
         self.release()
         if made:
             for name in ("run.json", "run.lock"):
                 (self.path / name).unlink(missing_ok=True)
-            with contextlib.suppress(OSError):  # somebody put something there
-                self.path.rmdir()
+            _unmake(made)
 
     def log(self, **entry: object) -> None:
         """Append one line to `steering.jsonl`.
@@ -105,36 +97,93 @@ class Logdir:
         Raises:
             OSError: The line cannot be written.
         """
-        with open(self.path / "steering.jsonl", "a", encoding="utf-8") as file:
-            file.write(json.dumps(entry) + "\n")
+        line = json.dumps(entry, default=str).encode() + b"\n"
+        with open(self.path / "steering.jsonl", "ab+") as file:
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":  # torn: the disk was full, or the machine went down
+                    line = b"\n" + line
+            file.write(line)
 
-    def _holder(self) -> str:
-        try:
-            owner = json.loads((self.path / "run.json").read_text(encoding="utf-8"))
-            here = owner["process"] == os.getpid()
-            where = "this kernel" if here else "another kernel"
-            shown = f"; `%nbtrain show {owner['name']}` shows it" if here else ""
-            return (
-                f"the run {owner['name']!r} in {where} (process {owner['process']} on "
-                f"{owner['host']}, since {owner['since']}{shown})"
-            )
-        except (OSError, ValueError, KeyError):
-            return "another run, just starting"
+    def _new(self, first: Path) -> Path:
+        """Make the first numbered folder of a name that is not there yet."""
+        for number in itertools.count(1):
+            path = first.with_name(f"{first.name}-{number}")
+            self._made = _missing(path)
+            try:
+                path.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            return path
+        raise AssertionError("unreachable")
+
+    def _make(self, path: Path) -> None:
+        """Make the folder where it is not there, and remember what was made."""
+        self._made = _missing(path) or self._made
+        path.mkdir(parents=True, exist_ok=True)
 
 
-def _new_folder(kind: str) -> Path:
-    for number in itertools.count(1):
-        path = BASE / f"{kind}-{number}"
-        try:
-            path.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        return path
-    raise AssertionError("unreachable")
+def unwritable(path: Path, error: OSError) -> ArgumentError:
+    """What to raise for a folder that cannot be written, before anything starts."""
+    if isinstance(error, FileExistsError):
+        why = "there is a file of this name"
+    elif isinstance(error, NotADirectoryError):
+        why = "one of the folders above it is a file"
+    else:
+        why = error.strerror or str(error)
+    return ArgumentError(
+        f"The folder {path} cannot be written: {why}. Mend that, or give another name= or logdir=."
+    )
+
+
+def _check_name(name: object) -> None:
+    if name is None:
+        return
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ArgumentError(
+            f"name={name!r} cannot name a folder: use letters, digits, and any of _ . + = @ -"
+        )
+    if len(name) > _LONGEST:
+        raise ArgumentError(
+            f"name={name[:20]!r}... has {len(name)} characters: use {_LONGEST} at the most."
+        )
+
+
+def _given(logdir: str | os.PathLike[str]) -> Path:
+    """The path that was given.
+
+    Raises:
+        ArgumentError: It is none, or none of this machine.
+    """
+    try:
+        text = os.fspath(logdir)
+        if isinstance(text, str) and text and "://" not in text and b"\0" not in os.fsencode(text):
+            return Path(text).expanduser()
+    except (TypeError, RuntimeError, UnicodeError):  # no path; a home of nobody; no characters
+        pass
+    raise ArgumentError(
+        f"logdir={logdir!r} is no folder of this machine: give a path, such as 'runs/mine', or "
+        "None for a new folder under runs/."
+    )
+
+
+def _missing(path: Path) -> list[Path]:
+    """The folders of a path that are not there, the innermost first."""
+    return [*itertools.takewhile(lambda folder: not folder.exists(), [path, *path.parents])]
+
+
+def _unmake(made: list[Path]) -> None:
+    """Remove folders that were made, as far as nobody has put something there."""
+    for path in made:
+        with contextlib.suppress(OSError):
+            path.rmdir()
 
 
 def _check_writable(path: Path) -> None:
-    """Raise OSError unless a file can be made here: permissions alone do not tell."""
+    """Raise OSError unless a file can be written here: permissions alone do not tell."""
     probe = path / f".write-{os.getpid()}"
-    probe.touch()
-    probe.unlink()
+    try:
+        probe.write_bytes(bytes(4096))  # on a full disk an empty file can still be made
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink()

@@ -8,95 +8,25 @@
 
 from __future__ import annotations
 
-import argparse
-import shlex
-from collections import ChainMap
-from collections.abc import Callable
-from typing import Any, NoReturn
+import os
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from nbtrain import notebook
+from nbtrain.cells import loop_of
+from nbtrain.commands import Receipt
+from nbtrain.completion import complete_in
 from nbtrain.engines.steps import background
-from nbtrain.errors import NbtrainError
-from nbtrain.panel.view import sentence
+from nbtrain.errors import NbtrainError, WaitError
+from nbtrain.options import HelpShown, cell_parser, line_parser, parsed
 from nbtrain.run import Run, find_run, runs
 
-
-class _Parser(argparse.ArgumentParser):
-    """An ArgumentParser for which a wrong line is an error of the cell, not of the kernel."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}\n{self.format_usage().strip()}")
-
-    def exit(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        raise _HelpShown
-
-
-class _HelpShown(Exception):  # noqa: N818 - no error: the help was asked for
-    """The help was printed; there is nothing more to do."""
-
-
-def line_parser() -> argparse.ArgumentParser:
-    """The parser of `%nbtrain`."""
-    parser = _Parser(prog="%nbtrain", description="Steer the runs of this kernel.")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=_Parser)
-    for verb, text in VERBS.items():
-        sub = verbs.add_parser(verb, help=text, description=text)
-        if verb == "list":
-            continue
-        sub.add_argument("name", nargs="?", help="a run's name; without it, the last one started")
-        if verb == "restore":
-            sub.add_argument(
-                "--step", type=int, help="the checkpoint of this step; else the latest"
-            )
-        if verb != "show":
-            sub.add_argument("--timeout", type=float, help="seconds to wait at most")
-    return parser
-
-
-def cell_parser() -> argparse.ArgumentParser:
-    """The parser of `%%nbtrain`."""
-    parser = _Parser(
-        prog="%%nbtrain",
-        description="Run the cell in the background as the loop of a run. The cell asks "
-        "run.should_stop() once a step, and records with run.record(loss=...).",
-    )
-    add = parser.add_argument
-    add("--name", help="the run's name; without it, a new numbered one")
-    add("--logdir", help="the run's folder; without it, runs/NAME")
-    add("--steps", type=int, help="the step at which the run finishes")
-    add("--checkpoint", metavar="EXPR", help="what to save: a tf.train.Checkpoint of this notebook")
-    add("--save-secs", type=float, default=600.0, help="seconds between two checkpoints (600)")
-    add("--save-steps", type=int, help="steps between two checkpoints")
-    add("--keep", type=int, default=5, help="how many checkpoints stay (5)")
-    return parser
-
-
-VERBS = {
-    "list": "list the runs",
-    "show": "show the panel",
-    "pause": "take no further step until resumed",
-    "resume": "go on after a pause",
-    "stop": "end the run after the step at hand, with a last checkpoint",
-    "save": "write a checkpoint now",
-    "restore": "go back to a checkpoint",
-    "wait": "wait for the end, and show it",
-}
-
-
-class _CellNames(ChainMap[str, Any]):
-    """The notebook's names, with `run` always the run that the cell belongs to."""
-
-    def __init__(self, run: Run, names: dict[str, Any]) -> None:
-        super().__init__({"run": run}, names)
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        self.maps[1][name] = value
-
-    def __delitem__(self, name: str) -> None:
-        del self.maps[1][name]
+# Seconds that a verb waits for its answer, so that the cell can show it; a step takes less.
+_ANSWER_SECS = 1.0
 
 
 @magics_class
@@ -113,59 +43,45 @@ class NbtrainMagics(Magics):
 
         `%nbtrain -h`, `%nbtrain restore -h` and `%%nbtrain -h` explain each option.
         """
+        __tracebackhide__ = True
         try:
-            if cell is None:
-                return self._line(line)
-            return self._cell(line, cell)
-        except _HelpShown:
+            return self._line(line) if cell is None else self._cell(line, cell)
+        except HelpShown:
             return None
         except NbtrainError as error:
+            if any(run.error is error for run in runs().values()):
+                raise  # by the user's own line, which a traceback shows
+            notebook.show_below(error)
             raise UsageError(str(error)) from error
 
     def _line(self, line: str) -> Any:
-        options = line_parser().parse_args(shlex.split(line))
+        __tracebackhide__ = True
+        options = parsed(line_parser(), line)
         if options.verb in (None, "list"):
-            return self._list()
+            print(table(list(runs().values())))
+            return None
         run = find_run(options.name)
         if options.verb == "show":
             notebook.show_panel(run)
             return None
         if options.verb == "wait":
             return run.wait(options.timeout)
-        post: dict[str, Callable[[], Any]] = {
+        post: dict[str, Callable[[], Receipt]] = {
             "pause": run.pause,
             "resume": run.resume,
             "stop": run.request_stop,
             "save": run.save,
             "restore": lambda: run.restore(options.step),
         }
-        receipt = post[options.verb]()
-        if options.timeout is not None:
-            receipt.wait(options.timeout)
-        return receipt
-
-    def _list(self) -> None:
-        known = runs()
-        for run in known.values():
-            print(sentence(run.status))
-        if not known:
-            print("No run has been started in this kernel.")
+        return _answered(post[options.verb](), options.timeout)
 
     def _cell(self, line: str, cell: str) -> Run:
-        options = cell_parser().parse_args(shlex.split(line))
+        __tracebackhide__ = True
+        options = parsed(cell_parser(), line)
         shell: Any = self.shell
-        checkpoint = None
-        if options.checkpoint is not None:
-            checkpoint = eval(options.checkpoint, shell.user_ns)  # noqa: S307 - the user's own cell
-        source = shell.transform_cell(cell)
-        # IPython's own cache of cells: a traceback shows the cell's lines.
-        code = compile(source, shell.compile.cache(source), "exec")
-
-        def loop(run: Run) -> None:
-            exec(code, shell.user_ns, _CellNames(run, shell.user_ns))  # noqa: S102 - as above
-
+        checkpoint = self._value(options.checkpoint)
         run: Run = background(
-            loop,
+            self._loop(cell),
             steps=options.steps,
             checkpoint=checkpoint,
             logdir=options.logdir,
@@ -175,28 +91,79 @@ class NbtrainMagics(Magics):
             keep=options.keep,
             start=False,
         )
-        before = {name: shell.user_ns[name] for name in ("run",) if name in shell.user_ns}
-        shell.user_ns["run"] = run  # functions that the cell defines look for it there
+        names = shell.user_ns
+        before = {"run": names["run"]} if "run" in names else {}
+        names["run"] = run  # before the start: functions of other cells may look for it there
         try:
             return run.start()
         except BaseException:
-            del shell.user_ns["run"]
-            shell.user_ns.update(before)
+            del names["run"]
+            names.update(before)
             raise
 
+    def _loop(self, cell: str) -> Callable[[Run], object]:
+        """The function of the cell; its lines have the numbers that the user sees."""
+        shell: Any = self.shell
+        blank = cell[: len(cell) - len(cell.lstrip())].count("\n")  # IPython takes them away
+        source = "\n" * (1 + blank) + shell.transform_cell(cell)
+        # IPython's own cache of cells: a traceback shows the cell's lines.
+        number = len(shell.history_manager.input_hist_parsed) - 1  # that of In[number]
+        filename = shell.compile.cache(source, number)
+        try:
+            return loop_of(source, filename, shell.user_ns, shell.compile)
+        except SyntaxError as error:
+            raise UsageError(_explained(error)) from error
 
-def _complete(_shell: Any, event: Any) -> list[str]:
-    """Verbs, then names of runs and options, for IPython's completer."""
-    if event.line.lstrip().startswith("%%"):
-        return [option for action in cell_parser()._actions for option in action.option_strings]
-    words = event.line.split()
-    if len(words) < 2 or (len(words) == 2 and not event.line.endswith(" ")):
-        return list(VERBS)
-    return [*runs(), "--timeout", *(["--step"] if words[1] == "restore" else [])]
+    def _value(self, expression: str | None) -> Any:
+        """What `--checkpoint` names in the notebook."""
+        __tracebackhide__ = True
+        if expression is None:
+            return None
+        shell: Any = self.shell
+        try:
+            return eval(expression, shell.user_ns)  # noqa: S307 - the user's own cell
+        except Exception as error:
+            below = error.__traceback__ and error.__traceback__.tb_next
+            if below and below.tb_next:
+                raise  # in a function that it calls: a traceback shows where
+            raise UsageError(
+                f"--checkpoint {expression}: {type(error).__name__}: {error}. Give a "
+                "tf.train.Checkpoint of this notebook, or an expression that makes one."
+            ) from error
+
+
+def _explained(error: SyntaxError) -> str:
+    """What is wrong with a cell, and where."""
+    _, *shown = traceback.format_exception_only(SyntaxError, error)
+    advice = "; the cell runs as a loop, in a thread of its own" if "outside" in error.msg else ""
+    return f"line {error.lineno} of the cell: {error.msg}{advice}\n{''.join(shown[:-1])}".rstrip()
+
+
+def _answered(receipt: Receipt, timeout: float | None) -> Receipt:
+    """The receipt, with its answer if that comes in time; asked for, it must."""
+    try:
+        receipt.wait(_ANSWER_SECS if timeout is None else timeout)
+    except WaitError:
+        if timeout is not None:
+            raise
+    return receipt
+
+
+def table(listed: Sequence[Run]) -> str:
+    """Runs in lines: name, phase, step and folder."""
+    if not listed:
+        return "No run has been started in this kernel."
+    rows = [("run", "phase", "step", "folder")]
+    for run in listed:
+        total = f" of {run.total_steps:,}" if run.total_steps else ""
+        step = f"{run.status.step:,}{total}"
+        rows.append((run.name, str(run.status.phase), step, os.path.relpath(run.logdir)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    return "\n".join(lines)
 
 
 def load_ipython_extension(shell: Any) -> None:
     """Register the magics and their completion: `%load_ext nbtrain`."""
     shell.register_magics(NbtrainMagics)
-    for name in ("%nbtrain", "%%nbtrain"):
-        shell.set_hook("complete_command", _complete, str_key=name)
+    complete_in(shell)

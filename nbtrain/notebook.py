@@ -11,10 +11,12 @@ import itertools
 from base64 import b64encode
 from typing import Any
 
+from nbtrain.errors import BusyError, NbtrainError
+from nbtrain.frames import without_ours
 from nbtrain.panel import figure
 from nbtrain.panel.comm import harden
 from nbtrain.panel.panel import Panel
-from nbtrain.run import Run
+from nbtrain.run import Run, runs
 
 # The same on every execution, so that a notebook can be compared with its stored outputs.
 TEXT = "nbtrain run"
@@ -41,6 +43,13 @@ class Display:
         self._outputs.append(output)
         if self._run.status.phase.ended:
             self._tick()
+
+    def show_after_cell(self, _result: object) -> None:
+        """Show the panel once, at the end of the cell that runs; a `post_run_cell` of IPython's."""
+        from IPython import get_ipython
+
+        get_ipython().events.unregister("post_run_cell", self.show_after_cell)
+        self.show()
 
     def _tick(self) -> None:
         """The run's tick; the last one, after its end, leaves the picture."""
@@ -77,6 +86,33 @@ def show_panel(run: Run) -> None:
         display(_view_of(display_of(run).panel), raw=True)
     else:
         display_of(run).show()
+
+
+def traceback_of(error: NbtrainError) -> list[str]:
+    """What IPython prints of an error of nbtrain's: the user's own lines, and the message.
+
+    Below a refusal that is about a live run of this kernel, the run is shown.
+    """
+    from IPython import get_ipython
+
+    show_below(error)
+    shell: Any = get_ipython()
+    frames = without_ours(error.__traceback__)
+    lines: list[str] = shell.InteractiveTB.structured_traceback(type(error), error, frames)
+    return lines
+
+
+def show_below(error: NbtrainError) -> None:
+    """Show the run that an error is about, once the calling cell has shown the error.
+
+    A start cell that is run again, and refused, has cleared the only view of its run.
+    """
+    from IPython import get_ipython
+
+    run = runs().get(error.run or "") if isinstance(error, BusyError) else None
+    if run is not None:
+        # Once, however often IPython asks: a method that is registered twice is called once.
+        get_ipython().events.register("post_run_cell", display_of(run).show_after_cell)
 
 
 def _view_of(panel: Panel) -> dict[str, Any]:

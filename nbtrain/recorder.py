@@ -32,15 +32,32 @@ class Recorder:
 
     Attributes:
         queue: Where the training thread puts them.
-        error: What could not be recorded, in words; None when all is well.
     """
 
     def __init__(self, store: ScalarStore, logdir: Path | None, *, limit: int = LIMIT) -> None:
-        self.error: str | None = None
+        self._errors: dict[str, str] = {}
+        self._lacking: list[int] = []  # the first and the last step that the event file lacks
         self._store = store
+        self._logdir = logdir
         self._writer = EventWriter(logdir) if logdir is not None else None
         self.queue = RecordQueue(self._number, limit=limit)
         self._draining = threading.Lock()  # one drain at a time: records stay in order
+
+    @property
+    def error(self) -> str | None:
+        """What could not be recorded, in words; None when all is well."""
+        return "\n".join([*self._errors.values()]) or None
+
+    @property
+    def event_file(self) -> Path | None:
+        """The event file that is written; None where none is."""
+        return self._writer.path if self._writer is not None else None
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the event file was neither deleted nor renamed; True where there is none."""
+        writer = self._writer
+        return writer is None or writer.in_place
 
     @property
     def thinned_steps(self) -> int:
@@ -71,39 +88,70 @@ class Recorder:
     def close(self) -> None:
         """Drain what is left and close the event file."""
         self.drain()
-        if self._writer is not None:
-            self._writer.close()
+        self.give_up()
+
+    def reopen(self) -> None:
+        """Write what comes from now on to a new event file; any thread.
+
+        Raises:
+            OSError: There can be none; what was written goes on.
+        """
+        with self._draining:
+            if self._logdir is None or self._writer is None:
+                return
+            old, self._writer = self._writer, EventWriter(self._logdir)
+            old.close()
+
+    def give_up(self) -> None:
+        """Write no event file any more: what comes is kept in the store alone; any thread."""
+        with self._draining:
+            writer, self._writer = self._writer, None
+            if writer is not None:
+                writer.close()
 
     def _segment(self, mark: Mark) -> None:
         self._store.open_segment(mark.step)
-        self._write(lambda writer: writer.session_start(mark.step, mark.wall_time))
+        self._write([mark.step], lambda writer: writer.session_start(mark.step, mark.wall_time))
 
     def _keep(self, batches: Sequence[Batch]) -> None:
         """Store and write records; where their tags differ, tag by tag: each keeps its order."""
         if len({batch.tags for batch in batches}) > 1:
             batches = _by_tag(batches)
         for batch in batches:
-            steps = np.array(batch.steps, dtype=np.int64)
-            walls = np.array(batch.wall_times)
-            columns = {
-                tag: self._column(tag, batch.steps, values)
-                for tag, values in zip(batch.tags, batch.columns, strict=True)
-            }
-            for tag, column in columns.items():
-                self._store.extend(tag, steps, walls, column)
-            if columns:
-                self._write(lambda writer, *what: writer.scalars(*what), steps, walls, columns)
+            try:
+                self._keep_one(batch)
+            except Exception as error:  # noqa: BLE001 - the records after it are kept
+                first, last = batch.steps[0], batch.steps[-1]
+                self._errors["steps"] = (
+                    f"Scalars of steps {first:,} to {last:,} could not be kept: {_words(error)}"
+                )
 
-    def _write(self, write: Callable[..., None], *what: object) -> None:
-        """Write to the event file; one that fails is given up, and the store goes on."""
+    def _keep_one(self, batch: Batch) -> None:
+        steps = np.array(batch.steps, dtype=np.int64)
+        walls = np.array(batch.wall_times)
+        columns = {
+            tag: self._column(tag, batch.steps, values)
+            for tag, values in zip(batch.tags, batch.columns, strict=True)
+        }
+        for tag, column in columns.items():
+            self._store.extend(tag, steps, walls, column)
+        if columns:
+            self._write(batch.steps, lambda writer: writer.scalars(steps, walls, columns))
+
+    def _write(self, steps: Sequence[int], write: Callable[[EventWriter], None]) -> None:
+        """Write to the event file; what fails is told, and the store and later writes go on."""
         if self._writer is None:
             return
         try:
-            write(self._writer, *what)
-        except OSError as error:
-            self.error = f"The event file ends here, the record in memory goes on: {error}"
-            self._writer.close()
-            self._writer = None
+            write(self._writer)
+        except Exception as error:  # noqa: BLE001 - whatever it is, what is in memory stays
+            known = [*self._lacking, steps[0], steps[-1]]
+            first, last = min(known), max(known)
+            self._lacking = [first, last]
+            self._errors["event file"] = (
+                f"The event file lacks scalars of steps {first:,} to {last:,}, which are in memory "
+                f"(run.scalars): {_words(error)}. It goes on once it can be written."
+            )
 
     def _column(
         self, tag: str, steps: Sequence[int], values: Sequence[SupportsFloat]
@@ -119,8 +167,15 @@ class Recorder:
         try:
             return float(value)
         except (TypeError, ValueError, OverflowError) as error:
-            self.error = f"{tag!r} at step {step:,} is no scalar, kept as NaN: {error}"
+            self._errors["value"] = f"{tag!r} at step {step:,} is no scalar, kept as NaN: {error}"
             return float("nan")
+
+
+def _words(error: Exception) -> str:
+    """What happened: the system's words, or the error with its type."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return f"{type(error).__name__}: {error}"
 
 
 def _by_tag(batches: Sequence[Batch]) -> list[Batch]:

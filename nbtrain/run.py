@@ -30,8 +30,8 @@ from nbtrain import claims, frames
 from nbtrain.boundary import Boundary
 from nbtrain.checkpoints import Saver
 from nbtrain.commands import Command, CommandQueue, Pause, Receipt, Restore, Resume, Save, Stop
-from nbtrain.errors import ArgumentError, PhaseError
-from nbtrain.logdir import Logdir
+from nbtrain.errors import ArgumentError, BusyError, PhaseError, WaitError
+from nbtrain.logdir import Logdir, unwritable
 from nbtrain.names import Names
 from nbtrain.recorder import Recorder
 from nbtrain.settings import Settings
@@ -122,6 +122,7 @@ class Run:
             self._watch,
             names,
         )
+        self._watch.each_second = [self._boundary.list_again]
 
     # --- life -------------------------------------------------------------------
 
@@ -131,7 +132,7 @@ class Run:
         Raises:
             PhaseError: It has been started and has not ended.
             BusyError: Another run holds the folder or the model.
-            OSError: The event file cannot be written.
+            ArgumentError: The folder cannot be written any more.
         """
         if not self._lifecycle.allows(Event.START):
             self._lifecycle.apply(Event.START)  # raises, naming what is possible
@@ -141,9 +142,14 @@ class Run:
             names = Names(self._engine.functions)
             claims.enter(self.name, lambda: self._engine.models() + names.trained(), self.__repr__)
             undo.callback(claims.leave, self.name)
-            self._live(Recorder(self.scalars, self.logdir), names)
+            try:
+                recorder = Recorder(self.scalars, self.logdir)
+            except OSError as unwritten:
+                raise unwritable(self.logdir, unwritten) from None
+            self._live(recorder, names)
             self._lifecycle.apply(Event.START)
             undo.pop_all()  # from here on, _close() undoes it
+        self._watch.log(event="start", step=0, name=self.name, total_steps=self._settings.steps)
         self.error = self._traceback = None
         self.coord.clear_stop()
         self._commands.open()
@@ -174,14 +180,15 @@ class Run:
             The run itself, so that a cell shows how it ended.
 
         Raises:
-            TimeoutError: It goes on after `timeout` seconds.
+            WaitError: It goes on after `timeout` seconds.
             PhaseError: It has not been started.
             BaseException: What the training raised, with the line that raised it.
         """
+        __tracebackhide__ = True  # IPython shows the lines of the training instead
         if self._lifecycle.phase is Phase.CREATED:
             raise PhaseError("Cannot wait for a run that was not started; call start() first.")
         if not self._ended.wait(timeout):
-            raise TimeoutError(
+            raise WaitError(
                 f"After {timeout:g} s of waiting the run goes on ({self!r}): wait again, or call "
                 "request_stop()."
             )
@@ -248,7 +255,7 @@ class Run:
 
     def post(self, command: Command) -> Receipt:
         """Queue a command for the next step boundary, and return its receipt."""
-        receipt = self._commands.post(command)
+        receipt = self._commands.post(command, step=self._boundary.step)
         self.receipts.append(receipt)
         if isinstance(command, Stop) and receipt.outcome is None:
             self.coord.request_stop()
@@ -400,7 +407,11 @@ class Run:
             self._ended_at = time.monotonic()
             if self._lifecycle.allows(Event.LOOP_ENDED):  # it failed while preparing
                 self._lifecycle.apply(Event.LOOP_ENDED)
-            self._watch.log(event="failed" if error else str(event), step=self._boundary.step)
+            with contextlib.suppress(BusyError):
+                self._watch.folder.make_sure(self._boundary.step)
+            text = f"{type(error).__name__}: {error}" if error is not None else ""
+            ended = "failed" if error else str(event)
+            self._watch.log(event=ended, step=self._boundary.step, text=text)
 
     # --- other threads ----------------------------------------------------------
 
@@ -426,19 +437,29 @@ def runs() -> dict[str, Run]:
 
 
 def find_run(name: str | None = None) -> Run:
-    """The run of this name, or the one started last.
+    """The run of this name; without one the run that lives, or else the one started last.
 
     Raises:
-        ArgumentError: There is none.
+        ArgumentError: There is none, or more than one lives.
     """
     known = runs()
-    if name is None and known:
-        return next(reversed(known.values()))
-    if name in known:
-        return known[name]
-    listed = ", ".join(map(repr, known)) or "none yet"
-    wanted = "No run has been started" if name is None else f"There is no run {name!r}"
-    raise ArgumentError(f"{wanted} in this kernel; its runs: {listed}.")
+    if not known:
+        raise ArgumentError(
+            "No run has been started in this kernel: begin a cell with %%nbtrain, or call "
+            "nbtrain.train(...)."
+        )
+    if name is None:
+        live = [run for run in known.values() if not run.status.phase.ended]
+        if len(live) > 1:
+            listed = ", ".join(repr(run.name) for run in live)
+            raise ArgumentError(
+                f"Which run? {len(live)} are alive: {listed}. Give the name of one."
+            )
+        return live[0] if live else next(reversed(known.values()))
+    if name not in known:
+        listed = ", ".join(map(repr, known))
+        raise ArgumentError(f"There is no run {name!r} in this kernel; its runs: {listed}.")
+    return known[name]
 
 
 @atexit.register

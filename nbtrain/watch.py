@@ -13,6 +13,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 
+from nbtrain.folder_watch import FolderWatch
 from nbtrain.frames import stack_of
 from nbtrain.logdir import Logdir
 from nbtrain.pace import Pace
@@ -30,6 +31,9 @@ NOTICE_SECS = 30.0
 
 # How often the stack of a late thread is taken: often enough to see it move.
 STACK_SECS = 1.0
+
+# How often the folder is looked at: a look at a folder of the network is not for every tick.
+LOOK_SECS = 1.0
 
 
 class WatchThread(LooperThread):
@@ -51,6 +55,8 @@ class Watch:
         clock: Gives the time in seconds.
 
     Attributes:
+        folder: Looks after the folder.
+        each_second: What else is to be called once a second.
         notice: What is good to know and no warning; see `inform`.
     """
 
@@ -66,6 +72,8 @@ class Watch:
         self.notice: str | None = None
         self._read_from: float | None = None  # when the run was first seen running under it
         self.listeners: list[Callable[[], object]] = []
+        self.each_second: list[Callable[[], object]] = []
+        self.folder = FolderWatch(logdir, recorder, self._tell_of_folder)
         self._recorder = recorder
         self._logdir = logdir
         self._grace_secs = grace_secs
@@ -74,7 +82,7 @@ class Watch:
         self._clock = clock
         self._began = clock()
         self._stop_asked: float | None = None
-        self._stack_due = clock()
+        self._stack_due = self._look_due = clock()
 
     @property
     def message(self) -> str | None:
@@ -103,6 +111,7 @@ class Watch:
 
     def tick(self, phase: Phase, step: int, thread: threading.Thread | None) -> None:
         """One round; the looper's thread, and once more when all is over."""
+        self._look_at_folder(step)
         self._guarded("record", self._record)
         if phase is Phase.RUNNING:
             self.pace.update(step, self._clock())
@@ -113,6 +122,18 @@ class Watch:
         self._guarded("journal", self._write_journal)
         for listener in list(self.listeners):
             self._guarded("display", listener)
+
+    def _look_at_folder(self, step: int) -> None:
+        if (now := self._clock()) < self._look_due:
+            return
+        self._look_due = now + LOOK_SECS
+        for look in (lambda: self.folder.look(step), *self.each_second):
+            self._guarded("look at the folder", look)
+
+    def _tell_of_folder(self, step: int, text: str | None) -> None:
+        if text is not None and text != self._notes.get("folder"):
+            self.log(event="folder", step=step, text=text)
+        self.note("folder", text)
 
     def _let_go_of_notice(self, now: float) -> None:
         if self._read_from is None:
@@ -161,5 +182,19 @@ class Watch:
         return None
 
     def _write_journal(self) -> None:
-        while self._journal:
-            self._logdir.log(**self._journal.popleft())
+        if self.folder.lost:
+            self._journal.clear()
+            self.note("journal", None)
+        if self._journal and not self._logdir.lock.holds():
+            return  # until the folder is back, or was made again
+        try:
+            while self._journal:
+                self._logdir.log(**self._journal[0])
+                self._journal.popleft()
+                self.note("journal", None)
+        except OSError as error:
+            self.note(
+                "journal",
+                f"steering.jsonl cannot be written: {error.strerror or error}. What belongs there "
+                "waits in memory.",
+            )

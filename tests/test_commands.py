@@ -17,6 +17,7 @@ from nbtrain.commands import (
     Save,
     Stop,
 )
+from nbtrain.errors import WaitError
 
 DONE = Outcome(applied=True, step=1240, text="saved ckpt-1240")
 
@@ -40,6 +41,7 @@ def test_a_posted_command_is_requested_until_it_is_answered(queue: CommandQueue)
     assert receipt.outcome == DONE
     assert receipt.wait(0) == DONE
     assert repr(receipt) == "<save: applied at step 1,240: saved ckpt-1240>"
+    assert str(receipt.wait(0)) == "applied at step 1,240: saved ckpt-1240"
 
 
 def test_a_refusal_is_an_answer_that_says_why(queue: CommandQueue) -> None:
@@ -92,19 +94,16 @@ def test_a_woken_queue_still_hands_out_what_waits(queue: CommandQueue) -> None:
 
 def test_before_the_start_a_command_is_refused_at_once() -> None:
     receipt = CommandQueue().post(Pause())
-    assert receipt.wait(0) == Outcome(
-        applied=False, step=0, text="refused: the run has not been started"
-    )
+    assert receipt.wait(0) == Outcome(applied=False, step=0, text="the run has not been started")
 
 
 def test_closing_refuses_what_waits_and_what_comes_with_the_reason(queue: CommandQueue) -> None:
     waiting = [queue.post(Save()), queue.post(Pause())]
     queue.close("the run has ended", step=42)
-    late = queue.post(Stop())
-    refused = Outcome(applied=False, step=42, text="refused: the run has ended")
-    assert [receipt.wait(0) for receipt in waiting] == [refused, refused]
-    assert not late.wait(0).applied
-    assert late.wait(0).text == "refused: the run has ended"
+    late = queue.post(Stop(), step=42)
+    refused = Outcome(applied=False, step=42, text="the run has ended")
+    assert [receipt.wait(0) for receipt in (*waiting, late)] == [refused] * 3
+    assert repr(late) == "<stop: refused at step 42: the run has ended>"
     assert len(queue) == 0
 
 
@@ -119,16 +118,17 @@ def test_a_closed_queue_can_be_opened_again_for_the_next_life(queue: CommandQueu
 
 def test_a_full_queue_refuses_and_keeps_what_waits(queue: CommandQueue) -> None:
     waiting = [queue.post(Save()) for _ in range(3)]
-    refused = queue.post(Save()).wait(0)
-    assert not refused.applied
-    assert refused.text == ("refused: 3 commands wait already; the step at hand is still running")
+    refused = queue.post(Save(), step=7).wait(0)
+    assert str(refused) == (
+        "refused at step 7: 3 commands wait already; the step at hand is still running"
+    )
     assert len(queue) == 3
     assert [receipt.outcome for receipt in waiting] == [None] * 3
 
 
 def test_waiting_for_an_answer_in_vain_says_what_to_do(queue: CommandQueue) -> None:
     receipt = queue.post(Save())
-    with pytest.raises(TimeoutError, match=r"No answer to save within 0\.01 s.*wait again"):
+    with pytest.raises(WaitError, match=r"No answer to save within 0\.01 s.*wait again"):
         receipt.wait(0.01)
     assert receipt.outcome is None
     assert queue.take() is receipt

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import subprocess
+import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +17,8 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.checkpoints import listed
-from nbtrain.errors import ArgumentError, BusyError
+from nbtrain.engines.supervisor import hushed
+from nbtrain.errors import ArgumentError, BusyError, CheckpointError
 from nbtrain.states import Phase
 from tests.gate import SOON
 from tests.models import Count, applied, reached, refused
@@ -23,6 +29,11 @@ v1 = tf.compat.v1
 def value_of(run: nbtrain.Run, name: str) -> Any:
     """What the latest checkpoint on disk holds."""
     return tf.train.load_checkpoint(run.checkpoints[-1].path).get_tensor(name)
+
+
+def journal(run: nbtrain.Run) -> str:
+    """What the run has written down of itself."""
+    return (run.logdir / "steering.jsonl").read_text(encoding="utf-8")
 
 
 def folder_is_empty() -> bool:
@@ -70,6 +81,19 @@ def test_every_step_is_fed() -> None:
     assert run.scalars["x"].values.tolist() == [1.0, 2.0, 3.0, 4.0]
     assert value_of(run, "total") == 10.0
     assert value_of(run, "global_step") == 4
+
+
+def test_a_feed_may_read_a_dataset_and_ends_the_run_with_it() -> None:
+    batches = tf.data.Dataset.range(4).as_numpy_iterator()
+    with tf.Graph().as_default():
+        x = v1.placeholder(tf.int64, [])
+        step = v1.train.get_or_create_global_step()
+        train_op = tf.group(step.assign_add(1))
+    run = nbtrain.supervise(
+        train_op, scalars={"x": x}, feed=lambda: {x: next(batches)}, save_steps=2
+    ).wait(SOON)
+    assert run.scalars["x"].values.tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert [checkpoint.step for checkpoint in run.checkpoints] == [2, 4]
 
 
 def test_an_exhausted_input_queue_finishes_the_run_with_a_last_checkpoint() -> None:
@@ -307,9 +331,9 @@ def test_another_graphs_checkpoint_is_refused_by_the_names_it_lacks_and_nothing_
     step = applied(run.save()).step
     before = value_of(run, "weight")
     outcome = refused(run.restore(other.checkpoints[-1].path))
-    assert "does not fit this graph" in outcome.text
+    assert "model.ckpt-5 does not fit what is trained here: " in outcome.text
     assert "weight, weight/Momentum" in outcome.text
-    assert "Nothing was restored." in outcome.text
+    assert "Nothing was restored. To go on from it, build the model as it was; " in outcome.text
     applied(run.save())
     np.testing.assert_array_equal(value_of(run, "weight"), before)
     assert run.status.step == step
@@ -321,7 +345,7 @@ def test_a_checkpoint_of_other_shapes_is_refused() -> None:
     other = nbtrain.supervise(Count(size=3).train_op, steps=5, name="other").wait(SOON)
     run = nbtrain.supervise(Count(size=2).train_op, name="mine")
     outcome = refused(run.restore(other.checkpoints[-1].path))
-    assert "does not fit this graph; missing there, or of another shape: weight" in outcome.text
+    assert "trained here: missing there, or of another shape: weight" in outcome.text
     run.request_stop()
     run.wait(SOON)
 
@@ -330,10 +354,139 @@ def test_a_checkpoint_of_other_shapes_is_refused() -> None:
 def test_a_folder_of_another_graph_fails_the_run_by_names_and_is_kept(made: Any) -> None:
     nbtrain.supervise(Count(**made).train_op, steps=5, name="graph").wait(SOON)
     run = nbtrain.supervise(Count().train_op, steps=9, name="graph")
-    with pytest.raises(Exception, match="weight"):
+    with pytest.raises(CheckpointError, match="or of another shape: weight, weight/Momentum") as e:
         run.wait(SOON)
+    assert str(e.value).endswith("to start anew, give another name= or logdir=.")
     assert run.status.phase is Phase.FAILED
     assert [checkpoint.step for checkpoint in listed(run.logdir / "checkpoints")] == [5]
+
+
+@pytest.mark.parametrize("broken", ["model.ckpt-5.index", "model.ckpt-5.data-00000-of-00001"])
+def test_a_folder_whose_latest_checkpoint_cannot_be_read_fails_the_run_in_words(
+    broken: str,
+) -> None:
+    first = nbtrain.supervise(Count().train_op, steps=5, name="graph").wait(SOON)
+    (first.logdir / "checkpoints" / broken).write_bytes(b"half")
+    run = nbtrain.supervise(Count().train_op, steps=9, name="graph")
+    with pytest.raises(CheckpointError, match=r"model\.ckpt-5 cannot be read: .*; delete "):
+        run.wait(SOON)
+    assert run.status.phase is Phase.FAILED
+
+
+def test_a_folder_that_lost_its_latest_checkpoint_is_gone_on_from_the_one_before() -> None:
+    first = nbtrain.supervise(Count().train_op, steps=6, save_steps=3, name="graph").wait(SOON)
+    for path in (first.logdir / "checkpoints").glob("model.ckpt-6.*"):
+        path.unlink()
+    run = nbtrain.supervise(Count().train_op, steps=9, name="graph", save_secs=None).wait(SOON)
+    assert "model.ckpt-3: " in journal(run)
+    assert [checkpoint.step for checkpoint in run.checkpoints] == [3, 9]
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_moved_folder_is_gone_on_from(own: bool) -> None:
+    """Also where the user's own Saver has written absolute paths."""
+
+    def trained(folder: str, steps: int) -> nbtrain.Run:
+        count = Count()
+        if not own:
+            return nbtrain.supervise(count.train_op, logdir=folder, steps=steps).wait(SOON)
+        path = str(Path(folder).absolute())
+        supervisor = nbtrain.Supervisor(count.graph, logdir=path, summary_op=None)
+        return nbtrain.supervise(count.train_op, supervisor=supervisor, steps=steps).wait(SOON)
+
+    trained("runs/a", 5)
+    Path("runs/a").rename("runs/b")
+    run = trained("runs/b", 8)
+    assert "model.ckpt-5: 3 variables matched" in journal(run)
+    folder = Path("runs/b" if own else "runs/b/checkpoints").absolute()
+    assert [checkpoint.path for checkpoint in run.checkpoints] == [
+        str(folder / "model.ckpt-5"),
+        str(folder / "model.ckpt-8"),
+    ]
+    assert not Path("runs/a").exists()
+
+
+@pytest.mark.parametrize("stands", ["checkpoints", "a file"])
+def test_a_graph_that_cannot_be_saved_says_so_and_goes_on(stands: str) -> None:
+    run = nbtrain.supervise(Count().train_op, save_secs=None)
+    folder = run.logdir / "checkpoints"
+    applied(run.save())
+    applied(run.pause())
+    folder.rename("elsewhere")
+    if stands == "a file":
+        folder.write_text("a file")
+        assert refused(run.save()).text == (
+            f"{folder} cannot be written: there is a file where a folder should be. Make room or "
+            "mend the folder, then save again."
+        )
+        folder.unlink()
+    applied(run.save())  # into a folder that is made again
+    run.request_stop()
+    run.wait(SOON)
+    assert folder.is_dir()
+
+
+# A limit on the size of a file says no to a write in the middle of it, as a full disk does.
+FULL = """
+import resource
+import tensorflow as tf
+import nbtrain
+from tests.models import Count
+
+run = nbtrain.supervise(Count(size=10_000).train_op, save_secs=None)
+run.pause().wait()
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))
+print(run.save().wait().text)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+run.request_stop()
+print(len(run.wait().checkpoints))
+"""
+
+
+def test_a_write_of_a_graph_that_the_system_refuses_is_refused_in_its_words(
+    tmp_path: Path,
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    refusal = "File too large. Make room or mend the folder, then save again."
+    assert done.stdout.splitlines() == [
+        f"{tmp_path}/runs/supervise-1/checkpoints cannot be written: {refusal}",
+        "1",
+    ]
+
+
+def test_what_the_panel_tells_is_not_printed_by_tensorflow_too() -> None:
+    told: list[str] = []
+
+    class Keeper(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            told.append(record.getMessage())
+
+    logger, keeper = tf.get_logger(), Keeper()
+    level = logger.level
+    logger.addHandler(keeper)
+    logger.setLevel(logging.INFO)  # as in a notebook
+    try:
+        for steps in (5, 8):
+            run = nbtrain.supervise(Count().train_op, steps=steps, name="graph").wait(SOON)
+        assert run.status.step == 8
+        assert told == []
+        with hushed():
+            logger.warning("a warning")
+            other = threading.Thread(target=logger.info, args=("of another thread",))
+            other.start()
+            other.join(SOON)
+        logger.info("the user's own")
+        assert told == ["a warning", "of another thread", "the user's own"]
+        assert logger.filters == []
+    finally:
+        logger.removeHandler(keeper)
+        logger.setLevel(level)
 
 
 def test_an_error_of_a_graph_step_fails_the_run_with_a_last_checkpoint() -> None:
@@ -353,12 +506,44 @@ def test_an_error_of_a_graph_step_fails_the_run_with_a_last_checkpoint() -> None
 
 
 def test_what_the_session_cannot_run_fails_the_run_in_tensorflows_words() -> None:
+    run = fed_with(lambda x: lambda: {x: [1.0, 2.0, 3.0]})
+    with pytest.raises(ValueError, match=r"Cannot feed value of shape \(3,\) for Tensor pixels:0"):
+        run.wait(SOON)
+    assert run.status.phase is Phase.FAILED
+
+
+def fed_with(feed: Any) -> nbtrain.Run:
+    """A run of a graph with a placeholder of two pixels, and a feed made for that."""
     graph = tf.Graph()
     with graph.as_default():
-        x = v1.placeholder(tf.float32, [], name="pixels")
-        train_op = v1.get_variable("total", initializer=0.0).assign_add(x)
-    run = nbtrain.supervise(train_op)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="pixels"):
+        x = v1.placeholder(tf.float32, [2], name="pixels")
+        train_op = v1.get_variable("total", initializer=tf.zeros([2])).assign_add(x)
+    return nbtrain.supervise(train_op, feed=feed(x))
+
+
+def of_another_graph() -> Any:
+    """A placeholder."""
+    with tf.Graph().as_default():
+        return v1.placeholder(tf.float32, [2], name="lost")
+
+
+@pytest.mark.parametrize(
+    ("feed", "message"),
+    [
+        (lambda _: None, r"The placeholder 'pixels' was not fed: give feed=, a function"),
+        (lambda _: lambda: None, r"The placeholder 'pixels' was not fed: give feed=, a function"),
+        (lambda _: lambda: [1.0, 2.0], r"feed returned a list: return a dict"),
+        (lambda _: lambda: {of_another_graph(): [1.0, 2.0]}, r"feed returned .*lost.* is not an"),
+        (lambda _: lambda: {"lost:0": [1.0, 2.0]}, r"feed returned a key that is no tensor"),
+        (
+            lambda x: lambda: {x: tf.constant([1.0, 2.0])},
+            r"tensor as a value, .*: give tensor\.numpy\(\)",
+        ),
+    ],
+)
+def test_a_graph_that_is_fed_wrongly_fails_with_what_to_do(feed: Any, message: str) -> None:
+    run = fed_with(feed)
+    with pytest.raises(ArgumentError, match=message):
         run.wait(SOON)
     assert run.status.phase is Phase.FAILED
 
@@ -373,6 +558,12 @@ def test_a_graph_of_its_own_for_each_is_refused() -> None:
     assert folder_is_empty()
 
 
+def no_variables() -> Any:
+    """An operation that changes nothing."""
+    with tf.Graph().as_default():
+        return tf.constant(1.0)
+
+
 @pytest.mark.parametrize(
     ("train_op", "message"),
     [
@@ -380,6 +571,9 @@ def test_a_graph_of_its_own_for_each_is_refused() -> None:
         (lambda: "train", "train_op is 'train': give an operation"),
         (lambda: None, "train_op is None: give an operation"),
         (lambda: tf.Variable(1.0), "train_op is .*: give an operation"),
+        (lambda: [Count().train_op], r"train_op is \[.*: give .*tf\.group\(\.\.\.\) makes one of"),
+        (lambda: Count().weight, "train_op is the variable 'weight', and running that trains noth"),
+        (no_variables, "The graph of train_op has no variables"),
     ],
 )
 def test_what_is_no_operation_of_a_graph_is_refused(train_op: Any, message: str) -> None:
@@ -394,6 +588,7 @@ def test_what_is_no_operation_of_a_graph_is_refused(train_op: Any, message: str)
         ("vector", r"scalars\['loss'\] has the shape \(1,\), and a scalar was expected: reduce it"),
         ("nowhere:0", r"scalars\['loss'\]='nowhere:0' is no tensor of the graph"),
         ("loss", r"scalars\['loss'\]='loss' is no tensor of the graph .*such as 'loss:0'"),
+        ("weight:0", r"scalars\['loss'\] is a resource, and a number was expected"),
         (3.5, r"scalars\['loss'\]=3\.5 is no tensor of the graph"),
         (None, r"scalars\['loss'\]=None is no tensor of the graph"),
     ],
@@ -422,10 +617,20 @@ def test_tensorflows_own_supervisor_is_refused() -> None:
     assert folder_is_empty()
 
 
+def generator() -> Iterator[dict[Any, Any]]:
+    """What gives feeds, and is not called for each."""
+    yield {}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"feed": {"x": 1}}, "feed={'x': 1} cannot be called: give a function"),
+        ({"feed": lambda run: {}}, r"takes arguments \(missing .*'run'\): give a function without"),
+        ({"feed": generator}, r"returns a generator: give a function without arguments"),
+        ({"scalars": ["loss:0"]}, r"scalars=\['loss:0'\] is no dict: give tags too"),
+        ({"scalars": "loss:0"}, r"scalars='loss:0' is no dict: give tags too"),
+        ({"scalars": {3: "loss:0"}}, r"The tag 3 is no name"),
         ({"steps": -1}, "steps=-1"),
         ({"keep": 0}, "keep=0"),
         ({"scalars": {"": "loss:0"}}, "The tag '' is no name"),
@@ -464,3 +669,43 @@ def test_a_saver_of_some_variables_restores_those(tmp_path: Path) -> None:
     run.wait(SOON)
     assert "2 variables matched" in proof
     assert "not in it" not in proof
+
+
+def test_a_supervisor_that_would_wait_for_another_is_refused() -> None:
+    count = Count()
+    supervisor = nbtrain.Supervisor(count.graph, logdir=None, is_chief=False)
+    with pytest.raises(ArgumentError, match="made with is_chief=False: it would wait for the chi"):
+        nbtrain.supervise(count.train_op, supervisor=supervisor)
+    assert folder_is_empty()
+
+
+def test_a_graph_that_was_finalized_too_early_is_refused() -> None:
+    count = Count()
+    count.graph.finalize()
+    with pytest.raises(ArgumentError, match=r"leave graph\.finalize\(\) out, training does it"):
+        nbtrain.supervise(count.train_op)
+    assert folder_is_empty()
+
+
+def test_a_supervisor_that_was_used_and_stopped_by_hand_trains_again(tmp_path: Path) -> None:
+    count = Count()
+    supervisor = nbtrain.Supervisor(count.graph, logdir=str(tmp_path / "mine"), summary_op=None)
+    with supervisor.managed_session() as sess:
+        sess.run(count.train_op)
+    run = nbtrain.supervise(count.train_op, supervisor=supervisor, steps=3).wait(SOON)
+    assert (run.status.phase, run.status.step) == (Phase.FINISHED, 3)
+
+
+@pytest.mark.parametrize("resource", [False, True])
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_a_global_step_of_any_kind_that_tensorflow_allows_counts(
+    shape: tuple[int, ...], resource: bool
+) -> None:
+    with tf.Graph().as_default() as graph:
+        step = v1.get_variable(
+            "global_step", initializer=np.zeros(shape, np.int64), use_resource=resource
+        )
+        graph.add_to_collection(v1.GraphKeys.GLOBAL_STEP, step)
+        train_op = v1.assign_add(step, np.ones(shape, np.int64))
+    run = nbtrain.supervise(train_op, steps=3).wait(SOON)
+    assert [checkpoint.step for checkpoint in run.checkpoints] == [3]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from nbtrain.events.writer import EventWriter
+from tests.room import no_room
 
 # Below and above each length of a step's varint.
 EDGES = [0, 1, *(2 ** (7 * k) + d for k in range(1, 9) for d in (-1, 0)), 2**63 - 1]
@@ -168,3 +169,35 @@ def test_closing_twice_does_nothing(tmp_path: Path) -> None:
     writer.close()
     writer.close()
     assert len(read(writer.path)) == 1
+
+
+def test_of_a_batch_that_found_no_room_nothing_is_left(tmp_path: Path) -> None:
+    writer = EventWriter(tmp_path)
+    write(writer, [1], {"loss": [0.5]})
+    size = writer.path.stat().st_size
+    with no_room(size + 30), pytest.raises(OSError, match="File too large"):
+        write(writer, [2], {"loss": [0.25]})
+    assert writer.path.stat().st_size == size
+    write(writer, [3], {"loss": [0.125]})
+    writer.close()
+    assert [event.step for event in read(writer.path)[1:]] == [1, 3]
+
+
+def test_a_file_whose_beginning_finds_no_room_is_not_left(tmp_path: Path) -> None:
+    with no_room(10), pytest.raises(OSError, match="File too large"):
+        EventWriter(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_in_its_place_until_it_is_deleted_renamed_or_replaced(tmp_path: Path) -> None:
+    writer = EventWriter(tmp_path)
+    assert writer.in_place
+    copy = writer.path.rename(tmp_path / "away")
+    assert not writer.in_place
+    writer.path.write_bytes(copy.read_bytes())
+    assert not writer.in_place
+    copy.replace(writer.path)
+    assert writer.in_place
+    tmp_path.rename(tmp_path.with_name("moved"))
+    assert not writer.in_place
+    writer.close()

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.checkpoints import ObjectSaver, listed
+from nbtrain.checkpoints import listed
+from nbtrain.engines.object_saver import ObjectSaver
 from tests.models import Line
 
 ROOT = Path(__file__).parents[1]
@@ -94,7 +95,6 @@ def assert_whole(path: str, step: int) -> None:
     ballast = reader.get_tensor("ballast/.ATTRIBUTES/VARIABLE_VALUE")
     assert {float(ballast.min()), float(ballast.max())} == {float(step)}
     assert reader.get_tensor("count/.ATTRIBUTES/VARIABLE_VALUE") == step
-    assert reader.get_tensor("nbtrain_step/.ATTRIBUTES/VARIABLE_VALUE") == step
 
 
 def test_a_killed_run_is_gone_on_with_by_the_next_process() -> None:
@@ -122,6 +122,9 @@ def test_a_killed_run_is_gone_on_with_by_the_next_process() -> None:
     last = listed(folder)[-1]
     assert last.step == again + 10
     assert_whole(last.path, last.step)
+    lines = (folder.parent / "steering.jsonl").read_text(encoding="utf-8").splitlines()
+    lives = [entry for entry in map(json.loads, lines) if entry["event"] in {"start", "finished"}]
+    assert [entry["event"] for entry in lives] == ["start", "start", "start", "finished"]
 
 
 def test_momenta_go_on_as_if_nothing_had_happened() -> None:

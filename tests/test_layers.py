@@ -16,19 +16,20 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 
 # From the ground up. A room may import from the floors below its own.
 FLOORS = (
-    "errors frames",
-    "states commands cadence buckets pace records claims logdir tags threads events.crc panel.comm",
-    "store settings names checkpoints engines.supervisor events.writer panel.view",
-    "recorder engines.graph_saver panel.source panel.wire panel.figure",
-    "watch panel.panel",
-    "boundary",
+    "errors frames options",
+    "states commands cadence buckets pace records claims lock tags threads events.crc panel.comm",
+    "store cells logdir settings names checkpoints engines.supervisor events.writer panel.view",
+    "recorder engines.graph_saver engines.object_saver panel.source panel.wire panel.figure",
+    "folder_watch panel.panel",
+    "watch",
+    "boundary engines.graph_arguments",
     "run",
-    "engines.steps engines.graph notebook",
+    "engines.steps engines.graph notebook completion",
     "magics",
     "",  # nbtrain itself
 )
-PURE = ["errors", "states", "commands", "cadence", "buckets", "store", "settings", "pace"]
-TRAINING = ["run", "boundary", "watch", "recorder", "checkpoints", "threads", "logdir"]
+PURE = ["errors", "states", "commands", "cadence", "buckets", "store", "settings", "pace", "cells"]
+TRAINING = ["run", "boundary", "watch", "recorder", "checkpoints", "threads", "logdir", "lock"]
 # What starts threads, tells the time, or weighs more than numbers do.
 NOT_PURE = {"tensorflow", "time", "asyncio", "ipywidgets", "anywidget", "IPython", "matplotlib"}
 WIDGETS = {"ipywidgets", "anywidget", "IPython", "comm", "ipykernel", "matplotlib"}

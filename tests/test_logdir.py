@@ -6,13 +6,16 @@ import json
 import os
 import subprocess
 import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nbtrain.errors import ArgumentError, BusyError
 from nbtrain.logdir import Logdir
+from tests.room import no_room
 
 ROOT = Path(__file__).parents[1]
 HOLDER = """
@@ -82,11 +85,42 @@ def test_the_path_stays_when_the_working_folder_changes(tmp_path: Path) -> None:
     assert (tmp_path / "mine" / "steering.jsonl").exists()
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "../up", ".hidden", "-x", "a\nb", "a:b", "a\0b"])
-def test_a_name_that_is_no_folder_name_is_refused_and_makes_nothing(name: str) -> None:
-    with pytest.raises(ArgumentError, match="cannot name a folder: use letters, digits"):
+@pytest.mark.parametrize(
+    "name", ["", "a/b", "../up", ".hidden", "-x", "a\nb", "a:b", "a\0b", "\ud800", 5, b"a", True]
+)
+def test_a_name_that_is_no_folder_name_is_refused_and_makes_nothing(name: Any) -> None:
+    with pytest.raises(ArgumentError) as refusal:
         Logdir(None, name, kind="train")
-    assert folders() == []
+    assert f"name={name!r} cannot name a folder: use letters, digits" in str(refusal.value)
+    assert not Path("runs").exists()
+
+
+def test_a_name_of_more_than_a_hundred_characters_is_refused_and_makes_nothing() -> None:
+    assert Logdir(None, "x" * 100, kind="train").path.is_dir()
+    with pytest.raises(ArgumentError, match=r"name='x{20}'\.\.\. has 300 characters: use 100 at"):
+        Logdir(None, "x" * 300, kind="train")
+    assert folders() == ["x" * 100]
+
+
+def test_a_name_too_long_for_the_disk_is_refused_and_makes_nothing() -> None:
+    with pytest.raises(ArgumentError, match="cannot be written: File name too long"):
+        Logdir(None, "損" * 100, kind="train")
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize(
+    "logdir",
+    ["", 5, b"runs", True, ["runs"], "gs://bucket/runs", "a\0b", "\ud800", "~nobody-x/runs"],
+)
+def test_a_logdir_that_is_no_folder_of_this_machine_is_refused(logdir: Any, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError) as refusal:
+        Logdir(logdir, None, kind="train")
+    assert f"logdir={logdir!r} is no folder of this machine: give a path" in str(refusal.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_function_without_a_name_of_its_own_runs_in_a_folder_named_run() -> None:
+    assert Logdir(None, None, kind="<lambda>").name == "run-1"
 
 
 @pytest.mark.parametrize("name", ["digits", "Größe 2", "adam@1e-3", "v1.2+b=4"])
@@ -96,9 +130,11 @@ def test_ordinary_names_are_taken(name: str) -> None:
 
 def test_a_folder_that_cannot_be_made_is_refused_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
-    with pytest.raises(ArgumentError, match=r"file/run cannot be written \(.*\): give another"):
+    with pytest.raises(
+        ArgumentError, match=r"file/run cannot be written: one of the folders above"
+    ):
         Logdir(tmp_path / "file" / "run", None, kind="train")
-    with pytest.raises(ArgumentError, match=r"file cannot be written"):
+    with pytest.raises(ArgumentError, match=r"file cannot be written: there is a file of this"):
         Logdir(tmp_path / "file", None, kind="train")
     assert (tmp_path / "file").read_text(encoding="utf-8") == "no folder"
 
@@ -108,11 +144,31 @@ def test_a_folder_in_which_no_file_can_be_made_is_refused() -> None:
         Logdir("/proc/self", None, kind="train")
 
 
+@pytest.mark.parametrize("where", [("deep/down", None), (None, "digits"), (None, None)])
+def test_a_full_disk_is_refused_and_leaves_no_folder(
+    where: tuple[str | None, str | None], tmp_path: Path
+) -> None:
+    with no_room(), pytest.raises(ArgumentError) as refusal:
+        Logdir(*where, kind="train")
+    assert "cannot be written: File too large. Mend that, or give another" in str(refusal.value)
+    assert "During handling" not in "".join(traceback.format_exception(refusal.value))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_full_by_the_start_is_refused_and_leaves_no_lock(tmp_path: Path) -> None:
+    folder = Logdir(None, "digits", kind="train")
+    with no_room(), pytest.raises(ArgumentError, match="cannot be written: File too large"):
+        folder.acquire()
+    assert not Path("runs").exists()
+    folder.acquire()
+    folder.release()
+
+
 def test_where_runs_is_a_file_the_refusal_says_so() -> None:
     Path("runs").write_text("no folder", encoding="utf-8")
-    with pytest.raises(ArgumentError, match=r"The folder runs/train cannot be written"):
+    with pytest.raises(ArgumentError, match=r"The folder runs/train cannot be written: one of"):
         Logdir(None, None, kind="train")
-    with pytest.raises(ArgumentError, match=r"The folder runs/digits cannot be written"):
+    with pytest.raises(ArgumentError, match=r"The folder runs/digits cannot be written: one of"):
         Logdir(None, "digits", kind="train")
 
 
@@ -161,7 +217,7 @@ def test_a_folder_made_for_a_run_that_was_refused_disappears() -> None:
     folder = Logdir(None, None, kind="train")
     folder.acquire()
     folder.discard()
-    assert folders() == []
+    assert not Path("runs").exists()
     folder.acquire()
     assert folders() == ["train-1"], "a later start makes it again"
     folder.release()
@@ -193,3 +249,25 @@ def test_the_journal_has_one_line_an_entry() -> None:
         {"event": "save", "step": 10, "text": "Größe"},
         {"event": "stop", "step": 20},
     ]
+
+
+def test_a_torn_last_line_of_the_journal_spoils_no_other() -> None:
+    folder = Logdir(None, "digits", kind="train")
+    folder.log(event="start")
+    with (folder.path / "steering.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"event": "sa')
+    folder.log(event="start")
+    folder.log(event="save")
+    lines = (folder.path / "steering.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["event"] for line in (lines[0], *lines[2:])] == [
+        "start",
+        "start",
+        "save",
+    ]
+    assert lines[1] == '{"event": "sa'
+
+
+def test_an_entry_that_json_does_not_know_is_written_in_words() -> None:
+    folder = Logdir(None, "digits", kind="train")
+    folder.log(event="restore", wanted=Path("runs/a"))
+    assert json.loads((folder.path / "steering.jsonl").read_text())["wanted"] == "runs/a"

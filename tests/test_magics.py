@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tensorflow as tf
+from IPython.core.completer import provisionalcompleter
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -115,9 +117,31 @@ def test_a_cell_sees_its_own_run_whatever_the_notebook_calls_run(shell: Any) -> 
     assert (list(first.scalars), list(second.scalars)) == (["one"], ["two"])
 
 
-def test_a_function_of_the_cell_sees_run_too(shell: Any) -> None:
-    body = "def go():\n    while not run.should_stop():\n        run.record(loss=1.0)\ngo()\n"
-    assert cell(shell, "--steps 5", body).wait(SOON).status.step == 5
+def test_a_function_of_the_cell_sees_the_cells_own_run_too(shell: Any) -> None:
+    body = """
+def report():
+    run.record(TAG=1.0)
+while not run.should_stop():
+    report()
+"""
+    first = cell(shell, "--name first", body.replace("TAG", "one"))
+    second = cell(shell, "--name second", body.replace("TAG", "two"))
+    step = first.status.step
+    reached(first, lambda run: run.status.step > step + 2)
+    reached(second, lambda run: run.status.step > 2)
+    ended(first)
+    ended(second)
+    assert (list(first.scalars), list(second.scalars)) == (["one"], ["two"])
+
+
+def test_a_cell_whose_names_are_bound_anew_pauses(shell: Any) -> None:
+    shell.user_ns["v"] = tf.Variable(0.0)
+    run = cell(shell, "--name mine", LOOP.replace("1.0", "v.assign_add(1.0)"))
+    reached(run, lambda run: run.status.step > 0)
+    shell.user_ns["v"] = tf.Variable(0.0)
+    reached(run, lambda run: run.status.phase is Phase.PAUSED)
+    assert "v is no longer what the run started with" in (run.status.message or "")
+    ended(run)
 
 
 def test_magics_and_shell_syntax_work_in_the_cell(shell: Any) -> None:
@@ -135,8 +159,8 @@ def test_an_error_in_the_cell_shows_the_cells_own_line(shell: Any) -> None:
 
 def test_a_cell_that_cannot_be_compiled_starts_nothing(shell: Any) -> None:
     shell.user_ns["run"] = "mine"
-    with pytest.raises(SyntaxError):
-        cell(shell, "--name broken", "while not run.should_stop()\n")
+    with pytest.raises(UsageError, match=r"(?s)^line 3 of the cell: .*\n +while not run\.should_"):
+        cell(shell, "--name broken", "\nwhile not run.should_stop()\n")
     assert nbtrain.runs() == {}
     assert shell.user_ns["run"] == "mine"
     assert not Path("runs").exists()
@@ -150,9 +174,40 @@ def test_a_refused_cell_leaves_run_as_it_was(shell: Any) -> None:
     ended(first)
 
 
+@pytest.mark.parametrize("statement", ["return", "await run"])
+def test_a_cell_that_would_leave_its_thread_is_refused_with_the_line(
+    shell: Any, statement: str
+) -> None:
+    message = r"line 3 of the cell: .* outside function; the cell runs as a loop, in a thread"
+    with pytest.raises(UsageError, match=message):
+        cell(shell, "", f"while not run.should_stop():\n    {statement}\n")
+    assert nbtrain.runs() == {}
+
+
+def test_a_cell_that_does_not_use_run_is_refused(shell: Any) -> None:
+    with pytest.raises(
+        UsageError, match=r"does not use `run`.*Begin it with `while not run\.shoul"
+    ):
+        cell(shell, "", "print('hello')\n")
+    assert nbtrain.runs() == {}
+
+
+def test_an_error_in_a_function_that_makes_the_checkpoint_shows_its_line(shell: Any) -> None:
+    shell.run_cell("def make():\n    raise KeyError('mine')\n")
+    with pytest.raises(KeyError, match="mine"):
+        cell(shell, "--checkpoint make()")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (
+            "--checkpoint nosuch",
+            "--checkpoint nosuch: NameError: name 'nosuch' is not defined. Give",
+        ),
+        ("--checkpoint tf.nosuch", r"AttributeError: .*\. Give a tf\.train\.Checkpoint"),
+        ("--checkpoint '1 +'", r"--checkpoint 1 \+: SyntaxError: invalid syntax"),
+        ("--name 'mine", "%%nbtrain --name 'mine: No closing quotation; close the quotes"),
         ("--steps -1", "steps=-1: give a whole number of at least 1"),
         ("--steps many", "argument --steps: invalid int value: 'many'"),
         ("--color red", "unrecognized arguments: --color red"),
@@ -192,20 +247,21 @@ def test_the_list_has_a_line_for_each_run(
     for name in ("one", "two"):
         cell(shell, f"--name {name} --steps 1240").wait(SOON)
     assert line(shell, text) is None
-    first, second = capsys.readouterr().out.splitlines()
-    assert first.startswith("one · finished · step 1,240 of 1,240 · ")
-    assert second.startswith("two · finished · ")
+    assert capsys.readouterr().out.splitlines() == [
+        "run  phase     step            folder",
+        f"one  finished  1,240 of 1,240  {Path('runs/one')}",
+        f"two  finished  1,240 of 1,240  {Path('runs/two')}",
+    ]
 
 
-def test_a_run_is_steered_by_name_or_as_the_one_started_last(shell: Any) -> None:
+def test_a_run_is_steered_by_its_name(shell: Any) -> None:
     counter = Counter()
     shell.user_ns["counter"] = counter
     body = "while not run.should_stop(): run.record(counter.step())"
     first = cell(shell, "--name first --checkpoint counter.checkpoint", body)
     second = cell(shell, "--name second")
-    applied(line(shell, "pause"))
-    assert second.status.phase is Phase.PAUSED
     applied(line(shell, "pause first"))
+    assert second.status.phase is Phase.RUNNING
     assert first.status.phase is Phase.PAUSED
     step = applied(line(shell, "save first")).step
     assert first.checkpoints[-1].step == step
@@ -216,7 +272,47 @@ def test_a_run_is_steered_by_name_or_as_the_one_started_last(shell: Any) -> None
     applied(line(shell, "stop second"))
     applied(line(shell, "stop first"))
     assert line(shell, f"wait first --timeout {SOON}") is first
-    assert line(shell, f"wait --timeout {SOON}") is second
+    assert line(shell, f"wait second --timeout {SOON}") is second
+
+
+def test_without_a_name_the_run_that_lives_is_steered(shell: Any) -> None:
+    live = cell(shell, "--name live")
+    over = cell(shell, "--name over --steps 1").wait(SOON)
+    applied(line(shell, "stop"))
+    assert line(shell, "wait live").status.phase is Phase.STOPPED
+    assert line(shell, "wait") is over, "where none lives, it is the one started last"
+    assert live.status.phase is Phase.STOPPED
+
+
+@pytest.mark.parametrize("verb", ["stop", "wait", "show", "pause"])
+def test_without_a_name_nothing_is_done_where_more_than_one_lives(shell: Any, verb: str) -> None:
+    both = [cell(shell, f"--name {name}") for name in ("one", "two")]
+    with pytest.raises(UsageError, match=r"Which run. 2 are alive: 'one', 'two'. Give the name"):
+        line(shell, verb)
+    assert {run.status.phase for run in both} <= {Phase.PREPARING, Phase.RUNNING}
+    for run in both:
+        ended(run)
+
+
+@pytest.mark.parametrize(
+    ("before", "verb", "why"),
+    [
+        ("resume", "resume", "Cannot resume while running; possible now: pause, stop"),
+        ("pause", "pause", "Cannot pause while paused; possible now: resume, stop"),
+        ("pause", "save", "This run has nothing to save"),
+        ("stop", "stop", "the run has ended"),
+        ("stop", "save", "the run has ended"),
+    ],
+)
+def test_a_verb_at_the_wrong_moment_shows_the_refusal(
+    shell: Any, before: str, verb: str, why: str
+) -> None:
+    run = cell(shell, "--name mine")
+    line(shell, f"{before} --timeout {SOON}")
+    if before == "stop":
+        run.wait(SOON)
+    assert re.match(rf"<{verb}: refused at step [\d,]+: {why}", repr(line(shell, verb)))
+    ended(run)
 
 
 def test_a_timeout_waits_for_the_answer(shell: Any) -> None:
@@ -229,7 +325,7 @@ def test_a_timeout_waits_for_the_answer(shell: Any) -> None:
 
 def test_waiting_gives_up_after_its_time(shell: Any) -> None:
     run = cell(shell, "--name mine")
-    with pytest.raises(TimeoutError, match="of waiting the run goes on"):
+    with pytest.raises(UsageError, match="of waiting the run goes on"):
         line(shell, "wait --timeout 0.01")
     ended(run)
 
@@ -250,6 +346,10 @@ def test_an_unknown_run_is_refused_with_those_there_are(shell: Any, verb: str) -
         ("pause one two", "unrecognized arguments: two"),
         ("restore --step latest", "invalid int value: 'latest'"),
         ("pause --step 3", "unrecognized arguments: --step"),
+        ("pause --timeout -1", "'-1' is no time: give seconds, 0 or more"),
+        ("wait --timeout soon", "'soon' is no time"),
+        ("wait --timeout nan", "'nan' is no time"),
+        ('stop "abc', '%nbtrain stop "abc: No closing quotation; close the quotes'),
     ],
 )
 def test_a_wrong_line_is_an_error_of_the_cell(shell: Any, text: str, message: str) -> None:
@@ -278,34 +378,61 @@ def test_the_help_of_the_cell_explains_every_option(
 # --- completion -----------------------------------------------------------------
 
 
-by_tabulator = pytest.mark.filterwarnings("ignore:.*pending deprecation")  # of its own call
+def completed(shell: Any, text: str) -> list[str]:
+    """What the tabulator offers at the end of the first line."""
+    with provisionalcompleter():
+        found = shell.Completer.completions(text + "\nwhile True: pass", len(text))
+        return [completion.text for completion in found]
 
 
-def completed(shell: Any, text: str) -> set[str]:
-    """What the tabulator offers at the end of a line."""
-    return set(shell.complete(text.split(" ")[-1], text, len(text))[1])
+def test_the_tabulator_offers_the_verbs_and_nothing_else(shell: Any) -> None:
+    verbs = ["list", "show", "pause", "resume", "stop", "save", "restore", "wait"]
+    assert completed(shell, "%nbtrain ") == verbs
+    assert completed(shell, "%nbtrain re") == ["resume", "restore"]
 
 
-@by_tabulator
-def test_the_tabulator_offers_the_verbs(shell: Any) -> None:
-    verbs = {"list", "show", "pause", "resume", "stop", "save", "restore", "wait"}
-    assert verbs <= completed(shell, "%nbtrain ")
-    assert {"restore", "resume"} <= completed(shell, "%nbtrain re")
-    assert "pause" not in completed(shell, "%nbtrain re")
+def test_the_tabulator_offers_the_runs_that_the_verb_can_do_something_to(shell: Any) -> None:
+    cell(shell, "--name over --steps 1").wait(SOON)
+    paused = cell(shell, "--name paused")
+    running = cell(shell, "--name running")
+    applied(paused.pause())
+    reached(running, lambda run: run.status.step > 0)
+    assert "paused" in completed(shell, "%nbtrain resume ")
+    assert {"over", "running"}.isdisjoint(completed(shell, "%nbtrain resume "))
+    assert completed(shell, "%nbtrain stop r") == ["running"]
+    assert {"over", "paused", "running"} <= {*completed(shell, "%nbtrain show ")}
+    assert "running" not in completed(shell, "%nbtrain stop paused "), "one run has been named"
+    ended(paused)
+    ended(running)
 
 
-@by_tabulator
-def test_the_tabulator_offers_the_runs_by_name(shell: Any) -> None:
-    for name in ("adam", "sgd"):
-        cell(shell, f"--name {name} --steps 1").wait(SOON)
-    assert {"adam", "sgd"} <= completed(shell, "%nbtrain pause ")
-    assert {"adam"} <= completed(shell, "%nbtrain pause a")
-    assert "--step" in completed(shell, "%nbtrain restore adam --")
+def test_the_tabulator_offers_the_checkpoints_of_the_run_newest_first(shell: Any) -> None:
+    shell.user_ns["counter"] = Counter()
+    body = "while not run.should_stop(): run.record(counter.step())"
+    run = cell(
+        shell, "--name mine --steps 20 --save-steps 10 --checkpoint counter.checkpoint", body
+    )
+    run.wait(SOON)
+    assert completed(shell, "%nbtrain restore --step ") == ["20", "10"]
+    assert completed(shell, "%nbtrain restore mine --step 1") == ["10"]
 
 
-@by_tabulator
-def test_the_tabulator_offers_the_options_of_the_cell(shell: Any) -> None:
-    assert {"--name", "--steps", "--checkpoint"} <= completed(shell, "%%nbtrain --")
+def test_the_tabulator_offers_the_options_that_are_not_used_yet(shell: Any) -> None:
+    offered = completed(shell, "%%nbtrain --name mine --")
+    assert {"--steps", "--checkpoint", "--keep"} <= {*offered}
+    assert "--name" not in offered
+    assert completed(shell, "%nbtrain restore --s") == ["--step"]
+    assert "--step" not in completed(shell, "%nbtrain restore --step 3 --s")
+
+
+def test_the_tabulator_offers_the_checkpoints_of_the_notebook(shell: Any) -> None:
+    shell.user_ns |= {"mine": tf.train.Checkpoint(v=tf.Variable(0.0)), "other": 3}
+    assert completed(shell, "%%nbtrain --checkpoint ") == ["mine"]
+
+
+def test_loading_the_extension_again_offers_each_word_once(shell: Any) -> None:
+    shell.run_line_magic("reload_ext", "nbtrain")
+    assert completed(shell, "%nbtrain re") == ["resume", "restore"]
 
 
 def test_a_question_mark_explains_the_magic(shell: Any) -> None:

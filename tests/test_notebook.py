@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,25 @@ except ValueError:
 failed""",
 ]
 
+# Two cells bind the same names, at once.
+TWO = """\
+%%nbtrain --name {name} --steps 100
+mine = {value}
+def report():
+    run.record(**{{"{name}": mine}})
+while not run.should_stop():
+    report()
+    both.wait(60)"""
+
+# Each ends with an error, in a kernel in which the run "live" trains.
+REFUSED = {
+    "train": "def start():\n    nbtrain.train(lambda: {}, name='live')\nstart()",
+    "cell": "%%nbtrain --name live\nwhile not run.should_stop(): pass",
+    "argument": "nbtrain.train(3)",
+    "wait": "nbtrain.runs()['own'].wait(60)",
+    "wait magic": "%nbtrain wait own",
+}
+
 
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> Any:
@@ -46,6 +66,41 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Any:
         patch.setenv("PYTHONPATH", str(ROOT))
         client.execute()
     return notebook.cells
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    """The outputs of the cells of `REFUSED`, and what is told of the two cells."""
+    first = """\
+%load_ext nbtrain
+import threading
+import nbtrain
+both = threading.Barrier(2)
+live = nbtrain.train(lambda: {"loss": 1.0}, name="live")"""
+    two = [TWO.format(name="one", value=1.0), TWO.format(name="two", value=2.0)]
+    told = """\
+one, two = nbtrain.runs()["one"].wait(60), nbtrain.runs()["two"].wait(60)
+print(dict(one.status.values), dict(two.status.values))"""
+    own = (
+        "%%nbtrain --name own\n\nwhile not run.should_stop():\n    run.record(loss=[1, 2])  # mine"
+    )
+    sources = [first, own, *two, told, *REFUSED.values(), "live.request_stop()\nlive.wait(60)"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in sources])
+    folder = tmp_path_factory.mktemp("refused")
+    client = NotebookClient(
+        notebook, timeout=120, allow_errors=True, resources={"metadata": {"path": str(folder)}}
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        client.execute()
+    outputs = [cell.outputs for cell in notebook.cells[4:]]
+    return dict(zip(["told", *REFUSED], outputs, strict=False))
+
+
+def traceback(output: Any) -> str:
+    """The traceback of an output, without its colours."""
+    assert output.output_type == "error"
+    return re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(output.traceback))
 
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the client of the kernel has warnings
@@ -78,3 +133,45 @@ def test_the_picture_of_a_failed_run_has_its_traceback(cells: Any) -> None:
     page = picture(cells[4])["text/html"]
     assert "ValueError: my own &lt;mistake&gt;" in page
     assert '<img alt="' in page
+
+
+def test_cells_that_train_at_once_have_each_their_own_run_and_names(
+    refused: dict[str, list[Any]],
+) -> None:
+    (told,) = refused["told"]
+    assert told.text == "{'one': 1.0} {'two': 2.0}\n"
+
+
+def test_below_a_refusal_the_live_run_is_shown_once(refused: dict[str, list[Any]]) -> None:
+    error, shown = refused["train"]
+    assert error.ename == "BusyError"
+    assert shown.data["text/plain"] == "nbtrain run"
+
+
+def test_below_a_refused_cell_the_live_run_is_shown_once(refused: dict[str, list[Any]]) -> None:
+    error, shown = (output for output in refused["cell"] if output.output_type != "error")
+    assert error.text.startswith("UsageError: ")
+    assert "held by the run 'live' in this kernel" in error.text
+    assert shown.data["text/plain"] == "nbtrain run"
+
+
+def test_an_error_of_nbtrain_shows_the_users_own_lines_and_no_others(
+    refused: dict[str, list[Any]],
+) -> None:
+    (error,) = refused["argument"]
+    assert "----> 1 nbtrain.train(3)" in traceback(error)
+    assert "File " not in traceback(error)
+    text = traceback(refused["train"][0])
+    assert "----> 3 start()" in text
+    assert "----> 2     nbtrain.train(lambda: {}, name='live')" in text
+    assert "File " not in text
+
+
+@pytest.mark.parametrize("how", ["wait", "wait magic"])
+def test_where_the_training_raised_is_never_hidden(refused: dict[str, list[Any]], how: str) -> None:
+    errors = [output for output in refused[how] if output.output_type == "error"]
+    text = traceback(errors[0])
+    assert "Cell In[2], line 4" in text, "the numbers are those that the user sees"
+    assert "----> 4     run.record(loss=[1, 2])  # mine" in text
+    assert "'loss' is [1, 2], and a scalar was expected" in text
+    assert not re.search(r"nbtrain/\w+\.py", text), "nbtrain's own lines"

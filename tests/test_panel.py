@@ -413,7 +413,7 @@ def test_a_click_after_the_end_is_refused_on_the_page_without_a_tick(
     assert opened.kinds() == ["ack", "snap"]
     (shown,) = opened.page.status["receipts"]
     assert (shown["id"], shown["state"]) == ("click-1", "refused")
-    assert shown["text"].startswith("refused: the run has ended")
+    assert shown["text"].startswith("the run has ended")
 
 
 def test_a_package_without_its_front_end_says_what_to_do(

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from nbtrain.recorder import Recorder
 from nbtrain.store import ScalarStore
+from tests.room import no_room
 
 
 @pytest.fixture
@@ -199,16 +200,75 @@ def test_an_event_file_that_cannot_be_written_does_not_stop_the_store(
     store: ScalarStore, tmp_path: Path
 ) -> None:
     recorder = Recorder(store, tmp_path)
-    assert recorder._writer is not None
-    recorder._writer._file.close()
-    recorder._writer._file = open("/dev/full", "ab", buffering=0)  # noqa: SIM115 - a full disk
     record(recorder, 1, 0.5)
     recorder.drain()
+    with no_room(100):
+        for step in (2, 3):
+            record(recorder, step, 0.25, 0.125)
+            recorder.drain()
+    assert recorder.error == (
+        "The event file lacks scalars of steps 2 to 4, which are in memory (run.scalars): File too "
+        "large. It goes on once it can be written."
+    )
+    record(recorder, 5, 0.75)
+    recorder.close()
+    assert store["loss"].values.tolist() == [0.5, 0.25, 0.125, 0.25, 0.125, 0.75]
+    assert [event.step for event in written(tmp_path)[1:]] == [1, 5]
+
+
+def test_whatever_the_event_file_raises_is_told_and_the_store_goes_on(
+    store: ScalarStore, tmp_path: Path
+) -> None:
+    recorder = Recorder(store, tmp_path)
+    assert recorder._writer is not None
+    recorder._writer._file.close()
+    record(recorder, 1, 0.5)
+    recorder.drain()
+    assert "lacks scalars of steps 1 to 1" in str(recorder.error)
+    assert "ValueError: I/O operation on closed file" in str(recorder.error)
+    recorder.close()
+    assert store["loss"].values.tolist() == [0.5]
+
+
+def test_a_step_that_cannot_be_kept_is_told_and_those_after_it_are(store: ScalarStore) -> None:
+    recorder = Recorder(store, None)
+    record(recorder, 2**63, 0.5)
+    recorder.open_segment(1)
+    record(recorder, 2, 0.25)
+    assert recorder.drain() == 3
+    assert store["loss"].steps.tolist() == [2]
+    assert "could not be kept: OverflowError" in str(recorder.error)
+
+
+def test_an_event_file_is_gone_on_with_in_a_new_one(store: ScalarStore, tmp_path: Path) -> None:
+    recorder = Recorder(store, tmp_path)
+    record(recorder, 1, 0.5)
+    recorder.drain()
+    assert recorder.in_place
+    assert recorder.event_file is not None
+    recorder.event_file.unlink()
+    assert not recorder.in_place
+    recorder.reopen()
+    assert recorder.in_place
     record(recorder, 2, 0.25)
     recorder.close()
-    assert store["loss"].values.tolist() == [0.5, 0.25]
-    assert recorder.error is not None
-    assert recorder.error.startswith("The event file ends here, the record in memory goes on: ")
+    assert [event.step for event in written(tmp_path)[1:]] == [2]
+
+
+def test_an_event_file_that_was_given_up_is_missed_by_nobody(
+    store: ScalarStore, tmp_path: Path
+) -> None:
+    recorder = Recorder(store, tmp_path)
+    recorder.give_up()
+    (path,) = tmp_path.iterdir()
+    path.unlink()
+    recorder.reopen()
+    record(recorder, 1, 0.5)
+    recorder.close()
+    assert recorder.in_place
+    assert recorder.event_file is None
+    assert store["loss"].values.tolist() == [0.5]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_draining_from_two_threads_loses_and_doubles_nothing(store: ScalarStore) -> None:

@@ -531,11 +531,11 @@ def test_a_refusal_is_never_an_exception_in_the_training_thread(gate: Gate) -> N
 
 def test_commands_before_the_start_and_after_the_end_are_refused() -> None:
     run = nbtrain.train(Counter().step, steps=3, start=False)
-    assert refused(run.pause()).text == "refused: the run has not been started"
+    assert refused(run.pause()).text == "the run has not been started"
     run.start().wait(SOON)
     for post in (run.pause, run.resume, run.save, run.restore, run.request_stop):
         outcome = refused(post())
-        assert outcome.text == "refused: the run has ended"
+        assert (outcome.step, outcome.text) == (3, "the run has ended")
     assert run.status.phase is Phase.FINISHED
 
 
@@ -606,13 +606,45 @@ def test_every_command_is_written_to_the_journal(gate: Gate) -> None:
     run.request_stop()
     run.wait(SOON)
     entries = [(entry["event"], entry.get("applied"), entry["step"]) for entry in journal(run)]
-    assert entries[:4] == [("pause", True, 1), ("save", True, 1), ("restore", False, 1), (
+    assert entries[0] == ("start", None, 0)
+    assert entries[1:5] == [("pause", True, 1), ("save", True, 1), ("restore", False, 1), (
         "resume",
         True,
         1,
     )]  # fmt: skip
     assert entries[-1] == ("stopped", None, run.status.step)
     assert all(entry["wall_time"] > 0 for entry in journal(run))
+
+
+def test_the_journal_tells_of_every_life_of_a_run_of_any_name() -> None:
+    faults = iter([ValueError("Größe 損")])
+
+    def at_step(count: int) -> None:
+        if count == 5:
+            for fault in faults:
+                raise fault
+
+    counter = Counter(at_step)
+    run = nbtrain.train(
+        counter.step, steps=8, checkpoint=counter.checkpoint, save_steps=3, name="Größe 損"
+    )
+    with pytest.raises(ValueError, match="Größe"):
+        run.wait(SOON)
+    run.start().wait(SOON)
+    entries = journal(run)
+    assert [(entry["event"], entry["step"]) for entry in entries] == [
+        ("start", 0),
+        ("checkpoint", 3),
+        ("checkpoint", 4),
+        ("failed", 4),
+        ("start", 0),
+        ("resume", 4),
+        ("checkpoint", 7),
+        ("checkpoint", 8),
+        ("finished", 8),
+    ]
+    assert {entry["name"] for entry in entries if entry["event"] == "start"} == {"Größe 損"}
+    assert entries[3]["text"] == "ValueError: Größe 損"
 
 
 # --- checkpoints ----------------------------------------------------------------
@@ -679,7 +711,7 @@ def test_what_was_saved_at_the_last_step_is_not_saved_again(gate: Gate) -> None:
     first, _ = map(applied, receipts)
     assert first.text == "saved ckpt-1"
     assert saved(run) == [1]
-    assert [entry["event"] for entry in journal(run)] == ["save", "stop", "stopped"]
+    assert [entry["event"] for entry in journal(run)] == ["start", "save", "stop", "stopped"]
 
 
 def test_a_checkpoint_that_cannot_be_written_is_told_and_the_training_goes_on(gate: Gate) -> None:
@@ -752,6 +784,30 @@ def test_a_new_run_in_the_folder_goes_on_from_its_latest_checkpoint() -> None:
     assert run.scalars["loss"].steps.tolist() == [6, 7, 8, 9]
 
 
+def test_what_the_first_step_creates_is_proven_restored_after_it() -> None:
+    line = Line()
+    nbtrain.train(line.step, steps=5, checkpoint=line.checkpoint, name="line").wait(SOON)
+    other = Line(build=False)
+    run = nbtrain.train(other.step, checkpoint=other.checkpoint, name="line")
+    reached(run, lambda run: "4 optimizer slots among them." in (run.status.notice or ""))
+    assert run.status.message is None
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_what_a_checkpoint_lacks_is_a_warning_once_a_step_was_done() -> None:
+    line = Line()
+    part = tf.train.Checkpoint(model=line.model)
+    nbtrain.train(line.step, steps=5, checkpoint=part, name="line").wait(SOON)
+    other = Line()
+    run = nbtrain.train(other.step, checkpoint=other.checkpoint, name="line")
+    reached(run, lambda run: run.status.message is not None)
+    assert "was restored in part" in str(run.status.message)
+    assert "not in ckpt-5, so not restored" in str(run.status.message)
+    run.request_stop()
+    run.wait(SOON)
+
+
 def test_training_in_two_lives_gives_the_numbers_of_one() -> None:
     tf.keras.utils.set_random_seed(3)
     whole, parts = Line(), Line()
@@ -770,7 +826,7 @@ def test_a_folder_with_another_models_checkpoints_fails_the_run_before_a_step() 
     nbtrain.train(line.step, steps=2, checkpoint=line.checkpoint, name="line").wait(SOON)
     before = other.state()
     run = nbtrain.train(other.step, steps=4, checkpoint=other.checkpoint, name="line")
-    with pytest.raises(CheckpointError, match="does not fit this model"):
+    with pytest.raises(CheckpointError, match="does not fit what is trained here"):
         run.wait(SOON)
     assert run.status.phase is Phase.FAILED
     assert saved(run) == [2], "the other model's checkpoint is kept"
@@ -1032,14 +1088,30 @@ def test_a_listener_hears_of_the_end() -> None:
     assert phases.count(Phase.FINISHED) == 1
 
 
-def test_a_step_below_one_is_refused() -> None:
+@pytest.mark.parametrize("step", [0, -1, 1.5, "3", 2**63, float("nan"), [1]])
+def test_what_is_no_number_of_a_step_is_refused(step: Any) -> None:
     @nbtrain.background
     def loop(run: Run) -> None:
         while not run.should_stop():
-            run.record(loss=1.0, step=0)
+            run.record(loss=1.0, step=step)
 
-    with pytest.raises(ArgumentError, match=r"step=0.*at least 1"):
+    with pytest.raises(ArgumentError) as refusal:
         loop.wait(SOON)
+    assert f"step={step!r}: the number of a step that was done is a whole" in str(refusal.value)
+
+
+def test_a_step_may_be_numbered_by_a_variable() -> None:
+    count = tf.Variable(0, dtype=tf.int64)
+
+    @nbtrain.background(steps=3)
+    def loop(run: Run) -> None:
+        while not run.should_stop():
+            count.assign_add(1)
+            run.record(loss=1.0, step=count)
+
+    loop.wait(SOON)
+    assert loop.scalars["loss"].steps.tolist() == [1, 2, 3]
+    assert type(loop.status.step) is int
 
 
 def test_a_variable_is_recorded_as_it_was_at_its_step() -> None:

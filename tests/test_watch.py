@@ -133,7 +133,7 @@ def test_a_journal_that_cannot_be_written_is_told_and_the_display_goes_on(folder
     watch.listeners = [lambda: ticks.append(1)]
     watch.log(event="save", step=3)
     watch.tick(Phase.RUNNING, 3, None)
-    assert (watch.message or "").startswith("The journal failed, the training goes on: ")
+    assert (watch.message or "").startswith("steering.jsonl cannot be written: Is a")
     assert ticks == [1]
 
 

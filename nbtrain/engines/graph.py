@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from nbtrain.engines.graph_arguments import check_feed, graph_of, on_feeding, tensors_of
 from nbtrain.engines.graph_saver import GraphSaver
-from nbtrain.engines.supervisor import Supervisor, adopt_global_step
+from nbtrain.engines.supervisor import Supervisor, adopt_global_step, hushed
 from nbtrain.errors import ArgumentError
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run
@@ -59,18 +60,26 @@ class GraphEngine:
 
     @contextlib.contextmanager
     def session(self) -> Iterator[GraphSaver | None]:
-        """The Supervisor's managed session, its timed saves left to the run."""
-        supervisor = self._supervisor
-        supervisor.timed_saves = False
+        """The Supervisor's managed session, its timed saves left to the run.
+
+        Raises:
+            CheckpointError: The latest checkpoint of the folder cannot be gone on from.
+        """
+        supervisor, saver = self._supervisor, None
         if self._directory is not None:
             self._directory.mkdir(parents=True, exist_ok=True)
+            if supervisor.saver is not None:
+                saver = GraphSaver(supervisor, self._directory)
+        supervisor.timed_saves = False
         try:
-            with supervisor.managed_session() as sess:
-                self._sess = sess
-                if self._directory is None or supervisor.saver is None:
-                    yield None
-                else:
-                    yield GraphSaver(supervisor, sess, self._directory)
+            with contextlib.ExitStack() as stack:
+                # TensorFlow's own, whose body is eager as the cells are: a feed may read a dataset.
+                managed = v1.train.Supervisor.managed_session(supervisor)
+                with hushed(), saver.opening() if saver else contextlib.nullcontext():
+                    self._sess = stack.enter_context(managed)
+                if saver is not None:
+                    saver.sess = self._sess
+                yield saver
         finally:
             supervisor.timed_saves = True
 
@@ -78,22 +87,34 @@ class GraphEngine:
         """Run the train op until the run stops.
 
         Raises:
-            ArgumentError: The train op leaves the graph's global step as it was.
+            ArgumentError: The train op leaves the graph's global step as it was, or the graph
+                is fed with what it cannot take.
         """
         assert self._sess is not None, "the run opens the session first"
-        step, tags = self._stepper(self._sess), self._tags
-        checked = self._supervisor.global_step is None
+        step = every = self._stepper(self._sess)
+        tags = self._tags
+
+        def first() -> Sequence[Any]:
+            nonlocal step
+            step = every
+            before = None if self._supervisor.global_step is None else self._global_step()
+            results = every()
+            if before is not None:
+                self._check_counting(before)
+            return results
+
+        step = first
 
         def values() -> dict[str, Any]:
-            nonlocal checked
-            before = None if checked else self._global_step()
             _, *scalars = step()
-            if before is not None:
-                checked = True
-                self._check_counting(before)
             return dict(zip(tags, scalars, strict=True))
 
-        run.drive(values)
+        try:
+            run.drive(values)
+        except (TypeError, RuntimeError, tf.errors.InvalidArgumentError) as error:
+            if advice := on_feeding(str(error)):
+                raise ArgumentError(advice) from error
+            raise
 
     def _stepper(self, sess: tf.compat.v1.Session) -> Callable[[], Sequence[Any]]:
         """One step; without a feed at a third of what `Session.run` adds to it."""
@@ -157,13 +178,9 @@ def supervise(
         >>> run
     """
     settings = Settings(steps, save_secs, save_steps, keep)
-    graph = _graph_of(train_op, supervisor)
-    tensors = {tag: _scalar(graph, tag, given) for tag, given in (scalars or {}).items()}
-    if feed is not None and not callable(feed):
-        raise ArgumentError(
-            f"feed={feed!r} cannot be called: give a function that returns the feed_dict of a "
-            "step, such as lambda: {x: next(batches)}."
-        )
+    graph = graph_of(train_op, supervisor)
+    tensors = tensors_of(graph, scalars)
+    check_feed(feed)
     if supervisor is not None and supervisor.save_path and logdir is None:
         logdir = Path(supervisor.save_path).parent
     folder = Logdir(logdir, name, kind="supervise")
@@ -177,47 +194,6 @@ def supervise(
     engine = GraphEngine(supervisor, train_op, tensors, feed, directory)
     run = Run(engine, folder, settings)
     return run.start() if start else run
-
-
-def _graph_of(train_op: Any, supervisor: Any) -> tf.Graph:
-    """The graph to train, once everything given belongs to it."""
-    if supervisor is not None and not isinstance(supervisor, Supervisor):
-        raise ArgumentError(
-            f"supervisor={type(supervisor).__name__} object: make it with nbtrain.Supervisor(...), "
-            "which takes the same arguments and works with eager execution on."
-        )
-    if tf.is_tensor(train_op) and not hasattr(train_op, "graph"):
-        train_op = "an eager tensor"
-    graph = getattr(train_op, "graph", None) if not isinstance(train_op, str) else None
-    if not isinstance(graph, tf.Graph):
-        raise ArgumentError(
-            f"train_op is {train_op!r}: give an operation of a graph, such as "
-            "optimizer.minimize(loss, global_step=step) built inside `with graph.as_default():`."
-        )
-    if supervisor is not None and supervisor.graph is not graph:
-        raise ArgumentError(
-            "train_op and supervisor belong to two graphs: build both inside the same "
-            "`with graph.as_default():`."
-        )
-    return graph
-
-
-def _scalar(graph: tf.Graph, tag: str, given: Any) -> Any:
-    try:
-        tensor = graph.as_graph_element(given, allow_operation=False)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ArgumentError(
-            f"scalars[{tag!r}]={given!r} is no tensor of the graph ({error}): give a tensor, or a "
-            "name such as 'loss:0'."
-        ) from error
-    if not isinstance(tag, str) or not tag:
-        raise ArgumentError(f"The tag {tag!r} is no name: give a string, such as 'loss'.")
-    if tensor.shape.rank not in (0, None):
-        raise ArgumentError(
-            f"scalars[{tag!r}] has the shape {tensor.shape}, and a scalar was expected: reduce it, "
-            "as tf.reduce_mean(...) does."
-        )
-    return tensor
 
 
 def _supervisor(graph: tf.Graph, directory: Path, keep: int | None) -> Supervisor:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.checkpoints import Restored, listed
-from nbtrain.engines.supervisor import Supervisor
-from nbtrain.errors import CheckpointError
+from nbtrain.checkpoints import (
+    Restored,
+    listed,
+    mend_state,
+    misfit,
+    reading,
+    step_in_name,
+    writing,
+)
+from nbtrain.engines.supervisor import Supervisor, hushed
 
 v1 = tf.compat.v1
 
@@ -20,31 +30,55 @@ class GraphSaver:
 
     Args:
         supervisor: Whose saver, graph and global step these are.
-        sess: The session.
         directory: The folder of the checkpoints.
+
+    Attributes:
+        sess: The session, once it is open.
     """
 
-    def __init__(self, supervisor: Supervisor, sess: tf.compat.v1.Session, directory: Path) -> None:
+    def __init__(self, supervisor: Supervisor, directory: Path) -> None:
         self.directory = directory
+        self.sess: tf.compat.v1.Session | None = None
         self._supervisor = supervisor
-        self._sess = sess
         self._prefix = str(directory / Path(supervisor.save_path).name)
+        self._restored: Restored | None = None
 
-    def resume(self) -> Restored | None:
-        """The proof of what the Supervisor restored when it prepared the session.
+    @contextlib.contextmanager
+    def opening(self) -> Iterator[None]:
+        """Open the session, into which the Supervisor restores the latest checkpoint.
 
         Raises:
-            CheckpointError: It had other shapes, which TensorFlow does not look at.
+            CheckpointError: That cannot be read, lacks variables, or has other shapes, which
+                TensorFlow does not look at.
         """
+        mend_state(self.directory)
+        latest = [checkpoint.path for checkpoint in listed(self.directory)[-1:]]
+        for path in latest:
+            self._fitting(path)
+        try:
+            yield
+        except Exception:  # of a file that was cut short TensorFlow says: the input is exhausted
+            for path in latest:
+                _read_all(path)
+            raise
+
+    def resume(self) -> Restored | None:
+        """The proof of what the Supervisor restored when it prepared the session."""
         checkpoints = listed(self.directory)
-        return self._fitting(checkpoints[-1].path) if checkpoints else None
+        if checkpoints:
+            self._restored = self._counted(self._fitting(checkpoints[-1].path))
+        return self._restored
 
     def save(self, step: int) -> int:
-        """Write `model.ckpt-<global step>`, the step read from the session at this moment."""
+        """Write `model.ckpt-<global step>`, the step read from the session at this moment.
+
+        Raises:
+            CheckpointError: It cannot be written.
+        """
         step = self.global_step(step)
-        with self._supervisor.graph.as_default():
+        with writing(self.directory), self._supervisor.graph.as_default():
             self._supervisor.saver.save(
-                self._sess,
+                self.sess,
                 self._prefix,
                 global_step=step,
                 # Every checkpoint is of the graph that the Supervisor wrote at its start.
@@ -56,26 +90,34 @@ class GraphSaver:
         """Set the variables from a checkpoint.
 
         Raises:
-            CheckpointError: It lacks variables of the graph, or has them in other shapes.
+            CheckpointError: It cannot be read, lacks variables of the graph, or has them in
+                other shapes; nothing was restored.
         """
-        self._fitting(path)
-        with self._supervisor.graph.as_default():
-            self._supervisor.saver.restore(self._sess, path)
-        return self._proof(path)
+        proof = self._fitting(path)
+        with hushed(), reading(path), self._supervisor.graph.as_default():
+            self._supervisor.saver.restore(self.sess, path)
+        self._restored = self._counted(proof)
+        return self._restored
+
+    def proof(self) -> Restored | None:
+        """The proof of the latest restore: a graph gets no variables later."""
+        return self._restored
 
     def global_step(self, otherwise: int) -> int:
         """The global step now; `otherwise` where the graph has none."""
         variable = self._supervisor.global_step
-        return otherwise if variable is None else int(np.ravel(self._sess.run(variable))[0])
+        if variable is None:
+            return otherwise
+        assert self.sess is not None, "the session is open"
+        return int(np.ravel(self.sess.run(variable))[0])
 
     def _fitting(self, path: str) -> Restored:
         """The proof of a checkpoint that has a value for every variable of the saver."""
-        proof = self._proof(path)
+        with reading(path):
+            held = tf.train.load_checkpoint(path).get_variable_to_shape_map()
+        proof = self._proof(path, held)
         if proof.missing:
-            raise CheckpointError(
-                f"{path} does not fit this graph; missing there, or of another shape: "
-                f"{', '.join(proof.missing)}. Nothing was restored."
-            )
+            raise misfit(path, f"missing there, or of another shape: {', '.join(proof.missing)}")
         return proof
 
     def _saved(self) -> dict[str, Any]:
@@ -85,9 +127,8 @@ class GraphSaver:
             items = {item.op.name: item for item in items}
         return {name: item for name, item in items.items() if hasattr(item, "shape")}
 
-    def _proof(self, path: str) -> Restored:
+    def _proof(self, path: str, held: Mapping[str, Any]) -> Restored:
         graph = self._supervisor.graph
-        held = tf.train.load_checkpoint(path).get_variable_to_shape_map()
         shapes = {name: item.shape.as_list() for name, item in self._saved().items()}
         trained = {
             variable.op.name for variable in graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
@@ -99,10 +140,22 @@ class GraphSaver:
             if name not in trained and any(name.startswith(other + "/") for other in trained)
         ]
         return Restored(
-            step=self.global_step(int(path.rpartition("-")[2])),
+            step=step_in_name(path) or 0,
             path=path,
             matched=matched,
             slots=len(slots),
             missing=tuple(sorted(set(shapes) - set(matched))),
             unused=tuple(sorted(set(held) - set(shapes))),
         )
+
+    def _counted(self, proof: Restored) -> Restored:
+        """The proof with the step that the session is at."""
+        return replace(proof, step=self.global_step(proof.step))
+
+
+def _read_all(path: str) -> None:
+    """Raise a CheckpointError unless every tensor of a checkpoint can be read."""
+    with reading(path):
+        reader = tf.train.load_checkpoint(path)
+        for name in reader.get_variable_to_shape_map():
+            reader.get_tensor(name)

@@ -11,7 +11,7 @@ from typing import Any, SupportsFloat
 
 import tensorflow as tf
 
-from nbtrain.checkpoints import ObjectSaver, as_checkpoint
+from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.errors import ArgumentError
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run

@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import logging
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -43,7 +45,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         kwargs: TensorFlow's other arguments.
 
     Raises:
-        ArgumentError: The graph is empty.
+        ArgumentError: The graph is empty, or finalized without what a Supervisor needs.
     """
 
     def __init__(self, graph: tf.Graph | None = None, **kwargs: Any) -> None:
@@ -55,9 +57,17 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 "`with graph.as_default():`."
             )
         adopt_global_step(graph)
-        with graph.as_default():
-            # Unwrapped: without the advice, in every notebook, to use something else.
-            inspect.unwrap(v1.train.Supervisor.__init__)(self, graph=graph, **kwargs)
+        try:
+            with graph.as_default():
+                # Unwrapped: without the advice, in every notebook, to use something else.
+                inspect.unwrap(v1.train.Supervisor.__init__)(self, graph=graph, **kwargs)
+        except RuntimeError as error:
+            if not graph.finalized:
+                raise
+            raise ArgumentError(
+                "The graph was finalized before its Supervisor was made, which has to add "
+                "operations to it: leave graph.finalize() out, training does it."
+            ) from error
         self._coord = Coordinator(graph)
         self.timed_saves = True
 
@@ -101,3 +111,24 @@ def adopt_global_step(graph: tf.Graph) -> Any:
             graph.add_to_collection(v1.GraphKeys.GLOBAL_STEP, variable)
             return variable
     return None
+
+
+@contextlib.contextmanager
+def hushed() -> Iterator[None]:
+    """Let the calling thread do what the panel tells of without TensorFlow telling it too.
+
+    A notebook prints TensorFlow's INFO lines under the cell. Other threads' lines, warnings,
+    and the level that the user has set stay as they are.
+    """
+    logger, thread = tf.get_logger(), threading.get_ident()
+
+    def wanted(record: logging.LogRecord) -> bool:
+        # TensorFlow's Saver calls what TensorFlow deprecates: nobody can mend that here.
+        own = isinstance(record.args, tuple) and "get_checkpoint_mtimes" in record.args
+        return record.thread != thread or not (record.levelno <= logging.INFO or own)
+
+    logger.addFilter(wanted)
+    try:
+        yield
+    finally:
+        logger.removeFilter(wanted)

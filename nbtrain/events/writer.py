@@ -7,6 +7,7 @@ Framing: tensorflow/core/lib/io/record_writer.h; message: tensorflow/core/util/e
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import socket
@@ -29,7 +30,8 @@ _numbers = itertools.count()
 class EventWriter:
     """One event file in a run's folder, for TensorBoard and `summary_iterator`.
 
-    Every call is on disk when it returns. One thread at a time may call.
+    Every call is on disk when it returns, whole; of one that fails no torn record is left, and
+    the next may succeed. One thread at a time may call.
 
     Args:
         logdir: The folder; it must exist.
@@ -43,7 +45,23 @@ class EventWriter:
         name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}"
         self.path = logdir / f"{name}.{os.getpid()}.{next(_numbers)}.nbtrain"
         self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 - closed by close()
-        self._write_event(file_version="brain.Event:2", wall_time=time.time())
+        self._made = os.fstat(self._file.fileno())
+        try:
+            self._write_event(file_version="brain.Event:2", wall_time=time.time())
+        except OSError:
+            self.close()
+            self.path.unlink(missing_ok=True)
+            raise
+
+    @property
+    def in_place(self) -> bool:
+        """Whether what is written can be found under `path`: it was not deleted or renamed."""
+        try:
+            return os.path.samestat(self.path.stat(), self._made)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:  # a folder of the network that does not answer
+            return True
 
     def session_start(self, step: int, wall_time: float) -> None:
         """Mark that the run goes on from `step`: TensorBoard drops what lies beyond it.
@@ -66,7 +84,7 @@ class EventWriter:
         for length in np.unique(lengths):
             rows = lengths == length
             part = {tag: column[rows] for tag, column in values.items()}
-            self._file.write(_scalar_records(steps[rows], wall_times[rows], part, int(length)))
+            self._append(_scalar_records(steps[rows], wall_times[rows], part, int(length)))
 
     def close(self) -> None:
         """Close the file; calling it again does nothing."""
@@ -77,7 +95,17 @@ class EventWriter:
 
         payload = Event(**fields).SerializeToString()
         header = struct.pack("<Q", len(payload))
-        self._file.write(header + _checksum(header) + payload + _checksum(payload))
+        self._append(header + _checksum(header) + payload + _checksum(payload))
+
+    def _append(self, records: bytes) -> None:
+        end, rest = self._file.seek(0, os.SEEK_END), memoryview(records)
+        try:
+            while rest:  # a disk that is almost full takes a part
+                rest = rest[self._file.write(rest) :]
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._file.truncate(end)
+            raise
 
 
 def _checksum(data: bytes) -> bytes:

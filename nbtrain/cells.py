@@ -1,0 +1,218 @@
+"""A cell as a function of `run`: the loop of a run of its own.
+
+Two such cells train at once, and in one notebook: so what a cell binds is its own, as in a
+function, and the notebook is told of it.
+
+    %%nbtrain                           def loop(run):
+    def report(loss):                       def report(loss): run.record(loss=loss)
+        run.record(loss=loss)               names["report"] = report
+    while not run.should_stop():            while not run.should_stop():
+        loss = train_step()                     loss = train_step()
+        report(loss)                            names["loss"] = loss
+                                                report(loss)
+
+A cell that runs meanwhile may have a `loss`, a `report` and a `run` too. Names that a cell
+does not bind, such as `train_step` here, are the notebook's of that moment.
+"""
+
+from __future__ import annotations
+
+import ast
+import codeop
+import symtable
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from nbtrain.errors import ArgumentError
+
+_RUN = "run"
+
+# What Python calls the code of a cell: by this, tracebacks show its lines as those of a cell.
+_CODE = "<module>"
+
+# Parameters of the function: the notebook's names, and `_telling(names)`.
+_NAMES, _TELL = "__nbtrain_names__", "__nbtrain_tell__"
+
+
+def loop_of(
+    source: str, filename: str, names: dict[str, Any], compiler: Callable[..., Any] | None = None
+) -> Callable[[Any], None]:
+    """The function that runs a cell as the loop of the run which it is called with.
+
+    Args:
+        source: The cell, in Python.
+        filename: What a traceback calls it.
+        names: The notebook's names.
+        compiler: One like `compile` that knows the notebook's `__future__` imports; None
+            knows of none.
+
+    Raises:
+        SyntaxError: The cell is no Python, or has a `return` or an `await` of its own.
+        ArgumentError: It does not use `run`.
+    """
+    compiled: Callable[..., Any] = compiler or codeop.Compile()
+    compiled(source, filename, "exec")  # what is no cell is no body of a function either
+    table = symtable.symtable(source, filename, "exec")
+    _check_use(table)
+    tree = ast.parse(source, filename)
+    future = [node for node in tree.body if _is_future(node)]
+    tree.body = [node for node in tree.body if not _is_future(node)]
+    bound = {symbol.get_name() for symbol in table.get_symbols() if _is_bound(symbol)}
+    shared = _shared(tree)
+    own = bound - shared - {_RUN}
+    (function,) = ast.parse(f"def loop({_RUN}, {_NAMES}, {_TELL}): pass").body
+    assert isinstance(function, ast.FunctionDef)
+    function.name = _CODE
+    first = [f"global {name}" for name in sorted(bound & shared)]
+    first += [f"if {name!r} in {_NAMES}: {name} = {_NAMES}[{name!r}]" for name in sorted(own)]
+    function.body = ast.parse("\n".join([*first, "pass"])).body
+    function.body += _Body(own).visit(tree).body
+    tree.body = [*future, function]
+    made: dict[str, Any] = {}
+    exec(compiled(ast.fix_missing_locations(tree), filename, "exec"), names, made)  # noqa: S102
+    loop: Any = made[_CODE]
+    loop.__name__ = loop.__qualname__ = "loop"
+    loop.__defaults__ = (names, _telling(names))
+    return loop  # type: ignore[no-any-return]
+
+
+class _Body(ast.NodeTransformer):
+    """Statements of a cell as those of a function which tells the notebook what it binds."""
+
+    def __init__(self, own: set[str]) -> None:
+        self._own = own
+
+    def visit_Assign(self, node: ast.Assign | ast.AugAssign) -> list[ast.stmt]:
+        """`x = 3`, `x += 3`."""
+        self.generic_visit(node)
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        return [node, *self._told(_stored(targets), node)]
+
+    visit_AugAssign = visit_Assign  # noqa: N815 - the names of a NodeTransformer
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | list[ast.stmt]:
+        """`x: int = 3`: the annotation would make a name that is shared an error."""
+        if not isinstance(node.target, ast.Name):
+            return node
+        if node.value is None:
+            return ast.copy_location(ast.Pass(), node)
+        return self.visit_Assign(ast.copy_location(ast.Assign([node.target], node.value), node))
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
+        """`(x := 3)`."""
+        self.generic_visit(node)
+        if node.target.id in self._own:
+            name, tell = ast.Constant(node.target.id), ast.Name(_TELL, ast.Load())
+            node.value = ast.copy_location(ast.Call(tell, [name, node.value], []), node.value)
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        """`for x in data:`."""
+        self.generic_visit(node)
+        node.body[:0] = self._told(_stored([node.target]), node)
+        return node
+
+    def visit_With(self, node: ast.With) -> ast.stmt:
+        """`with open(path) as x:`."""
+        self.generic_visit(node)
+        targets = [item.optional_vars for item in node.items if item.optional_vars]
+        node.body[:0] = self._told(_stored(targets), node)
+        return node
+
+    def visit_Import(self, node: ast.Import) -> list[ast.stmt]:
+        """`import os.path`."""
+        names = [alias.asname or alias.name.partition(".")[0] for alias in node.names]
+        return [node, *self._told(names, node)]
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> list[ast.stmt]:
+        """`from math import pi`; with a star for the notebook: no function may have it."""
+        if node.names[0].name == "*":
+            return _parsed(f"exec({ast.unparse(node)!r}, {_NAMES})", node)
+        return [node, *self._told([alias.asname or alias.name for alias in node.names], node)]
+
+    def visit_FunctionDef(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    ) -> list[ast.stmt]:
+        """`def f(): ...`, which can be pickled as that of a cell; what is in it is its own."""
+        renamed = f"{node.name}.__qualname__ = {node.name!r}"
+        rename = [] if node.decorator_list else _parsed(renamed, node)
+        return [node, *rename, *self._told([node.name], node)]
+
+    visit_ClassDef = visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815 - as above
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        """What it binds is its own."""
+        return node
+
+    def _told(self, names: Iterable[str], node: ast.stmt) -> list[ast.stmt]:
+        told = [f"{_NAMES}[{name!r}] = {name}" for name in names if name in self._own]
+        return _parsed("\n".join(told), node)
+
+
+def _telling(names: dict[str, Any]) -> Callable[[str, Any], Any]:
+    def tell(name: str, value: Any) -> Any:
+        names[name] = value
+        return value
+
+    return tell
+
+
+def _parsed(source: str, place: ast.stmt) -> list[ast.stmt]:
+    """Statements that stand, for a traceback, where another one stands."""
+    statements = ast.parse(source).body
+    for statement in statements:
+        for part in ast.walk(statement):
+            ast.copy_location(part, place)
+    return statements
+
+
+def _stored(targets: Iterable[ast.AST]) -> list[str]:
+    parts = (part for target in targets for part in ast.walk(target))
+    return [p.id for p in parts if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store)]
+
+
+def _shared(tree: ast.AST) -> set[str]:
+    """Names that are the notebook's, and not the cell's own.
+
+    Those that a function of the cell calls `global`, and, for simplicity, those that a
+    `del`, an `except` or a `case` binds or unbinds.
+    """
+    shared: set[str | None] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Global(names):
+                shared.update(names)
+            case ast.ExceptHandler(name=name) | ast.MatchAs(name=name) | ast.MatchStar(name=name):
+                shared.add(name)
+            case ast.MatchMapping(rest=name) | ast.Name(id=name, ctx=ast.Del()):
+                shared.add(name)
+    return {name for name in shared if name is not None}
+
+
+def _check_use(table: symtable.SymbolTable) -> None:
+    if not any(_uses_run(part) for part in _parts(table)):
+        raise ArgumentError(
+            "The cell does not use `run`: it is the loop of a run, and asks run.should_stop() "
+            "once a step. Begin it with `while not run.should_stop():`, or hand `run` to the "
+            "function that does."
+        )
+
+
+def _parts(table: symtable.SymbolTable) -> list[symtable.SymbolTable]:
+    return [table, *(part for child in table.get_children() for part in _parts(child))]
+
+
+def _uses_run(table: symtable.SymbolTable) -> bool:
+    if _RUN not in table.get_identifiers():
+        return False
+    symbol = table.lookup(_RUN)
+    return symbol.is_global() and symbol.is_referenced()
+
+
+def _is_bound(symbol: symtable.Symbol) -> bool:
+    """Whether the cell binds the name; `:=` in a comprehension declares it global."""
+    return symbol.is_assigned() or symbol.is_imported() or symbol.is_declared_global()
+
+
+def _is_future(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"

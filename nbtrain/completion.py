@@ -1,0 +1,103 @@
+"""What the tabulator offers behind `%nbtrain` and `%%nbtrain`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+from IPython.core.completer import CompletionContext, SimpleCompletion, context_matcher
+
+from nbtrain.errors import ArgumentError
+from nbtrain.options import VERBS, add_arguments, cell_parser
+from nbtrain.panel.view import controls
+from nbtrain.run import Run, find_run, runs
+
+_NAME = "nbtrain"
+
+
+def complete_in(shell: Any) -> None:
+    """Let the completer of an IPython complete the magics.
+
+    As a matcher: behind a completer of `set_hook("complete_command", ...)` Jedi offers its own
+    words, those of Python.
+    """
+
+    @context_matcher(identifier=_NAME)
+    def matcher(context: CompletionContext) -> dict[str, Any]:
+        text = context.text_until_cursor
+        words = text.split()
+        begun = "" if not words or text[-1].isspace() else words.pop()
+        offered = [word for word in candidates(words, shell.user_ns) if word.startswith(begun)]
+        return {
+            "completions": [SimpleCompletion(word) for word in offered],
+            "suppress": True,
+            "ordered": True,
+            "matched_fragment": begun,
+        }
+
+    others = [
+        other
+        for other in shell.Completer.custom_matchers
+        if getattr(other, "matcher_identifier", None) != _NAME  # of an earlier load
+    ]
+    shell.Completer.custom_matchers = [*others, matcher]
+
+
+def candidates(words: Sequence[str], names: Mapping[str, object]) -> list[str]:
+    """What may follow these words; nothing where they are no line of nbtrain's.
+
+    Args:
+        words: The line before the word at the cursor.
+        names: The notebook's names.
+    """
+    match words:
+        case ["%%nbtrain", *_, "--checkpoint"]:
+            return _checkpoints_in(names)
+        case ["%%nbtrain", *given]:
+            return _unused(cell_parser(), given)
+        case ["%nbtrain"]:
+            return list(VERBS)
+        case ["%nbtrain", verb, *given] if verb in VERBS:
+            return _behind_verb(verb, given)
+    return []
+
+
+def _behind_verb(verb: str, given: Sequence[str]) -> list[str]:
+    named = [run for run in runs().values() if run.name in given]
+    match given:
+        case [*_, "--step"]:
+            return _steps(named)
+        case [*_, "--timeout"]:
+            return []
+    parser = argparse.ArgumentParser()
+    add_arguments(parser, verb)
+    offered = [] if named else [run.name for run in runs().values() if _can(run, verb)]
+    return offered + _unused(parser, given)
+
+
+def _steps(named: Sequence[Run]) -> list[str]:
+    try:
+        run = named[0] if named else find_run()
+    except ArgumentError:
+        return []
+    return [str(checkpoint.step) for checkpoint in reversed(run.checkpoints)]
+
+
+def _can(run: Run, verb: str) -> bool:
+    """Whether a verb does something to the run in its phase; `show` and `wait` always do."""
+    return controls(run.status).get(verb, verb in ("show", "wait"))
+
+
+def _unused(parser: argparse.ArgumentParser, given: Sequence[str]) -> list[str]:
+    """The options that were not given yet; none where the last one waits for its value."""
+    used = [action for action in parser._actions if {*action.option_strings} & {*given}]
+    if any(action.nargs != 0 and given[-1] in action.option_strings for action in used):
+        return []
+    unused = [action for action in parser._actions if action not in used]
+    return [option for action in unused for option in action.option_strings]
+
+
+def _checkpoints_in(names: Mapping[str, object]) -> list[str]:
+    return [name for name, value in names.items() if isinstance(value, tf.train.Checkpoint)]

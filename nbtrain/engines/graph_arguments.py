@@ -1,0 +1,136 @@
+"""What is given to train a graph, looked at before anything starts."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from nbtrain.engines.supervisor import Supervisor
+from nbtrain.errors import ArgumentError
+
+v1 = tf.compat.v1
+
+
+def graph_of(train_op: Any, supervisor: Any) -> tf.Graph:
+    """The graph to train.
+
+    Raises:
+        ArgumentError: The train op is none of a graph, or the Supervisor is not for it.
+    """
+    if supervisor is not None and not isinstance(supervisor, Supervisor):
+        raise ArgumentError(
+            f"supervisor={type(supervisor).__name__} object: make it with nbtrain.Supervisor(...), "
+            "which takes the same arguments and works with eager execution on."
+        )
+    if supervisor is not None and not supervisor.is_chief:
+        raise ArgumentError(
+            "The supervisor was made with is_chief=False: it would wait for the chief to prepare "
+            "its session. nbtrain.supervise trains as the chief: leave that argument out."
+        )
+    if tf.is_tensor(train_op) and not hasattr(train_op, "graph"):
+        train_op = "an eager tensor"
+    graph = getattr(train_op, "graph", None) if not isinstance(train_op, str) else None
+    if not isinstance(graph, tf.Graph):
+        raise ArgumentError(
+            f"train_op is {train_op!r}: give an operation of a graph, such as "
+            "optimizer.minimize(loss, global_step=step) built inside `with graph.as_default():`; "
+            "tf.group(...) makes one of several."
+        )
+    variables = graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
+    if any(train_op is variable for variable in variables):
+        raise ArgumentError(
+            f"train_op is the variable {train_op.op.name!r}, and running that trains nothing: "
+            "give an operation such as optimizer.minimize(loss, global_step=step)."
+        )
+    if supervisor is None and not variables:
+        raise ArgumentError("The graph of train_op has no variables: there is nothing to train.")
+    if supervisor is not None and supervisor.graph is not graph:
+        raise ArgumentError(
+            "train_op and supervisor belong to two graphs: build both inside the same "
+            "`with graph.as_default():`."
+        )
+    return graph
+
+
+def tensors_of(graph: tf.Graph, scalars: Any) -> dict[str, tf.Tensor]:
+    """The tensors of some scalars by their tags.
+
+    Raises:
+        ArgumentError: They are not given by tags, or are no numbers of this graph.
+    """
+    if scalars is None:
+        return {}
+    if not isinstance(scalars, Mapping):
+        raise ArgumentError(f'scalars={scalars!r} is no dict: give tags too, {{"loss": loss}}.')
+    return {tag: _scalar(graph, tag, given) for tag, given in scalars.items()}
+
+
+def _scalar(graph: tf.Graph, tag: str, given: Any) -> Any:
+    try:
+        tensor = graph.as_graph_element(given, allow_operation=False)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"scalars[{tag!r}]={given!r} is no tensor of the graph ({error}): give a tensor, or a "
+            "name such as 'loss:0'."
+        ) from error
+    if not isinstance(tag, str) or not tag:
+        raise ArgumentError(f"The tag {tag!r} is no name: give a string, such as 'loss'.")
+    kind = tensor.dtype.base_dtype
+    if not (kind.is_floating or kind.is_integer or kind.is_bool):
+        raise ArgumentError(
+            f"scalars[{tag!r}] is a {kind.name}, and a number was expected: give a tensor of one; "
+            "of a variable, itself or its read_value()."
+        )
+    if tensor.shape.rank not in (0, None):
+        raise ArgumentError(
+            f"scalars[{tag!r}] has the shape {tensor.shape}, and a scalar was expected: reduce it, "
+            "as tf.reduce_mean(...) does."
+        )
+    return tensor
+
+
+def check_feed(feed: Any) -> None:
+    """Raise an ArgumentError for what cannot be called for the feed_dict of a step."""
+    advice = (
+        "give a function without arguments that returns the feed_dict of a step, such as "
+        "lambda: {x: next(batches)}."
+    )
+    if feed is None:
+        return
+    if not callable(feed):
+        raise ArgumentError(f"feed={feed!r} cannot be called: {advice}")
+    if inspect.isgeneratorfunction(feed):
+        raise ArgumentError(f"feed={feed!r} returns a generator: {advice}")
+    try:
+        inspect.signature(feed).bind()
+    except TypeError as error:
+        raise ArgumentError(f"feed={feed!r} takes arguments ({error}): {advice}") from None
+    except ValueError:  # a function of C's does not say
+        return
+
+
+def on_feeding(error: str) -> str | None:
+    """What to do about an error that TensorFlow raises for what the graph is fed with."""
+    if error.startswith("Cannot interpret feed_dict key"):
+        return (
+            f"feed returned a key that is no tensor of this graph ({error}) Return the graph's "
+            "own placeholders; where it was built again, start a run of the new one."
+        )
+    if error.startswith("FlattenDictItems"):
+        kind = error.rpartition("instead of ")[2].strip(".'") or "something else"
+        return f"feed returned a {kind}: return a dict, such as {{x: next(batches)}}."
+    if found := re.search(r"must feed a value for placeholder tensor '([^']*)'", error):
+        return (
+            f"The placeholder {found[1]!r} was not fed: give feed=, a function that returns a "
+            "dict with a value for it, such as lambda: {x: next(batches)}."
+        )
+    if error.startswith("The value of a feed cannot be a tf.Tensor"):
+        return (
+            "feed returned a TensorFlow tensor as a value, and a session takes numbers and NumPy "
+            "arrays: give tensor.numpy(), or read the dataset's as_numpy_iterator()."
+        )
+    return None

@@ -1,0 +1,194 @@
+"""Saving and restoring a `tf.train.Checkpoint`: a model, its optimizer, and the like."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
+
+from nbtrain.checkpoints import (
+    Restored,
+    listed,
+    mend_state,
+    misfit,
+    reading,
+    some,
+    step_in_name,
+    writing,
+)
+from nbtrain.errors import ArgumentError, CheckpointError
+
+# What TensorFlow appends to a variable's name in a checkpoint.
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+
+# A count of its saves that a tf.train.Checkpoint keeps for itself.
+_COUNTER = "save_counter"
+
+
+class ObjectSaver:
+    """Saves and restores what a `tf.train.Checkpoint` reaches, between two steps.
+
+    Nothing is added to it: its files are read by `checkpoint.restore(path)` too.
+
+    Args:
+        checkpoint: What to save.
+        directory: The folder of the checkpoints.
+        keep: How many checkpoints stay; None keeps all.
+    """
+
+    def __init__(
+        self, checkpoint: tf.train.Checkpoint, directory: Path, *, keep: int | None
+    ) -> None:
+        self.directory = directory
+        self._checkpoint = checkpoint
+        self._restored: tuple[str, Any] | None = None  # its path, and the objects it has
+        mend_state(directory)
+        self._manager = tf.train.CheckpointManager(checkpoint, str(directory), max_to_keep=keep)
+
+    def resume(self) -> Restored | None:
+        """Go on from the latest complete checkpoint of the folder."""
+        checkpoints = listed(self.directory)
+        return self.restore(checkpoints[-1].path) if checkpoints else None
+
+    def save(self, step: int) -> int:
+        """Write `ckpt-<step>`.
+
+        Raises:
+            CheckpointError: It cannot be written.
+        """
+        try:
+            with writing(self.directory):
+                self._manager.save(checkpoint_number=step)
+        except CheckpointError:  # TensorFlow leaves what it has written so far
+            shutil.rmtree(self.directory / f"ckpt-{step}_temp", ignore_errors=True)
+            raise
+        return step
+
+    def restore(self, path: str) -> Restored:
+        """Set the variables from a checkpoint.
+
+        Raises:
+            CheckpointError: It cannot be read, holds nothing of this model, or has tensors
+                of other shapes; nothing was restored.
+        """
+        with reading(path):
+            reader = tf.train.load_checkpoint(path)
+            if not reader.has_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"):
+                raise misfit(path, "a tf.compat.v1.train.Saver wrote it, from a graph")
+            graph = reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")
+        nodes = TrackableObjectGraph.FromString(graph).nodes
+        self._check(path, reader.get_variable_to_shape_map(), _match(nodes, self._checkpoint))
+        with reading(path):
+            # What it holds for variables that are created later is no warning: see proof().
+            self._checkpoint.restore(path).expect_partial()
+        self._restored = path, nodes
+        return self._proof(path, nodes)
+
+    def proof(self) -> Restored | None:
+        """What was restored last, as it is now: with the variables created since."""
+        return None if self._restored is None else self._proof(*self._restored)
+
+    def _check(self, path: str, shapes: Mapping[str, Any], live: Mapping[str, Any]) -> None:
+        """Refuse what does not fit, before TensorFlow finds out with half of it set."""
+        if all(map(_counts_saves, live)):
+            raise misfit(path, "it holds no variable of this model")
+        wrong = [
+            f"{name} has the shape {tuple(held)} there and {tuple(item.shape)} here"
+            for name, item in live.items()
+            if _is_variable(item)
+            and (held := shapes.get(name + _VALUE)) is not None
+            and not tf.TensorShape(item.shape).is_compatible_with(held)
+        ]
+        if wrong:
+            raise misfit(path, some(wrong))
+
+    def _proof(self, path: str, nodes: Any) -> Restored:
+        live = _match(nodes, self._checkpoint)
+        objects = tf.train.TrackableView(self._checkpoint).descendants()
+        slots = _slots(objects)
+        taken = {id(item) for item in live.values()}
+        matched = {name: item for name, item in live.items() if not _counts_saves(name)}
+        held = {
+            attribute.checkpoint_key.removesuffix(_VALUE)
+            for node in nodes
+            for attribute in node.attributes
+        }
+        return Restored(
+            step=step_in_name(path) or 0,
+            path=path,
+            matched=tuple(matched),
+            slots=sum(id(item) in slots for item in matched.values()),
+            missing=tuple(
+                name
+                for item in objects
+                if _is_variable(item)
+                and id(item) not in taken
+                and not _counts_saves(name := getattr(item, "path", item.name))
+            ),
+            unused=tuple(sorted(name for name in held - set(live) if not _counts_saves(name))),
+        )
+
+
+def _slots(objects: Sequence[Any]) -> set[int]:
+    """The identities of the optimizers' slots among some objects."""
+    return {
+        id(variable)
+        for optimizer in objects
+        if isinstance(optimizer, tf.keras.optimizers.Optimizer)
+        for variable in optimizer.variables
+        if variable is not optimizer.iterations
+        and variable is not getattr(optimizer, "_learning_rate", None)
+    }
+
+
+def _match(nodes: Any, checkpoint: tf.train.Checkpoint) -> dict[str, Any]:
+    """Live variables that a checkpoint has a value for, by their name in it.
+
+    Follows the edges that the saved object graph and the live objects share, as
+    TensorFlow does (tensorflow/core/protobuf/trackable_object_graph.proto).
+    """
+    view = tf.train.TrackableView(checkpoint)
+    found: dict[str, Any] = {}
+    seen: set[int] = set()
+    # One that was made of a root saves that in its own place, and its own children with it.
+    waiting = [(0, checkpoint)]
+    while waiting:
+        number, item = waiting.pop()
+        if number in seen:
+            continue
+        seen.add(number)
+        for attribute in nodes[number].attributes:
+            found[attribute.checkpoint_key.removesuffix(_VALUE)] = item
+        children = view.children(item)
+        if item is checkpoint and (root := children.get("root")) is not None:
+            children = {**view.children(root), **children}
+        for child in nodes[number].children:
+            if child.local_name in children:
+                waiting.append((child.node_id, children[child.local_name]))
+    return found
+
+
+def as_checkpoint(checkpoint: object) -> tf.train.Checkpoint | None:
+    """The `tf.train.Checkpoint` given, or None.
+
+    Raises:
+        ArgumentError: Something else was given.
+    """
+    if checkpoint is None or isinstance(checkpoint, tf.train.Checkpoint):
+        return checkpoint
+    raise ArgumentError(
+        f"checkpoint={type(checkpoint).__name__} object: give "
+        "tf.train.Checkpoint(model=model, optimizer=optimizer), naming what to save."
+    )
+
+
+def _counts_saves(name: str) -> bool:
+    return name.rpartition("/")[2].partition(":")[0] == _COUNTER
+
+
+def _is_variable(item: Any) -> bool:
+    return isinstance(item, (tf.Variable, tf.keras.Variable))

@@ -1,0 +1,98 @@
+"""What may be written behind `%nbtrain` and `%%nbtrain`: verbs, options, and their help."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import shlex
+from typing import Any, NoReturn
+
+from IPython.core.error import UsageError
+
+VERBS = {
+    "list": "list the runs",
+    "show": "show the panel",
+    "pause": "take no further step until resumed",
+    "resume": "go on after a pause",
+    "stop": "end the run after the step at hand, with a last checkpoint",
+    "save": "write a checkpoint now",
+    "restore": "go back to a checkpoint",
+    "wait": "wait for the end, and show it",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """An ArgumentParser for which a wrong line is an error of the cell, not of the kernel."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}\n{self.format_usage().strip()}")
+
+    def exit(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        raise HelpShown
+
+
+class HelpShown(Exception):  # noqa: N818 - no error: the help was asked for
+    """The help was printed; there is nothing more to do."""
+
+
+def line_parser() -> argparse.ArgumentParser:
+    """The parser of `%nbtrain`."""
+    parser = _Parser(prog="%nbtrain", description="Steer the runs of this kernel.")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=_Parser)
+    for verb, text in VERBS.items():
+        add_arguments(verbs.add_parser(verb, help=text, description=text), verb)
+    return parser
+
+
+def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
+    """Add what a verb takes."""
+    if verb == "list":
+        return
+    parser.add_argument("name", nargs="?", help="a run's name; not needed where one run lives")
+    if verb == "restore":
+        parser.add_argument("--step", type=int, help="the checkpoint of this step; else the latest")
+    if verb != "show":
+        parser.add_argument("--timeout", type=_seconds, help="seconds to wait at most")
+
+
+def cell_parser() -> argparse.ArgumentParser:
+    """The parser of `%%nbtrain`."""
+    parser = _Parser(
+        prog="%%nbtrain",
+        description="Run the cell in the background as the loop of a run. The cell asks "
+        "run.should_stop() once a step, and records with run.record(loss=...). In it, `run` and "
+        "the names that it binds are its own, as in a function; the notebook sees them too.",
+    )
+    add = parser.add_argument
+    add("--name", help="the run's name; without it, a new numbered one")
+    add("--logdir", help="the run's folder; without it, runs/NAME")
+    add("--steps", type=int, help="the step at which the run finishes")
+    add("--checkpoint", metavar="EXPR", help="what to save: a tf.train.Checkpoint of this notebook")
+    add("--save-secs", type=float, default=600.0, help="seconds between two checkpoints (600)")
+    add("--save-steps", type=int, help="steps between two checkpoints")
+    add("--keep", type=int, default=5, help="how many checkpoints stay (5)")
+    return parser
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: give seconds, 0 or more")
+    return seconds
+
+
+def parsed(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
+    """What a line asks for.
+
+    Raises:
+        UsageError: It cannot be understood.
+        HelpShown: It asked for the help, which was printed.
+    """
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"{parser.prog} {line.strip()}: {error}; close the quotes.") from error
+    return parser.parse_args(words)

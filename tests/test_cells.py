@@ -1,0 +1,194 @@
+"""A cell as a function of `run`: its own run, and otherwise the notebook's names."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from nbtrain.cells import loop_of
+from nbtrain.errors import ArgumentError
+
+
+@pytest.fixture
+def names() -> dict[str, Any]:
+    """The names of a notebook that calls something else `run`."""
+    return {"__name__": "__main__", "run": "the notebook's"}
+
+
+def called(source: str, names: dict[str, Any], run: object = "mine") -> dict[str, Any]:
+    """The notebook's names after the cell has been called with its run."""
+    loop_of(source, "<cell>", names)(run)
+    return names
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "seen = run",
+        "seen = [run for _ in range(1)][0]",
+        "def f():\n    return run\nseen = f()",
+        "def f():\n    def g():\n        return run\n    return g\nseen = f()()",
+        "seen = (lambda: run)()",
+        "class C:\n    own = run\nseen = C.own",
+        "class C:\n    def f(self):\n        return run\nseen = C().f()",
+    ],
+)
+def test_run_is_the_cells_own_wherever_the_cell_says_it(names: dict[str, Any], source: str) -> None:
+    assert called(source, names)["seen"] == "mine"
+    assert names["run"] == "the notebook's"
+
+
+def test_cells_that_run_at_once_have_each_their_own_names(names: dict[str, Any]) -> None:
+    cell = """
+def seen():
+    return run.name, x
+x = run.name
+run.other()
+for i in (x,):
+    run.other()
+    run.seen = (*seen(), x, i)
+"""
+
+    class Named:
+        def __init__(self, name: str, other: object = None) -> None:
+            self.name, self._other = name, other
+            self.seen: tuple[str, ...] = ()
+
+        def other(self) -> None:
+            if self._other is not None:
+                called(cell, names, self._other)
+
+    second = Named("second")
+    first = Named("first", second)
+    called(cell, names, first)
+    assert first.seen == ("first",) * 4
+    assert second.seen == ("second",) * 4
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        ("x = 3", 3),
+        ("x: int = 3", 3),
+        ("(x) = y = 3", 3),
+        ("x = 1\nx += 2", 3),
+        ("for x in range(4): pass", 3),
+        ("x = 0\nwhile (x := x + 1) < 3: pass", 3),
+        ("x = y = 3\ndel y", 3),
+        ("try:\n    1 / 0\nexcept ZeroDivisionError as y:\n    x = 3", 3),
+        ("def x(): return 3\nx = x()", 3),
+        ("class x: y = 3\nx = x.y", 3),
+        ("x = 0\ndef f():\n    global x\n    x += 3\nf()\nx", 3),
+        ("[x := i for i in range(4)]", 3),
+        ("if (x := 3): pass", 3),
+        ("with open(__import__('os').devnull) as x: x = 3", 3),
+        ("def f():\n    global x\n    x = 3\nf()", 3),
+        ("match 3:\n    case x: pass", 3),
+        ("from math import *\nx = floor(3.5)", 3),
+        ("if True:\n    from math import *\nx = floor(3.5)", 3),
+        ("import os.path as x\nx = 3", 3),
+        ("x = sorted(name for name in globals() if name == 'x') or 3", 3),
+    ],
+)
+def test_what_a_cell_binds_is_the_notebooks(
+    names: dict[str, Any], source: str, value: object
+) -> None:
+    assert called("run\n" + source, names)["x"] == value
+
+
+def test_what_a_cell_binds_is_seen_by_the_notebook_while_it_runs(names: dict[str, Any]) -> None:
+    seen = []
+    called("x = 1\nrun()\nx = 2\nrun()\n", names, lambda: seen.append(names["x"]))
+    assert seen == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("for x in range(3):\n    run()", [0, 1, 2]),
+        ("while (x := x + 1) < 3:\n    run()", [1, 2]),
+        ("with open(__import__('os').devnull) as x:\n    run()", ["file"]),
+        ("def x(): pass\nrun()", ["function"]),
+        ("x, *y = 1, 2\nrun()", [1]),
+    ],
+)
+def test_the_notebook_is_told_at_once(
+    names: dict[str, Any], source: str, told: list[object]
+) -> None:
+    seen: list[object] = []
+
+    def look() -> None:
+        x = names["x"]
+        kind = "file" if hasattr(x, "read") else "function"
+        seen.append(x if isinstance(x, int) else kind)
+
+    names["x"] = 0
+    called(source, names, look)
+    assert seen == told
+
+
+def test_a_cell_goes_on_from_what_the_notebook_has(names: dict[str, Any]) -> None:
+    names["x"] = 1
+    assert called("run\nx += 2", names)["x"] == 3
+
+
+def test_what_the_notebook_binds_is_seen_by_the_cell_while_it_runs(names: dict[str, Any]) -> None:
+    names["x"] = 1
+    called("before = x\nrun()\nafter = x\n", names, lambda: names.update(x=2))
+    assert (names["before"], names["after"]) == (1, 2)
+
+
+def test_a_name_that_the_cell_deletes_is_gone(names: dict[str, Any]) -> None:
+    assert "x" not in called("x = run\ndel x", names)
+
+
+def test_an_annotation_alone_binds_nothing(names: dict[str, Any]) -> None:
+    assert "x" not in called("run\nx: int", names)
+
+
+def test_a_future_import_holds_for_the_cell(names: dict[str, Any]) -> None:
+    source = "from __future__ import annotations\ndef f(x: Nowhere): return run"
+    assert called(source, names)["f"].__annotations__ == {"x": "Nowhere"}
+
+
+def test_the_futures_of_nbtrain_are_not_the_cells(names: dict[str, Any]) -> None:
+    assert called("def f(x: int): return run", names)["f"].__annotations__ == {"x": int}
+
+
+def test_functions_and_classes_of_a_cell_can_be_pickled(
+    names: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called("class C:\n    pass\ndef f():\n    return run\n", names)
+    notebook = ModuleType("notebook")
+    vars(notebook).update(names)
+    monkeypatch.setitem(sys.modules, "notebook", notebook)
+    for part in (names["C"], names["f"]):
+        part.__module__ = "notebook"
+        assert pickle.loads(pickle.dumps(part)) is part
+
+
+@pytest.mark.parametrize("source", ["return run", "await run", "while run.x()\n    pass"])
+def test_what_is_no_cell_of_python_is_no_body_of_a_loop(names: dict[str, Any], source: str) -> None:
+    with pytest.raises(SyntaxError):
+        loop_of(source, "<cell>", names)
+    assert set(names) == {"__name__", "run"}
+
+
+@pytest.mark.parametrize(
+    "source", ["", "# nothing", "x = 1", "run = 3", "def f(run):\n    run.should_stop()"]
+)
+def test_a_cell_that_does_not_use_its_run_is_refused(names: dict[str, Any], source: str) -> None:
+    with pytest.raises(ArgumentError, match="The cell does not use `run`"):
+        loop_of(source, "<cell>", names)
+
+
+def test_an_error_tells_the_line_of_the_cell(names: dict[str, Any]) -> None:
+    loop = loop_of("\nrun\n\n1 / 0\n", "<cell>", names)
+    with pytest.raises(ZeroDivisionError) as raised:
+        loop(None)
+    last = raised.traceback[-1]
+    assert (last.frame.code.raw.co_filename, last.lineno + 1) == ("<cell>", 4)
