@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -178,12 +178,17 @@ def test_what_is_no_cell_of_python_is_no_body_of_a_loop(names: dict[str, Any], s
     assert set(names) == {"__name__", "run"}
 
 
-@pytest.mark.parametrize(
-    "source", ["", "# nothing", "x = 1", "run = 3", "def f(run):\n    run.should_stop()"]
-)
+@pytest.mark.parametrize("source", ["", "# nothing", "x = 1", "run = 3", "def f(run):\n    run"])
 def test_a_cell_that_does_not_use_its_run_is_refused(names: dict[str, Any], source: str) -> None:
     with pytest.raises(ArgumentError, match="The cell does not use `run`"):
         loop_of(source, "<cell>", names)
+
+
+def test_a_cell_may_ask_a_supervisor_instead(names: dict[str, Any]) -> None:
+    answers = iter([False, False, True])
+    names["sv"] = SimpleNamespace(should_stop=lambda: next(answers))
+    called("steps = 0\nwhile not sv.should_stop():\n    steps += 1\n", names)
+    assert names["steps"] == 2
 
 
 def test_an_error_tells_the_line_of_the_cell(names: dict[str, Any]) -> None:

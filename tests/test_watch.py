@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 
 import pytest
@@ -135,6 +136,34 @@ def test_a_journal_that_cannot_be_written_is_told_and_the_display_goes_on(folder
     watch.tick(Phase.RUNNING, 3, None)
     assert (watch.message or "").startswith("steering.jsonl cannot be written: Is a")
     assert ticks == [1]
+
+
+def test_no_line_is_written_to_a_folder_that_another_run_took(folder: Logdir) -> None:
+    folder.acquire()
+    watch = watch_of(folder)
+    shutil.rmtree(folder.path)
+    other = Logdir(folder.path, "thief", kind="train")
+    other.acquire()
+    watch.log(event="pause", step=3)
+    watch.tick(Phase.RUNNING, 3, None)
+    assert not (folder.path / "steering.jsonl").exists()
+    other.release()
+    folder.release()
+
+
+def test_a_line_waits_until_the_folder_is_there_again(folder: Logdir) -> None:
+    now = [100.0]
+    watch = Watch(Recorder(ScalarStore(), None), folder, grace_secs=5.0, clock=lambda: now[0])
+    folder.acquire()
+    shutil.rmtree(folder.path)
+    watch.log(event="pause", step=3)
+    for _ in range(30):
+        watch.tick(Phase.PAUSED, 3, None)
+        now[0] += 0.1
+    lines = (folder.path / "steering.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["event"] for line in lines] == ["pause"]
+    assert watch.message is None
+    folder.release()
 
 
 def test_a_listener_that_raises_silences_no_other(folder: Logdir) -> None:
