@@ -18,7 +18,9 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 FLOORS = (
     "errors frames",
     "states commands cadence buckets pace records claims logdir tags threads events.crc panel.comm",
-    "store settings names checkpoints engines.supervisor events.writer panel.view",
+    "store settings names checkpoints engines.fit engines.turns events.writer panel.view",
+    "engines.services",
+    "engines.supervisor",
     "recorder engines.graph_saver panel.source panel.wire panel.figure",
     "watch panel.panel",
     "boundary",
