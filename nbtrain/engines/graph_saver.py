@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import tensorflow as tf
 
 from nbtrain.checkpoints import Restored, listed
-from nbtrain.engines.supervisor import Supervisor
 from nbtrain.errors import CheckpointError
 
 v1 = tf.compat.v1
+
+
+class Saved(Protocol):
+    """What it knows of a Supervisor."""
+
+    @property
+    def graph(self) -> tf.Graph:
+        """The graph."""
+
+    @property
+    def saver(self) -> Any:
+        """Its `tf.compat.v1.train.Saver`."""
+
+    @property
+    def save_path(self) -> str:
+        """Prefix of its checkpoints."""
+
+    @property
+    def global_step(self) -> Any:
+        """Its global step, or None."""
 
 
 class GraphSaver:
@@ -24,7 +43,7 @@ class GraphSaver:
         directory: The folder of the checkpoints.
     """
 
-    def __init__(self, supervisor: Supervisor, sess: tf.compat.v1.Session, directory: Path) -> None:
+    def __init__(self, supervisor: Saved, sess: tf.compat.v1.Session, directory: Path) -> None:
         self.directory = directory
         self._supervisor = supervisor
         self._sess = sess

@@ -28,6 +28,9 @@ class Supervised(Protocol):
     summary_writer: Any
     global_step: Any
 
+    def write_summary(self, summary: Any, step: int | None) -> None:
+        """Write a summary, serialized or not."""
+
     def step_of(self, sess: tf.compat.v1.Session) -> int | None:
         """The global step of a session."""
 
@@ -143,7 +146,7 @@ class Services:
             fetches["step"] = supervisor.global_step
         fetched = self._sess.run(fetches)
         step = fetched["step"].reshape(-1)[0] if "step" in fetched else None
-        self._writer.add_summary(fetched["summary"], None if step is None else int(step))
+        supervisor.write_summary(fetched["summary"], None if step is None else int(step))
 
     def _count_steps(self) -> None:
         """Steps a second since the last time; the first time there is nothing to tell."""
@@ -154,7 +157,7 @@ class Services:
         speed = (step - before[1]) / (now - before[0])
         tag = f"{self._supervisor.global_step.op.name}/sec"
         value = tf.compat.v1.Summary.Value(tag=tag, simple_value=speed)
-        self._writer.add_summary(tf.compat.v1.Summary(value=[value]), step)
+        self._supervisor.write_summary(tf.compat.v1.Summary(value=[value]), step)
 
     def _save(self) -> None:
         supervisor, step = self._supervisor, self._step()

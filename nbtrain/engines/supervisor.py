@@ -17,14 +17,18 @@ import inspect
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.cadence import Every
 from nbtrain.engines.fit import check_fit
+from nbtrain.engines.graph_saver import GraphSaver
 from nbtrain.engines.services import Services
 from nbtrain.engines.turns import Turns
 from nbtrain.errors import ArgumentError
+from nbtrain.owner import Owner, owner
 from nbtrain.threads import Coordinator, LooperThread
 
 v1 = tf.compat.v1
@@ -85,6 +89,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         self._services: Services | None = None
         self._turns: Turns | None = None
         self._asked_to_stop = False
+        self._owner: Owner | None = None
         self.timed_saves = True
 
     @property
@@ -152,6 +157,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             max_wait_secs: Seconds to wait for a session that is ready.
         """
         with self.graph.as_default():
+            self._owner = owner.get() if self.timed_saves else None
             try:
                 sess = self.prepare_or_wait_for_session(
                     master,
@@ -164,7 +170,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                     self.stop(close_summary_writer=close_summary_writer)
                 raise
             try:
-                yield sess
+                with self._under_its_owner(sess):
+                    yield sess
             except Exception as error:  # noqa: BLE001 - raised again by stop()
                 self.request_stop(error)
             finally:
@@ -172,6 +179,29 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                     self.stop(close_summary_writer=close_summary_writer)
                 finally:
                     _close(sess)
+
+    @contextlib.contextmanager
+    def _under_its_owner(self, sess: tf.compat.v1.Session) -> Iterator[None]:
+        """In the training thread of a run: under that run, which saves in its place."""
+        if self._owner is None:
+            yield
+            return
+        saver = None
+        if self.saver is not None and self.save_path:
+            saver = GraphSaver(self, sess, Path(self._logdir))
+        due = Every(steps=self._save_model_steps, secs=self.save_model_secs)
+        self._owner.adopt(self._coord, saver, due)
+        try:
+            yield
+        finally:
+            self._owner.release()
+            self._owner = None
+
+    def should_stop(self) -> bool:
+        """Whether to leave the loop; in the training thread of a run, its step boundary."""
+        if self._owner is not None:
+            return self._owner.should_stop()
+        return bool(self._coord.should_stop())
 
     def _prepare(
         self, master: str, config: Any, wait_for_checkpoint: bool, max_wait_secs: float
@@ -247,12 +277,13 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             return None
         with self.graph.as_default():
             turns = self._turns or Turns(sess)
+            saves = self.timed_saves and self._owner is None
             self._services = Services(
                 self,
                 sess,
                 turns,
-                save_model_steps=self._save_model_steps if self.timed_saves else None,
-                save_model_secs=self.save_model_secs if self.timed_saves else 0,
+                save_model_steps=self._save_model_steps if saves else None,
+                save_model_secs=self.save_model_secs if saves else 0,
                 save_summaries_steps=self._save_summaries_steps,
             )
             return self._services.start()
@@ -291,7 +322,16 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             raise RuntimeError("Writing a summary requires a summary writer.")
         if global_step is None:
             global_step = self.step_of(sess)
-        self._summary_writer.add_summary(summary, global_step)
+        self.write_summary(summary, global_step)
+
+    def write_summary(self, summary: Any, step: int | None) -> None:
+        """Write a summary; its scalars are also recorded by the run that it trains under."""
+        self._summary_writer.add_summary(summary, step)
+        if self._owner is not None:
+            if isinstance(summary, bytes):
+                summary = tf.compat.v1.Summary.FromString(summary)
+            scalars = {v.tag: v.simple_value for v in summary.value if v.HasField("simple_value")}
+            self._owner.add(step, scalars)
 
     def step_of(self, sess: tf.compat.v1.Session) -> int | None:
         """The global step of a session at this moment; None where the graph has none."""
@@ -345,6 +385,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     Stop = stop
     RequestStop = request_stop
     Loop = loop
+    ShouldStop = should_stop
     SummaryComputed = summary_computed
 
 
