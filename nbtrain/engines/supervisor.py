@@ -128,11 +128,14 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             self._turns = Turns(sess)
             if self.is_chief:
                 self._write_graph()
-                if start_standard_services:
-                    self.start_standard_services(sess)
             if start_standard_services:
-                self.start_queue_runners(sess)
+                self._start(sess)
             return sess
+
+    def _start(self, sess: tf.compat.v1.Session) -> None:
+        if self.is_chief:
+            self.start_standard_services(sess)
+        self.start_queue_runners(sess)
 
     @contextlib.contextmanager
     def managed_session(
@@ -163,7 +166,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                     master,
                     config,
                     max_wait_secs=max_wait_secs,
-                    start_standard_services=start_standard_services,
+                    start_standard_services=False,
                 )
             except BaseException:
                 with contextlib.suppress(Exception):  # the first error is the one to tell
@@ -171,6 +174,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 raise
             try:
                 with self._under_its_owner(sess):
+                    if start_standard_services:
+                        self._start(sess)
                     yield sess
             except Exception as error:  # noqa: BLE001 - raised again by stop()
                 self.request_stop(error)
