@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import SupportsFloat
 
+from nbtrain.cadence import Every
 from nbtrain.checkpoints import Saver, find, listed
 from nbtrain.commands import Command, CommandQueue, Outcome, Pause, Restore, Resume, Save, Stop
 from nbtrain.errors import ArgumentError, CheckpointError, PhaseError
@@ -76,12 +77,19 @@ class Boundary:
         self._unproven: int | None = None
         self._next = 0  # step at which to look up, whatever the flag says
 
-    def go_on(self, saver: Saver | None) -> None:
-        """Take up the latest checkpoint of the folder, if there is one."""
-        self._saver = saver
-        restored = saver.resume() if saver is not None else None
-        if saver is not None:
-            self.checkpoints = listed(saver.directory)
+    def go_on(self, saver: Saver | None, due: Every | None = None) -> None:
+        """Take up the latest checkpoint of a saver's folder, if there is one.
+
+        Args:
+            saver: Saves and restores from now on; None leaves it to the one before.
+            due: When it saves; None keeps to the settings.
+        """
+        if saver is None:
+            return
+        self._saver, self._saved_step = saver, None
+        self._due = due or self._due
+        restored = saver.resume()
+        self.checkpoints = listed(saver.directory)
         if restored is not None:
             self.step = self._origin = self._saved_step = restored.step
             self._watch.log(event="resume", step=self.step, text=str(restored))
@@ -93,6 +101,14 @@ class Boundary:
                 f"Already at step {self.step:,} of {self._total:,}: there is nothing left to "
                 "train. Give more steps=, or another name= to begin anew.",
             )
+        self._due.start(self.step, time.monotonic())
+        self._commands.attention = True
+
+    def let_go(self) -> None:
+        """The saver's session is about to close: a last checkpoint."""
+        if self._saver is not None and self._saved_step != self.step:
+            self._save_or_say_why()
+        self._saver = None
 
     def reach(self) -> bool:
         """Do what is to be done between two steps; returns whether to leave the loop."""
@@ -182,8 +198,7 @@ class Boundary:
             self._lifecycle.apply(Event.LOOP_ENDED)
         self._prove()
         self._obey()
-        if self._saver is not None and self._saved_step != self.step:
-            self._save_or_say_why()
+        self.let_go()
 
     def list_again(self) -> None:
         """Drop from `checkpoints` what was deleted; any thread, once a second."""

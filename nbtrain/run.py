@@ -28,11 +28,13 @@ import tensorflow as tf
 
 from nbtrain import claims, frames
 from nbtrain.boundary import Boundary
+from nbtrain.cadence import Every
 from nbtrain.checkpoints import Saver
 from nbtrain.commands import Command, CommandQueue, Pause, Receipt, Restore, Resume, Save, Stop
 from nbtrain.errors import ArgumentError, BusyError, PhaseError, WaitError
 from nbtrain.logdir import Logdir, unwritable
 from nbtrain.names import Names
+from nbtrain.owner import owner
 from nbtrain.recorder import Recorder
 from nbtrain.settings import Settings
 from nbtrain.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status
@@ -99,6 +101,7 @@ class Run:
         self._listeners: list[Callable[[], object]] = []
         self._thread: threading.Thread | None = None
         self._ident = 0  # of the training thread
+        self._adopted: Coordinator | None = None
         self._traceback: TracebackType | None = None
         self._began = self._ended_at = 0.0
         self._live(None, Names(()))
@@ -307,6 +310,36 @@ class Run:
         """
         self._boundary.drive(step)
 
+    # --- sessions that its loop opens ---------------------------------------------
+
+    def adopt(self, coord: Coordinator, saver: Saver | None, due: Every) -> None:
+        """Take a Supervisor's session under the run, until `release`; training thread only.
+
+        Args:
+            coord: Of the session's threads: it and the run stop together.
+            saver: Of the session; the run's checkpoints are its from now on.
+            due: When they are due.
+        """
+        self._adopted = coord
+        coord.on_stop = self._follow
+        if self.coord.should_stop():
+            coord.request_stop()
+        self._boundary.go_on(saver, due)
+        self._open_segment()
+
+    def release(self) -> None:
+        """Let go of the session, after a last checkpoint; training thread only."""
+        self._boundary.let_go()
+        if self._adopted is not None:
+            self._adopted.on_stop = None
+        self._adopted = None
+
+    def add(self, step: int | None, values: Mapping[str, SupportsFloat]) -> None:
+        """Record scalars of a step that was done, or (None) of the last one; any thread."""
+        if values:
+            step = self._boundary.step if step is None else step
+            self._recorder.queue.append(step, time.time(), values)
+
     # --- what it says of itself -------------------------------------------------
 
     @property
@@ -366,18 +399,22 @@ class Run:
     def _main(self) -> None:
         error: BaseException | None = None
         self._ident = threading.get_ident()
+        owner.set(self)
         try:
             with self._engine.session() as saver:
                 self._boundary.go_on(saver)
-                # An earlier life recorded, perhaps beyond this step, here or in its event file.
-                if self.scalars or self._boundary.step:
-                    self._recorder.open_segment(self._boundary.step)
+                self._open_segment()
                 error = self._train()
                 self._boundary.leave(finished=error is None)
         except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
             error = error or raised
         finally:
             self._close(error)
+
+    def _open_segment(self) -> None:
+        """An earlier life recorded, perhaps beyond this step, here or in its event file."""
+        if self.scalars or self._boundary.step:
+            self._recorder.open_segment(self._boundary.step)
 
     def _train(self) -> BaseException | None:
         try:
@@ -421,7 +458,14 @@ class Run:
             self._lifecycle.apply(Event.STOP)
             self._asked_to_stop = True
             self._watch.stop_asked()
+        if self._adopted is not None and not self._adopted.should_stop():
+            self._adopted.request_stop()
         self._commands.wake()
+
+    def _follow(self) -> None:
+        """The session that its loop opened was asked to stop."""
+        if not self.coord.should_stop():
+            self.coord.request_stop()
 
     def _tick(self) -> None:
         self._commands.attention = True

@@ -23,6 +23,8 @@ class Coordinator(tf.train.Coordinator):
         on_stop: Called, in the stopping thread, each time a stop is requested.
     """
 
+    _exc_info_to_raise: Any  # TensorFlow's own
+
     def __init__(
         self,
         graph: tf.Graph | None = None,
@@ -47,10 +49,25 @@ class Coordinator(tf.train.Coordinator):
         super().register_thread(thread)
 
     def request_stop(self, ex: Any = None) -> None:
-        """Ask every thread to stop; `ex` is the error to report, if any. Any thread."""
+        """Ask every thread to stop; `ex` is the error to report, if any. Any thread.
+
+        The first error is kept, and raised by `join`. TensorFlow's coordinator loses one that
+        comes after a request to stop; here only what such a request itself causes is dropped.
+        """
+        asked = self.should_stop() and not self.joined
         super().request_stop(ex)
+        if asked and ex is not None:
+            self._keep(ex)
         if self.on_stop is not None:
             self.on_stop()
+
+    def _keep(self, ex: Any) -> None:
+        """Keep an error that came after the request to stop, if it is the first."""
+        info = ex if isinstance(ex, tuple) else (type(ex), ex, ex.__traceback__)
+        caused = isinstance(info[1], tf.errors.CancelledError)  # by closing what it waited for
+        with self._lock:
+            if not caused and self._filter_exception(ex) and self._exc_info_to_raise is None:
+                self._exc_info_to_raise = info
 
 
 class LooperThread(tf.compat.v1.train.LooperThread):

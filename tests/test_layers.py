@@ -16,10 +16,12 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 
 # From the ground up. A room may import from the floors below its own.
 FLOORS = (
-    "errors frames options",
+    "errors frames options engines.hush",
     "states commands cadence buckets pace records claims lock tags threads events.crc panel.comm",
-    "store cells logdir settings names checkpoints engines.supervisor events.writer panel.view",
-    "recorder engines.graph_saver engines.object_saver panel.source panel.wire panel.figure",
+    "store cells logdir settings names checkpoints engines.fit engines.turns events.writer",
+    "owner engines.services engines.graph_saver engines.object_saver panel.view",
+    "engines.supervisor",
+    "recorder panel.source panel.wire panel.figure",
     "folder_watch panel.panel",
     "watch",
     "boundary engines.graph_arguments",

@@ -13,7 +13,8 @@ import tensorflow as tf
 
 from nbtrain.engines.graph_arguments import check_feed, graph_of, on_feeding, tensors_of
 from nbtrain.engines.graph_saver import GraphSaver
-from nbtrain.engines.supervisor import Supervisor, adopt_global_step, hushed
+from nbtrain.engines.hush import hushed
+from nbtrain.engines.supervisor import Supervisor, adopt_global_step
 from nbtrain.errors import ArgumentError
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run

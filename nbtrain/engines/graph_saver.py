@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import tensorflow as tf
@@ -20,9 +20,29 @@ from nbtrain.checkpoints import (
     step_in_name,
     writing,
 )
-from nbtrain.engines.supervisor import Supervisor, hushed
+from nbtrain.engines.hush import hushed
 
 v1 = tf.compat.v1
+
+
+class Saved(Protocol):
+    """What it knows of a Supervisor."""
+
+    @property
+    def graph(self) -> tf.Graph:
+        """The graph."""
+
+    @property
+    def saver(self) -> Any:
+        """Its `tf.compat.v1.train.Saver`."""
+
+    @property
+    def save_path(self) -> str:
+        """Prefix of its checkpoints."""
+
+    @property
+    def global_step(self) -> Any:
+        """Its global step, or None."""
 
 
 class GraphSaver:
@@ -36,7 +56,7 @@ class GraphSaver:
         sess: The session, once it is open.
     """
 
-    def __init__(self, supervisor: Supervisor, directory: Path) -> None:
+    def __init__(self, supervisor: Saved, directory: Path) -> None:
         self.directory = directory
         self.sess: tf.compat.v1.Session | None = None
         self._supervisor = supervisor

@@ -3,52 +3,71 @@
 Eager execution and the default graph are settings of a thread. A Supervisor's
 service threads, and every cell outside `with graph.as_default()`, run eagerly, where
 its savers and counters fail. Here each of its threads and methods enters its graph.
+
+with sv.managed_session() as sess:         # restored, or initialized; services start
+    while not sv.should_stop():
+        sess.run(train_op)                 # what services save, they save between two
+# stop: threads joined, last summary, last checkpoint, STOP in the event file, closed
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import inspect
-import logging
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.cadence import Every
+from nbtrain.engines.fit import check_fit
+from nbtrain.engines.graph_saver import GraphSaver
+from nbtrain.engines.services import Services
+from nbtrain.engines.turns import Turns
 from nbtrain.errors import ArgumentError
-from nbtrain.threads import Coordinator
+from nbtrain.owner import Owner, owner
+from nbtrain.threads import Coordinator, LooperThread
 
 v1 = tf.compat.v1
 
+# Seconds for a session to close. With a dead parameter server it never does.
+_CLOSE_SECS = 10.0
 
-def _in_graph(name: str) -> Callable[..., Any]:
-    method = getattr(v1.train.Supervisor, name)
-
-    @functools.wraps(method)
-    def entered(self: Supervisor, *args: Any, **kwargs: Any) -> Any:
-        with self.graph.as_default():
-            return method(self, *args, **kwargs)
-
-    return entered
+_VARIABLES = {"Variable", "VariableV2", "VarHandleOp"}
 
 
 class Supervisor(tf.compat.v1.train.Supervisor):
     """A `tf.compat.v1.train.Supervisor` for programs in which eager execution stays on.
 
-    Takes the same arguments. Under `nbtrain.supervise` the checkpoints that its timer
-    would write from another thread are written by the run, between two steps.
+    It takes the same arguments, and its threads and methods do the same in the same order.
+    In addition it writes a last summary and a last checkpoint when it stops; saves between
+    two `run` calls of the thread that prepared the session, under the step that the
+    checkpoint holds; finds a global step that is a resource variable or has the shape [1];
+    loses no error that comes after a request to stop; and heeds such a request also before
+    and while it prepares its session.
 
     Args:
         graph: The graph; None takes the default graph of the calling thread.
-        kwargs: TensorFlow's other arguments.
+        args: TensorFlow's other arguments, by position.
+        save_model_steps: Steps between two checkpoints; None saves none by steps.
+        save_summaries_steps: Steps between two summaries; None computes none by steps.
+        kwargs: TensorFlow's other arguments, by name.
 
     Raises:
-        ArgumentError: The graph is empty, or finalized without what a Supervisor needs.
+        ArgumentError: The graph is empty, or finalized and without what must be added.
     """
 
-    def __init__(self, graph: tf.Graph | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        graph: tf.Graph | None = None,
+        *args: Any,
+        save_model_steps: int | None = None,
+        save_summaries_steps: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         if graph is None:
             graph = v1.get_default_graph()
         if not isinstance(graph, tf.Graph) or not graph.get_operations():
@@ -57,45 +76,323 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 "`with graph.as_default():`."
             )
         adopt_global_step(graph)
-        try:
-            with graph.as_default():
-                # Unwrapped: without the advice, in every notebook, to use something else.
-                inspect.unwrap(v1.train.Supervisor.__init__)(self, graph=graph, **kwargs)
-        except RuntimeError as error:
-            if not graph.finalized:
-                raise
-            raise ArgumentError(
-                "The graph was finalized before its Supervisor was made, which has to add "
-                "operations to it: leave graph.finalize() out, training does it."
-            ) from error
+        # Unwrapped: without the advice, in every notebook, to use something else.
+        make = inspect.unwrap(v1.train.Supervisor.__init__)
+        given = inspect.signature(make).bind(self, graph, *args, **kwargs)
+        given.apply_defaults()
+        with graph.as_default(), _adding_to(graph):
+            given.arguments["summary_writer"] = _writer(given.arguments)
+            make(*given.args, **given.kwargs)
         self._coord = Coordinator(graph)
+        self._save_model_steps = save_model_steps
+        self._save_summaries_steps = save_summaries_steps
+        self._services: Services | None = None
+        self._turns: Turns | None = None
+        self._asked_to_stop = False
+        self._owner: Owner | None = None
         self.timed_saves = True
-
-    start_queue_runners = _in_graph("start_queue_runners")
-    prepare_or_wait_for_session = _in_graph("prepare_or_wait_for_session")
-    stop = _in_graph("stop")
-    summary_computed = _in_graph("summary_computed")
-
-    def start_standard_services(self, sess: tf.compat.v1.Session) -> Any:
-        """Start the service threads, each in the graph; without the timed saver under a run."""
-        secs: float = self.save_model_secs
-        self._save_model_secs = secs if self.timed_saves else 0
-        try:
-            with self.graph.as_default():
-                return super().start_standard_services(sess)
-        finally:
-            self._save_model_secs = secs
-
-    @contextlib.contextmanager
-    def managed_session(self, *args: Any, **kwargs: Any) -> Iterator[tf.compat.v1.Session]:
-        """TensorFlow's managed session, its body inside the graph."""
-        with self.graph.as_default(), super().managed_session(*args, **kwargs) as sess:
-            yield sess
 
     @property
     def graph(self) -> tf.Graph:
         """The graph that it supervises."""
         return self._graph
+
+    # --- sessions ---------------------------------------------------------------
+
+    def prepare_or_wait_for_session(
+        self,
+        master: str = "",
+        config: Any = None,
+        wait_for_checkpoint: bool = False,
+        max_wait_secs: float = 7200,
+        start_standard_services: bool = True,
+    ) -> tf.compat.v1.Session:
+        """A session that is ready: restored, or initialized; for a worker, when the chief's is.
+
+        Raises:
+            tf.errors.CancelledError: A stop was requested while it waited.
+            tf.errors.DeadlineExceededError: Nothing came within `max_wait_secs`.
+            RuntimeError: The init ops leave variables uninitialized; it names them.
+        """
+        asked, self._asked_to_stop = self._asked_to_stop, False
+        self._coord.clear_stop()
+        if asked:
+            self._coord.request_stop()
+        with self.graph.as_default():
+            if self._summary_writer:
+                self._summary_writer.reopen()
+            if self.is_chief:
+                sess = self._prepare(master, config, wait_for_checkpoint, max_wait_secs)
+            else:
+                sess = self._wait_for_chief(master, config, max_wait_secs)
+            self._turns = Turns(sess)
+            if self.is_chief:
+                self._write_graph()
+            if start_standard_services:
+                self._start(sess)
+            return sess
+
+    def _start(self, sess: tf.compat.v1.Session) -> None:
+        if self.is_chief:
+            self.start_standard_services(sess)
+        self.start_queue_runners(sess)
+
+    @contextlib.contextmanager
+    def managed_session(
+        self,
+        master: str = "",
+        config: Any = None,
+        start_standard_services: bool = True,
+        close_summary_writer: bool = True,
+        *,
+        max_wait_secs: float = 7200,
+    ) -> Iterator[tf.compat.v1.Session]:
+        """A session with its services; they stop, and it closes, when the block ends.
+
+        Its body runs inside the graph. An error of the body, or the first of a service, is
+        raised again at its end; `tf.errors.OutOfRangeError` ends it cleanly.
+
+        Args:
+            master: Address of the TensorFlow master; "" for this process.
+            config: A `ConfigProto`, or None.
+            start_standard_services: Whether to start services and queue runners.
+            close_summary_writer: Whether to close the summary writer at the end.
+            max_wait_secs: Seconds to wait for a session that is ready.
+        """
+        with self.graph.as_default():
+            self._owner = owner.get() if self.timed_saves else None
+            try:
+                sess = self.prepare_or_wait_for_session(
+                    master,
+                    config,
+                    max_wait_secs=max_wait_secs,
+                    start_standard_services=False,
+                )
+            except BaseException:
+                with contextlib.suppress(Exception):  # the first error is the one to tell
+                    self.stop(close_summary_writer=close_summary_writer)
+                raise
+            try:
+                with self._under_its_owner(sess):
+                    if start_standard_services:
+                        self._start(sess)
+                    yield sess
+            except Exception as error:  # noqa: BLE001 - raised again by stop()
+                self.request_stop(error)
+            finally:
+                try:
+                    self.stop(close_summary_writer=close_summary_writer)
+                finally:
+                    _close(sess)
+
+    @contextlib.contextmanager
+    def _under_its_owner(self, sess: tf.compat.v1.Session) -> Iterator[None]:
+        """In the training thread of a run: under that run, which saves in its place."""
+        if self._owner is None:
+            yield
+            return
+        saver = None
+        if self.saver is not None and self.save_path:
+            saver = GraphSaver(self, Path(self._logdir))
+            saver.sess = sess
+        due = Every(steps=self._save_model_steps, secs=self.save_model_secs)
+        self._owner.adopt(self._coord, saver, due)
+        try:
+            yield
+        finally:
+            self._owner.release()
+            self._owner = None
+
+    def should_stop(self) -> bool:
+        """Whether to leave the loop; in the training thread of a run, its step boundary."""
+        if self._owner is not None:
+            return self._owner.should_stop()
+        return bool(self._coord.should_stop())
+
+    def _prepare(
+        self, master: str, config: Any, wait_for_checkpoint: bool, max_wait_secs: float
+    ) -> tf.compat.v1.Session:
+        if wait_for_checkpoint and self.saver and self._logdir:
+            self._wait(max_wait_secs, lambda: tf.train.latest_checkpoint(self._logdir))
+        if self.saver and self._logdir and (latest := tf.train.latest_checkpoint(self._logdir)):
+            check_fit(self.saver, latest)
+        return self._session_manager.prepare_session(
+            master,
+            init_op=self.init_op,
+            saver=self.saver,
+            checkpoint_dir=self._logdir,
+            config=config,
+            init_feed_dict=self._init_feed_dict,
+            init_fn=self._init_fn,
+        )
+
+    def _wait_for_chief(
+        self, master: str, config: Any, max_wait_secs: float
+    ) -> tf.compat.v1.Session:
+        """As TensorFlow waits, one attempt at a time: so a stop is heard between two."""
+        error: list[tf.errors.DeadlineExceededError] = []
+
+        def attempt() -> Any:
+            try:
+                return self._session_manager.wait_for_session(
+                    master, config=config, max_wait_secs=0
+                )
+            except tf.errors.DeadlineExceededError as not_ready:
+                error[:] = [not_ready]
+                return None
+
+        sess = self._wait(max_wait_secs, attempt)
+        if sess is None:
+            raise error[0]
+        return sess
+
+    def _wait(self, max_wait_secs: float, attempt: Callable[[], Any]) -> Any:
+        """Try every `recovery_wait_secs`; the result, or None after `max_wait_secs`."""
+        deadline = time.monotonic() + max_wait_secs
+        while True:
+            result = attempt()
+            left = deadline - time.monotonic()
+            if result is not None or left <= 0:
+                return result
+            if self._coord.wait_for_stop(min(self._recovery_wait_secs, left)):
+                raise tf.errors.CancelledError(
+                    None, None, "A stop was requested while the session was waited for."
+                )
+
+    # --- services ---------------------------------------------------------------
+
+    def start_standard_services(self, sess: tf.compat.v1.Session) -> Sequence[Any] | None:
+        """Start what saves, summarizes and counts beside the training; chief only.
+
+        Returns:
+            The threads; None without a logdir, where there is nothing to write to.
+
+        Raises:
+            RuntimeError: This is no chief.
+            ArgumentError: The summary op needs a feed, which no service has.
+        """
+        if not self.is_chief:
+            raise RuntimeError(
+                "Only chief supervisor can start standard services. "
+                "Because only chief supervisors can write events."
+            )
+        if not self._logdir:
+            tf.compat.v1.logging.warning(
+                "Standard services need a 'logdir' passed to the Supervisor"
+            )
+            return None
+        with self.graph.as_default():
+            turns = self._turns or Turns(sess)
+            saves = self.timed_saves and self._owner is None
+            self._services = Services(
+                self,
+                sess,
+                turns,
+                save_model_steps=self._save_model_steps if saves else None,
+                save_model_secs=self.save_model_secs if saves else 0,
+                save_summaries_steps=self._save_summaries_steps,
+            )
+            return self._services.start()
+
+    def start_queue_runners(
+        self, sess: tf.compat.v1.Session, queue_runners: Sequence[Any] | None = None
+    ) -> Any:
+        """Start the threads of the graph's queue runners, or of those given."""
+        with self.graph.as_default():
+            return super().start_queue_runners(sess, queue_runners)
+
+    def loop(
+        self,
+        timer_interval_secs: float | None,
+        target: Callable[..., object],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> LooperThread:
+        """Call `target` every so many seconds in a thread of the graph, until a stop."""
+        name = f"nbtrain loop {getattr(target, '__name__', '')}".rstrip()
+        looper = LooperThread(
+            self._coord, timer_interval_secs, target, name=name, args=args or (), kwargs=kwargs
+        )
+        looper.start()
+        return looper
+
+    def summary_computed(
+        self, sess: tf.compat.v1.Session, summary: Any, global_step: int | None = None
+    ) -> None:
+        """Write a summary that the program computed, under the current step or the one given.
+
+        Raises:
+            RuntimeError: There is no summary writer, for want of a logdir.
+        """
+        if not self._summary_writer:
+            raise RuntimeError("Writing a summary requires a summary writer.")
+        if global_step is None:
+            global_step = self.step_of(sess)
+        self.write_summary(summary, global_step)
+
+    def write_summary(self, summary: Any, step: int | None) -> None:
+        """Write a summary; its scalars are also recorded by the run that it trains under."""
+        self._summary_writer.add_summary(summary, step)
+        if self._owner is not None:
+            if isinstance(summary, bytes):
+                summary = tf.compat.v1.Summary.FromString(summary)
+            scalars = {v.tag: v.simple_value for v in summary.value if v.HasField("simple_value")}
+            self._owner.add(step, scalars)
+
+    def step_of(self, sess: tf.compat.v1.Session) -> int | None:
+        """The global step of a session at this moment; None where the graph has none."""
+        if self.global_step is None:
+            return None
+        return int(tf.compat.v1.Session.run(sess, self.global_step).reshape(-1)[0])
+
+    # --- stopping ---------------------------------------------------------------
+
+    def request_stop(self, ex: Any = None) -> None:
+        """Ask every thread to stop; also before the session, which then stops at once."""
+        self._asked_to_stop = True
+        self._coord.request_stop(ex)
+
+    def stop(
+        self,
+        threads: Sequence[Any] | None = None,
+        close_summary_writer: bool = True,
+        ignore_live_threads: bool = False,
+    ) -> None:
+        """Stop the threads, write the last summary and checkpoint; the session stays open."""
+        services, self._services = self._services, None
+        with self.graph.as_default(), contextlib.ExitStack() as last_first:
+            if close_summary_writer and self._summary_writer:
+                last_first.callback(self._close_writer)
+            if services is not None:
+                last_first.callback(services.finish)
+            self._asked_to_stop = False
+            super().stop(
+                threads, close_summary_writer=False, ignore_live_threads=ignore_live_threads
+            )
+
+    def _close_writer(self) -> None:
+        stop = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.STOP)
+        self._summary_writer.add_session_log(stop)
+        self._summary_writer.close()
+        self._graph_added_to_summary = False
+
+    def _verify_setup(self) -> None:
+        """Like TensorFlow's, which does not know resource variables."""
+        for op in () if self._is_chief else self._graph.get_operations():
+            if op.type in _VARIABLES and not op.device:
+                raise ValueError(
+                    f"When using replicas, all Variables must have their device set: {op}"
+                )
+
+    # TensorFlow's old spellings.
+    PrepareSession = prepare_or_wait_for_session
+    StartStandardServices = start_standard_services
+    StartQueueRunners = start_queue_runners
+    Stop = stop
+    RequestStop = request_stop
+    Loop = loop
+    ShouldStop = should_stop
+    SummaryComputed = summary_computed
 
 
 def adopt_global_step(graph: tf.Graph) -> Any:
@@ -113,22 +410,43 @@ def adopt_global_step(graph: tf.Graph) -> Any:
     return None
 
 
+def _writer(arguments: Mapping[str, Any]) -> Any:
+    """The summary writer; the default one has its events on disk within a second."""
+    writer = arguments["summary_writer"]
+    default = writer is v1.train.Supervisor.USE_DEFAULT
+    if default and arguments["is_chief"] and arguments["logdir"]:
+        return v1.summary.FileWriter(arguments["logdir"], flush_secs=1)
+    return writer
+
+
 @contextlib.contextmanager
-def hushed() -> Iterator[None]:
-    """Let the calling thread do what the panel tells of without TensorFlow telling it too.
-
-    A notebook prints TensorFlow's INFO lines under the cell. Other threads' lines, warnings,
-    and the level that the user has set stay as they are.
-    """
-    logger, thread = tf.get_logger(), threading.get_ident()
-
-    def wanted(record: logging.LogRecord) -> bool:
-        # TensorFlow's Saver calls what TensorFlow deprecates: nobody can mend that here.
-        own = isinstance(record.args, tuple) and "get_checkpoint_mtimes" in record.args
-        return record.thread != thread or not (record.levelno <= logging.INFO or own)
-
-    logger.addFilter(wanted)
+def _adding_to(graph: tf.Graph) -> Iterator[None]:
+    """Say what to do where the graph takes no further operation."""
     try:
         yield
-    finally:
-        logger.removeFilter(wanted)
+    except RuntimeError as error:
+        if not graph.finalized:
+            raise
+        raise ArgumentError(
+            f"The graph is finalized, and the Supervisor has to add to it ({error}): make the "
+            "Supervisor before the graph is finalized, or give init_op=, ready_op=, "
+            "local_init_op=, saver= and summary_op= (None for none)."
+        ) from None
+
+
+def _close(sess: tf.compat.v1.Session) -> None:
+    """Close a session, which in a cluster with a dead server may take for ever."""
+
+    def close() -> None:
+        with contextlib.suppress(Exception):  # as TensorFlow's: there is nobody left to tell
+            sess.close()
+
+    thread = threading.Thread(target=close, name="nbtrain close", daemon=True)
+    thread.start()
+    thread.join(_CLOSE_SECS)
+    if thread.is_alive():
+        tf.compat.v1.logging.warning(
+            "The session has not closed within %g s, and is left to itself: a server of its "
+            "cluster does not answer.",
+            _CLOSE_SECS,
+        )

@@ -30,7 +30,7 @@ import nbtrain
 from nbtrain.notebook import display_of
 from nbtrain.run import Run
 from tests.benchmarks.steps import GraphStep, Step
-from tests.benchmarks.ways import Driven, OwnLoop, Supervised, Way, peers
+from tests.benchmarks.ways import Driven, OwnLoop, Supervised, SupervisorLoop, Way, peers
 
 Figures = dict[str, Any]
 FloatArray = npt.NDArray[np.float64]
@@ -83,6 +83,7 @@ class Interleaved:
         if isinstance(step, GraphStep):
             ways["supervise"] = Supervised(step, run, None)
             ways["supervise with a feed"] = Supervised(step, run, dict)
+            ways["Supervisor"] = SupervisorLoop(step)
         return ways | self._peers
 
     def _loop(self, run: Run) -> None:

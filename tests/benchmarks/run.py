@@ -23,6 +23,9 @@ Row = tuple[str, str, str]
 # Ways of nbtrain's to own the loop; the others are controls and peers.
 OURS = ("own loop", "train", "supervise", "supervise with a feed")
 
+# Sessions of TensorFlow's classes, in a loop of the program's own.
+SESSIONS = {"Supervisor": "10 µs"}
+
 ONE_THREAD = (
     "import tensorflow as tf\n"
     "tf.config.threading.set_intra_op_parallelism_threads(1)\n"
@@ -52,7 +55,7 @@ def _steps(words: str, make: str, aim: str, *, quick: bool) -> Iterator[Row]:
     largest = f"{len(sizes)} updates, largest {max(sizes, default=0):,} bytes on the wire"
     yield f"{name}: page", largest, "2 kB"
     for way in out["typical"]:
-        aims = (aim, "3 µs", "5 ms") if way in OURS else ("", "", "")
+        aims = (aim, "3 µs", "5 ms") if way in OURS else ("", SESSIONS.get(way, ""), "")
         typical = f"{out['typical'][way]:.3f} / {out['mean'][way]:.3f}"
         yield f"{name}, {way}: training thread, typical / mean", typical, aims[0]
         low, middle = out["cpu_us"][way]

@@ -26,11 +26,11 @@ class GraphStep:
             config = v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
             self.session = v1.Session(graph=self.graph, config=config)
             self.session.run(v1.global_variables_initializer())
-        self._fetches = [self.train_op, self.loss]
+        self.fetches = [self.train_op, self.loss]
 
     def __call__(self) -> dict[str, Any]:
         """One step, as a user writes it."""
-        return {"loss": self.session.run(self._fetches)[1]}
+        return {"loss": self.session.run(self.fetches)[1]}
 
 
 def function_step() -> Step:

@@ -9,6 +9,7 @@ import contextlib
 import importlib
 import itertools
 import time
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from nbtrain.engines.graph import GraphEngine
+from nbtrain.engines.turns import Turns
 from nbtrain.run import Run
 from nbtrain.threads import Coordinator
 from tests.benchmarks.steps import GraphStep, Step
@@ -134,6 +136,22 @@ class _NoSupervisor:
     def __init__(self, graph: tf.Graph) -> None:
         self.coord = Coordinator()
         self.graph = graph
+
+
+class SupervisorLoop(Way):
+    """Steps as a program of TensorFlow's documentation takes them, outside any run."""
+
+    def __init__(self, step: GraphStep) -> None:
+        sess: Any = types.SimpleNamespace(run=step.session.run)  # the other ways keep theirs
+        self._turns = Turns(sess)
+        self._coord = Coordinator()
+        super().__init__(lambda: {"loss": sess.run(step.fetches)[1]})
+
+    def loop(self, clocked: Step, count: int) -> None:
+        """Ask whether to stop, then run."""
+        for _ in range(count):
+            self._coord.should_stop()
+            clocked()
 
 
 def peers(step: Step, logdir: str) -> dict[str, Way]:
