@@ -17,7 +17,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.checkpoints import listed
-from nbtrain.engines.supervisor import hushed
+from nbtrain.engines.hush import hushed
 from nbtrain.errors import ArgumentError, BusyError, CheckpointError
 from nbtrain.states import Phase
 from tests.gate import SOON
