@@ -23,6 +23,8 @@ class Coordinator(tf.train.Coordinator):
         on_stop: Called, in the stopping thread, each time a stop is requested.
     """
 
+    _exc_info_to_raise: Any
+
     def __init__(
         self,
         graph: tf.Graph | None = None,

@@ -14,23 +14,20 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from nbtrain.engines.fit import check_fit
 from nbtrain.engines.services import Services
-from nbtrain.engines.turns import Turns
+from nbtrain.engines.turns import Turns, close_session
 from nbtrain.errors import ArgumentError
 from nbtrain.threads import Coordinator, LooperThread
 
 v1 = tf.compat.v1
-
-# Seconds for a session to close. With a dead parameter server it never does.
-_CLOSE_SECS = 10.0
 
 _VARIABLES = {"Variable", "VariableV2", "VarHandleOp"}
 
@@ -71,20 +68,25 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 f"The graph {graph!r} is empty: pass graph=, or build the Supervisor inside "
                 "`with graph.as_default():`."
             )
-        adopt_global_step(graph)
         # Unwrapped: without the advice, in every notebook, to use something else.
         make = inspect.unwrap(v1.train.Supervisor.__init__)
         given = inspect.signature(make).bind(self, graph, *args, **kwargs)
         given.apply_defaults()
         with graph.as_default(), _adding_to(graph):
-            given.arguments["summary_writer"] = _writer(given.arguments)
+            if given.arguments["global_step"] is self.USE_DEFAULT:
+                adopt_global_step(graph)
+            own = given.arguments["summary_writer"] is self.USE_DEFAULT
+            if own:  # made last: a Supervisor that is refused leaves nothing behind
+                given.arguments["summary_writer"] = None
             make(*given.args, **given.kwargs)
+            if own and self._logdir:
+                self._summary_writer = v1.summary.FileWriter(self._logdir, flush_secs=1)
         self._coord = Coordinator(graph)
         self._save_model_steps = save_model_steps
         self._save_summaries_steps = save_summaries_steps
         self._services: Services | None = None
         self._turns: Turns | None = None
-        self._asked_to_stop = False
+        self._asked: bool | None = None  # to stop: whether after a join; None: not asked
         self.timed_saves = True
 
     @property
@@ -109,10 +111,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             tf.errors.DeadlineExceededError: Nothing came within `max_wait_secs`.
             RuntimeError: The init ops leave variables uninitialized; it names them.
         """
-        asked, self._asked_to_stop = self._asked_to_stop, False
-        self._coord.clear_stop()
-        if asked:
-            self._coord.request_stop()
+        self._clear_stop()
         with self.graph.as_default():
             if self._summary_writer:
                 self._summary_writer.reopen()
@@ -120,13 +119,17 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 sess = self._prepare(master, config, wait_for_checkpoint, max_wait_secs)
             else:
                 sess = self._wait_for_chief(master, config, max_wait_secs)
-            self._turns = Turns(sess)
-            if self.is_chief:
-                self._write_graph()
+            try:
+                self._turns_at(sess)
+                if self.is_chief:
+                    self._write_graph()
+                    if start_standard_services:
+                        self.start_standard_services(sess)
                 if start_standard_services:
-                    self.start_standard_services(sess)
-            if start_standard_services:
-                self.start_queue_runners(sess)
+                    self.start_queue_runners(sess)
+            except BaseException:
+                close_session(sess)
+                raise
             return sess
 
     @contextlib.contextmanager
@@ -171,7 +174,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 try:
                     self.stop(close_summary_writer=close_summary_writer)
                 finally:
-                    _close(sess)
+                    close_session(sess)
 
     def _prepare(
         self, master: str, config: Any, wait_for_checkpoint: bool, max_wait_secs: float
@@ -194,20 +197,21 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         self, master: str, config: Any, max_wait_secs: float
     ) -> tf.compat.v1.Session:
         """As TensorFlow waits, one attempt at a time: so a stop is heard between two."""
-        error: list[tf.errors.DeadlineExceededError] = []
 
         def attempt() -> Any:
-            try:
+            with contextlib.suppress(tf.errors.DeadlineExceededError):
                 return self._session_manager.wait_for_session(
                     master, config=config, max_wait_secs=0
                 )
-            except tf.errors.DeadlineExceededError as not_ready:
-                error[:] = [not_ready]
-                return None
 
         sess = self._wait(max_wait_secs, attempt)
         if sess is None:
-            raise error[0]
+            raise tf.errors.DeadlineExceededError(
+                None,
+                None,
+                f"The chief has not made the session ready within {max_wait_secs:g} s: see "
+                "whether it runs, and uses the same master and the same variables.",
+            )
         return sess
 
     def _wait(self, max_wait_secs: float, attempt: Callable[[], Any]) -> Any:
@@ -222,6 +226,14 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 raise tf.errors.CancelledError(
                     None, None, "A stop was requested while the session was waited for."
                 )
+
+    def _turns_at(self, sess: tf.compat.v1.Session) -> Turns:
+        """The turns at a session, which is the one supervised from now on."""
+        if self._turns is None or self._turns.sess is not sess:
+            if self._turns is not None:
+                self._turns.end()
+            self._turns = Turns(sess)
+        return self._turns
 
     # --- services ---------------------------------------------------------------
 
@@ -246,11 +258,9 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             )
             return None
         with self.graph.as_default():
-            turns = self._turns or Turns(sess)
             self._services = Services(
                 self,
-                sess,
-                turns,
+                self._turns_at(sess),
                 save_model_steps=self._save_model_steps if self.timed_saves else None,
                 save_model_secs=self.save_model_secs if self.timed_saves else 0,
                 save_summaries_steps=self._save_summaries_steps,
@@ -297,14 +307,23 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         """The global step of a session at this moment; None where the graph has none."""
         if self.global_step is None:
             return None
-        return int(tf.compat.v1.Session.run(sess, self.global_step).reshape(-1)[0])
+        return int(np.ravel(sess.run(self.global_step))[0])
 
     # --- stopping ---------------------------------------------------------------
 
     def request_stop(self, ex: Any = None) -> None:
         """Ask every thread to stop; also before the session, which then stops at once."""
-        self._asked_to_stop = True
+        self._asked = self._coord.joined
         self._coord.request_stop(ex)
+
+    def _clear_stop(self) -> None:
+        """For a further session; a request to stop that no join has answered stays."""
+        joined = self._coord.joined
+        open_request, self._asked = self._asked == joined, None
+        if joined or not open_request:
+            self._coord.clear_stop()
+        if open_request:
+            self._coord.request_stop()
 
     def stop(
         self,
@@ -312,19 +331,33 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         close_summary_writer: bool = True,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Stop the threads, write the last summary and checkpoint; the session stays open."""
+        """Stop the threads, write the last checkpoint and summary; the session stays open.
+
+        The first error of a thread is raised; what then keeps the last checkpoint from being
+        written is told by a warning.
+        """
         services, self._services = self._services, None
+        turns, self._turns = self._turns, None
+        self._asked = None
         with self.graph.as_default(), contextlib.ExitStack() as last_first:
             if close_summary_writer and self._summary_writer:
                 last_first.callback(self._close_writer)
+            if turns is not None:
+                last_first.callback(turns.end)
+            try:
+                super().stop(
+                    threads, close_summary_writer=False, ignore_live_threads=ignore_live_threads
+                )
+            except Exception as first:
+                if services is not None:
+                    services.try_to_finish(first)
+                raise
             if services is not None:
-                last_first.callback(services.finish)
-            self._asked_to_stop = False
-            super().stop(
-                threads, close_summary_writer=False, ignore_live_threads=ignore_live_threads
-            )
+                services.finish(self._stop_grace_secs)
 
     def _close_writer(self) -> None:
+        if getattr(self._summary_writer, "_closed", False):  # by an earlier stop
+            return
         stop = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.STOP)
         self._summary_writer.add_session_log(stop)
         self._summary_writer.close()
@@ -363,15 +396,6 @@ def adopt_global_step(graph: tf.Graph) -> Any:
     return None
 
 
-def _writer(arguments: Mapping[str, Any]) -> Any:
-    """The summary writer; the default one has its events on disk within a second."""
-    writer = arguments["summary_writer"]
-    default = writer is v1.train.Supervisor.USE_DEFAULT
-    if default and arguments["is_chief"] and arguments["logdir"]:
-        return v1.summary.FileWriter(arguments["logdir"], flush_secs=1)
-    return writer
-
-
 @contextlib.contextmanager
 def _adding_to(graph: tf.Graph) -> Iterator[None]:
     """Say what to do where the graph takes no further operation."""
@@ -385,21 +409,3 @@ def _adding_to(graph: tf.Graph) -> Iterator[None]:
             "Supervisor before the graph is finalized, or give init_op=, ready_op=, "
             "local_init_op=, saver= and summary_op= (None for none)."
         ) from None
-
-
-def _close(sess: tf.compat.v1.Session) -> None:
-    """Close a session, which in a cluster with a dead server may take for ever."""
-
-    def close() -> None:
-        with contextlib.suppress(Exception):  # as TensorFlow's: there is nobody left to tell
-            sess.close()
-
-    thread = threading.Thread(target=close, name="nbtrain close", daemon=True)
-    thread.start()
-    thread.join(_CLOSE_SECS)
-    if thread.is_alive():
-        tf.compat.v1.logging.warning(
-            "The session has not closed within %g s, and is left to itself: a server of its "
-            "cluster does not answer.",
-            _CLOSE_SECS,
-        )
