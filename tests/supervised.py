@@ -15,8 +15,6 @@ from tests.gate import SOON
 
 v1 = tf.compat.v1
 
-CHECKPOINT = "nbtrain checkpoints"
-
 
 class Counting:
     """A graph whose train op counts the global step and twice as fast a weight.
@@ -154,5 +152,6 @@ def held(logdir: Path, step: int, name: str = "global_step") -> Any:
 
 
 def services() -> list[str]:
-    """The names of the threads of nbtrain that are alive."""
-    return sorted(t.name for t in threading.enumerate() if t.name.startswith("nbtrain "))
+    """The names of the service threads that are alive."""
+    names = {f"nbtrain {name}" for name in ("summaries", "steps a second", "checkpoints", "flush")}
+    return sorted(thread.name for thread in threading.enumerate() if thread.name in names)

@@ -19,7 +19,7 @@ FLOORS = (
     "errors frames",
     "states commands cadence buckets pace records claims logdir tags threads events.crc panel.comm",
     "store settings names checkpoints engines.fit engines.turns events.writer panel.view",
-    "engines.services",
+    "engines.services engines.waiting",
     "engines.supervisor",
     "recorder engines.graph_saver panel.source panel.wire panel.figure",
     "watch panel.panel",

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +23,7 @@ import tensorflow as tf
 from nbtrain.engines.fit import check_fit
 from nbtrain.engines.services import Services
 from nbtrain.engines.turns import Turns, close_session
+from nbtrain.engines.waiting import wait_for
 from nbtrain.errors import ArgumentError
 from nbtrain.threads import Coordinator, LooperThread
 
@@ -180,7 +180,12 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         self, master: str, config: Any, wait_for_checkpoint: bool, max_wait_secs: float
     ) -> tf.compat.v1.Session:
         if wait_for_checkpoint and self.saver and self._logdir:
-            self._wait(max_wait_secs, lambda: tf.train.latest_checkpoint(self._logdir))
+            wait_for(
+                lambda: tf.train.latest_checkpoint(self._logdir),
+                self._coord,
+                every_secs=self._recovery_wait_secs,
+                max_wait_secs=max_wait_secs,
+            )
         if self.saver and self._logdir and (latest := tf.train.latest_checkpoint(self._logdir)):
             check_fit(self.saver, latest)
         return self._session_manager.prepare_session(
@@ -199,12 +204,18 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         """As TensorFlow waits, one attempt at a time: so a stop is heard between two."""
 
         def attempt() -> Any:
-            with contextlib.suppress(tf.errors.DeadlineExceededError):
+            with self.graph.as_default(), contextlib.suppress(tf.errors.DeadlineExceededError):
                 return self._session_manager.wait_for_session(
                     master, config=config, max_wait_secs=0
                 )
 
-        sess = self._wait(max_wait_secs, attempt)
+        sess = wait_for(
+            attempt,
+            self._coord,
+            every_secs=self._recovery_wait_secs,
+            max_wait_secs=max_wait_secs,
+            discard=close_session,
+        )
         if sess is None:
             raise tf.errors.DeadlineExceededError(
                 None,
@@ -213,19 +224,6 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 "whether it runs, and uses the same master and the same variables.",
             )
         return sess
-
-    def _wait(self, max_wait_secs: float, attempt: Callable[[], Any]) -> Any:
-        """Try every `recovery_wait_secs`; the result, or None after `max_wait_secs`."""
-        deadline = time.monotonic() + max_wait_secs
-        while True:
-            result = attempt()
-            left = deadline - time.monotonic()
-            if result is not None or left <= 0:
-                return result
-            if self._coord.wait_for_stop(min(self._recovery_wait_secs, left)):
-                raise tf.errors.CancelledError(
-                    None, None, "A stop was requested while the session was waited for."
-                )
 
     def _turns_at(self, sess: tf.compat.v1.Session) -> Turns:
         """The turns at a session, which is the one supervised from now on."""
