@@ -33,7 +33,7 @@ class Counting:
             counted = [] if kind == "none" else [v1.assign_add(self.global_step, self._one(by))]
             self.train_op = tf.group(self.weight.assign_add(2.0), *counted)
             self.loss = tf.identity(self.weight, name="loss")
-            v1.summary.scalar("weight", self.weight)
+            v1.summary.scalar("twice", self.weight)
 
     def _one(self, by: int) -> Any:
         step = self.global_step
@@ -69,6 +69,18 @@ class Counting:
 def in_background(use: Callable[[], Any]) -> Any:
     """Call something in a thread of its own, as a notebook trains; its result, or its error."""
     return Background(use).result()
+
+
+def train_until(count: Counting, sv: nbtrain.Supervisor, ready: Callable[[], Any]) -> int:
+    """Train in the background until something is so; the steps taken."""
+
+    def use() -> int:
+        with sv.managed_session() as sess:
+            while not ready():
+                sess.run(count.train_op)
+            return int(sess.run(count.global_step))
+
+    return int(in_background(use))
 
 
 class Background:
@@ -119,7 +131,7 @@ def events(logdir: Path) -> list[Any]:
 
 
 def kinds(logdir: Path) -> list[str]:
-    """What each event is: "file_version", "graph_def", "START", "weight", ..."""
+    """What each event is: "file_version", "graph_def", "START", "twice", ..."""
     return [kind_of(event) for event in events(logdir)]
 
 
@@ -128,15 +140,16 @@ def kind_of(event: Any) -> str:
     what = event.WhichOneof("what")
     if what == "session_log":
         return str(v1.SessionLog.SessionStatus.Name(event.session_log.status))
-    return str(event.summary.value[0].tag) if what == "summary" else str(what)
+    return str(event.summary.value[0].tag) if event.summary.value else str(what)
 
 
 def points(logdir: Path, tag: str) -> list[tuple[int, float]]:
     """A tag's steps and values."""
     return [
-        (event.step, event.summary.value[0].simple_value)
+        (event.step, value.simple_value)
         for event in events(logdir)
-        if kind_of(event) == tag
+        for value in event.summary.value
+        if value.tag == tag
     ]
 
 

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -29,6 +31,7 @@ from nbtrain.threads import Coordinator, LooperThread
 
 v1 = tf.compat.v1
 
+_writers = itertools.count()
 _VARIABLES = {"Variable", "VariableV2", "VarHandleOp"}
 
 
@@ -76,11 +79,12 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             if given.arguments["global_step"] is self.USE_DEFAULT:
                 adopt_global_step(graph)
             own = given.arguments["summary_writer"] is self.USE_DEFAULT
+            self._own_writer: Any = None
             if own:  # made last: a Supervisor that is refused leaves nothing behind
                 given.arguments["summary_writer"] = None
             make(*given.args, **given.kwargs)
             if own and self._logdir:
-                self._summary_writer = v1.summary.FileWriter(self._logdir, flush_secs=1)
+                self._summary_writer = self._own_writer = _writer(self._logdir)
         self._coord = Coordinator(graph)
         self._save_model_steps = save_model_steps
         self._save_summaries_steps = save_summaries_steps
@@ -113,8 +117,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         """
         self._clear_stop()
         with self.graph.as_default():
-            if self._summary_writer:
-                self._summary_writer.reopen()
+            self._reopen_writer()
             if self.is_chief:
                 sess = self._prepare(master, config, wait_for_checkpoint, max_wait_secs)
             else:
@@ -353,6 +356,15 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             if services is not None:
                 services.finish(self._stop_grace_secs)
 
+    def _reopen_writer(self) -> None:
+        writer = self._summary_writer
+        if writer is self._own_writer and writer is not None and writer._closed:
+            # In a file of its own. TensorFlow names a file by the second in which it is
+            # opened: a second one in this second would overwrite the first.
+            writer.event_writer = _writer(self._logdir).event_writer
+        if writer:
+            writer.reopen()
+
     def _close_writer(self) -> None:
         if getattr(self._summary_writer, "_closed", False):  # by an earlier stop
             return
@@ -392,6 +404,12 @@ def adopt_global_step(graph: tf.Graph) -> Any:
             graph.add_to_collection(v1.GraphKeys.GLOBAL_STEP, variable)
             return variable
     return None
+
+
+def _writer(logdir: str) -> tf.compat.v1.summary.FileWriter:
+    """A writer into a file that no other writer has; events are on disk within a second."""
+    suffix = f".{os.getpid()}.{next(_writers)}"
+    return v1.summary.FileWriter(logdir, flush_secs=1, filename_suffix=suffix)
 
 
 @contextlib.contextmanager
