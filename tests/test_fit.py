@@ -39,7 +39,7 @@ def variable(name: str, *shape: int, **kwargs: Any) -> Any:
 
 def partitioned(name: str = "wide", *, use_resource: bool = True) -> Any:
     return variable(
-        name, 10, 3, partitioner=tf.fixed_size_partitioner(3), use_resource=use_resource
+        name, 10, 3, partitioner=v1.fixed_size_partitioner(3), use_resource=use_resource
     )
 
 

@@ -47,8 +47,7 @@ class Gated:
 
     def take(self, name: str = "taken") -> Background:
         """Wait in another thread for a turn, and note it."""
-        waiting = Background(lambda: self.turns.take(lambda: self.order.append(name)))
-        return waiting
+        return Background(lambda: self.turns.take(lambda: self.order.append(name)))
 
     def waits(self, count: int = 1) -> None:
         """Until so many wait."""
