@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 from nbtrain.cadence import Every
-from nbtrain.engines.turns import Turns
+from nbtrain.engines.turns import SERVER_SECS, Turns, ends_soon
 from nbtrain.errors import ArgumentError
 from nbtrain.threads import Coordinator, LooperThread
 
@@ -31,6 +31,7 @@ class Supervised(Protocol):
     save_path: str
     save_summaries_secs: float
     summary_op: Any
+    ready_op: Any
     summary_writer: Any
     global_step: Any
 
@@ -106,11 +107,27 @@ class Services:
 
         Args:
             secs: Seconds that a call of the training thread may last until then.
+
+        Raises:
+            tf.errors.UnavailableError: A server of the session does not answer.
         """
         self._turns.before_run = None
-        if not getattr(self._sess, "_closed", False):  # as a program may, before it stops
-            deadline = time.monotonic() + secs
-            self._turns.take(self._finish, lambda: time.monotonic() > deadline)
+        if getattr(self._sess, "_closed", False):  # as a program may, before it stops
+            return
+        if self._sess.sess_str and not ends_soon(lambda: self._sess.run(self._all_servers())):
+            raise tf.errors.UnavailableError(
+                None,
+                None,
+                f"A server of {self._sess.sess_str} has not answered within {SERVER_SECS:g} s: "
+                "the last checkpoint and summary were not written.",
+            )
+        deadline = time.monotonic() + secs
+        self._turns.take(self._finish, lambda: time.monotonic() > deadline)
+
+    def _all_servers(self) -> Any:
+        """What asks, if it is run, every server that holds a variable; as far as is known."""
+        asked = (self._supervisor.ready_op, self._supervisor.global_step)
+        return [op for op in asked if op is not None]
 
     def try_to_finish(self, first: Exception) -> None:
         """The same after an error, which remains the one to raise."""

@@ -18,8 +18,8 @@ import tensorflow as tf
 
 # Seconds between two looks at whether the training thread has left the session alone.
 _PATIENCE_SECS = 0.05
-# Seconds for a session to close. With a dead parameter server it never does.
-_CLOSE_SECS = 10.0
+# Seconds for a server to answer. A dead one never does, and no call to it ends.
+SERVER_SECS = 10.0
 
 
 class Turns:
@@ -118,17 +118,22 @@ class Turns:
 
 def close_session(sess: tf.compat.v1.Session) -> None:
     """Close a session, which in a cluster with a dead server may take for ever."""
-
-    def close() -> None:
-        with contextlib.suppress(Exception):  # as TensorFlow's: there is nobody left to tell
-            sess.close()
-
-    thread = threading.Thread(target=close, name="nbtrain close", daemon=True)
-    thread.start()
-    thread.join(_CLOSE_SECS)
-    if thread.is_alive():
+    if not ends_soon(sess.close):
         tf.compat.v1.logging.warning(
             "The session has not closed within %g s, and is left to itself: a server of its "
             "cluster does not answer.",
-            _CLOSE_SECS,
+            SERVER_SECS,
         )
+
+
+def ends_soon(ask: Callable[[], object]) -> bool:
+    """Whether a server answers within `SERVER_SECS`, be it with an error."""
+
+    def asking() -> None:
+        with contextlib.suppress(Exception):  # of closing, as TensorFlow's: nobody is to tell
+            ask()
+
+    thread = threading.Thread(target=asking, name="nbtrain asking", daemon=True)
+    thread.start()
+    thread.join(SERVER_SECS)
+    return not thread.is_alive()
