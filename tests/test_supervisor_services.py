@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -159,10 +160,13 @@ def test_a_summary_op_that_needs_a_feed_is_refused_and_the_session_closed(tmp_pa
     with count.graph.as_default():
         x = v1.placeholder(tf.float32, [], name="x")
         v1.summary.scalar("x", tf.sqrt(x))
-    sv = count.supervisor(tmp_path, save_summaries_secs=1)
+    sessions: list[Any] = []
+    sv = count.supervisor(tmp_path, save_summaries_secs=1, init_fn=sessions.append)
     with pytest.raises(ArgumentError, match=r"the placeholder 'x'.*pass summary_op=None"):
         in_background(lambda: count.trained(sv, 1))
     assert services() == []
+    with pytest.raises(RuntimeError, match="closed Session"):
+        sessions[0].run(count.train_op)
     again = count.supervisor(tmp_path, summary_op=None)
     count.trained(again, 1)
 

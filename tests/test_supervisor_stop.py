@@ -374,6 +374,20 @@ def test_a_stop_that_was_joined_does_not_stop_the_next_session() -> None:
     sv.stop()
 
 
+def test_an_error_after_a_stop_is_raised_and_does_not_stop_the_next_session() -> None:
+    sv = Counting().supervisor(None)
+
+    def use() -> None:
+        with sv.managed_session():
+            sv.stop()
+            fail()
+
+    with pytest.raises(ValueError, match="of the thread"):
+        in_background(use)
+    with sv.managed_session():
+        assert not sv.should_stop()
+
+
 def test_a_session_may_be_prepared_anew_after_an_error_of_a_service() -> None:
     sv = Counting().supervisor(None)
     with sv.prepare_or_wait_for_session():
@@ -433,7 +447,8 @@ def test_a_stop_does_not_wait_for_ever_for_a_training_thread_that_is_blocked(
         prepared[0].run(never)
 
     background = Background(use)
-    eventually(lambda: prepared and checkpoints(tmp_path))
+    # What waits for its turn tells that the training thread is in its call.
+    eventually(lambda: sv._turns is not None and sv._turns._waiting)
     sv.stop()
     prepared[0].close()
     with pytest.raises(tf.errors.CancelledError):
