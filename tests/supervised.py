@@ -168,3 +168,8 @@ def services() -> list[str]:
     """The names of the service threads that are alive."""
     names = {f"nbtrain {name}" for name in ("summaries", "steps a second", "checkpoints", "flush")}
     return sorted(thread.name for thread in threading.enumerate() if thread.name in names)
+
+
+def fail() -> None:
+    """What a thread does that fails."""
+    raise ValueError("of the thread")
