@@ -76,6 +76,7 @@ def train_until(count: Counting, sv: nbtrain.Supervisor, ready: Callable[[], Any
 
     def use() -> int:
         with sv.managed_session() as sess:
+            sess.run(count.train_op)
             while not ready():
                 sess.run(count.train_op)
             return int(sess.run(count.global_step))

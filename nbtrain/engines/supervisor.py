@@ -408,7 +408,8 @@ def adopt_global_step(graph: tf.Graph) -> Any:
 
 def _writer(logdir: str) -> tf.compat.v1.summary.FileWriter:
     """A writer into a file that no other writer has; events are on disk within a second."""
-    suffix = f".{os.getpid()}.{next(_writers)}"
+    # Padded: files are read in the order of their names.
+    suffix = f".{os.getpid()}.{next(_writers):06}"
     return v1.summary.FileWriter(logdir, flush_secs=1, filename_suffix=suffix)
 
 
