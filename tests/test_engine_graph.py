@@ -673,6 +673,8 @@ def test_a_saver_of_some_variables_restores_those(tmp_path: Path) -> None:
 
 def test_a_supervisor_that_would_wait_for_another_is_refused() -> None:
     count = Count()
+    for op in count.graph.get_operations():
+        op._set_device("/cpu:0")  # TensorFlow wants to know where a worker's variables are
     supervisor = nbtrain.Supervisor(count.graph, logdir=None, is_chief=False)
     with pytest.raises(ArgumentError, match="made with is_chief=False: it would wait for the chi"):
         nbtrain.supervise(count.train_op, supervisor=supervisor)
@@ -682,7 +684,7 @@ def test_a_supervisor_that_would_wait_for_another_is_refused() -> None:
 def test_a_graph_that_was_finalized_too_early_is_refused() -> None:
     count = Count()
     count.graph.finalize()
-    with pytest.raises(ArgumentError, match=r"leave graph\.finalize\(\) out, training does it"):
+    with pytest.raises(ArgumentError, match=r"leave graph\.finalize\(\) out: training does it"):
         nbtrain.supervise(count.train_op)
     assert folder_is_empty()
 

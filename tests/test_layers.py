@@ -19,7 +19,7 @@ FLOORS = (
     "errors frames options engines.hush",
     "states commands cadence buckets pace records claims lock tags threads events.crc panel.comm",
     "store cells logdir settings names checkpoints engines.fit engines.turns events.writer",
-    "owner engines.services engines.graph_saver engines.object_saver panel.view",
+    "owner engines.services engines.waiting engines.graph_saver engines.object_saver panel.view",
     "engines.supervisor",
     "recorder panel.source panel.wire panel.figure",
     "folder_watch panel.panel",

@@ -93,8 +93,8 @@ def stopped_after(step: int) -> Run:
 def test_a_run_goes_on_from_where_its_supervisor_restored() -> None:
     first = stopped_after(50)
     second = stopped_after(first.status.step)
-    resumed = (second.logdir / "steering.jsonl").read_text(encoding="utf-8").splitlines()[0]
-    assert f'"step": {first.status.step}' in resumed
+    resumed = f'"event": "resume", "step": {first.status.step}'
+    assert resumed in (second.logdir / "steering.jsonl").read_text(encoding="utf-8")
     assert second.status.step > first.status.step
 
 
@@ -136,7 +136,11 @@ def test_an_error_of_a_service_fails_the_run() -> None:
 
 
 def test_a_supervisor_outside_a_run_is_nobodys(gate: Gate) -> None:
-    run = nbtrain.background(lambda run: [gate() for _ in iter(run.should_stop, True)])
+    @nbtrain.background
+    def run(run: Run) -> None:
+        while not run.should_stop():
+            gate()
+
     gate.wait_for_arrivals()
     program = Program()
     sv = program.supervisor

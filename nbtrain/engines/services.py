@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Protocol
 
 import tensorflow as tf
 
 from nbtrain.cadence import Every
-from nbtrain.engines.turns import Turns
+from nbtrain.engines.turns import SERVER_SECS, Turns, ends_soon
 from nbtrain.errors import ArgumentError
 from nbtrain.threads import Coordinator, LooperThread
 
 # A summary is on disk within a second, also the last of a burst.
 _FLUSH_SECS = 1.0
+# Seconds for the last summary, which may wait for input that comes no more.
+_SUMMARY_SECS = 5.0
+# After these there is no server that holds the variables.
+_LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
 
 
 class Supervised(Protocol):
@@ -25,6 +31,7 @@ class Supervised(Protocol):
     save_path: str
     save_summaries_secs: float
     summary_op: Any
+    ready_op: Any
     summary_writer: Any
     global_step: Any
 
@@ -38,13 +45,14 @@ class Supervised(Protocol):
 class Services:
     """The services of one session.
 
-    Each acts when it is its turn: between two calls of the thread that trains. The first
-    act of each comes at once, as TensorFlow's does; the last ones are in `finish`.
+    A checkpoint is saved when it is its turn, between two calls of the thread that trains.
+    Summaries are computed beside it, as TensorFlow's: they may need what that thread feeds
+    to a queue. The first act of each comes at once, as TensorFlow's does; the last ones are
+    in `finish`.
 
     Args:
         supervisor: Whose saver, summaries and writer these are.
-        sess: The session.
-        turns: The turns at it.
+        turns: The turns at the session.
         save_model_secs: Seconds between two checkpoints; 0 or None saves none by time.
         save_model_steps: Steps between two; None saves none by steps.
         save_summaries_steps: Steps between two summaries; None computes none by steps.
@@ -53,7 +61,6 @@ class Services:
     def __init__(
         self,
         supervisor: Supervised,
-        sess: tf.compat.v1.Session,
         turns: Turns,
         *,
         save_model_secs: float | None,
@@ -61,7 +68,7 @@ class Services:
         save_summaries_steps: int | None,
     ) -> None:
         self._supervisor = supervisor
-        self._sess = sess
+        self._sess = turns.sess
         self._turns = turns
         self._writer = supervisor.summary_writer
         self._save_secs = save_model_secs
@@ -76,9 +83,9 @@ class Services:
             self._by_steps.append((Every(steps=save_model_steps), self._save))
         if self._summarizes and save_summaries_steps:
             self._by_steps.append((Every(steps=save_summaries_steps), self._summarize))
-        self._calls_left = 0  # until a step can be due: no call takes more than one
+        self._calls, self._calls_left = 0, 0  # since the last look, and until the next
+        self._looked: int | None = None
         self._saved_step: int | None = None
-        self._wrote_graph = False
         self._count: tuple[float, int] | None = None
         if self._summarizes:
             _check_unfed(supervisor.summary_op)
@@ -98,13 +105,52 @@ class Services:
             thread.start()
         return threads
 
-    def finish(self) -> None:
-        """The last summary and the last checkpoint, of the state in which the training ended."""
+    def finish(self, secs: float) -> None:
+        """The last checkpoint and summary, of the state in which the training ended.
+
+        Args:
+            secs: Seconds that a call of the training thread may last until then.
+
+        Raises:
+            tf.errors.UnavailableError: A server of the session does not answer.
+        """
         self._turns.before_run = None
-        if self._summarizes:
-            self._summarize()
+        if getattr(self._sess, "_closed", False):  # as a program may, before it stops
+            return
+        if self._sess.sess_str and not ends_soon(lambda: self._sess.run(self._all_servers())):
+            raise tf.errors.UnavailableError(
+                None,
+                None,
+                f"A server of {self._sess.sess_str} has not answered within {SERVER_SECS:g} s: "
+                "the last checkpoint and summary were not written.",
+            )
+        deadline = time.monotonic() + secs
+        self._turns.take(self._finish, lambda: time.monotonic() > deadline)
+
+    def _all_servers(self) -> Any:
+        """What asks, if it is run, every server that holds a variable; as far as is known."""
+        asked = (self._supervisor.ready_op, self._supervisor.global_step)
+        return [op for op in asked if op is not None]
+
+    def try_to_finish(self, first: Exception) -> None:
+        """The same after an error, which remains the one to raise."""
+        if isinstance(first, _LOST):
+            return
+        try:
+            self.finish(0.0)
+        except Exception as error:  # noqa: BLE001 - the first error is the one to raise
+            tf.compat.v1.logging.warning(
+                "The last checkpoint and summary were not written: %s", error
+            )
+
+    def _finish(self) -> None:
         if self._saves and (self._saved_step is None or self._saved_step != self._step()):
             self._save()
+        if self._summarizes:
+            limit = tf.compat.v1.RunOptions(timeout_in_ms=int(1000 * _SUMMARY_SECS))
+            # Without input, whose queues have ended or stand empty, there is none.
+            with contextlib.suppress(tf.errors.OutOfRangeError, tf.errors.DeadlineExceededError):
+                self._summarize(limit)
 
     def _threads(self) -> Iterator[LooperThread]:
         secs, step = self._supervisor.save_summaries_secs, self._supervisor.global_step
@@ -114,37 +160,39 @@ class Services:
             if step is not None:
                 yield self._looper("steps a second", secs, self._count_steps)
         if self._saves and self._save_secs:
-            yield self._looper("checkpoints", self._save_secs, self._save)
+            yield self._looper("checkpoints", self._save_secs, self._save_in_turn)
         if self._writer:
-            yield LooperThread(
-                self._supervisor.coord, _FLUSH_SECS, self._writer.flush, name="nbtrain flush"
-            )
+            yield self._looper("flush", _FLUSH_SECS, self._writer.flush)
 
     def _looper(self, name: str, secs: float, act: Callable[[], object]) -> LooperThread:
-        return LooperThread(
-            self._supervisor.coord, secs, self._turns.take, name=f"nbtrain {name}", args=(act,)
-        )
+        return LooperThread(self._supervisor.coord, secs, act, name=f"nbtrain {name}")
 
     def _step(self) -> int | None:
         return self._supervisor.step_of(self._sess)
 
     def _look(self) -> None:
-        """Before a call of the thread that trains: what is due by steps."""
-        self._calls_left -= 1
-        if self._calls_left > 0:
+        """Before a call of the thread that trains: what is due by steps.
+
+        The step is read only when it can be due, at the pace of the calls before.
+        """
+        self._calls += 1
+        if self._calls < self._calls_left:
             return
         step = self._step() or 0
         for every, act in self._by_steps:
             if every(step, 0.0):
                 act()
-        self._calls_left = int(min(every.next_step for every, _ in self._by_steps)) - step
+        left = min(every.next_step for every, _ in self._by_steps) - step
+        pace = 0.0 if self._looked is None else (step - self._looked) / self._calls
+        self._calls_left = 1 if self._looked is None else int(left / max(1.0, pace))
+        self._calls, self._looked = 0, step
 
-    def _summarize(self) -> None:
+    def _summarize(self, options: Any = None) -> None:
         supervisor = self._supervisor
         fetches = {"summary": supervisor.summary_op}
         if supervisor.global_step is not None:
             fetches["step"] = supervisor.global_step
-        fetched = self._sess.run(fetches)
+        fetched = self._sess.run(fetches, options=options)
         step = fetched["step"].reshape(-1)[0] if "step" in fetched else None
         supervisor.write_summary(fetched["summary"], None if step is None else int(step))
 
@@ -159,21 +207,31 @@ class Services:
         value = tf.compat.v1.Summary.Value(tag=tag, simple_value=speed)
         self._supervisor.write_summary(tf.compat.v1.Summary(value=[value]), step)
 
+    def _save_in_turn(self) -> None:
+        # Once stopping, it is left to `finish`.
+        self._turns.take(self._save, give_up=self._supervisor.coord.should_stop)
+
     def _save(self) -> None:
         supervisor, step = self._supervisor, self._step()
         supervisor.saver.save(
             self._sess,
             supervisor.save_path,
             global_step=step,
-            # The graph does not change: one .meta file is enough.
-            write_meta_graph=not self._wrote_graph,
+            write_meta_graph=not self._graph_stays(),
         )
-        self._wrote_graph = True
         self._saved_step = step
         if self._writer and step is not None:
             log = tf.compat.v1.SessionLog
             path = supervisor.save_path
             self._writer.add_session_log(log(status=log.CHECKPOINT, checkpoint_path=path), step)
+
+    def _graph_stays(self) -> bool:
+        """Whether a .meta file is left after one more save: one is enough, it never changes."""
+        saver = self._supervisor.saver
+        kept, limit = saver.last_checkpoints, saver.saver_def.max_to_keep
+        if limit and len(kept) >= limit:
+            kept = kept[1 - limit :] if limit > 1 else []
+        return any(Path(f"{path}.meta").exists() for path in kept)
 
 
 def _check_unfed(summary_op: Any) -> None:

@@ -14,28 +14,28 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import threading
-import time
+import itertools
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from nbtrain.cadence import Every
 from nbtrain.engines.fit import check_fit
 from nbtrain.engines.graph_saver import GraphSaver
 from nbtrain.engines.services import Services
-from nbtrain.engines.turns import Turns
+from nbtrain.engines.turns import Turns, close_session
+from nbtrain.engines.waiting import wait_for
 from nbtrain.errors import ArgumentError
 from nbtrain.owner import Owner, owner
 from nbtrain.threads import Coordinator, LooperThread
 
 v1 = tf.compat.v1
 
-# Seconds for a session to close. With a dead parameter server it never does.
-_CLOSE_SECS = 10.0
-
+_writers = itertools.count()
 _VARIABLES = {"Variable", "VariableV2", "VarHandleOp"}
 
 
@@ -75,20 +75,26 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 f"The graph {graph!r} is empty: pass graph=, or build the Supervisor inside "
                 "`with graph.as_default():`."
             )
-        adopt_global_step(graph)
         # Unwrapped: without the advice, in every notebook, to use something else.
         make = inspect.unwrap(v1.train.Supervisor.__init__)
         given = inspect.signature(make).bind(self, graph, *args, **kwargs)
         given.apply_defaults()
         with graph.as_default(), _adding_to(graph):
-            given.arguments["summary_writer"] = _writer(given.arguments)
+            if given.arguments["global_step"] is self.USE_DEFAULT:
+                adopt_global_step(graph)
+            own = given.arguments["summary_writer"] is self.USE_DEFAULT
+            self._own_writer: Any = None
+            if own:  # made last: a Supervisor that is refused leaves nothing behind
+                given.arguments["summary_writer"] = None
             make(*given.args, **given.kwargs)
+            if own and self._logdir:
+                self._summary_writer = self._own_writer = _writer(self._logdir)
         self._coord = Coordinator(graph)
         self._save_model_steps = save_model_steps
         self._save_summaries_steps = save_summaries_steps
         self._services: Services | None = None
         self._turns: Turns | None = None
-        self._asked_to_stop = False
+        self._asked: bool | None = None  # to stop: whether after a join; None: not asked
         self._owner: Owner | None = None
         self.timed_saves = True
 
@@ -114,22 +120,22 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             tf.errors.DeadlineExceededError: Nothing came within `max_wait_secs`.
             RuntimeError: The init ops leave variables uninitialized; it names them.
         """
-        asked, self._asked_to_stop = self._asked_to_stop, False
-        self._coord.clear_stop()
-        if asked:
-            self._coord.request_stop()
+        self._clear_stop()
         with self.graph.as_default():
-            if self._summary_writer:
-                self._summary_writer.reopen()
+            self._reopen_writer()
             if self.is_chief:
                 sess = self._prepare(master, config, wait_for_checkpoint, max_wait_secs)
             else:
                 sess = self._wait_for_chief(master, config, max_wait_secs)
-            self._turns = Turns(sess)
-            if self.is_chief:
-                self._write_graph()
-            if start_standard_services:
-                self._start(sess)
+            try:
+                self._turns_at(sess)
+                if self.is_chief:
+                    self._write_graph()
+                if start_standard_services:
+                    self._start(sess)
+            except BaseException:
+                close_session(sess)
+                raise
             return sess
 
     def _start(self, sess: tf.compat.v1.Session) -> None:
@@ -183,7 +189,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 try:
                     self.stop(close_summary_writer=close_summary_writer)
                 finally:
-                    _close(sess)
+                    close_session(sess)
 
     @contextlib.contextmanager
     def _under_its_owner(self, sess: tf.compat.v1.Session) -> Iterator[None]:
@@ -213,7 +219,12 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         self, master: str, config: Any, wait_for_checkpoint: bool, max_wait_secs: float
     ) -> tf.compat.v1.Session:
         if wait_for_checkpoint and self.saver and self._logdir:
-            self._wait(max_wait_secs, lambda: tf.train.latest_checkpoint(self._logdir))
+            wait_for(
+                lambda: tf.train.latest_checkpoint(self._logdir),
+                self._coord,
+                every_secs=self._recovery_wait_secs,
+                max_wait_secs=max_wait_secs,
+            )
         if self.saver and self._logdir and (latest := tf.train.latest_checkpoint(self._logdir)):
             check_fit(self.saver, latest)
         return self._session_manager.prepare_session(
@@ -230,34 +241,36 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         self, master: str, config: Any, max_wait_secs: float
     ) -> tf.compat.v1.Session:
         """As TensorFlow waits, one attempt at a time: so a stop is heard between two."""
-        error: list[tf.errors.DeadlineExceededError] = []
 
         def attempt() -> Any:
-            try:
+            with self.graph.as_default(), contextlib.suppress(tf.errors.DeadlineExceededError):
                 return self._session_manager.wait_for_session(
                     master, config=config, max_wait_secs=0
                 )
-            except tf.errors.DeadlineExceededError as not_ready:
-                error[:] = [not_ready]
-                return None
 
-        sess = self._wait(max_wait_secs, attempt)
+        sess = wait_for(
+            attempt,
+            self._coord,
+            every_secs=self._recovery_wait_secs,
+            max_wait_secs=max_wait_secs,
+            discard=close_session,
+        )
         if sess is None:
-            raise error[0]
+            raise tf.errors.DeadlineExceededError(
+                None,
+                None,
+                f"The chief has not made the session ready within {max_wait_secs:g} s: see "
+                "whether it runs, and uses the same master and the same variables.",
+            )
         return sess
 
-    def _wait(self, max_wait_secs: float, attempt: Callable[[], Any]) -> Any:
-        """Try every `recovery_wait_secs`; the result, or None after `max_wait_secs`."""
-        deadline = time.monotonic() + max_wait_secs
-        while True:
-            result = attempt()
-            left = deadline - time.monotonic()
-            if result is not None or left <= 0:
-                return result
-            if self._coord.wait_for_stop(min(self._recovery_wait_secs, left)):
-                raise tf.errors.CancelledError(
-                    None, None, "A stop was requested while the session was waited for."
-                )
+    def _turns_at(self, sess: tf.compat.v1.Session) -> Turns:
+        """The turns at a session, which is the one supervised from now on."""
+        if self._turns is None or self._turns.sess is not sess:
+            if self._turns is not None:
+                self._turns.end()
+            self._turns = Turns(sess)
+        return self._turns
 
     # --- services ---------------------------------------------------------------
 
@@ -282,12 +295,10 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             )
             return None
         with self.graph.as_default():
-            turns = self._turns or Turns(sess)
             saves = self.timed_saves and self._owner is None
             self._services = Services(
                 self,
-                sess,
-                turns,
+                self._turns_at(sess),
                 save_model_steps=self._save_model_steps if saves else None,
                 save_model_secs=self.save_model_secs if saves else 0,
                 save_summaries_steps=self._save_summaries_steps,
@@ -343,14 +354,23 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         """The global step of a session at this moment; None where the graph has none."""
         if self.global_step is None:
             return None
-        return int(tf.compat.v1.Session.run(sess, self.global_step).reshape(-1)[0])
+        return int(np.ravel(sess.run(self.global_step))[0])
 
     # --- stopping ---------------------------------------------------------------
 
     def request_stop(self, ex: Any = None) -> None:
         """Ask every thread to stop; also before the session, which then stops at once."""
-        self._asked_to_stop = True
+        self._asked = self._coord.joined
         self._coord.request_stop(ex)
+
+    def _clear_stop(self) -> None:
+        """For a further session; a request to stop that no join has answered stays."""
+        joined = self._coord.joined
+        open_request, self._asked = self._asked == joined, None
+        if joined or not open_request:
+            self._coord.clear_stop()
+        if open_request:
+            self._coord.request_stop()
 
     def stop(
         self,
@@ -358,19 +378,42 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         close_summary_writer: bool = True,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Stop the threads, write the last summary and checkpoint; the session stays open."""
+        """Stop the threads, write the last checkpoint and summary; the session stays open.
+
+        The first error of a thread is raised; what then keeps the last checkpoint from being
+        written is told by a warning.
+        """
         services, self._services = self._services, None
+        turns, self._turns = self._turns, None
+        self._asked = None
         with self.graph.as_default(), contextlib.ExitStack() as last_first:
             if close_summary_writer and self._summary_writer:
                 last_first.callback(self._close_writer)
+            if turns is not None:
+                last_first.callback(turns.end)
+            try:
+                super().stop(
+                    threads, close_summary_writer=False, ignore_live_threads=ignore_live_threads
+                )
+            except Exception as first:
+                if services is not None:
+                    services.try_to_finish(first)
+                raise
             if services is not None:
-                last_first.callback(services.finish)
-            self._asked_to_stop = False
-            super().stop(
-                threads, close_summary_writer=False, ignore_live_threads=ignore_live_threads
-            )
+                services.finish(self._stop_grace_secs)
+
+    def _reopen_writer(self) -> None:
+        writer = self._summary_writer
+        if writer is self._own_writer and writer is not None and writer._closed:
+            # In a file of its own. TensorFlow names a file by the second in which it is
+            # opened: a second one in this second would overwrite the first.
+            writer.event_writer = _writer(self._logdir).event_writer
+        if writer:
+            writer.reopen()
 
     def _close_writer(self) -> None:
+        if getattr(self._summary_writer, "_closed", False):  # by an earlier stop
+            return
         stop = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.STOP)
         self._summary_writer.add_session_log(stop)
         self._summary_writer.close()
@@ -410,13 +453,11 @@ def adopt_global_step(graph: tf.Graph) -> Any:
     return None
 
 
-def _writer(arguments: Mapping[str, Any]) -> Any:
-    """The summary writer; the default one has its events on disk within a second."""
-    writer = arguments["summary_writer"]
-    default = writer is v1.train.Supervisor.USE_DEFAULT
-    if default and arguments["is_chief"] and arguments["logdir"]:
-        return v1.summary.FileWriter(arguments["logdir"], flush_secs=1)
-    return writer
+def _writer(logdir: str) -> tf.compat.v1.summary.FileWriter:
+    """A writer into a file that no other writer has; events are on disk within a second."""
+    # Padded: files are read in the order of their names.
+    suffix = f".{os.getpid()}.{next(_writers):06}"
+    return v1.summary.FileWriter(logdir, flush_secs=1, filename_suffix=suffix)
 
 
 @contextlib.contextmanager
@@ -428,25 +469,7 @@ def _adding_to(graph: tf.Graph) -> Iterator[None]:
         if not graph.finalized:
             raise
         raise ArgumentError(
-            f"The graph is finalized, and the Supervisor has to add to it ({error}): make the "
-            "Supervisor before the graph is finalized, or give init_op=, ready_op=, "
+            f"The graph is finalized, and the Supervisor has to add to it ({error}): leave "
+            "graph.finalize() out: training does it. Or give init_op=, ready_op=, "
             "local_init_op=, saver= and summary_op= (None for none)."
         ) from None
-
-
-def _close(sess: tf.compat.v1.Session) -> None:
-    """Close a session, which in a cluster with a dead server may take for ever."""
-
-    def close() -> None:
-        with contextlib.suppress(Exception):  # as TensorFlow's: there is nobody left to tell
-            sess.close()
-
-    thread = threading.Thread(target=close, name="nbtrain close", daemon=True)
-    thread.start()
-    thread.join(_CLOSE_SECS)
-    if thread.is_alive():
-        tf.compat.v1.logging.warning(
-            "The session has not closed within %g s, and is left to itself: a server of its "
-            "cluster does not answer.",
-            _CLOSE_SECS,
-        )

@@ -1,4 +1,4 @@
-"""Turns at a session: what must happen between two `run` calls of the thread that trains.
+"""Turns at a session: what must happen between two calls of the thread that trains.
 
 A checkpoint that another thread takes during a training step holds a mixture of two.
 Here it waits for its turn: the training thread takes it before its next call, or,
@@ -7,16 +7,19 @@ where that thread does something else, the waiting thread takes it at once.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from typing import Any
 
 import tensorflow as tf
 
 # Seconds between two looks at whether the training thread has left the session alone.
 _PATIENCE_SECS = 0.05
+# Seconds for a server to answer. A dead one never does, and no call to it ends.
+SERVER_SECS = 10.0
 
 
 class Turns:
@@ -26,23 +29,39 @@ class Turns:
     training thread waits for.
 
     Args:
-        sess: The session; its `run` is replaced by one that keeps the turns.
+        sess: The session; its `run` and `make_callable` keep the turns until `end`.
 
     Attributes:
-        before_run: Called by the owner before each `run` of its own; cheap, or None.
+        sess: The session.
+        before_run: Called by the owner before each call of its own; cheap, or None.
     """
 
     def __init__(self, sess: tf.compat.v1.Session) -> None:
+        self.sess = sess
         self.before_run: Callable[[], object] | None = None
-        self._run = sess.run
         self._owner = threading.get_ident()
         self._waiting: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._turn = threading.RLock()  # held during a call of the owner's, and during what waits
         self._taking = False
-        sess.run = self._run_in_turn
+        make_callable = sess.make_callable
+        sess.run = self._in_turn(sess.run)
+        sess.make_callable = lambda *args, **kwargs: self._in_turn(make_callable(*args, **kwargs))
 
-    def take(self, act: Callable[[], Any]) -> Any:
+    def end(self) -> None:
+        """Leave the session as it was, and forget what waits for it."""
+        self.before_run = None
+        for name in ("run", "make_callable"):
+            vars(self.sess).pop(name, None)
+
+    def take(self, act: Callable[[], Any], give_up: Callable[[], bool] = lambda: False) -> Any:
         """Do something while the owner is between two calls, and return its result; any thread.
+
+        Args:
+            act: What to do.
+            give_up: Asked while the owner's call lasts; once true, nothing is done.
+
+        Returns:
+            What `act` returned; None if it was given up.
 
         Raises:
             BaseException: What `act` raised, in the thread that asked for it.
@@ -57,31 +76,64 @@ class Turns:
                     self._take_waiting()
                 finally:
                     self._turn.release()
-        return done.result()
+            elif give_up():
+                done.cancel()  # not if it has begun
+        with contextlib.suppress(CancelledError):
+            return done.result()
 
-    def _run_in_turn(self, *args: Any, **kwargs: Any) -> Any:
-        if threading.get_ident() != self._owner:
-            return self._run(*args, **kwargs)
-        with self._turn:
-            if not self._taking:
-                if self._waiting:
-                    self._take_waiting()
-                if self.before_run is not None:
-                    self._taking = True
-                    try:
-                        self.before_run()
-                    finally:
-                        self._taking = False
-            return self._run(*args, **kwargs)
+    def _in_turn(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """The same call; if it is the owner's, what waits goes before it."""
+
+        def called(*args: Any, **kwargs: Any) -> Any:
+            if threading.get_ident() != self._owner:
+                return call(*args, **kwargs)
+            with self._turn:
+                if not self._taking:
+                    if self._waiting:
+                        self._take_waiting()
+                    if self.before_run is not None:
+                        self._taking = True
+                        try:
+                            self.before_run()
+                        finally:
+                            self._taking = False
+                return call(*args, **kwargs)
+
+        return called
 
     def _take_waiting(self) -> None:
         self._taking = True
         try:
             while self._waiting:
                 act, done = self._waiting.popleft()
+                if not done.set_running_or_notify_cancel():
+                    continue
                 try:
                     done.set_result(act())
                 except BaseException as error:  # noqa: BLE001 - raised where it was asked for
                     done.set_exception(error)
         finally:
             self._taking = False
+
+
+def close_session(sess: tf.compat.v1.Session) -> None:
+    """Close a session, which in a cluster with a dead server may take for ever."""
+    if not ends_soon(sess.close):
+        tf.compat.v1.logging.warning(
+            "The session has not closed within %g s, and is left to itself: a server of its "
+            "cluster does not answer.",
+            SERVER_SECS,
+        )
+
+
+def ends_soon(ask: Callable[[], object]) -> bool:
+    """Whether a server answers within `SERVER_SECS`, be it with an error."""
+
+    def asking() -> None:
+        with contextlib.suppress(Exception):  # of closing, as TensorFlow's: nobody is to tell
+            ask()
+
+    thread = threading.Thread(target=asking, name="nbtrain asking", daemon=True)
+    thread.start()
+    thread.join(SERVER_SECS)
+    return not thread.is_alive()

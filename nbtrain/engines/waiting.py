@@ -1,0 +1,89 @@
+"""Waiting for what another process makes ready, in which a stop is heard."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent import futures
+from typing import TypeVar
+
+import tensorflow as tf
+
+Made = TypeVar("Made")
+
+# Seconds between two looks at whether an attempt has ended or a stop was requested.
+_PATIENCE_SECS = 0.05
+# Seconds that an attempt under way may last beyond the time to wait.
+_ATTEMPT_SECS = 5.0
+
+
+def wait_for(
+    attempt: Callable[[], Made | None],
+    coord: tf.train.Coordinator,
+    *,
+    every_secs: float,
+    max_wait_secs: float,
+    discard: Callable[[Made], object] = lambda _made: None,
+) -> Made | None:
+    """Attempt something until it succeeds.
+
+    Args:
+        attempt: Gives None while it is not ready. Called in a thread of its own: where a
+            server does not answer, it may never return.
+        coord: Whose stop ends the waiting.
+        every_secs: Seconds between two attempts.
+        max_wait_secs: Seconds in all.
+        discard: Called with what comes of an attempt that is waited for no more.
+
+    Returns:
+        What the attempt gave; None if it was not ready in time.
+
+    Raises:
+        tf.errors.CancelledError: A stop was requested.
+    """
+    deadline = time.monotonic() + max_wait_secs
+    while True:
+        made = _attempted(attempt, coord, deadline, discard)
+        left = deadline - time.monotonic()
+        if made is not None or left <= 0:
+            return made
+        if coord.wait_for_stop(min(every_secs, left)):
+            raise _stopped()
+
+
+def _attempted(
+    attempt: Callable[[], Made | None],
+    coord: tf.train.Coordinator,
+    deadline: float,
+    discard: Callable[[Made], object],
+) -> Made | None:
+    answer: futures.Future[Made | None] = futures.Future()
+
+    def call() -> None:
+        made, error = None, None
+        try:
+            made = attempt()
+        except BaseException as raised:  # noqa: BLE001 - raised where it is waited for
+            error = raised
+        if not answer.set_running_or_notify_cancel():
+            if made is not None:
+                discard(made)
+        elif error is not None:
+            answer.set_exception(error)
+        else:
+            answer.set_result(made)
+
+    threading.Thread(target=call, name="nbtrain attempt", daemon=True).start()
+    while not futures.wait([answer], _PATIENCE_SECS).done:
+        if coord.should_stop() and answer.cancel():
+            raise _stopped()
+        if time.monotonic() > deadline + _ATTEMPT_SECS and answer.cancel():
+            return None
+    return answer.result()
+
+
+def _stopped() -> tf.errors.CancelledError:
+    return tf.errors.CancelledError(
+        None, None, "A stop was requested while the session was waited for."
+    )

@@ -1,0 +1,328 @@
+"""Programs of TensorFlow's documentation of its Supervisor: only the import is another.
+
+Each is run as in a notebook: in a thread, with eager execution on.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from nbtrain import Supervisor
+from tests.gate import SOON
+from tests.supervised import (
+    Background,
+    Counting,
+    checkpoints,
+    held,
+    in_background,
+    kinds,
+    points,
+)
+
+v1 = tf.compat.v1
+
+
+def model() -> Any:
+    """A line that is fitted, in the default graph; its train op and loss."""
+    step = v1.train.get_or_create_global_step()
+    weight = v1.get_variable("weight", initializer=5.0)
+    loss = tf.square(weight - 1.0, name="loss")
+    v1.summary.scalar("squared", loss)
+    return v1.train.GradientDescentOptimizer(0.05).minimize(loss, global_step=step), loss
+
+
+def test_a_single_program(tmp_path: Path) -> None:
+    def program() -> None:
+        with tf.Graph().as_default():
+            my_train_op, _ = model()
+            sv = Supervisor(logdir=str(tmp_path))
+            with sv.managed_session("") as sess:
+                while not sv.should_stop():
+                    if sess.run(my_train_op) is None and sv.step_of(sess) == 50:
+                        sv.request_stop()
+
+    in_background(program)
+    assert checkpoints(tmp_path)[-1] == 50
+    assert points(tmp_path, "squared")[-1][0] == 50
+
+
+def test_a_program_that_crashes_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    steps = []
+
+    def program(crash: bool) -> None:
+        with tf.Graph().as_default():
+            my_train_op, _ = model()
+            sv = Supervisor(logdir=str(tmp_path))
+            with sv.managed_session("") as sess:
+                steps.append(sv.step_of(sess))
+                for _ in range(5):
+                    if sv.should_stop():
+                        break
+                    sess.run(my_train_op)
+                if crash:
+                    raise RuntimeError("crashed")
+
+    with pytest.raises(RuntimeError, match="crashed"):
+        in_background(lambda: program(True))
+    in_background(lambda: program(False))
+    assert steps == [0, 5]
+    assert checkpoints(tmp_path)[-1] == 10
+
+
+def test_a_loop_that_prints_losses(tmp_path: Path) -> None:
+    printed: list[float] = []
+
+    def program() -> None:
+        with tf.Graph().as_default():
+            my_train_op, _ = model()
+
+            def print_loss(sess: Any) -> None:
+                assert v1.get_default_session() is None
+                printed.append(float(sess.run(v1.get_default_graph().get_tensor_by_name("loss:0"))))
+
+            sv = Supervisor(logdir=str(tmp_path))
+            with sv.managed_session("") as sess:
+                sv.loop(60, print_loss, (sess,))
+                while not sv.should_stop():
+                    sess.run(my_train_op)
+                    if printed:
+                        sv.request_stop()
+
+    in_background(program)
+    assert len(printed) == 1
+    assert 0.0 <= printed[0] <= 16.0
+
+
+def test_a_loop_that_writes_summaries_of_its_own(tmp_path: Path) -> None:
+    def program() -> None:
+        with tf.Graph().as_default():
+            my_train_op, loss = model()
+            my_additional_summary_op = v1.summary.scalar("additional", loss, collections=[])
+
+            def my_additional_summaries(sv: Supervisor, sess: Any) -> None:
+                sv.summary_computed(sess, summary=sess.run(my_additional_summary_op))
+
+            sv = Supervisor(logdir=str(tmp_path))
+            with sv.managed_session() as sess:
+                sv.loop(1200, my_additional_summaries, args=(sv, sess))
+                while not points(tmp_path, "additional"):
+                    sess.run(my_train_op)
+
+    in_background(program)
+    assert len(points(tmp_path, "additional")) == 1
+
+
+def test_a_loop_without_a_timer_runs_again_at_once(tmp_path: Path) -> None:
+    told: list[int] = []
+    with tf.Graph().as_default():
+        my_train_op, _ = model()
+        sv = Supervisor(logdir=str(tmp_path))
+        with sv.managed_session() as sess:
+            sv.loop(None, told.append, kwargs=None, args=(1,))
+            while len(told) < 100:
+                sess.run(my_train_op)
+
+
+@pytest.mark.parametrize("is_chief", [True])
+def test_summaries_computed_by_the_program_every_100_steps(is_chief: bool, tmp_path: Path) -> None:
+    def program() -> None:
+        with tf.Graph().as_default():
+            my_train_op, _ = model()
+            my_summary_op = v1.summary.merge_all()
+            sv = Supervisor(logdir=str(tmp_path), is_chief=is_chief, summary_op=None)
+            with sv.managed_session("") as sess:
+                for step in range(1000):
+                    if sv.should_stop() or step > 350:
+                        break
+                    if is_chief and step % 100 == 0:
+                        sv.summary_computed(sess, sess.run(my_summary_op))
+                    else:
+                        sess.run(my_train_op)
+
+    in_background(program)
+    # A round that summarizes does not train, so each hundred has 99 steps.
+    assert [step for step, _ in points(tmp_path, "squared")] == [0, 99, 198, 297]
+
+
+def test_an_init_fn_that_loads_what_was_trained_before(tmp_path: Path) -> None:
+    pre, logdir = str(tmp_path / "pre"), tmp_path / "logdir"
+    before = Counting()
+    before.trained(before.supervisor(pre, save_model_steps=1000), 4)
+    weights: list[float] = []
+
+    def program() -> None:
+        with tf.Graph().as_default():
+            my_train_op, _ = model()
+            weight = v1.get_collection(v1.GraphKeys.GLOBAL_VARIABLES, "weight")
+            pre_train_saver = v1.train.Saver(weight)
+
+            def load_pretrain(sess: Any) -> None:
+                pre_train_saver.restore(sess, tf.train.latest_checkpoint(pre))
+
+            sv = Supervisor(logdir=str(logdir), init_fn=load_pretrain)
+            with sv.managed_session() as sess:
+                weights.append(float(sess.run(weight[0])))
+                sess.run(my_train_op)
+
+    in_background(program)
+    assert weights == [8.0]
+    in_background(program)
+    assert 1.0 < weights[1] < 8.0, "the second time its own checkpoint is restored"
+    assert checkpoints(logdir)[-1] == 2
+
+
+def test_a_local_init_op_of_ones_own(tmp_path: Path) -> None:
+    def program() -> float:
+        with tf.Graph().as_default():
+            model()
+            v1.add_to_collection(v1.GraphKeys.LOCAL_INIT_OP, tf.no_op())
+            mine = v1.get_variable(
+                "mine", initializer=0.0, collections=[v1.GraphKeys.LOCAL_VARIABLES]
+            )
+            sv = Supervisor(logdir=str(tmp_path), local_init_op=v1.assign(mine, 3.0))
+            with sv.managed_session() as sess:
+                return float(sess.run(mine))
+
+    assert in_background(program) == 3.0
+    assert in_background(program) == 3.0
+
+
+def test_a_session_without_the_context_manager(tmp_path: Path) -> None:
+    def program() -> None:
+        with tf.Graph().as_default():
+            my_train_op, _ = model()
+            sv = Supervisor(logdir=str(tmp_path))
+            sess = sv.prepare_or_wait_for_session("")
+            for _ in range(3):
+                sess.run(my_train_op)
+            sv.stop()
+            sess.close()
+
+    in_background(program)
+    assert checkpoints(tmp_path)[-1] == 3
+    assert kinds(tmp_path)[-1] == "STOP"
+
+
+def test_a_training_that_is_tried_again_when_it_was_aborted(tmp_path: Path) -> None:
+    tries: list[int] = []
+
+    def train() -> None:
+        with tf.Graph().as_default():
+            my_train_op, _ = model()
+            sv = Supervisor(logdir=str(tmp_path), save_model_steps=2)
+            with sv.managed_session("") as sess:
+                step = sv.step_of(sess)
+                assert step is not None
+                tries.append(step)
+                for _ in range(4):
+                    sess.run(my_train_op)
+                if len(tries) == 1:
+                    raise tf.errors.AbortedError(None, None, "preempted")
+
+    def main() -> None:
+        while True:
+            try:
+                train()
+            except tf.errors.AbortedError:
+                continue
+            return
+
+    in_background(main)
+    assert tries[0] == 0
+    assert tries[1] > 0
+
+
+# --- a cluster -------------------------------------------------------------------
+
+SERVER = """
+import sys, tensorflow as tf
+server = tf.distribute.Server.create_local_server()
+print(server.target, flush=True)
+sys.stdin.read()
+"""
+
+
+class Cluster:
+    """A TensorFlow server in a process of its own."""
+
+    def __init__(self) -> None:
+        environ = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SERVER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environ,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.target = self.process.stdout.readline().strip()
+
+    def kill(self) -> None:
+        """As a machine that is switched off."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(SOON)
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """A server; killed when the test is over."""
+    cluster = Cluster()
+    yield cluster
+    cluster.kill()
+    for pipe in (cluster.process.stdin, cluster.process.stdout):
+        assert pipe is not None
+        pipe.close()
+
+
+def test_replicas_with_a_chief(cluster: Cluster, tmp_path: Path) -> None:
+    def program(is_chief: bool) -> int:
+        with tf.Graph().as_default(), v1.device("/cpu:0"):
+            my_train_op, _ = model()
+            sv = Supervisor(logdir=str(tmp_path), is_chief=is_chief, recovery_wait_secs=0.05)
+            done = 0
+            with sv.managed_session(cluster.target) as sess:
+                while not sv.should_stop():
+                    sess.run(my_train_op)
+                    done += 1
+                    if (step := sv.step_of(sess)) is not None and step >= 200:
+                        sv.request_stop()
+            return done
+
+    worker, chief = Background(lambda: program(False)), Background(lambda: program(True))
+    done = chief.result(), worker.result()
+    assert sum(done) >= 200
+    last = checkpoints(tmp_path)[-1]
+    assert held(tmp_path, last) == last >= 200
+
+
+def test_a_server_that_dies_holds_nothing_up(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nbtrain.engines.turns.SERVER_SECS", 1.0)
+
+    def program() -> None:
+        with tf.Graph().as_default(), v1.device("/cpu:0"):
+            my_train_op, _ = model()
+            sv = Supervisor(logdir=str(tmp_path), save_model_steps=10)
+            with sv.managed_session(cluster.target) as sess:
+                for _ in range(20):
+                    sess.run(my_train_op)
+                cluster.kill()
+
+    with pytest.raises(tf.errors.UnavailableError):
+        in_background(program)
+    assert checkpoints(tmp_path)[-1] >= 10
+    assert kinds(tmp_path)[-1] == "STOP"
+    again = Counting()
+    again.trained(again.supervisor(tmp_path / "again", save_model_steps=5), 5)
+    assert checkpoints(tmp_path / "again") == [5]
