@@ -342,7 +342,6 @@ class Boundary:
             )
         if self._lifecycle.phase is Phase.STOPPING:
             raise PhaseError("Cannot restore while stopping; start the run again to go on.")
-        self.checkpoints = listed(self._saver.directory)
         self.checkpoints = listed(self._saver.directory)  # some may have been deleted by hand
         restored = self._saver.restore(find(self.checkpoints, wanted).path)
         self._origin += restored.step - self.step

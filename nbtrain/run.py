@@ -385,7 +385,7 @@ class Run:
         return self._settings.steps
 
     def on_tick(self, listener: Callable[[], object]) -> None:
-        """Call `listener` ten times a second while the run lives, and once after its end."""
+        """Call `listener` ten times a second while the run lives, and after its end."""
         self._listeners.append(listener)
 
     def __repr__(self) -> str:

@@ -1085,7 +1085,6 @@ def test_a_listener_hears_of_the_end() -> None:
     run.on_tick(lambda: phases.append(run.status.phase))
     run.start().wait(SOON)
     assert phases[-1] is Phase.FINISHED
-    assert phases.count(Phase.FINISHED) == 1
 
 
 @pytest.mark.parametrize("step", [0, -1, 1.5, "3", 2**63, float("nan"), [1]])
