@@ -165,6 +165,7 @@ class Status:
         message: What the user should know: a thinned record, a late step with its
             stack, a checkpoint that could not be written. None when all is well.
         error: The traceback that ended the run; None where none did.
+        log: What TensorFlow logged in the training thread, the newest line last.
     """
 
     name: str
@@ -179,6 +180,7 @@ class Status:
     checkpoints: tuple[Checkpoint, ...] = ()
     message: str | None = None
     error: str | None = None
+    log: tuple[str, ...] = ()
 
     @property
     def last_checkpoint(self) -> Checkpoint | None:

@@ -17,16 +17,17 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 # From the ground up. A room may import from the floors below its own.
 FLOORS = (
     "errors frames",
-    "states commands cadence buckets pace records claims logdir tags threads events.crc panel.comm",
+    "states commands cadence buckets pace records claims logdir tags threads events.crc panel.comm log",
     "store settings names checkpoints engines.fit engines.turns events.writer panel.view",
     "owner engines.services engines.graph_saver",
-    "engines.supervisor",
+    "engines.supervisor engines.session_saver",
     "recorder panel.source panel.wire panel.figure",
     "watch panel.panel",
     "boundary",
     "run",
     "engines.steps engines.graph notebook",
-    "magics",
+    "magics engines.run_hook engines.eval_hook",
+    "engines.monitored",
     "",  # nbtrain itself
 )
 PURE = ["errors", "states", "commands", "cadence", "buckets", "store", "settings", "pace"]

@@ -157,8 +157,8 @@ def supervise(
         >>> run
     """
     settings = Settings(steps, save_secs, save_steps, keep)
-    graph = _graph_of(train_op, supervisor)
-    tensors = {tag: _scalar(graph, tag, given) for tag, given in (scalars or {}).items()}
+    graph = graph_of(train_op, supervisor)
+    tensors = {tag: scalar_of(graph, tag, given) for tag, given in (scalars or {}).items()}
     if feed is not None and not callable(feed):
         raise ArgumentError(
             f"feed={feed!r} cannot be called: give a function that returns the feed_dict of a "
@@ -179,7 +179,7 @@ def supervise(
     return run.start() if start else run
 
 
-def _graph_of(train_op: Any, supervisor: Any) -> tf.Graph:
+def graph_of(train_op: Any, supervisor: Any) -> tf.Graph:
     """The graph to train, once everything given belongs to it."""
     if supervisor is not None and not isinstance(supervisor, Supervisor):
         raise ArgumentError(
@@ -202,7 +202,8 @@ def _graph_of(train_op: Any, supervisor: Any) -> tf.Graph:
     return graph
 
 
-def _scalar(graph: tf.Graph, tag: str, given: Any) -> Any:
+def scalar_of(graph: tf.Graph, tag: str, given: Any) -> Any:
+    """The tensor of shape () that was given under a tag, itself or by its name."""
     try:
         tensor = graph.as_graph_element(given, allow_operation=False)
     except (KeyError, TypeError, ValueError) as error:
