@@ -17,8 +17,8 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 # From the ground up. A room may import from the floors below its own.
 FLOORS = (
     "errors frames",
-    "states commands cadence buckets pace records claims logdir tags threads events.crc panel.comm log",
-    "store settings names checkpoints engines.fit engines.turns events.writer panel.view",
+    "states commands cadence buckets pace records claims logdir tags threads events.crc log",
+    "panel.comm store settings names checkpoints engines.fit engines.turns events.writer panel.view",
     "owner engines.services engines.graph_saver",
     "engines.supervisor engines.session_saver",
     "recorder panel.source panel.wire panel.figure",

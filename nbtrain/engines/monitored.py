@@ -24,27 +24,6 @@ v1 = tf.compat.v1
 MakeSession = Callable[..., Any]
 
 
-class SessionKeeper(tf.compat.v1.train.SessionRunHook):
-    """Closes the session where TensorFlow does not: a hook after it has raised at its making."""
-
-    def __init__(self) -> None:
-        self._opened: list[tuple[tf.compat.v1.Session, tf.train.Coordinator]] = []
-
-    def after_create_session(
-        self, session: tf.compat.v1.Session, coord: tf.train.Coordinator
-    ) -> None:
-        """Remember what was opened."""
-        self.close()
-        self._opened = [(session, coord)]
-
-    def close(self) -> None:
-        """Stop the session's threads and close it, if that has not been done."""
-        for session, coord in self._opened:
-            coord.request_stop()
-            session.close()
-        self._opened = []
-
-
 class MonitorEngine:
     """Runs a train op in a MonitoredSession.
 
@@ -92,13 +71,16 @@ class MonitorEngine:
         """Open the session, and run the train op until the session or the run stops."""
         hook = RunHook(run, self._scalars, scaffold=self._scaffold)
         hook.train_op = self._train_op
-        keeper = SessionKeeper()
-        with self._left_as_it_was(), contextlib.closing(keeper), self._graph.as_default():
-            with self._make(hooks=[keeper, *self._hooks, hook]) as sess:
-                try:
-                    self._loop(sess)
-                finally:  # here, as no hook's end() is called after an error
-                    run.release()
+        with (
+            self._left_as_it_was(),
+            contextlib.closing(hook),
+            self._graph.as_default(),
+            self._make(hooks=[hook, *self._hooks]) as sess,
+        ):
+            try:
+                self._loop(sess)
+            finally:  # here, as no hook's end() is called after an error
+                run.release()
 
     def _loop(self, sess: Any) -> None:
         feed, train_op = self._feed, self._train_op
@@ -211,7 +193,7 @@ def _training_session(
         summarizes = adopt_global_step(graph) is not None
         return v1.train.MonitoredTrainingSession(
             scaffold=scaffold,
-            checkpoint_dir=str(folder.checkpoints),
+            # No checkpoint_dir: the first hook restores, by a saver of its own.
             summary_dir=str(folder.path),
             hooks=hooks,
             chief_only_hooks=chief_only_hooks,

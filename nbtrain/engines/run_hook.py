@@ -39,8 +39,8 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
 
     For `MonitoredSession`, `SingularMonitoredSession` and `MonitoredTrainingSession`,
     inside `@nbtrain.background` or `%%nbtrain`. The graph's global step counts: a `run` call
-    that leaves it alone, such as one that evaluates, is no step of the run. Put it last
-    among the hooks: so a pause finds the others done with the step.
+    that leaves it alone, such as one that evaluates, is no step of the run. Put it first
+    among the hooks: so the others find the session as the checkpoint left it.
 
     Args:
         run: The run, in whose training thread the session is made.
@@ -68,6 +68,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._run = run
         self._scalars = dict(scalars or {})
         self._scaffold = scaffold
+        self._opened: tuple[tf.compat.v1.Session, tf.train.Coordinator] | None = None
         self.train_op: Any = None  # fetches that must advance the global step, if it is known
         self._boundary: Boundary | None = None
 
@@ -101,6 +102,8 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
     ) -> None:
         """Go on from the latest checkpoint; after a session was lost, not at once."""
         again = self._boundary is not None
+        self.close()  # one that was lost while another hook took it up
+        self._opened = session, coord
         self._session = session
         self._saved = self._saved or self._what_is_saved()
         saver = session_saver(self._saved, session) if self._saved else None
@@ -142,16 +145,24 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         if self._boundary.arrive(steps, run_values.results, self._recount):
             run_context.request_stop()
 
-    def end(self, session: tf.compat.v1.Session) -> None:
+    def end(self, session: tf.compat.v1.Session) -> None:  # noqa: ARG002 - TensorFlow's
         """A last checkpoint, while the session is open."""
         self._run.release()
+
+    def close(self) -> None:
+        """Close the session where TensorFlow does not: when a hook has raised at its making."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            session, coord = opened
+            coord.request_stop()
+            session.close()
 
     def _what_is_saved(self) -> Saved | None:
         graph = self._session.graph
         saver = find_saver(graph, self._scaffold)
         if saver is None:
             return None
-        saver = own_saver(saver, self._run.keep)
+        saver = own_saver(saver, self._directory, self._run.keep)
         return Saved(graph, saver, str(self._directory / "model.ckpt"), self._global_step)
 
     def _learn(self, fetches: Any) -> int:

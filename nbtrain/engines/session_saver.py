@@ -77,8 +77,8 @@ def find_saver(graph: tf.Graph, scaffold: Any) -> Any:
     return saver
 
 
-def own_saver(saver: Any, keep: int | None) -> Any:
-    """A saver that runs the operations of another, and keeps its own list of checkpoints.
+def own_saver(saver: Any, directory: Path, keep: int | None) -> Any:
+    """A saver that runs the operations of another, and keeps the checkpoints of one folder.
 
     One saver in two folders deletes in each what it wrote in the other.
     """
@@ -86,7 +86,9 @@ def own_saver(saver: Any, keep: int | None) -> Any:
     definition = SaverDef.FromString(saver.as_saver_def().SerializeToString())
     definition.max_to_keep = keep or 0
     variables = saver._var_list  # named by nothing public
-    return v1.train.Saver(variables, saver_def=definition, save_relative_paths=True)
+    own = v1.train.Saver(variables, saver_def=definition, save_relative_paths=True)
+    own.set_last_checkpoints_with_time([(held.path, held.wall_time) for held in listed(directory)])
+    return own
 
 
 def session_saver(saved: Saved, sess: tf.compat.v1.Session) -> SessionSaver:
