@@ -169,7 +169,9 @@ def monitor(
             "that makes a session with the hooks given as hooks=, and all hooks in hooks=."
         )
     folder = Logdir(logdir, name, kind="monitor")
-    make = session or _training_session(graph, scaffold, chief_only_hooks, folder)
+    make = session or _training_session(
+        graph, scaffold, chief_only_hooks, folder, settings.stop_grace_secs
+    )
     engine = MonitorEngine(graph, train_op, tensors, feed, tuple(hooks), make, scaffold)
     run = Run(engine, folder, settings)
     return run.start() if start else run
@@ -185,12 +187,17 @@ def _check_hooks(*given: Any) -> None:
 
 
 def _training_session(
-    graph: tf.Graph, scaffold: Any, chief_only_hooks: Sequence[Any], folder: Logdir
+    graph: tf.Graph,
+    scaffold: Any,
+    chief_only_hooks: Sequence[Any],
+    folder: Logdir,
+    grace_secs: float,
 ) -> MakeSession:
     """A MonitoredTrainingSession that leaves saving and counting to the run."""
 
     def make(hooks: Sequence[Any]) -> Any:
-        summarizes = adopt_global_step(graph) is not None
+        # A SummarySaverHook adds to the graph, and needs a global step.
+        summarizes = adopt_global_step(graph) is not None and not graph.finalized
         return v1.train.MonitoredTrainingSession(
             scaffold=scaffold,
             # No checkpoint_dir: the first hook restores, by a saver of its own.
@@ -202,6 +209,7 @@ def _training_session(
             save_summaries_steps=100 if summarizes else None,
             save_summaries_secs=None,
             log_step_count_steps=None,
+            stop_grace_period_secs=grace_secs,
         )
 
     return make
