@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import functools
-import logging
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
 import nbtrain
 from nbtrain.errors import ArgumentError, BusyError, CheckpointError
 from nbtrain.states import Phase
-from tests.gate import SOON, Gate
+from tests.gate import SOON
 from tests.models import Count, applied, reached
 
 v1 = tf.compat.v1
@@ -166,7 +163,7 @@ def test_a_train_op_that_leaves_the_global_step_alone_is_an_error() -> None:
 def test_a_checkpoint_of_another_model_is_refused_by_name() -> None:
     run = nbtrain.monitor(Count().train_op, steps=3).wait(SOON)
     other = nbtrain.monitor(Count(name="other", size=2).train_op, steps=6, name=run.name)
-    with pytest.raises(CheckpointError, match="another model: .*other is not in it"):
+    with pytest.raises(CheckpointError, match=r"another model: .*other is not in it"):
         other.wait(SOON)
     assert [path.stem for path in run.logdir.glob("checkpoints/*.index")] == ["model.ckpt-3"]
 
@@ -352,162 +349,3 @@ def test_the_session_of_a_run_that_has_ended_is_closed() -> None:
     nbtrain.monitor(count.train_op, hooks=[Watching()], steps=2).wait(SOON)
     with pytest.raises(RuntimeError, match="closed Session"):
         sessions[0].run(count.loss)
-
-
-# --- recovery ---------------------------------------------------------------------
-
-
-class Aborting(v1.train.SessionRunHook):
-    """Raises a preemption error in before_run, at some calls of it."""
-
-    def __init__(self, at: set[int], error: type[tf.errors.OpError] = tf.errors.AbortedError):
-        self._at = at
-        self._error = error
-        self.calls = 0
-
-    def before_run(self, run_context: Any) -> None:
-        self.calls += 1
-        if self.calls in self._at:
-            raise self._error(None, None, "preempted")
-
-
-@pytest.mark.parametrize("error", [tf.errors.AbortedError, tf.errors.UnavailableError])
-def test_a_lost_session_is_made_again_from_the_checkpoint(error: type[Any]) -> None:
-    count = Count()
-    run = nbtrain.monitor(
-        count.train_op,
-        scalars={"loss": count.loss},
-        hooks=[Aborting({9}, error)],
-        steps=12,
-        save_steps=5,
-    ).wait(SOON)
-    assert run.status.phase is Phase.FINISHED
-    assert "lost at step 8 and made again; the training goes on from step 5" in str(
-        run.status.message
-    )
-    assert run.scalars["loss"].steps.tolist() == [*range(1, 9), *range(6, 13)]
-    segments = {curve.segment: curve.until for curve in run.scalars.curves()}
-    assert segments == {0: 5, 1: None}
-    assert value_of(run, "global_step") == 12
-
-
-def test_a_session_whose_input_thread_is_preempted_is_made_again() -> None:
-    count = Count()
-
-    class Preempted(v1.train.SessionRunHook):
-        coord: Any = None
-
-        def after_create_session(self, session: Any, coord: Any) -> None:
-            self.first, self.coord = self.coord is None, coord
-
-        def after_run(self, run_context: Any, run_values: Any) -> None:
-            if self.first and run_context.session.run(count.global_step) == 6:
-                thread = threading.Thread(target=self._fail)
-                thread.start()
-                thread.join(SOON)
-
-        def _fail(self) -> None:
-            with self.coord.stop_on_exception():
-                raise tf.errors.AbortedError(None, None, "preempted")
-
-    run = nbtrain.monitor(count.train_op, hooks=[Preempted()], steps=10, save_steps=4).wait(SOON)
-    assert "lost at step 6 and made again; the training goes on from step 4" in str(
-        run.status.message
-    )
-    assert value_of(run, "global_step") == 10
-
-
-def test_a_recovery_without_a_checkpoint_says_loudly_that_all_starts_over() -> None:
-    count = Count()
-    run = nbtrain.monitor(
-        count.train_op, scalars={"loss": count.loss}, hooks=[Aborting({4})], steps=5
-    ).wait(SOON)
-    assert "lost at step 3" in str(run.status.message)
-    assert "STARTS ALL OVER, from step 0. Give save_steps=" in str(run.status.message)
-    assert {curve.segment: curve.until for curve in run.scalars.curves()} == {0: 0, 1: None}
-    assert run.scalars["loss"].steps.tolist() == [1, 2, 3, 1, 2, 3, 4, 5]
-
-
-def test_recoveries_that_follow_each_other_wait_longer_and_longer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    waits: list[float] = []
-    run = nbtrain.monitor(Count().train_op, hooks=[Aborting({3, 4, 5, 9})], steps=9, start=False)
-
-    def wait(secs: float) -> bool:
-        waits.append(secs)
-        return False
-
-    monkeypatch.setattr(run.coord, "wait_for_stop", wait)
-    run.start().wait(SOON)
-    assert waits == [0.1, 0.2, 0.4, 0.1]
-
-
-def test_a_stop_ends_the_wait_for_a_session_that_is_lost_for_ever() -> None:
-    count, lost = Count(), threading.Event()
-
-    class Lost(v1.train.SessionRunHook):
-        calls = 0
-
-        def before_run(self, run_context: Any) -> None:
-            self.calls += 1
-            if self.calls > 5:
-                lost.set()
-            if self.calls > 2:
-                raise tf.errors.UnavailableError(None, None, "no server")
-
-    run = nbtrain.monitor(count.train_op, hooks=[Lost()], save_steps=1)
-    assert lost.wait(SOON)
-    run.request_stop()
-    assert run.wait(SOON).status.phase is Phase.STOPPED
-    assert value_of(run, "global_step") == 2
-
-
-# --- the log ----------------------------------------------------------------------
-
-
-@pytest.fixture
-def talkative() -> Any:
-    """The verbosity that LoggingTensorHook asks its users for."""
-    before = v1.logging.get_verbosity()
-    v1.logging.set_verbosity(v1.logging.INFO)
-    yield
-    v1.logging.set_verbosity(before)
-
-
-def test_what_is_logged_in_the_training_thread_is_in_the_log_of_the_run(
-    talkative: None, caplog: pytest.LogCaptureFixture, gate: Gate
-) -> None:
-    count = Count()
-    log = v1.train.LoggingTensorHook(
-        {"loss": count.loss}, every_n_iter=1, formatter=lambda values: f"loss: {len(values)}"
-    )
-    run = nbtrain.monitor(count.train_op, hooks=[AtStep(gate), log], steps=2)
-    gate.wait_for_arrivals()
-    v1.logging.info("said in a cell")
-    gate.open()
-    assert [line for line in run.wait(SOON).status.log if "loss" in line] == ["loss: 1"] * 2
-    assert "said in a cell" not in run.status.log
-    printed = [record.getMessage() for record in caplog.records if record.name == "tensorflow"]
-    assert "said in a cell" in printed
-    assert "loss: 1" not in printed
-    assert v1.logging.get_verbosity() == v1.logging.INFO
-    assert logging.getLogger("tensorflow").filters == []
-
-
-def test_a_warning_of_the_training_thread_is_in_the_log_and_is_printed_too(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    hook = AtStep(lambda _: v1.logging.warning("mind the %s", "gap"))
-    run = nbtrain.monitor(Count().train_op, hooks=[hook], steps=1).wait(SOON)
-    assert run.status.log == ("WARNING: mind the gap",)
-    assert "mind the gap" in caplog.text
-
-
-def test_the_verbosity_is_left_alone_and_heeded() -> None:
-    count = Count()
-    before = v1.logging.get_verbosity()
-    log = v1.train.LoggingTensorHook({"loss": count.loss}, every_n_iter=1)
-    run = nbtrain.monitor(count.train_op, hooks=[log], steps=2).wait(SOON)
-    assert run.status.log == ()
-    assert v1.logging.get_verbosity() == before

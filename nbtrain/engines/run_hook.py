@@ -196,7 +196,12 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         Raises:
             StopIteration: The run was asked to stop.
         """
-        secs = min(_FIRST_WAIT_SECS * 2.0**self._attempts, _LONGEST_WAIT_SECS)
+        secs = wait_secs(self._attempts)
         self._attempts += 1
         if self._run.coord.wait_for_stop(secs):
             raise StopIteration
+
+
+def wait_secs(attempts: int) -> float:
+    """How long to wait after a session was lost, and so many before it without a step between."""
+    return float(min(_FIRST_WAIT_SECS * 2.0 ** min(attempts, 16), _LONGEST_WAIT_SECS))
