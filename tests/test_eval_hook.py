@@ -78,8 +78,14 @@ def test_its_curve_is_beside_those_of_the_training() -> None:
 def test_the_mean_of_so_many_batches_is_recorded() -> None:
     fed = Fed()
     values = itertools.count(1)
-    run = evaluated(fed, feed=lambda: fed.batch(float(next(values))), steps=3, every_steps=6)
-    assert points(run) == [], "steps= of evaluated() is the run's"
+    hook = nbtrain.EvalHook(
+        {"val_loss": fed.loss},
+        feed=lambda: fed.batch(float(next(values))),
+        every_steps=2,
+        steps=3,
+    )
+    run = nbtrain.monitor(fed.train_op, hooks=[hook], steps=4).wait(SOON)
+    assert points(run) == [(2, 2.0 + 2.0), (4, 4.0 + 5.0)]
 
 
 def test_every_evaluation_has_its_batches_from_a_function_that_returns_them_all() -> None:

@@ -18,8 +18,8 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 FLOORS = (
     "errors frames",
     "states commands cadence buckets pace records claims logdir tags threads events.crc log",
-    "panel.comm store settings names checkpoints engines.fit engines.turns events.writer panel.view",
-    "owner engines.services engines.graph_saver",
+    "store settings names checkpoints engines.fit engines.turns events.writer",
+    "panel.comm panel.view owner engines.services engines.graph_saver",
     "engines.supervisor engines.session_saver",
     "recorder panel.source panel.wire panel.figure",
     "watch panel.panel",

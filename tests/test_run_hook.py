@@ -323,11 +323,24 @@ def test_a_run_that_saves_something_else_refuses_it() -> None:
 def test_a_finalized_graph_without_a_saver_is_trained_and_saves_nothing() -> None:
     loop = Loop()
     with loop.count.graph.as_default():
-        scaffold = v1.train.Scaffold().finalize()
-        loop.count.graph.clear_collection(v1.GraphKeys.SAVERS)
+        scaffold = v1.train.Scaffold(saver=v1.train.Saver()).finalize()
 
     def open_session(hooks: list[Any]) -> Any:
         return v1.train.MonitoredTrainingSession(scaffold=scaffold, hooks=hooks)
 
     loop._open = open_session
-    assert nbtrain.background(loop, steps=3).wait(SOON).status.step == 3
+    run = nbtrain.background(loop, steps=3).wait(SOON)
+    assert run.status.step == 3
+    assert run.checkpoints == ()
+
+
+def test_a_loop_that_does_not_ask_takes_one_step_more_and_is_then_refused() -> None:
+    class Deaf(Loop):
+        def step(self, sess: Any) -> None:
+            while True:
+                sess.run(self.count.train_op)
+
+    run = nbtrain.background(Deaf(), steps=5)
+    with pytest.raises(RuntimeError, match="Run called even after should_stop requested"):
+        run.wait(SOON)
+    assert run.status.step == 6

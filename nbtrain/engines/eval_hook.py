@@ -120,12 +120,14 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         self._runs = self._last = 0
 
     def after_create_session(
-        self, session: tf.compat.v1.Session, coord: tf.train.Coordinator
+        self,
+        session: tf.compat.v1.Session,
+        coord: tf.train.Coordinator,  # noqa: ARG002 - TensorFlow's
     ) -> None:
         """Count from here."""
         self._due.start(step_of(session, self._global_step) or self._runs, time.monotonic())
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: Any) -> Any:  # noqa: ARG002 - TensorFlow's
         """Ask for the step: as it was, or as it will be."""
         return self._request
 

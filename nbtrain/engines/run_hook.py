@@ -95,6 +95,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._saved: Saved | None = None
         self._boundary = None
         self._attempts = 0
+        self._told_to_stop = False
         self._known: dict[tuple[int, ...] | int, tuple[int, Any]] = {}
 
     def after_create_session(
@@ -112,6 +113,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         if again:
             self._wait()
         elif self._boundary.arrive(0, None, lambda step: step):
+            self._told_to_stop = True
             coord.request_stop()
 
     def before_run(self, run_context: Any) -> Any:
@@ -143,7 +145,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             steps = self._learn(run_context.original_args.fetches)
         self._attempts = 0
         if self._boundary.arrive(steps, run_values.results, self._recount):
-            run_context.request_stop()
+            self._stop(run_context, steps)
 
     def end(self, session: tf.compat.v1.Session) -> None:  # noqa: ARG002 - TensorFlow's
         """A last checkpoint, while the session is open."""
@@ -181,6 +183,17 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         # With the fetches themselves: as long as they are alive, no others have their ids.
         self._known[self._key] = steps, fetches
         return steps
+
+    def _stop(self, run_context: Any, steps: int) -> None:
+        """Have the loop end at the next `should_stop`; one that trains on without asking, by force.
+
+        By force, a second call in the same turn of the loop would be an error.
+        """
+        if not self._told_to_stop and self._opened is not None:
+            self._told_to_stop = True
+            self._opened[1].request_stop()
+        elif steps:
+            run_context.request_stop()
 
     def _recount(self, expected: int) -> int:
         """The exact step. Another than expected: these fetches count unevenly."""
