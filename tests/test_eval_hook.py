@@ -217,7 +217,7 @@ def test_evaluations_by_time_come_while_the_training_runs() -> None:
 def test_after_a_restore_the_steps_are_counted_from_there() -> None:
     fed = Fed()
 
-    class Back(v1.train.SessionRunHook):
+    class Back(tf.compat.v1.train.SessionRunHook):
         done = False
 
         def after_run(self, run_context: Any, run_values: Any) -> None:
@@ -254,7 +254,7 @@ def test_in_a_loop_of_ones_own_the_curve_is_in_that_run() -> None:
 def test_other_hooks_do_not_see_an_evaluation() -> None:
     fed, fetched = Fed(), []
 
-    class Seeing(v1.train.SessionRunHook):
+    class Seeing(tf.compat.v1.train.SessionRunHook):
         def before_run(self, run_context: Any) -> None:
             fetched.append(run_context.original_args.fetches)
 

@@ -24,7 +24,7 @@ v1 = tf.compat.v1
 def test_a_checkpoint_saver_hook_saves_beside_the_run_and_calls_its_listeners() -> None:
     count, told = Count(), []
 
-    class Listener(v1.train.CheckpointSaverListener):
+    class Listener(tf.compat.v1.train.CheckpointSaverListener):
         def begin(self) -> None:
             told.append("begin")
 
@@ -188,7 +188,7 @@ def test_num_steps_of_a_stop_at_step_hook_count_from_where_the_run_goes_on() -> 
 def test_hooks_are_called_in_the_training_thread_inside_the_graph() -> None:
     count, seen = Count(), set()
 
-    class Where(v1.train.SessionRunHook):
+    class Where(tf.compat.v1.train.SessionRunHook):
         def look(self, *args: Any) -> None:
             seen.add((threading.current_thread().name, v1.get_default_graph()))
             assert not tf.executing_eagerly()

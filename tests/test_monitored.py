@@ -24,7 +24,7 @@ def value_of(run: nbtrain.Run, name: str) -> Any:
     return tf.train.load_checkpoint(run.checkpoints[-1].path).get_tensor(name)
 
 
-class AtStep(v1.train.SessionRunHook):
+class AtStep(tf.compat.v1.train.SessionRunHook):
     """Calls something in after_run, with the number of the call."""
 
     def __init__(self, act: Callable[[int], object]) -> None:
@@ -279,7 +279,7 @@ def test_the_summaries_of_the_graph_are_written_to_the_folder() -> None:
 # --- what goes wrong --------------------------------------------------------------
 
 
-class Raising(v1.train.SessionRunHook):
+class Raising(tf.compat.v1.train.SessionRunHook):
     """Raises in one of its methods, and keeps the session that it saw."""
 
     def __init__(self, method: str) -> None:
@@ -305,7 +305,7 @@ METHODS = ["begin", "after_create_session", "before_run", "after_run", "end"]
 def test_a_hook_that_raises_fails_the_run_and_the_next_one_works(method: str) -> None:
     count, sessions = Count(), []
 
-    class Watching(v1.train.SessionRunHook):
+    class Watching(tf.compat.v1.train.SessionRunHook):
         def after_create_session(self, session: Any, coord: Any) -> None:
             sessions.append(session)
 
@@ -342,7 +342,7 @@ def test_an_error_of_the_graph_leaves_a_last_checkpoint() -> None:
 def test_the_session_of_a_run_that_has_ended_is_closed() -> None:
     count, sessions = Count(), []
 
-    class Watching(v1.train.SessionRunHook):
+    class Watching(tf.compat.v1.train.SessionRunHook):
         def end(self, session: Any) -> None:
             sessions.append(session)
 

@@ -18,7 +18,7 @@ from tests.test_monitored import value_of
 v1 = tf.compat.v1
 
 
-class Aborting(v1.train.SessionRunHook):
+class Aborting(tf.compat.v1.train.SessionRunHook):
     """Raises a preemption error in before_run, at some calls of it."""
 
     def __init__(self, at: set[int], error: type[tf.errors.OpError] = tf.errors.AbortedError):
@@ -55,7 +55,7 @@ def test_a_lost_session_is_made_again_from_the_checkpoint(error: type[Any]) -> N
 def test_a_session_whose_input_thread_is_preempted_is_made_again() -> None:
     count = Count()
 
-    class Preempted(v1.train.SessionRunHook):
+    class Preempted(tf.compat.v1.train.SessionRunHook):
         coord: Any = None
 
         def after_create_session(self, session: Any, coord: Any) -> None:
@@ -98,7 +98,7 @@ def test_recoveries_without_a_step_between_wait_longer_and_longer() -> None:
 def test_a_stop_ends_the_wait_for_a_session_that_is_lost_for_ever() -> None:
     count, lost = Count(), threading.Event()
 
-    class Lost(v1.train.SessionRunHook):
+    class Lost(tf.compat.v1.train.SessionRunHook):
         calls = 0
 
         def before_run(self, run_context: Any) -> None:
