@@ -342,6 +342,13 @@ class Run:
         self._boundary.attach(saver, step, again=again)
         return self._boundary
 
+    def at_end(self, close: Callable[[], object]) -> None:
+        """Call `close` when the loop is over and its last checkpoint saved; training thread only.
+
+        It closes what the loop, or an error, has left open.
+        """
+        self._left_open.callback(close)
+
     def release(self) -> None:
         """Let go of the session, after a last checkpoint; training thread only."""
         self._boundary.let_go()
@@ -421,7 +428,11 @@ class Run:
         self._ident = threading.get_ident()
         owner.set(self)
         try:
-            with self._log.listening(), self._engine.session() as saver:
+            with (
+                self._log.listening(),
+                self._engine.session() as saver,
+                contextlib.ExitStack() as self._left_open,
+            ):
                 self._boundary.go_on(saver)
                 error = self._train()
                 self._boundary.leave(finished=error is None)

@@ -245,6 +245,25 @@ def test_an_error_of_the_loop_is_raised_and_says_what_was_not_saved() -> None:
     assert nbtrain.background(Loop(), steps=2, name=run.name).wait(SOON).status.step == 2
 
 
+def test_a_hook_that_raises_while_the_session_is_made_leaves_nothing_open() -> None:
+    sessions = []
+
+    class Broken(tf.compat.v1.train.SessionRunHook):
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            sessions.append(session)
+            raise LookupError("the hook is broken")
+
+    loop = Loop()
+    loop.hooks = [Broken()]
+    with pytest.raises(LookupError, match="the hook is broken"):
+        nbtrain.background(loop, name="here").wait(SOON)
+    with pytest.raises(RuntimeError, match="closed Session"):
+        sessions[0].run(loop.count.loss)
+    assert not loop.count.graph.finalized
+    loop.hooks = []
+    assert nbtrain.background(loop, name="here", steps=2).wait(SOON).status.step == 2
+
+
 def test_a_lost_session_goes_on_from_the_checkpoint_of_the_run() -> None:
     class Losing(Loop):
         lost = False

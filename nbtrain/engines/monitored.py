@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -71,12 +71,7 @@ class MonitorEngine:
         """Open the session, and run the train op until the session or the run stops."""
         hook = RunHook(run, self._scalars, scaffold=self._scaffold)
         hook.train_op = self._train_op
-        with (
-            self._left_as_it_was(),
-            contextlib.closing(hook),
-            self._graph.as_default(),
-            self._make(hooks=[hook, *self._hooks]) as sess,
-        ):
+        with self._graph.as_default(), self._make(hooks=[hook, *self._hooks]) as sess:
             try:
                 self._loop(sess)
             finally:  # here, as no hook's end() is called after an error
@@ -91,16 +86,6 @@ class MonitorEngine:
             else:
                 while not sess.should_stop():
                     sess.run(train_op, feed())
-
-    @contextlib.contextmanager
-    def _left_as_it_was(self) -> Iterator[None]:
-        """A session that fails while it is made leaves its graph finalized, for ever."""
-        finalized = self._graph.finalized
-        try:
-            yield
-        finally:
-            if self._graph.finalized and not finalized:
-                self._graph._unsafe_unfinalize()
 
 
 def monitor(

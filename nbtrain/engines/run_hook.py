@@ -84,7 +84,9 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
                 f"A RunHook of {self._run!r} is used outside that run's training thread: make the "
                 "session in the function that @nbtrain.background calls, or use nbtrain.monitor()."
             )
-        graph = v1.get_default_graph()
+        self._graph = graph = v1.get_default_graph()
+        self._was_finalized = graph.finalized
+        self._run.at_end(self.close)
         tensors = {tag: scalar_of(graph, tag, given) for tag, given in self._scalars.items()}
         self._request = v1.train.SessionRunArgs(tensors) if tensors else None
         self._global_step = adopt_global_step(graph)
@@ -103,7 +105,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
     ) -> None:
         """Go on from the latest checkpoint; after a session was lost, not at once."""
         again = self._boundary is not None
-        self.close()  # one that was lost while another hook took it up
+        self._close_session()  # one that was lost while another hook took it up
         self._opened = session, coord
         self._session = session
         self._saved = self._saved or self._what_is_saved()
@@ -152,7 +154,12 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._run.release()
 
     def close(self) -> None:
-        """Close the session where TensorFlow does not: when a hook has raised at its making."""
+        """Undo what TensorFlow leaves when a hook raises while the session is made."""
+        self._close_session()
+        if self._graph.finalized and not self._was_finalized:
+            self._graph._unsafe_unfinalize()  # as TensorFlow does when it closes a session
+
+    def _close_session(self) -> None:
         opened, self._opened = self._opened, None
         if opened is not None:
             session, coord = opened
@@ -160,12 +167,11 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             session.close()
 
     def _what_is_saved(self) -> Saved | None:
-        graph = self._session.graph
-        saver = find_saver(graph, self._scaffold)
+        saver = find_saver(self._graph, self._scaffold)
         if saver is None:
             return None
         saver = own_saver(saver, self._directory, self._run.keep)
-        return Saved(graph, saver, str(self._directory / "model.ckpt"), self._global_step)
+        return Saved(self._graph, saver, str(self._directory / "model.ckpt"), self._global_step)
 
     def _learn(self, fetches: Any) -> int:
         """By how much these fetches advance the global step; without one, each run is a step."""
