@@ -7,7 +7,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nbtrain.engines.eval_hook import EvalHook
     from nbtrain.engines.graph import supervise
+    from nbtrain.engines.monitored import monitor
+    from nbtrain.engines.run_hook import RunHook
     from nbtrain.engines.steps import background, train
     from nbtrain.engines.supervisor import Supervisor
     from nbtrain.errors import NbtrainError
@@ -16,11 +19,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "EvalHook",
     "NbtrainError",
     "Run",
+    "RunHook",
     "Supervisor",
     "background",
     "load_ipython_extension",
+    "monitor",
     "runs",
     "supervise",
     "train",
@@ -28,11 +34,14 @@ __all__ = [
 
 # Where each name lives: loaded when first used, so that `import nbtrain` is light.
 _HOMES = {
+    "EvalHook": "nbtrain.engines.eval_hook",
     "NbtrainError": "nbtrain.errors",
     "Run": "nbtrain.run",
+    "RunHook": "nbtrain.engines.run_hook",
     "Supervisor": "nbtrain.engines.supervisor",
     "background": "nbtrain.engines.steps",
     "load_ipython_extension": "nbtrain.magics",
+    "monitor": "nbtrain.engines.monitored",
     "runs": "nbtrain.run",
     "supervise": "nbtrain.engines.graph",
     "train": "nbtrain.engines.steps",

@@ -42,6 +42,7 @@ class Boundary:
         recorder: Takes the records.
         watch: Is told what should be known.
         names: By which the program reaches what it trains.
+        again: Whether an earlier life was recorded, perhaps beyond the first step of this.
 
     Attributes:
         step: Steps completed; may be read from any thread.
@@ -56,6 +57,8 @@ class Boundary:
         recorder: Recorder,
         watch: Watch,
         names: Names,
+        *,
+        again: bool = False,
     ) -> None:
         self.step = self._origin = 0
         self.checkpoints: tuple[Checkpoint, ...] = ()
@@ -72,7 +75,8 @@ class Boundary:
         self._listed: float | None = None  # when the checkpoints' folder had last changed
         self._pending: dict[str, SupportsFloat] | None = None
         self._tags = Tags()
-        self._looping = self._driving = self._over = False
+        self._again = again
+        self._begun = self._looping = self._hooked = self._driving = self._over = False
         # Step of a restore that left gaps: the next step may fill them.
         self._unproven: int | None = None
         self._next = 0  # step at which to look up, whatever the flag says
@@ -103,18 +107,75 @@ class Boundary:
             )
         self._due.start(self.step, time.monotonic())
         self._commands.attention = True
+        if self._begun and not self._hooked:
+            self._recorder.open_segment(self.step)
+
+    def attach(self, saver: Saver | None, step: int, *, again: bool) -> None:
+        """A hook has got a session, and counts from now on; `again`: the one before was lost."""
+        if self._saver is not None and not self._hooked:
+            raise ArgumentError(
+                "This run saves what was given as checkpoint=, and its RunHook would save the "
+                "graph: leave checkpoint= out."
+            )
+        lost, self.step, self._hooked, self._saver = self.step, step, True, None
+        if not again:
+            self._origin = step
+        self.go_on(saver)
+        if self._begun:
+            self._looping = False
+            self._recorder.open_segment(self.step)
+        else:
+            self._begin()
+        if again:
+            text = f"The session was lost at step {lost:,} and made again"
+            if self.step:
+                text += f"; the training goes on from step {self.step:,}."
+            else:
+                text += (
+                    ", and no checkpoint was there: THE TRAINING STARTS ALL OVER, from step 0. "
+                    "Give save_steps= or save_secs= to have one."
+                )
+            self._watch.note("recovery", text)
+            self._watch.log(event="recovery", step=self.step, text=text)
+
+    def arrive(
+        self,
+        steps: int,
+        values: Mapping[str, SupportsFloat] | None,
+        recount: Callable[[int], int],
+    ) -> bool:
+        """The boundary of a hook; returns whether to leave the loop.
+
+        Args:
+            steps: By how many the session's run has advanced; 0: it trained nothing.
+            values: Scalars of the step.
+            recount: Gives the exact step, where this one is expected: asked whenever there
+                is something to do besides counting.
+        """
+        step = self.step + steps
+        look = step >= self._next or self._commands.attention
+        if look:
+            step = recount(step)
+            if step < self.step:
+                self._recorder.open_segment(step)
+        self.step = step
+        if steps and values:
+            self._queue.append(step, time.time(), values)
+        return look and self._look_up()
 
     def let_go(self) -> None:
         """The saver's session is about to close: a last checkpoint."""
         if self._saver is not None and self._saved_step != self.step:
             self._save_or_say_why()
         self._saver = None
+        self._hooked = False
 
     def reach(self) -> bool:
         """Do what is to be done between two steps; returns whether to leave the loop."""
         if not self._looping:
-            self._begin()
-            return self._look_up()
+            if not self._hooked:
+                self._begin()
+            return (self.step >= self._next or self._commands.attention) and self._look_up()
         self.step = step = self.step + 1
         pending = self._pending
         if pending:
@@ -144,6 +205,9 @@ class Boundary:
             tags.admit(scalars)
         if tags.changing:
             scalars = tags.read(scalars)
+        if self._hooked:
+            self._queue.append(self.step if step is None else step, time.time(), scalars)
+            return
         if self._pending is None:
             self._pending = scalars
         else:
@@ -219,7 +283,12 @@ class Boundary:
         return self.step - self._origin
 
     def _begin(self) -> None:
-        self._looping = True
+        self._looping = not self._hooked
+        if self._begun:
+            return
+        self._begun = True
+        if self._again or self.step:
+            self._recorder.open_segment(self.step)
         self._due.start(self.step, time.monotonic())
         self._commands.attention = True
         with contextlib.suppress(PhaseError):  # asked to stop while preparing

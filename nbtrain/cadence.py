@@ -41,9 +41,13 @@ class Every:
         self.next_step = step + self._steps if self._steps else float("inf")
         self._next_time = now + self._secs if self._secs else float("inf")
 
+    def soon(self, step: int, now: float) -> bool:
+        """Whether it is due at `step` and `now`, where that is yet to come."""
+        return step >= self.next_step or now >= self._next_time
+
     def __call__(self, step: int, now: float) -> bool:
         """Whether it is due at `step` and `now`; if so, count anew from here."""
-        if step < self.next_step and now < self._next_time:
+        if not self.soon(step, now):
             return False
         self.start(step, now)
         return True

@@ -32,6 +32,7 @@ from nbtrain.cadence import Every
 from nbtrain.checkpoints import Saver
 from nbtrain.commands import Command, CommandQueue, Pause, Receipt, Restore, Resume, Save, Stop
 from nbtrain.errors import ArgumentError, BusyError, PhaseError, WaitError
+from nbtrain.log import Log
 from nbtrain.logdir import Logdir, unwritable
 from nbtrain.names import Names
 from nbtrain.owner import owner
@@ -101,7 +102,7 @@ class Run:
         self._listeners: list[Callable[[], object]] = []
         self._thread: threading.Thread | None = None
         self._ident = 0  # of the training thread
-        self._adopted: Coordinator | None = None
+        self._adopted: tf.train.Coordinator | None = None
         self._traceback: TracebackType | None = None
         self._began = self._ended_at = 0.0
         self._live(None, Names(()))
@@ -111,6 +112,7 @@ class Run:
         """Make what belongs to one life of the run: of the one before nothing is left."""
         self._ended = threading.Event()
         self._asked_to_stop = False
+        self._log = Log()
         # Under a coordinator of its own: it outlives the stop of the loop that it serves,
         # and a Supervisor that stops joins every thread of the run's.
         self._services = Coordinator()
@@ -124,6 +126,7 @@ class Run:
             self._recorder,
             self._watch,
             names,
+            again=bool(self.scalars),
         )
         self._watch.each_second = [self._boundary.list_again]
 
@@ -325,12 +328,38 @@ class Run:
         if self.coord.should_stop():
             coord.request_stop()
         self._boundary.go_on(saver, due)
-        self._open_segment()
+
+    def attach(
+        self, coord: tf.train.Coordinator, saver: Saver | None, step: int, *, again: bool
+    ) -> Boundary:
+        """Take a hook's session under the run, until `release`; training thread only.
+
+        Args:
+            coord: Of the session's threads, which stop when the run does.
+            saver: Of the session; None saves nothing.
+            step: Steps that the session has behind it.
+            again: Whether it replaces one that was lost.
+
+        Returns:
+            The step boundary, where the hook counts from now on.
+        """
+        self._adopted = coord
+        if self.coord.should_stop():
+            coord.request_stop()
+        self._boundary.attach(saver, step, again=again)
+        return self._boundary
+
+    def at_end(self, close: Callable[[], object]) -> None:
+        """Call `close` when the loop is over and its last checkpoint saved; training thread only.
+
+        It closes what the loop, or an error, has left open.
+        """
+        self._left_open.callback(close)
 
     def release(self) -> None:
         """Let go of the session, after a last checkpoint; training thread only."""
         self._boundary.let_go()
-        if self._adopted is not None:
+        if isinstance(self._adopted, Coordinator):
             self._adopted.on_stop = None
         self._adopted = None
 
@@ -365,6 +394,7 @@ class Run:
             message=self._watch.message if started else None,
             notice=self._watch.notice if started else None,
             error=frames.formatted(self.error, self._traceback) if self.error else None,
+            log=self._log.lines,
         )
 
     def _speed(self, phase: Phase) -> float | None:
@@ -384,6 +414,11 @@ class Run:
         """Step at which the run finishes; None where it has no end of its own."""
         return self._settings.steps
 
+    @property
+    def keep(self) -> int | None:
+        """Checkpoints that stay; None keeps all."""
+        return self._settings.keep
+
     def on_tick(self, listener: Callable[[], object]) -> None:
         """Call `listener` ten times a second while the run lives, and after its end."""
         self._listeners.append(listener)
@@ -401,20 +436,18 @@ class Run:
         self._ident = threading.get_ident()
         owner.set(self)
         try:
-            with self._engine.session() as saver:
+            with (
+                self._log.listening(),
+                self._engine.session() as saver,
+                contextlib.ExitStack() as self._left_open,
+            ):
                 self._boundary.go_on(saver)
-                self._open_segment()
                 error = self._train()
                 self._boundary.leave(finished=error is None)
         except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
             error = error or raised
         finally:
             self._close(error)
-
-    def _open_segment(self) -> None:
-        """An earlier life recorded, perhaps beyond this step, here or in its event file."""
-        if self.scalars or self._boundary.step:
-            self._recorder.open_segment(self._boundary.step)
 
     def _train(self) -> BaseException | None:
         try:

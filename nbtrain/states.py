@@ -167,6 +167,7 @@ class Status:
         notice: What is good to know and no warning, such as the checkpoint that the run
             goes on from. None where there is nothing, or it has been there for a while.
         error: The traceback that ended the run; None where none did.
+        log: What TensorFlow logged in the training thread, the newest line last.
     """
 
     name: str
@@ -182,6 +183,7 @@ class Status:
     message: str | None = None
     notice: str | None = None
     error: str | None = None
+    log: tuple[str, ...] = ()
 
     @property
     def last_checkpoint(self) -> Checkpoint | None:

@@ -17,17 +17,19 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 # From the ground up. A room may import from the floors below its own.
 FLOORS = (
     "errors frames options engines.hush",
-    "states commands cadence buckets pace records claims lock tags threads events.crc panel.comm",
+    "states commands cadence buckets pace records claims lock tags threads events.crc log",
     "store cells logdir settings names checkpoints engines.fit engines.turns events.writer",
-    "owner engines.services engines.waiting engines.graph_saver engines.object_saver panel.view",
-    "engines.supervisor",
+    "panel.comm panel.view owner engines.services engines.waiting engines.graph_saver",
+    "engines.object_saver",
+    "engines.supervisor engines.session_saver",
     "recorder panel.source panel.wire panel.figure",
     "folder_watch panel.panel",
     "watch",
     "boundary engines.graph_arguments",
     "run",
     "engines.steps engines.graph notebook completion",
-    "magics",
+    "magics engines.run_hook engines.eval_hook",
+    "engines.monitored",
     "",  # nbtrain itself
 )
 PURE = ["errors", "states", "commands", "cadence", "buckets", "store", "settings", "pace", "cells"]

@@ -66,10 +66,15 @@ def tensors_of(graph: tf.Graph, scalars: Any) -> dict[str, tf.Tensor]:
         return {}
     if not isinstance(scalars, Mapping):
         raise ArgumentError(f'scalars={scalars!r} is no dict: give tags too, {{"loss": loss}}.')
-    return {tag: _scalar(graph, tag, given) for tag, given in scalars.items()}
+    return {tag: scalar_of(graph, tag, given) for tag, given in scalars.items()}
 
 
-def _scalar(graph: tf.Graph, tag: str, given: Any) -> Any:
+def scalar_of(graph: tf.Graph, tag: str, given: Any) -> Any:
+    """The tensor of shape () that was given under a tag, itself or by its name.
+
+    Raises:
+        ArgumentError: It is no number of this graph.
+    """
     try:
         tensor = graph.as_graph_element(given, allow_operation=False)
     except (KeyError, TypeError, ValueError) as error:

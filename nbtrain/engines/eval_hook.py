@@ -1,0 +1,210 @@
+"""Evaluation between two training steps: validation curves beside those of the training."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nbtrain.cadence import Every
+from nbtrain.engines.graph_arguments import scalar_of
+from nbtrain.engines.session_saver import step_of
+from nbtrain.engines.supervisor import adopt_global_step
+from nbtrain.errors import ArgumentError
+from nbtrain.owner import Owner, owner
+
+v1 = tf.compat.v1
+
+Feeds = Mapping[Any, Any] | Callable[[], Any]
+
+
+class EvalHook(tf.compat.v1.train.SessionRunHook):
+    """Evaluates metrics on a validation set, and records them under their tags in the run.
+
+    It works in the training thread of a run (`nbtrain.monitor`, or `RunHook` in a loop of
+    one's own), between two steps, in the training's own session; other hooks do not see
+    what it runs.
+
+    Args:
+        metrics: Tag to tensor of shape () or its name, averaged over the batches; or to the
+            pair (value, update_op) of `tf.compat.v1.metrics`, whose local variables are
+            reset before each evaluation.
+        feed: The feed_dict of the only batch; or a function that is called for each batch
+            and returns its feed_dict, or for each evaluation and returns the iterable of its
+            feed_dicts. None feeds nothing.
+        every_steps: Global steps between two evaluations; None evaluates none by steps.
+        every_secs: Seconds between two; None evaluates none by time.
+        steps: Batches of an evaluation at most. None takes them until the feed, or the
+            input of the graph, is exhausted; one where there is nothing to exhaust.
+        init_op: Run before each evaluation, such as the initializer of an iterator.
+
+    Raises:
+        ArgumentError: An argument that cannot be used.
+
+    Example:
+        >>> evaluate = nbtrain.EvalHook({"val_loss": loss}, feed={x: x_val}, every_steps=100)
+        >>> run = nbtrain.monitor(train_op, scalars={"loss": loss}, feed=batch, hooks=[evaluate])
+    """
+
+    def __init__(
+        self,
+        metrics: Mapping[str, Any],
+        *,
+        feed: Feeds | None = None,
+        every_steps: int | None = None,
+        every_secs: float | None = None,
+        steps: int | None = None,
+        init_op: Any = None,
+    ) -> None:
+        if not isinstance(metrics, Mapping) or not metrics:
+            raise ArgumentError(
+                f'metrics={metrics!r}: give tensors by their tags, such as {{"val_loss": loss}}.'
+            )
+        if not every_steps and not every_secs:
+            raise ArgumentError("Give every_steps= or every_secs=: when to evaluate.")
+        if steps is not None and (isinstance(steps, bool) or steps != int(steps) or steps < 1):
+            raise ArgumentError(
+                f"steps={steps!r}: give a whole number of batches of at least 1, or None to take "
+                "them until the feed is exhausted."
+            )
+        if feed is not None and not callable(feed) and not isinstance(feed, Mapping):
+            raise ArgumentError(
+                f"feed={type(feed).__name__} object: give a feed_dict, or a function that returns "
+                "one, or that returns the iterable of all; an iterator lasts one evaluation only."
+            )
+        self._metrics = dict(metrics)
+        self._feed = feed
+        self._due = Every(steps=every_steps, secs=every_secs)
+        self._steps = steps
+        self._init_op = init_op
+        self._owner: Owner | None = None
+
+    # --- as a hook --------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Find the run, the tensors, and what is reset.
+
+        Raises:
+            ArgumentError: This is no run's training thread, or a metric cannot be one.
+        """
+        self._owner = owner.get()
+        if self._owner is None:
+            raise ArgumentError(
+                "An EvalHook records in a run, and this thread trains none: hand it to "
+                "nbtrain.monitor(), or make the session in a function of @nbtrain.background."
+            )
+        graph = v1.get_default_graph()
+        self._global_step = adopt_global_step(graph)
+        step = self._global_step
+        self._request = None if step is None else v1.train.SessionRunArgs(step)
+        pairs = {tag: m for tag, m in self._metrics.items() if isinstance(m, (tuple, list))}
+        for tag, pair in pairs.items():
+            if len(pair) != 2:
+                raise ArgumentError(
+                    f"metrics[{tag!r}] has {len(pair)} parts: give a tensor, or the pair (value, "
+                    "update_op) that tf.compat.v1.metrics returns."
+                )
+        self._means = {
+            tag: scalar_of(graph, tag, given)
+            for tag, given in self._metrics.items()
+            if tag not in pairs
+        }
+        self._values = {tag: scalar_of(graph, tag, pair[0]) for tag, pair in pairs.items()}
+        self._updates = [pair[1] for pair in pairs.values()]
+        self._resets = [variable.initializer for variable in _counters(graph, self._updates)]
+        self._runs = self._last = 0
+
+    def after_create_session(
+        self,
+        session: tf.compat.v1.Session,
+        coord: tf.train.Coordinator,  # noqa: ARG002 - TensorFlow's
+    ) -> None:
+        """Count from here."""
+        self._due.start(step_of(session, self._global_step) or self._runs, time.monotonic())
+
+    def before_run(self, run_context: Any) -> Any:  # noqa: ARG002 - TensorFlow's
+        """Ask for the step: as it was, or as it will be."""
+        return self._request
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Evaluate if it is due."""
+        now = time.monotonic()
+        if self._request is None:
+            self._runs += 1
+            if self._due(self._runs, now):
+                self._evaluate(run_context.session, None)
+            return
+        # The value from before this step or after it: TensorFlow reads and counts at once.
+        about = int(np.ravel(run_values.results)[0])
+        if about < self._last:  # the training went back to a checkpoint
+            self._due.start(about, now)
+        self._last = about
+        if self._due.soon(about + 1, now):
+            step = step_of(run_context.session, self._global_step) or 0
+            if self._due(step, now):
+                self._evaluate(run_context.session, step)
+
+    # --- an evaluation ----------------------------------------------------------
+
+    def _evaluate(self, session: tf.compat.v1.Session, step: int | None) -> None:
+        assert self._owner is not None, "begin() has found it"
+        session.run([self._resets, [] if self._init_op is None else self._init_op])
+        sums = dict.fromkeys(self._means, 0.0)
+        batches = 0
+        try:
+            for feed in self._batches():
+                means, _ = session.run([self._means, self._updates], feed)
+                batches += 1
+                for tag, value in means.items():
+                    sums[tag] += float(value)
+        except (StopIteration, tf.errors.OutOfRangeError):
+            pass  # the validation set is exhausted, and not the training's input
+        if batches:
+            values = {tag: total / batches for tag, total in sums.items()}
+            values.update({tag: float(v) for tag, v in session.run(self._values).items()})
+            self._owner.add(step, values)
+        else:
+            v1.logging.warning(
+                "EvalHook: no batch at step %s, nothing was evaluated. Its feed is exhausted: give "
+                "a function that returns a new iterable for each evaluation.",
+                step,
+            )
+
+    def _batches(self) -> Iterator[Mapping[Any, Any] | None]:
+        """The feed_dict of each batch of one evaluation."""
+        feed, most = self._feed, self._steps
+        if callable(feed):
+            return itertools.islice(_called(feed), most)
+        if most is None and self._init_op is None:
+            most = 1  # there is nothing to exhaust
+        return itertools.islice(itertools.repeat(feed), most)
+
+
+def _called(feed: Callable[[], Any]) -> Iterator[Mapping[Any, Any]]:
+    """What a function feeds: a dict each time it is called, or all dicts at once."""
+    with contextlib.suppress(StopIteration):
+        given = feed()
+        if not isinstance(given, Mapping):
+            yield from given
+            return
+        while True:
+            yield given
+            given = feed()
+
+
+def _counters(graph: tf.Graph, updates: Sequence[Any]) -> list[Any]:
+    """The local variables that some update ops of metrics write to."""
+    needed: set[Any] = set()
+    waiting = [getattr(update, "op", update) for update in updates]
+    while waiting:
+        op = waiting.pop()
+        if op not in needed:
+            needed.add(op)
+            waiting += [*(tensor.op for tensor in op.inputs), *op.control_inputs]
+    variables = graph.get_collection(v1.GraphKeys.METRIC_VARIABLES)
+    return [variable for variable in variables if variable.op in needed]

@@ -1,0 +1,201 @@
+"""Training a TF1 graph in a MonitoredSession, its hooks beside the run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from nbtrain.engines.graph import Feed
+from nbtrain.engines.graph_arguments import graph_of, tensors_of
+from nbtrain.engines.run_hook import RunHook
+from nbtrain.engines.supervisor import adopt_global_step
+from nbtrain.errors import ArgumentError
+from nbtrain.logdir import Logdir
+from nbtrain.run import Run
+from nbtrain.settings import Settings
+from nbtrain.threads import Coordinator
+
+v1 = tf.compat.v1
+
+# Makes a MonitoredSession with the hooks given as hooks=.
+MakeSession = Callable[..., Any]
+
+
+class MonitorEngine:
+    """Runs a train op in a MonitoredSession.
+
+    Args:
+        graph: The graph.
+        train_op: What is run at every step.
+        scalars: Tag to tensor of shape (), fetched together with it.
+        feed: Gives the feed_dict of each step; None feeds nothing.
+        hooks: The user's hooks.
+        make: Makes the session, given all hooks.
+        scaffold: Brings the saver; None takes the graph's.
+    """
+
+    kind = "MonitoredSession"
+
+    def __init__(
+        self,
+        graph: tf.Graph,
+        train_op: Any,
+        scalars: Mapping[str, Any],
+        feed: Feed | None,
+        hooks: Sequence[Any],
+        make: MakeSession,
+        scaffold: Any,
+    ) -> None:
+        self.coord = Coordinator(graph)
+        self.functions = (feed,)
+        self._graph = graph
+        self._train_op = train_op
+        self._scalars = scalars
+        self._feed = feed
+        self._hooks = hooks
+        self._make = make
+        self._scaffold = scaffold
+
+    def models(self) -> list[object]:
+        """The graph."""
+        return [self._graph]
+
+    def session(self) -> contextlib.AbstractContextManager[None]:
+        """Nothing: the session is opened where it is used, and attached by its hook."""
+        return contextlib.nullcontext()
+
+    def train(self, run: Run) -> None:
+        """Open the session, and run the train op until the session or the run stops."""
+        hook = RunHook(run, self._scalars, scaffold=self._scaffold)
+        hook.train_op = self._train_op
+        with self._graph.as_default(), self._make(hooks=[hook, *self._hooks]) as sess:
+            try:
+                self._loop(sess)
+            finally:  # here, as no hook's end() is called after an error
+                run.release()
+
+    def _loop(self, sess: Any) -> None:
+        feed, train_op = self._feed, self._train_op
+        with contextlib.suppress(StopIteration, tf.errors.OutOfRangeError):
+            if feed is None:
+                while not sess.should_stop():
+                    sess.run(train_op)
+            else:
+                while not sess.should_stop():
+                    sess.run(train_op, feed())
+
+
+def monitor(
+    train_op: tf.Operation | tf.Tensor,
+    *,
+    scalars: Mapping[str, tf.Tensor | str] | None = None,
+    hooks: Sequence[Any] = (),
+    chief_only_hooks: Sequence[Any] = (),
+    scaffold: Any = None,
+    session: MakeSession | None = None,
+    feed: Feed | None = None,
+    steps: int | None = None,
+    logdir: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    save_secs: float | None = 600.0,
+    save_steps: int | None = None,
+    keep: int | None = 5,
+    start: bool = True,
+) -> Run:
+    """Train a TF1 graph in the background in a MonitoredSession, and return the run at once.
+
+    Args:
+        train_op: An operation or tensor of the graph, run once a step.
+        scalars: What to record of every step: tag to tensor of shape (), or to its name.
+        hooks: `SessionRunHook`s, called in the training thread inside the graph.
+        chief_only_hooks: More of them, called before; not with `session`.
+        scaffold: A `tf.compat.v1.train.Scaffold`; None makes one.
+        session: Makes the session when called with `hooks=`, in the training thread inside
+            the graph: `tf.compat.v1.train.SingularMonitoredSession`, `MonitoredSession`,
+            `functools.partial(MonitoredTrainingSession, scaffold=..., checkpoint_dir=...)`
+            or a function. None makes a `MonitoredTrainingSession` that goes on from the
+            run's checkpoints and writes summaries to its folder every 100 steps.
+        feed: Called before every step; gives its feed_dict. It ends the run by raising
+            StopIteration.
+        steps: Global step at which the run finishes; None trains until a hook requests a
+            stop, the input is exhausted, or the run is stopped.
+        logdir: Folder of the run; None takes `runs/<name>`.
+        name: The run's name; None takes a new numbered one. A run in a folder that has
+            checkpoints goes on from the latest.
+        save_secs: Seconds between two checkpoints; None or 0 saves none by time.
+        save_steps: Steps between two checkpoints; None saves none by steps.
+        keep: Checkpoints that stay; None keeps all.
+        start: Whether to start at once; False leaves that to `run.start()`.
+
+    Raises:
+        ArgumentError: An argument that cannot be used; nothing was started.
+        BusyError: A run that has not ended holds the folder or the graph.
+
+    Example:
+        >>> stop = tf.compat.v1.train.StopAtStepHook(last_step=2_000)
+        >>> run = nbtrain.monitor(train_op, scalars={"loss": loss}, hooks=[stop])
+        >>> run
+    """
+    settings = Settings(steps, save_secs, save_steps, keep)
+    graph = graph_of(train_op, None)
+    tensors = tensors_of(graph, scalars)
+    if feed is not None and not callable(feed):
+        raise ArgumentError(
+            f"feed={feed!r} cannot be called: give a function that returns the feed_dict of a "
+            "step, such as lambda: {x: next(batches)}."
+        )
+    _check_hooks(hooks, chief_only_hooks)
+    if session is not None and (chief_only_hooks or not callable(session)):
+        raise ArgumentError(
+            f"session={session!r} with chief_only_hooks={chief_only_hooks!r}: give a function "
+            "that makes a session with the hooks given as hooks=, and all hooks in hooks=."
+        )
+    folder = Logdir(logdir, name, kind="monitor")
+    make = session or _training_session(
+        graph, scaffold, chief_only_hooks, folder, settings.stop_grace_secs
+    )
+    engine = MonitorEngine(graph, train_op, tensors, feed, tuple(hooks), make, scaffold)
+    run = Run(engine, folder, settings)
+    return run.start() if start else run
+
+
+def _check_hooks(*given: Any) -> None:
+    for hooks in given:
+        for hook in hooks if isinstance(hooks, Sequence) else [hooks]:
+            if not isinstance(hook, v1.train.SessionRunHook):
+                raise ArgumentError(
+                    f"hooks={hook!r}: give a list of tf.compat.v1.train.SessionRunHook objects."
+                )
+
+
+def _training_session(
+    graph: tf.Graph,
+    scaffold: Any,
+    chief_only_hooks: Sequence[Any],
+    folder: Logdir,
+    grace_secs: float,
+) -> MakeSession:
+    """A MonitoredTrainingSession that leaves saving and counting to the run."""
+
+    def make(hooks: Sequence[Any]) -> Any:
+        # A SummarySaverHook adds to the graph, and needs a global step.
+        summarizes = adopt_global_step(graph) is not None and not graph.finalized
+        return v1.train.MonitoredTrainingSession(
+            scaffold=scaffold,
+            # No checkpoint_dir: the first hook restores, by a saver of its own.
+            summary_dir=str(folder.path),
+            hooks=hooks,
+            chief_only_hooks=chief_only_hooks,
+            save_checkpoint_secs=None,
+            save_checkpoint_steps=None,
+            save_summaries_steps=100 if summarizes else None,
+            save_summaries_secs=None,
+            log_step_count_steps=None,
+            stop_grace_period_secs=grace_secs,
+        )
+
+    return make

@@ -1,0 +1,226 @@
+"""The hook that puts a MonitoredSession under a run.
+
+hook.begin()                        # the graph may still change: its saver, its global step
+hook.after_create_session(...)      # the run's saver is the session's; and after a recovery again
+    hook.before_run(...)            # asks for the scalars
+    hook.after_run(...)             # the step boundary: record, save, commands, pause, stop
+hook.end(...)                       # a last checkpoint
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from nbtrain.boundary import Boundary
+from nbtrain.checkpoints import listed
+from nbtrain.engines.fit import check_fit
+from nbtrain.engines.graph_arguments import scalar_of
+from nbtrain.engines.session_saver import Saved, find_saver, own_saver, session_saver, step_of
+from nbtrain.engines.supervisor import adopt_global_step
+from nbtrain.errors import ArgumentError
+from nbtrain.owner import owner
+from nbtrain.run import Run
+
+v1 = tf.compat.v1
+
+# Seconds until a lost session is used again: doubled each time, as long as no step succeeds.
+_FIRST_WAIT_SECS = 0.1
+_LONGEST_WAIT_SECS = 30.0
+
+# Kinds of fetches whose count is remembered.
+_MOST_KINDS = 64
+
+
+class RunHook(tf.compat.v1.train.SessionRunHook):
+    """Puts the MonitoredSession of a loop of one's own under its run.
+
+    For `MonitoredSession`, `SingularMonitoredSession` and `MonitoredTrainingSession`,
+    inside `@nbtrain.background` or `%%nbtrain`. The graph's global step counts: a `run` call
+    that leaves it alone, such as one that evaluates, is no step of the run. Put it first
+    among the hooks: so the others find the session as the checkpoint left it.
+
+    Args:
+        run: The run, in whose training thread the session is made.
+        scalars: What to record of every step: tag to tensor of shape (), or to its name.
+        scaffold: The session's scaffold, where it brings a saver of its own.
+
+    Example:
+        >>> @nbtrain.background
+        ... def digits(run):
+        ...     with graph.as_default():
+        ...         hook = nbtrain.RunHook(run, {"loss": loss})
+        ...         with tf.compat.v1.train.MonitoredTrainingSession(hooks=[hook]) as sess:
+        ...             while not sess.should_stop():
+        ...                 sess.run(train_op)
+    """
+
+    def __init__(
+        self, run: Run, scalars: Mapping[str, Any] | None = None, *, scaffold: Any = None
+    ) -> None:
+        if not isinstance(run, Run):
+            raise ArgumentError(
+                f"run={type(run).__name__} object: give the run that the loop of "
+                "@nbtrain.background is called with."
+            )
+        self._run = run
+        self._scalars = dict(scalars or {})
+        self._scaffold = scaffold
+        self._opened: tuple[tf.compat.v1.Session, tf.train.Coordinator] | None = None
+        self.train_op: Any = None  # fetches that must advance the global step, if it is known
+        self._boundary: Boundary | None = None
+
+    def begin(self) -> None:
+        """Before the graph is finalized: its saver, its global step, and whether all fits.
+
+        Raises:
+            ArgumentError: This is not the training thread of the run, or a scalar is none.
+            CheckpointError: The folder holds checkpoints of another model.
+        """
+        if owner.get() is not self._run:
+            raise ArgumentError(
+                f"A RunHook of {self._run!r} is used outside that run's training thread: make the "
+                "session in the function that @nbtrain.background calls, or use nbtrain.monitor()."
+            )
+        self._graph = graph = v1.get_default_graph()
+        self._was_finalized = graph.finalized
+        self._run.at_end(self.close)
+        tensors = {tag: scalar_of(graph, tag, given) for tag, given in self._scalars.items()}
+        self._request = v1.train.SessionRunArgs(tensors) if tensors else None
+        self._global_step = adopt_global_step(graph)
+        self._directory = self._run.logdir / "checkpoints"
+        saver = find_saver(graph, self._scaffold)
+        if isinstance(saver, v1.train.Saver) and (checkpoints := listed(self._directory)):
+            check_fit(saver, checkpoints[-1].path)
+        self._saved: Saved | None = None
+        self._boundary = None
+        self._attempts = 0
+        self._told_to_stop = False
+        self._known: dict[tuple[int, ...] | int, tuple[int, Any]] = {}
+
+    def after_create_session(
+        self, session: tf.compat.v1.Session, coord: tf.train.Coordinator
+    ) -> None:
+        """Go on from the latest checkpoint; after a session was lost, not at once."""
+        again = self._boundary is not None
+        self._close_session()  # one that was lost while another hook took it up
+        self._opened = session, coord
+        self._session = session
+        self._saved = self._saved or self._what_is_saved()
+        saver = session_saver(self._saved, session) if self._saved else None
+        step = step_of(session, self._global_step) or 0
+        self._boundary = self._run.attach(coord, saver, step, again=again)
+        if again:
+            self._wait()
+        elif self._boundary.arrive(0, None, lambda step: step):
+            self._told_to_stop = True
+            coord.request_stop()
+
+    def before_run(self, run_context: Any) -> Any:
+        """Ask for the scalars, where the run trains."""
+        fetches = run_context.original_args.fetches
+        kind = type(fetches)
+        if kind is list or kind is tuple:
+            key: Any = tuple(map(id, fetches))
+        elif kind is dict:
+            key = tuple(map(id, fetches.values()))
+        else:
+            key = id(fetches)
+        known = self._known.get(key)
+        if known is None:
+            self._steps = None
+            self._before = step_of(self._session, self._global_step)
+            self._key = key
+        else:
+            self._steps = known[0]
+            if not self._steps:
+                return None
+        return self._request
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """The step boundary."""
+        assert self._boundary is not None, "a session has been made"
+        steps = self._steps
+        if steps is None:
+            steps = self._learn(run_context.original_args.fetches)
+        self._attempts = 0
+        if self._boundary.arrive(steps, run_values.results, self._recount):
+            self._stop(run_context, steps)
+
+    def end(self, session: tf.compat.v1.Session) -> None:  # noqa: ARG002 - TensorFlow's
+        """A last checkpoint, while the session is open."""
+        self._run.release()
+
+    def close(self) -> None:
+        """Undo what TensorFlow leaves when a hook raises while the session is made."""
+        self._close_session()
+        if self._graph.finalized and not self._was_finalized:
+            self._graph._unsafe_unfinalize()  # as TensorFlow does when it closes a session
+
+    def _close_session(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            session, coord = opened
+            coord.request_stop()
+            session.close()
+
+    def _what_is_saved(self) -> Saved | None:
+        saver = find_saver(self._graph, self._scaffold)
+        if saver is None:
+            return None
+        saver = own_saver(saver, self._directory, self._run.keep)
+        return Saved(self._graph, saver, str(self._directory / "model.ckpt"), self._global_step)
+
+    def _learn(self, fetches: Any) -> int:
+        """By how much these fetches advance the global step; without one, each run is a step."""
+        steps = 1
+        if self._before is not None:
+            steps = (step_of(self._session, self._global_step) or 0) - self._before
+            if steps == 0 and fetches is self.train_op:
+                raise ArgumentError(
+                    f"One run of the train op left global_step at {self._before}: pass "
+                    "global_step= to minimize() or apply_gradients(), or build the graph without "
+                    "a global step."
+                )
+        if len(self._known) >= _MOST_KINDS:
+            self._known.clear()
+        # With the fetches themselves: as long as they are alive, no others have their ids.
+        self._known[self._key] = steps, fetches
+        return steps
+
+    def _stop(self, run_context: Any, steps: int) -> None:
+        """Have the loop end at the next `should_stop`; one that trains on without asking, by force.
+
+        By force, a second call in the same turn of the loop would be an error.
+        """
+        if not self._told_to_stop and self._opened is not None:
+            self._told_to_stop = True
+            self._opened[1].request_stop()
+        elif steps:
+            run_context.request_stop()
+
+    def _recount(self, expected: int) -> int:
+        """The exact step. Another than expected: these fetches count unevenly."""
+        step = step_of(self._session, self._global_step)
+        if step is None or step == expected:
+            return expected
+        self._known.clear()
+        return step
+
+    def _wait(self) -> None:
+        """Wait after a session was lost; a stop ends that, and the training.
+
+        Raises:
+            StopIteration: The run was asked to stop.
+        """
+        secs = wait_secs(self._attempts)
+        self._attempts += 1
+        if self._run.coord.wait_for_stop(secs):
+            raise StopIteration
+
+
+def wait_secs(attempts: int) -> float:
+    """How long to wait after a session was lost, and so many before it without a step between."""
+    return float(min(_FIRST_WAIT_SECS * 2.0 ** min(attempts, 16), _LONGEST_WAIT_SECS))

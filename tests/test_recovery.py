@@ -1,0 +1,115 @@
+"""Sessions that are lost, and made again: from the checkpoint, or loudly from the start."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import nbtrain
+from nbtrain.engines.run_hook import wait_secs
+from nbtrain.states import Phase
+from tests.gate import SOON
+from tests.models import Count
+from tests.test_monitored import value_of
+
+v1 = tf.compat.v1
+
+
+class Aborting(tf.compat.v1.train.SessionRunHook):
+    """Raises a preemption error in before_run, at some calls of it."""
+
+    def __init__(self, at: set[int], error: type[tf.errors.OpError] = tf.errors.AbortedError):
+        self._at = at
+        self._error = error
+        self.calls = 0
+
+    def before_run(self, run_context: Any) -> None:
+        self.calls += 1
+        if self.calls in self._at:
+            raise self._error(None, None, "preempted")
+
+
+@pytest.mark.parametrize("error", [tf.errors.AbortedError, tf.errors.UnavailableError])
+def test_a_lost_session_is_made_again_from_the_checkpoint(error: type[Any]) -> None:
+    count = Count()
+    run = nbtrain.monitor(
+        count.train_op,
+        scalars={"loss": count.loss},
+        hooks=[Aborting({9}, error)],
+        steps=12,
+        save_steps=5,
+    ).wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    assert "lost at step 8 and made again; the training goes on from step 5" in str(
+        run.status.message
+    )
+    assert run.scalars["loss"].steps.tolist() == [*range(1, 9), *range(6, 13)]
+    segments = {curve.segment: curve.until for curve in run.scalars.curves()}
+    assert segments == {0: 5, 1: None}
+    assert value_of(run, "global_step") == 12
+
+
+def test_a_session_whose_input_thread_is_preempted_is_made_again() -> None:
+    count = Count()
+
+    class Preempted(tf.compat.v1.train.SessionRunHook):
+        coord: Any = None
+
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            self.first, self.coord = self.coord is None, coord
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            if self.first and run_context.session.run(count.global_step) == 6:
+                thread = threading.Thread(target=self._fail)
+                thread.start()
+                thread.join(SOON)
+
+        def _fail(self) -> None:
+            with self.coord.stop_on_exception():
+                raise tf.errors.AbortedError(None, None, "preempted")
+
+    run = nbtrain.monitor(count.train_op, hooks=[Preempted()], steps=10, save_steps=4).wait(SOON)
+    assert "lost at step 6 and made again; the training goes on from step 4" in str(
+        run.status.message
+    )
+    assert value_of(run, "global_step") == 10
+
+
+def test_a_recovery_without_a_checkpoint_says_loudly_that_all_starts_over() -> None:
+    count = Count()
+    run = nbtrain.monitor(
+        count.train_op, scalars={"loss": count.loss}, hooks=[Aborting({4})], steps=5
+    ).wait(SOON)
+    assert "lost at step 3" in str(run.status.message)
+    assert "STARTS ALL OVER, from step 0. Give save_steps=" in str(run.status.message)
+    assert {curve.segment: curve.until for curve in run.scalars.curves()} == {0: 0, 1: None}
+    assert run.scalars["loss"].steps.tolist() == [1, 2, 3, 1, 2, 3, 4, 5]
+
+
+def test_recoveries_without_a_step_between_wait_longer_and_longer() -> None:
+    waits = [wait_secs(number) for number in range(10)]
+    assert waits[:4] == [0.1, 0.2, 0.4, 0.8]
+    assert waits[-1] == wait_secs(2_000) == 30.0
+
+
+def test_a_stop_ends_the_wait_for_a_session_that_is_lost_for_ever() -> None:
+    count, lost = Count(), threading.Event()
+
+    class Lost(tf.compat.v1.train.SessionRunHook):
+        calls = 0
+
+        def before_run(self, run_context: Any) -> None:
+            self.calls += 1
+            if self.calls > 5:
+                lost.set()
+            if self.calls > 2:
+                raise tf.errors.UnavailableError(None, None, "no server")
+
+    run = nbtrain.monitor(count.train_op, hooks=[Lost()], save_steps=1)
+    assert lost.wait(SOON)
+    run.request_stop()
+    assert run.wait(SOON).status.phase is Phase.STOPPED
+    assert value_of(run, "global_step") == 2
