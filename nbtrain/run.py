@@ -344,8 +344,6 @@ class Run:
             The step boundary, where the hook counts from now on.
         """
         self._adopted = coord
-        if self.coord.should_stop():
-            coord.request_stop()
         self._boundary.attach(saver, step, again=again)
         return self._boundary
 

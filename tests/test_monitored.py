@@ -243,6 +243,19 @@ def test_a_session_with_checkpoints_of_its_own_keeps_both(tmp_path: Path) -> Non
     assert other.wait(SOON).scalars["l"].steps.tolist() == [7, 8], "from its own checkpoint"
 
 
+def test_a_session_that_is_further_than_the_checkpoints_of_the_run_stays_as_it_is() -> None:
+    count = Count()
+    session = functools.partial(
+        v1.train.MonitoredTrainingSession, checkpoint_dir="own", log_step_count_steps=None
+    )
+    first = nbtrain.monitor(count.train_op, session=session, steps=4).wait(SOON)
+    nbtrain.monitor(count.train_op, session=session, steps=7).wait(SOON)
+    again = nbtrain.monitor(
+        count.train_op, session=session, scalars={"l": count.loss}, steps=8, name=first.name
+    ).wait(SOON)
+    assert again.scalars["l"].steps.tolist() == [8]
+
+
 def test_a_scaffold_brings_its_saver_and_its_initialization() -> None:
     count = Count()
     with count.graph.as_default():

@@ -142,7 +142,7 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         # The value from before this step or after it: TensorFlow reads and counts at once.
         about = int(np.ravel(run_values.results)[0])
         if about < self._last:  # the training went back to a checkpoint
-            self._due.start(about, now)
+            self._due.start(step_of(run_context.session, self._global_step) or 0, now)
         self._last = about
         if self._due.soon(about + 1, now):
             step = step_of(run_context.session, self._global_step) or 0
