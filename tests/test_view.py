@@ -56,6 +56,7 @@ def test_the_fields_are_those_of_the_wire() -> None:
     assert set(fields(RUNNING)) == {
         "name", "engine", "phase", "step", "total", "progress", "line", "last",
         "checkpoints", "controls", "receipts", "message", "notice", "error",
+        "log",
     }  # fmt: skip
 
 
@@ -205,3 +206,13 @@ def test_what_travels_is_bounded() -> None:
     receipt.answer(Outcome(applied=False, step=3, text="x" * 10_000))
     status = dataclasses.replace(RUNNING, message="y" * 10_000, notice="z" * 10_000)
     assert len(json.dumps(fields(status, [receipt]))) < 3000
+
+
+def test_the_newest_lines_of_a_log_are_shown_as_many_as_fit() -> None:
+    lines = tuple(f"line {number:03} " + "x" * 90 for number in range(50))
+    shown = fields(Status("digits", "own loop", Phase.RUNNING, log=lines))["log"].split("\n")
+    assert shown == list(lines[-8:])
+    assert fields(Status("digits", "own loop", Phase.RUNNING))["log"] == ""
+    assert fields(Status("digits", "own loop", Phase.RUNNING, log=("y" * 2000,)))["log"].endswith(
+        "…"
+    )

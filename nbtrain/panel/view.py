@@ -23,6 +23,7 @@ SHOWN_CHECKPOINTS = 20
 # The status and the receipt themselves have the whole text.
 MESSAGE_CHARS = 1200
 RECEIPT_CHARS = 300
+LOG_CHARS = 800
 
 
 def fields(
@@ -60,7 +61,20 @@ def fields(
         "message": status.message and cut(status.message, MESSAGE_CHARS),
         "notice": status.notice and cut(status.notice, RECEIPT_CHARS),
         "error": status.error,
+        "log": _newest(status.log),
     }
+
+
+def _newest(lines: Sequence[str]) -> str:
+    """The newest lines of a log, as many as fit."""
+    shown: list[str] = []
+    room = LOG_CHARS
+    for text in reversed(lines):
+        room -= len(text) + 1
+        if room < 0 and shown:
+            break
+        shown.append(cut(text, LOG_CHARS))
+    return "\n".join(reversed(shown))
 
 
 def line(status: Status) -> list[tuple[str, str]]:

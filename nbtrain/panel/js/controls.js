@@ -32,6 +32,8 @@ export class Controls {
     this.notice = el("div", { class: "nbt-notice", "data-role": "notice" });
     this.message = el("pre", { class: "nbt-message", "data-role": "message" });
     this.error = el("pre", { "data-role": "error", tabindex: 0 });
+    this.log = el("pre", { "data-role": "log", tabindex: 0 });
+    this.logged = el("details", { class: "nbt-log", children: [el("summary", { text: "Log" }), this.log] });
     this.failure = el("details", { class: "nbt-failure", open: "", children: [el("summary", { text: "The error that ended the run" }), this.error] });
     const [turn, save, restore, stop] = this.buttons;
     this.turn = turn; // pauses or resumes
@@ -43,6 +45,7 @@ export class Controls {
       this.notice,
       this.silence,
       this.message,
+      this.logged,
       this.failure,
     ];
   }
@@ -74,6 +77,8 @@ export class Controls {
     say(this.notice, status.notice);
     say(this.message, status.message);
     say(this.error, status.error);
+    say(this.log, status.log);
+    this.logged.hidden = !status.log;
     this.failure.hidden = !status.error;
     this.#settle(status);
     this.#answer();
