@@ -213,6 +213,6 @@ def test_the_newest_lines_of_a_log_are_shown_as_many_as_fit() -> None:
     shown = fields(Status("digits", "own loop", Phase.RUNNING, log=lines))["log"].split("\n")
     assert shown == list(lines[-8:])
     assert fields(Status("digits", "own loop", Phase.RUNNING))["log"] == ""
-    assert fields(Status("digits", "own loop", Phase.RUNNING, log=("y" * 2000,)))["log"].endswith(
-        "…"
-    )
+    long = Status("digits", "own loop", Phase.RUNNING, log=("y" * 2000,))
+    assert "…" in fields(long)["log"]
+    assert len(fields(long)["log"]) <= 800
