@@ -247,6 +247,34 @@ def test_every_view_draws_its_curve_in_colour(page: NotebookPage) -> None:
         expect(page.panel(3)).to_be_visible(timeout=60 * SECOND)
 
 
+LATER = """\
+@nbtrain.background
+def later(run):
+    while not run.should_stop():
+        time.sleep(0.01)
+        run.record(first=1.0)
+        if run.status.step > 100:
+            run.record(second=2.0)
+
+
+later
+"""
+
+
+@pytest.mark.cells(LATER, "later.request_stop().wait().applied")
+def test_a_curve_that_comes_later_leaves_the_first_its_place(page: NotebookPage) -> None:
+    page.run(2)
+    panel = page.panel(2)
+    expect(panel.locator(".uplot")).to_have_count(2, timeout=30 * SECOND)
+    for chart in panel.locator(".nbt-plot").all():
+        plot = chart.locator(".uplot")
+        page.page.wait_for_function(
+            "([plot, room]) => plot.clientWidth > 0 && plot.clientWidth <= room.clientWidth",
+            arg=[plot.element_handle(), chart.element_handle()],
+        )
+    page.run(3)
+
+
 def test_hover_zoom_and_log_scale(page: NotebookPage) -> None:
     wait_for_step(page, 1, 200)
     panel = page.panel(1)

@@ -64,8 +64,12 @@ class View {
     this.root.dataset.step = status.step ?? "";
     this.root.classList.toggle("nbt-silent", silentSince !== null);
     this.controls.show(status, silentSince);
-    this.grid.classList.toggle("nbt-one", tags.length === 1);
+    const one = tags.length === 1;
+    const before = this.grid.classList.contains("nbt-one");
+    this.grid.classList.toggle("nbt-one", one);
     tags.forEach((tag, index) => this.drawTag(tag, index, status.last?.[tag]));
+    // Beside a second chart the first is half as wide, and the grid as large as before.
+    if (before && !one) this.each((chart) => chart.resize());
   }
 
   // Out of sight the words go on, and the drawing waits.
