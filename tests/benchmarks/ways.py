@@ -142,7 +142,8 @@ class SupervisorLoop(Way):
     """Steps as a program of TensorFlow's documentation takes them, outside any run."""
 
     def __init__(self, step: GraphStep) -> None:
-        sess: Any = types.SimpleNamespace(run=step.session.run)  # the other ways keep theirs
+        own = step.session  # the other ways keep theirs
+        sess: Any = types.SimpleNamespace(run=own.run, make_callable=own.make_callable)
         self._turns = Turns(sess)
         self._coord = Coordinator()
         super().__init__(lambda: {"loss": sess.run(step.fetches)[1]})
