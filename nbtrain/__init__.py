@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nbtrain.engines.eval_hook import EvalHook
     from nbtrain.engines.graph import supervise
+    from nbtrain.engines.in_graph import QueueRunner, Saver, SessionManager
     from nbtrain.engines.monitored import monitor
     from nbtrain.engines.run_hook import RunHook
     from nbtrain.engines.steps import background, train
@@ -16,13 +17,19 @@ if TYPE_CHECKING:
     from nbtrain.errors import NbtrainError
     from nbtrain.magics import load_ipython_extension
     from nbtrain.run import Run, runs
+    from nbtrain.threads import Coordinator, LooperThread
 
 __version__ = "0.1.0"
 __all__ = [
+    "Coordinator",
     "EvalHook",
+    "LooperThread",
     "NbtrainError",
+    "QueueRunner",
     "Run",
     "RunHook",
+    "Saver",
+    "SessionManager",
     "Supervisor",
     "background",
     "load_ipython_extension",
@@ -34,10 +41,15 @@ __all__ = [
 
 # Where each name lives: loaded when first used, so that `import nbtrain` is light.
 _HOMES = {
+    "Coordinator": "nbtrain.threads",
     "EvalHook": "nbtrain.engines.eval_hook",
+    "LooperThread": "nbtrain.threads",
     "NbtrainError": "nbtrain.errors",
+    "QueueRunner": "nbtrain.engines.in_graph",
     "Run": "nbtrain.run",
     "RunHook": "nbtrain.engines.run_hook",
+    "Saver": "nbtrain.engines.in_graph",
+    "SessionManager": "nbtrain.engines.in_graph",
     "Supervisor": "nbtrain.engines.supervisor",
     "background": "nbtrain.engines.steps",
     "load_ipython_extension": "nbtrain.magics",

@@ -389,11 +389,16 @@ class Run:
             elapsed_s=until - self._began if started else 0.0,
             values=self.scalars.last_values(),
             checkpoints=self._boundary.checkpoints,
+            threads=self._threads(),
             message=self._watch.message if started else None,
             notice=self._watch.notice if started else None,
             error=frames.formatted(self.error, self._traceback) if self.error else None,
             log=self._log.lines,
         )
+
+    def _threads(self) -> tuple[str, ...]:
+        coords = {self.coord, self._adopted or self.coord}
+        return tuple(name for coord in coords for name in coord.threads)
 
     def _speed(self, phase: Phase) -> float | None:
         """Of the last seconds; of the whole life once it has ended."""

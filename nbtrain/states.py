@@ -162,6 +162,7 @@ class Status:
         elapsed_s: Seconds since the start, pauses included.
         values: Last recorded value of every tag.
         checkpoints: What can be restored, the newest last.
+        threads: Names of the live threads under its coordinator: of queue runners and loops.
         message: What the user is to be warned of: a thinned record, a late step with its
             stack, a checkpoint that could not be written. None when all is well.
         notice: What is good to know and no warning, such as the checkpoint that the run
@@ -180,6 +181,7 @@ class Status:
     elapsed_s: float = 0.0
     values: Mapping[str, float] = field(default_factory=dict)
     checkpoints: tuple[Checkpoint, ...] = ()
+    threads: tuple[str, ...] = ()
     message: str | None = None
     notice: str | None = None
     error: str | None = None

@@ -19,18 +19,23 @@ class Coordinator(tf.train.Coordinator):
     """A `tf.train.Coordinator` whose threads run in a graph, and that tells of a stop.
 
     Args:
+        clean_stop_exception_types: Errors that stop it without being raised by `join`; None
+            takes `tf.errors.OutOfRangeError`, the end of an input queue.
         graph: Default graph of every thread that registers; None leaves them eager.
         on_stop: Called, in the stopping thread, each time a stop is requested.
     """
 
     _exc_info_to_raise: Any  # TensorFlow's own
+    _registered_threads: set[threading.Thread]
 
     def __init__(
         self,
+        clean_stop_exception_types: Sequence[type[BaseException]] | None = None,
+        *,
         graph: tf.Graph | None = None,
         on_stop: Callable[[], None] | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(clean_stop_exception_types)
         self._graph = graph
         self.on_stop = on_stop
 
@@ -47,6 +52,15 @@ class Coordinator(tf.train.Coordinator):
             thread.run = run_in_graph  # type: ignore[method-assign]
             thread._nbtrain_graph = graph  # type: ignore[attr-defined]
         super().register_thread(thread)
+
+    @property
+    def threads(self) -> tuple[str, ...]:
+        """Names of the registered threads that are alive and do something, sorted; any thread."""
+        with self._lock:
+            registered = list(self._registered_threads)
+        names = (thread.name for thread in registered if thread.is_alive())
+        # A queue runner has one more, which waits for the stop to close the queue.
+        return tuple(sorted(name for name in names if not name.endswith("-close_on_stop")))
 
     def request_stop(self, ex: Any = None) -> None:
         """Ask every thread to stop; `ex` is the error to report, if any. Any thread.
@@ -71,32 +85,47 @@ class Coordinator(tf.train.Coordinator):
 
 
 class LooperThread(tf.compat.v1.train.LooperThread):
-    """Calls a function every `secs` seconds until the coordinator stops.
+    """Calls a function every so many seconds until the coordinator stops.
 
     Ticks that were missed are dropped, never caught up. An error of the function
-    stops the coordinator, and so the run. A named daemon thread.
+    stops the coordinator. A daemon thread. A subclass may override `start_loop`,
+    `run_loop` and `stop_loop`; the last is called after an error too.
 
     Args:
-        coord: The coordinator it registers with.
-        secs: Seconds between two calls; None calls again at once.
-        target: The function.
+        coord: The coordinator it registers with, nbtrain's or TensorFlow's.
+        timer_interval_secs: Seconds between two calls; None calls again at once.
+        target: The function; None leaves the work to an overridden `run_loop`.
         args, kwargs: Its arguments.
         name: The thread's name.
     """
 
     def __init__(
         self,
-        coord: Coordinator,
-        secs: float | None,
-        target: Callable[..., object],
-        *,
-        name: str,
-        args: Sequence[Any] = (),
+        coord: tf.train.Coordinator,
+        timer_interval_secs: float | None,
+        target: Callable[..., object] | None = None,
+        args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
+        *,
+        name: str | None = None,
     ) -> None:
-        super().__init__(coord, secs, target=target, args=args, kwargs=kwargs)
-        self.name = name
-        self._secs = secs or 0.0
+        super().__init__(coord, timer_interval_secs, target=target, args=args, kwargs=kwargs)
+        self._secs = timer_interval_secs or 0.0
+        if name is not None:
+            self.name = name
+
+    @staticmethod
+    def loop(
+        coord: tf.train.Coordinator,
+        timer_interval_secs: float | None,
+        target: Callable[..., object],
+        args: Sequence[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> LooperThread:
+        """A thread, started, that calls `target` every so many seconds."""
+        looper = LooperThread(coord, timer_interval_secs, target, args, kwargs)
+        looper.start()
+        return looper
 
     def run(self) -> None:
         """The thread's body: start_loop, run_loop at every tick, stop_loop."""

@@ -102,7 +102,7 @@ def test_a_looper_that_waits_for_its_tick_ends_at_once_when_asked() -> None:
 
 def test_the_threads_of_a_graph_coordinator_run_in_the_graph() -> None:
     graph = tf.Graph()
-    coord, calls = Coordinator(graph), Calls(enough=1)
+    coord, calls = Coordinator(graph=graph), Calls(enough=1)
     looper = LooperThread(coord, 0.001, calls, name="beat")
     looper.start()
     assert calls.enough.wait(10)
@@ -115,7 +115,7 @@ def test_the_threads_of_a_graph_coordinator_run_in_the_graph() -> None:
 
 def test_a_thread_registered_twice_runs_once() -> None:
     graph = tf.Graph()
-    coord, calls = Coordinator(graph), Calls(enough=1)
+    coord, calls = Coordinator(graph=graph), Calls(enough=1)
     thread = threading.Thread(target=calls)
     coord.register_thread(thread)
     coord.register_thread(thread)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,9 +21,12 @@ from nbtrain.checkpoints import (
     step_in_name,
     writing,
 )
+from nbtrain.engines.fit import saved_ops, saved_shapes
 from nbtrain.engines.hush import hushed
 
 v1 = tf.compat.v1
+
+_BETA_POWER = re.compile(r"beta[12]_power(_\d+)?")
 
 
 class Saved(Protocol):
@@ -140,30 +144,18 @@ class GraphSaver:
             raise misfit(path, f"missing there, or of another shape: {', '.join(proof.missing)}")
         return proof
 
-    def _saved(self) -> dict[str, Any]:
-        """The variables that the saver saves, by their names in a checkpoint."""
-        items = self._supervisor.saver._var_list  # named by nothing public
-        if not isinstance(items, dict):
-            items = {item.op.name: item for item in items}
-        return {name: item for name, item in items.items() if hasattr(item, "shape")}
-
     def _proof(self, path: str, held: Mapping[str, Any]) -> Restored:
-        graph = self._supervisor.graph
-        shapes = {name: item.shape.as_list() for name, item in self._saved().items()}
-        trained = {
-            variable.op.name for variable in graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
-        }
-        matched = tuple(name for name, shape in shapes.items() if held.get(name) == shape)
-        slots = [
+        shapes = saved_shapes(self._supervisor.saver)
+        matched = tuple(
             name
-            for name in matched
-            if name not in trained and any(name.startswith(other + "/") for other in trained)
-        ]
+            for name, shape in shapes.items()
+            if name in held and shape.is_compatible_with(held[name])
+        )
         return Restored(
             step=step_in_name(path) or 0,
             path=path,
             matched=matched,
-            slots=len(slots),
+            slots=self._slots(matched),
             missing=tuple(sorted(set(shapes) - set(matched))),
             unused=tuple(sorted(set(held) - set(shapes))),
         )
@@ -171,6 +163,29 @@ class GraphSaver:
     def _counted(self, proof: Restored) -> Restored:
         """The proof with the step that the session is at."""
         return replace(proof, step=self.global_step(proof.step))
+
+    def _slots(self, matched: Sequence[str]) -> int:
+        """How many are an optimizer's: named after a trainable variable, or powers of Adam's betas.
+
+        Named so too, but no slots, are moving averages.
+        """
+        variables = self._supervisor.graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
+        trained = {variable.op.name for variable in variables}
+        ops = saved_ops(self._supervisor.saver)
+
+        def is_slot(name: str) -> bool:
+            *scopes, last = name.split("/")
+            if _BETA_POWER.fullmatch(last):
+                return True
+            # Made inside a variable scope, a slot has that before the variable's name.
+            owners = ("/".join(scopes[start:]) for start in range(len(scopes)))
+            return (
+                name not in trained
+                and "MovingAverage" not in last
+                and any(owner in trained for owner in owners)
+            )
+
+        return sum(is_slot(ops[name]) for name in matched)
 
 
 def _read_all(path: str) -> None:

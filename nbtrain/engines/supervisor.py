@@ -89,7 +89,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             make(*given.args, **given.kwargs)
             if own and self._logdir:
                 self._summary_writer = self._own_writer = _writer(self._logdir)
-        self._coord = Coordinator(graph)
+        self._coord = Coordinator(graph=graph)
         self._save_model_steps = save_model_steps
         self._save_summaries_steps = save_summaries_steps
         self._services: Services | None = None

@@ -18,6 +18,8 @@ import tensorflow as tf
 
 # Seconds between two looks at whether the training thread has left the session alone.
 _PATIENCE_SECS = 0.05
+# Where a session keeps them.
+_TURNS = "_nbtrain_turns"
 # Seconds for a server to answer. A dead one never does, and no call to it ends.
 SERVER_SECS = 10.0
 
@@ -43,6 +45,7 @@ class Turns:
         self._waiting: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._turn = threading.RLock()  # held during a call of the owner's, and during what waits
         self._taking = False
+        setattr(sess, _TURNS, self)
         make_callable = sess.make_callable
         sess.run = self._in_turn(sess.run)
         sess.make_callable = lambda *args, **kwargs: self._in_turn(make_callable(*args, **kwargs))
@@ -50,7 +53,7 @@ class Turns:
     def end(self) -> None:
         """Leave the session as it was, and forget what waits for it."""
         self.before_run = None
-        for name in ("run", "make_callable"):
+        for name in ("run", "make_callable", _TURNS):
             vars(self.sess).pop(name, None)
 
     def take(self, act: Callable[[], Any], give_up: Callable[[], bool] = lambda: False) -> Any:
@@ -114,6 +117,12 @@ class Turns:
                     done.set_exception(error)
         finally:
             self._taking = False
+
+
+def turns_at(sess: Any) -> Turns | None:
+    """The turns at a session; None where nothing keeps them."""
+    turns: Turns | None = getattr(sess, _TURNS, None)
+    return turns
 
 
 def close_session(sess: tf.compat.v1.Session) -> None:

@@ -86,6 +86,8 @@ def line(status: Status) -> list[tuple[str, str]]:
     if status.eta_s is not None:
         pairs.append(("left", duration(status.eta_s)))
     pairs.append(("elapsed", duration(status.elapsed_s)))
+    if status.threads:
+        pairs.append(("threads", str(len(status.threads))))
     return pairs
 
 
