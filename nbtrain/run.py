@@ -492,7 +492,7 @@ class Run:
         """The coordinator was asked to stop, by whomever."""
         with contextlib.suppress(PhaseError):  # it is stopping already, or has ended
             self._lifecycle.apply(Event.STOP)
-            self._asked_to_stop = True
+            self._asked_to_stop = not self.coord.exhausted
             self._watch.stop_asked()
         if self._adopted is not None and not self._adopted.should_stop():
             self._adopted.request_stop()
@@ -501,6 +501,7 @@ class Run:
     def _follow(self) -> None:
         """The session that its loop opened was asked to stop."""
         if not self.coord.should_stop():
+            self.coord.exhausted = self._adopted is not None and self._adopted.exhausted
             self.coord.request_stop()
 
     def _tick(self) -> None:

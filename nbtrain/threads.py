@@ -23,6 +23,9 @@ class Coordinator(tf.train.Coordinator):
             takes `tf.errors.OutOfRangeError`, the end of an input queue.
         graph: Default graph of every thread that registers; None leaves them eager.
         on_stop: Called, in the stopping thread, each time a stop is requested.
+
+    Attributes:
+        exhausted: Whether an error of a clean stop, the end of an input, has stopped it.
     """
 
     _exc_info_to_raise: Any  # TensorFlow's own
@@ -37,6 +40,7 @@ class Coordinator(tf.train.Coordinator):
     ) -> None:
         super().__init__(clean_stop_exception_types)
         self._graph = graph
+        self.exhausted = False
         self.on_stop = on_stop
 
     def register_thread(self, thread: threading.Thread) -> None:
@@ -69,11 +73,18 @@ class Coordinator(tf.train.Coordinator):
         comes after a request to stop; here only what such a request itself causes is dropped.
         """
         asked = self.should_stop() and not self.joined
+        if ex is not None and not self.should_stop() and self._filter_exception(ex) is None:
+            self.exhausted = True
         super().request_stop(ex)
         if asked and ex is not None:
             self._keep(ex)
         if self.on_stop is not None:
             self.on_stop()
+
+    def clear_stop(self) -> None:
+        """Forget the stop and its error, for another use."""
+        self.exhausted = False
+        super().clear_stop()
 
     def _keep(self, ex: Any) -> None:
         """Keep an error that came after the request to stop, if it is the first."""

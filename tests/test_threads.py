@@ -140,3 +140,97 @@ def test_a_stop_is_told_with_or_without_an_error() -> None:
     coord.request_stop()
     coord.request_stop(ValueError("late"))
     assert told == [True, True]
+
+
+def test_a_looper_takes_tensorflows_arguments_by_position() -> None:
+    calls = Calls(enough=2)
+    coord = Coordinator()
+    looper = LooperThread(coord, None, calls, (1,), {"second": 2})
+    looper.start()
+    assert calls.enough.wait(10)
+    coord.request_stop()
+    looper.join(10)
+    assert set(calls.arguments) == {(1, 2)}
+
+
+def test_loop_starts_a_looper_on_a_clock_that_never_catches_up() -> None:
+    coord, calls = Coordinator(), Calls(enough=2)
+    looper = LooperThread.loop(coord, 0.001, calls, args=(1,))
+    assert isinstance(looper, LooperThread), "and none of TensorFlow's"
+    assert calls.enough.wait(10)
+    coord.request_stop()
+    looper.join(10)
+
+
+def test_a_subclass_that_overrides_the_loop_needs_no_target() -> None:
+    coord, seen, enough = Coordinator(), [], threading.Event()
+
+    class Own(LooperThread):
+        def start_loop(self) -> None:
+            seen.append("start")
+
+        def run_loop(self) -> None:
+            seen.append("run")
+            if len(seen) > 3:
+                enough.set()
+
+        def stop_loop(self) -> None:
+            seen.append("stop")
+
+    looper = Own(coord, 0.001)
+    looper.start()
+    assert enough.wait(10)
+    coord.request_stop()
+    looper.join(10)
+    assert (seen[0], seen[1], seen[-1]) == ("start", "run", "stop")
+
+
+def test_a_looper_works_under_tensorflows_coordinator() -> None:
+    coord, calls = tf.train.Coordinator(), Calls(enough=2)
+    looper = LooperThread(coord, 0.001, calls)
+    looper.start()
+    assert calls.enough.wait(10)
+    coord.request_stop()
+    coord.join([looper], stop_grace_period_secs=10)
+
+
+def test_arguments_without_a_target_are_refused_as_by_tensorflow() -> None:
+    with pytest.raises(ValueError, match="require that you also pass 'target'"):
+        LooperThread(Coordinator(), 1.0, args=(1,))
+
+
+def test_an_error_that_was_named_clean_stops_without_being_raised() -> None:
+    coord = Coordinator((tf.errors.OutOfRangeError, StopIteration))
+    with coord.stop_on_exception():
+        raise StopIteration
+    assert coord.should_stop()
+    coord.join()
+    assert coord.exhausted
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_stop_that_was_asked_for_is_no_end_of_an_input(late: bool) -> None:
+    coord = Coordinator()
+    coord.request_stop()
+    if late:  # the queue that the stop has closed
+        coord.request_stop(tf.errors.OutOfRangeError(None, None, "closed"))
+    assert not coord.exhausted
+
+
+def test_a_coordinator_that_is_used_again_has_forgotten_the_end_of_its_input() -> None:
+    coord = Coordinator()
+    coord.request_stop(tf.errors.OutOfRangeError(None, None, "over"))
+    coord.clear_stop()
+    assert not coord.exhausted
+
+
+def test_the_live_threads_of_a_coordinator_are_named() -> None:
+    coord, calls = Coordinator(), Calls(enough=1)
+    loopers = [LooperThread(coord, 3600.0, calls, name=name) for name in ("two", "one")]
+    assert coord.threads == (), "none was started"
+    for looper in loopers:
+        looper.start()
+    assert coord.threads == ("one", "two")
+    coord.request_stop()
+    coord.join(stop_grace_period_secs=10)
+    assert coord.threads == ()

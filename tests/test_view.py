@@ -48,6 +48,11 @@ def test_the_head_line_says_step_speed_time_left_and_elapsed() -> None:
 def test_what_is_not_known_is_not_shown() -> None:
     status = Status(name="digits", engine="step function", phase=Phase.PREPARING)
     assert line(status) == [("step", "0"), ("elapsed", "0:00")]
+
+
+def test_the_head_line_says_how_many_threads_fill_the_queues() -> None:
+    status = Status("a", "Supervisor", Phase.RUNNING, threads=("QueueRunnerThread-batch", "loop"))
+    assert line(status)[-1] == ("threads", "2")
     assert fields(status)["progress"] is None
     assert fields(status)["total"] is None
 

@@ -84,6 +84,10 @@ def scalar_of(graph: tf.Graph, tag: str, given: Any) -> Any:
         ) from error
     if not isinstance(tag, str) or not tag:
         raise ArgumentError(f"The tag {tag!r} is no name: give a string, such as 'loss'.")
+    if tensor.dtype == tf.resource:  # the name of a variable is that of its handle
+        held = graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
+        read = (graph.as_graph_element(v) for v in held if getattr(v, "handle", None) is tensor)
+        tensor = next(read, tensor)
     kind = tensor.dtype.base_dtype
     if not (kind.is_floating or kind.is_integer or kind.is_bool):
         raise ArgumentError(

@@ -8,21 +8,28 @@ or look into an empty graph. These enter the graph that their arguments belong t
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import tensorflow as tf
 
 from nbtrain.engines.fit import check_fit
-from nbtrain.engines.turns import turns_at
+from nbtrain.engines.turns import close_session, turns_at
+from nbtrain.engines.waiting import wait_for
 from nbtrain.errors import ArgumentError
 from nbtrain.threads import Coordinator
 
 v1 = tf.compat.v1
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
 # Seconds between two attempts where TensorFlow waits: its own default.
 _RECOVERY_WAIT_SECS = 30.0
+
+
+def _told_as(method: Callable[..., Any]) -> Callable[[_Method], _Method]:
+    """Give an override the signature and the docstring of TensorFlow's method."""
+    return cast("Callable[[_Method], _Method]", functools.wraps(method))
 
 
 class SessionManager(tf.compat.v1.train.SessionManager):
@@ -79,13 +86,13 @@ class SessionManager(tf.compat.v1.train.SessionManager):
 
         def attempt() -> Any:
             try:
-                return wait_once(master, config=config, max_wait_secs=0)
+                with self._graph.as_default():
+                    return wait_once(master, config=config, max_wait_secs=0)
             except tf.errors.DeadlineExceededError:
                 return None
 
         wait_once = super().wait_for_session
-        with self._graph.as_default():
-            sess = keep_trying(attempt, self._coord, self._recovery_wait_secs, max_wait_secs)
+        sess = self._wait(attempt, max_wait_secs, close_session)
         if sess is None:
             raise tf.errors.DeadlineExceededError(
                 None, None, f"Session was not ready after waiting {max_wait_secs} secs."
@@ -113,8 +120,7 @@ class SessionManager(tf.compat.v1.train.SessionManager):
             if saver and checkpoint_dir and not path:
                 path = latest()
                 if wait_for_checkpoint and path is None:
-                    secs = self._recovery_wait_secs
-                    path = keep_trying(latest, self._coord, secs, max_wait_secs)
+                    path = self._wait(latest, max_wait_secs)
             if saver and path:
                 check_fit(saver, path)
             restored: tuple[tf.compat.v1.Session, bool] = super()._restore_checkpoint(
@@ -122,7 +128,21 @@ class SessionManager(tf.compat.v1.train.SessionManager):
             )
             return restored
 
-    @functools.wraps(v1.train.SessionManager.prepare_session)
+    def _wait(
+        self,
+        attempt: Callable[[], Any],
+        max_wait_secs: float | None,
+        discard: Callable[[Any], object] = lambda _made: None,
+    ) -> Any:
+        return wait_for(
+            attempt,
+            self._coord,
+            every_secs=self._recovery_wait_secs,
+            max_wait_secs=float("inf") if max_wait_secs is None else max_wait_secs,
+            discard=discard,
+        )
+
+    @_told_as(v1.train.SessionManager.prepare_session)
     def prepare_session(self, *args: Any, **kwargs: Any) -> tf.compat.v1.Session:  # noqa: D102
         with self._graph.as_default():  # the user's init_fn runs here
             return super().prepare_session(*args, **kwargs)
@@ -149,7 +169,7 @@ class Saver(tf.compat.v1.train.Saver):
         with graph_of(items, "Saver").as_default():
             super().__init__(var_list, *args, **kwargs)
 
-    @functools.wraps(v1.train.Saver.save)
+    @_told_as(v1.train.Saver.save)
     def save(self, sess: tf.compat.v1.Session, *args: Any, **kwargs: Any) -> str | None:  # noqa: D102
         path: str | None = self._in_turn(sess, super().save, *args, **kwargs)
         return path
@@ -206,26 +226,3 @@ def graph_of(items: Iterable[Any], of: str) -> tf.Graph:
             "graph.as_default():`, or of variables and operations of a graph."
         )
     return graph
-
-
-def keep_trying(
-    attempt: Callable[[], Any],
-    coord: tf.train.Coordinator,
-    every_secs: float,
-    max_wait_secs: float | None,
-) -> Any:
-    """The first result of `attempt` that is not None; or None after `max_wait_secs`.
-
-    Raises:
-        tf.errors.CancelledError: The coordinator stopped.
-    """
-    deadline = float("inf") if max_wait_secs is None else time.monotonic() + max_wait_secs
-    while True:
-        result = attempt()
-        left = deadline - time.monotonic()
-        if result is not None or left <= 0:
-            return result
-        if coord.wait_for_stop(min(every_secs, left)):
-            raise tf.errors.CancelledError(
-                None, None, "A stop was requested while the session was waited for."
-            )

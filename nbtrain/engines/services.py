@@ -21,6 +21,12 @@ _FLUSH_SECS = 1.0
 _SUMMARY_SECS = 5.0
 # After these there is no server that holds the variables.
 _LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
+# What a summary of queues says that have ended, were closed by the stop, or stand empty.
+_NO_INPUT = (
+    tf.errors.OutOfRangeError,
+    tf.errors.CancelledError,
+    tf.errors.DeadlineExceededError,
+)
 
 
 class Supervised(Protocol):
@@ -148,8 +154,7 @@ class Services:
             self._save()
         if self._summarizes:
             limit = tf.compat.v1.RunOptions(timeout_in_ms=int(1000 * _SUMMARY_SECS))
-            # Without input, whose queues have ended or stand empty, there is none.
-            with contextlib.suppress(tf.errors.OutOfRangeError, tf.errors.DeadlineExceededError):
+            with contextlib.suppress(*_NO_INPUT):
                 self._summarize(limit)
 
     def _threads(self) -> Iterator[LooperThread]:

@@ -26,6 +26,7 @@ import tensorflow as tf
 from nbtrain.cadence import Every
 from nbtrain.engines.fit import check_fit
 from nbtrain.engines.graph_saver import GraphSaver
+from nbtrain.engines.queues import add_closing, close_on_stop
 from nbtrain.engines.services import Services
 from nbtrain.engines.turns import Turns, close_session
 from nbtrain.engines.waiting import wait_for
@@ -80,6 +81,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         given = inspect.signature(make).bind(self, graph, *args, **kwargs)
         given.apply_defaults()
         with graph.as_default(), _adding_to(graph):
+            add_closing(graph)
             if given.arguments["global_step"] is self.USE_DEFAULT:
                 adopt_global_step(graph)
             own = given.arguments["summary_writer"] is self.USE_DEFAULT
@@ -129,6 +131,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 sess = self._wait_for_chief(master, config, max_wait_secs)
             try:
                 self._turns_at(sess)
+                if not master:  # in a cluster, queues may be shared with others
+                    close_on_stop(sess, self._coord)
                 if self.is_chief:
                     self._write_graph()
                 if start_standard_services:

@@ -1,0 +1,245 @@
+"""What a graph trains with: optimizers, gradients, decay and averages, on real data and live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from sklearn.datasets import load_diabetes, load_digits
+
+import nbtrain
+from tests.digits import Digits
+from tests.gate import SOON
+from tests.models import applied, reached
+
+v1 = tf.compat.v1
+train = v1.train
+
+# Each with the slots that it has for two variables: Adam's two powers are among them.
+OPTIMIZERS: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "GradientDescent": (lambda _step: train.GradientDescentOptimizer(0.5), 0),
+    "Momentum": (lambda _step: train.MomentumOptimizer(0.1, 0.9), 2),
+    "Nesterov": (lambda _step: train.MomentumOptimizer(0.1, 0.9, use_nesterov=True), 2),
+    "Adagrad": (lambda _step: train.AdagradOptimizer(0.1), 2),
+    "AdagradDA": (lambda step: train.AdagradDAOptimizer(0.1, step), 4),
+    "Adadelta": (lambda _step: train.AdadeltaOptimizer(10.0), 4),
+    "Adam": (lambda _step: train.AdamOptimizer(0.01), 6),
+    "Ftrl": (lambda _step: train.FtrlOptimizer(0.5), 4),
+    "RMSProp": (lambda _step: train.RMSPropOptimizer(0.01), 4),
+    "centered RMSProp": (lambda _step: train.RMSPropOptimizer(0.01, centered=True), 6),
+    "ProximalAdagrad": (lambda _step: train.ProximalAdagradOptimizer(0.1), 2),
+    "ProximalGradientDescent": (lambda _step: train.ProximalGradientDescentOptimizer(0.5), 0),
+}
+
+
+def all_values(run: nbtrain.Run) -> dict[str, Any]:
+    """Every value of the latest checkpoint."""
+    reader = tf.train.load_checkpoint(run.checkpoints[-1].path)
+    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+
+
+# --- optimizers -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_each_optimizer_lowers_the_loss_of_every_curve_that_is_shown(name: str) -> None:
+    digits = Digits(OPTIMIZERS[name][0])
+    run = nbtrain.supervise(digits.train_op, scalars={"loss": digits.loss}, steps=20).wait(SOON)
+    curve = run.scalars["loss"]
+    assert curve.steps.tolist() == list(range(1, 21))
+    assert curve.values[0] <= np.log(10) + 1e-5, "the loss of a guess, or already less"
+    assert curve.values[-1] < curve.values[0]
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_minimize_is_compute_gradients_and_apply_gradients(name: str) -> None:
+    ends = []
+    for minimize in (Digits.minimized, Digits.applied):
+        digits = Digits(OPTIMIZERS[name][0], minimize)
+        run = nbtrain.supervise(digits.train_op, steps=5).wait(SOON)
+        ends.append(all_values(run))
+    assert ends[0].keys() == ends[1].keys()
+    for value in ends[0]:
+        np.testing.assert_allclose(ends[0][value], ends[1][value], rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_slots_are_counted_in_the_proof_of_a_restore(name: str) -> None:
+    make, slots = OPTIMIZERS[name]
+    digits = Digits(make)
+    run = nbtrain.supervise(digits.train_op)
+    reached(run, lambda run: run.status.step > 2)
+    applied(run.save())
+    text = applied(run.restore()).text
+    run.request_stop()
+    run.wait(SOON)
+    plural = "slot" if slots == 1 else "slots"
+    assert text.endswith(f"{slots + 3} variables matched, {slots} optimizer {plural} among them")
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_training_in_two_halves_ends_where_one_in_one_piece_does(name: str) -> None:
+    halves = nbtrain.supervise(Digits(OPTIMIZERS[name][0]).train_op, steps=5, name="two")
+    halves.wait(SOON)
+    again = nbtrain.supervise(Digits(OPTIMIZERS[name][0]).train_op, steps=10, name="two")
+    whole = nbtrain.supervise(Digits(OPTIMIZERS[name][0]).train_op, steps=10, name="one")
+    ends = [all_values(run.wait(SOON)) for run in (again, whole)]
+    assert ends[0]["global_step"] == 10
+    for value in ends[0]:
+        np.testing.assert_allclose(ends[0][value], ends[1][value], rtol=1e-5, atol=1e-7)
+
+
+def slots_told(graph: tf.Graph, train_op: Any) -> str:
+    """What the proof of a run that goes on says of slots."""
+    folder = nbtrain.supervise(train_op, steps=2).wait(SOON).logdir
+    run = nbtrain.supervise(train_op, steps=3, logdir=folder).wait(SOON)
+    return (run.status.message or "").rpartition("matched, ")[2]
+
+
+def test_slots_made_in_a_variable_scope_are_counted() -> None:
+    def scoped(digits: Digits, optimizer: Any) -> Any:
+        with v1.variable_scope("training"):
+            return digits.minimized(optimizer)
+
+    digits = Digits(OPTIMIZERS["Adam"][0], scoped)
+    assert "6 optimizer slots" in slots_told(digits.graph, digits.train_op)
+
+
+def test_an_optimizer_of_another_name_has_its_slots_counted() -> None:
+    digits = Digits(lambda _step: train.AdamOptimizer(0.01, name="mine"))
+    assert "6 optimizer slots" in slots_told(digits.graph, digits.train_op)
+
+
+def test_moving_averages_are_no_slots() -> None:
+    def averaged(digits: Digits, optimizer: Any) -> Any:
+        with tf.control_dependencies([digits.minimized(optimizer)]):
+            return train.ExponentialMovingAverage(0.9).apply([digits.weight, digits.bias])
+
+    digits = Digits(OPTIMIZERS["Momentum"][0], averaged)
+    assert "2 optimizer slots" in slots_told(digits.graph, digits.train_op)
+
+
+def test_the_slots_of_an_embedding_trained_by_sparse_gradients_are_counted() -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        table = v1.get_variable("table", [17, 3], initializer=v1.ones_initializer())
+        images, _ = load_digits(return_X_y=True)
+        loss = tf.reduce_mean(tf.nn.embedding_lookup(table, images[0].astype("int32")) ** 2)
+        step = train.get_or_create_global_step()
+        train_op = train.AdamOptimizer(0.1).minimize(loss, global_step=step)
+    assert "4 optimizer slots" in slots_told(graph, train_op)
+
+
+# --- gradients ------------------------------------------------------------------
+
+
+def test_the_norm_of_the_gradients_is_a_live_curve_and_clipping_bounds_the_step() -> None:
+    shown: dict[str, Any] = {}
+
+    def clipped(digits: Digits, optimizer: Any) -> Any:
+        gradients, variables = zip(*optimizer.compute_gradients(digits.loss), strict=True)
+        shorter, shown["norm"] = tf.clip_by_global_norm(gradients, 0.05)
+        shown["clipped"] = tf.linalg.global_norm(shorter)
+        pairs = zip(shorter, variables, strict=True)
+        return optimizer.apply_gradients(pairs, global_step=digits.global_step)
+
+    digits = Digits(OPTIMIZERS["GradientDescent"][0], clipped)
+    run = nbtrain.supervise(digits.train_op, scalars=shown, steps=10).wait(SOON)
+    norms, bounded = run.scalars["norm"].values, run.scalars["clipped"].values
+    assert norms[0] > 0.05
+    np.testing.assert_allclose(bounded, np.minimum(norms, 0.05), rtol=1e-4)
+
+
+def test_one_clipped_step_is_as_long_as_the_formula_says() -> None:
+    def clipped(digits: Digits, optimizer: Any) -> Any:
+        pairs = optimizer.compute_gradients(digits.loss, [digits.weight])
+        pairs = [(tf.clip_by_norm(gradient, 0.01), variable) for gradient, variable in pairs]
+        return optimizer.apply_gradients(pairs, global_step=digits.global_step)
+
+    run = nbtrain.supervise(
+        Digits(OPTIMIZERS["GradientDescent"][0], clipped).train_op, steps=1
+    ).wait(SOON)
+    values = all_values(run)
+    assert np.linalg.norm(values["weight"]) == pytest.approx(0.5 * 0.01, rel=1e-4)
+    assert not values["bias"].any(), "it was not among the variables to train"
+
+
+@pytest.mark.parametrize("gate", ["GATE_NONE", "GATE_OP", "GATE_GRAPH"])
+def test_every_gating_of_gradients_trains(gate: str) -> None:
+    def gated(digits: Digits, optimizer: Any) -> Any:
+        return optimizer.minimize(
+            digits.loss, digits.global_step, gate_gradients=getattr(optimizer, gate)
+        )
+
+    digits = Digits(OPTIMIZERS["Momentum"][0], gated)
+    run = nbtrain.supervise(digits.train_op, scalars={"loss": digits.loss}, steps=5).wait(SOON)
+    losses = run.scalars["loss"].values
+    assert losses[-1] < losses[0]
+
+
+# --- learning rates and averages --------------------------------------------------
+
+
+@pytest.mark.parametrize("staircase", [False, True])
+def test_an_exponential_decay_is_a_live_curve_of_its_formula(staircase: bool) -> None:
+    shown: dict[str, Any] = {}
+
+    def decaying(step: Any) -> Any:
+        shown["learning_rate"] = train.exponential_decay(0.5, step, 10, 0.9, staircase)
+        return train.GradientDescentOptimizer(shown["learning_rate"])
+
+    def read_first(digits: Digits, optimizer: Any) -> Any:
+        # The rate of this step: read before the step is counted.
+        shown["learning_rate"] = tf.identity(shown["learning_rate"])
+        with tf.control_dependencies([shown["learning_rate"]]):
+            return digits.minimized(optimizer)
+
+    run = nbtrain.supervise(Digits(decaying, read_first).train_op, scalars=shown, steps=30)
+    steps = np.arange(30)
+    power = steps // 10 if staircase else steps / 10
+    rates = run.wait(SOON).scalars["learning_rate"].values
+    np.testing.assert_allclose(rates, 0.5 * 0.9**power, rtol=1e-6)
+
+
+class Averaged:
+    """A line through a measure of 442 patients, with a moving average of its slope."""
+
+    def __init__(self) -> None:
+        data, target = load_diabetes(return_X_y=True)
+        self.graph = tf.Graph()
+        with self.graph.as_default():
+            step = train.get_or_create_global_step()
+            self.slope = v1.get_variable("slope", initializer=0.0)
+            error = data[:, 2].astype("float32") * self.slope - target.astype("float32") / 100
+            loss = tf.reduce_mean(error**2)
+            update = train.GradientDescentOptimizer(10.0).minimize(loss, global_step=step)
+            self.averages = train.ExponentialMovingAverage(0.5)
+            with tf.control_dependencies([update]):
+                self.train_op = self.averages.apply([self.slope])
+
+
+def test_a_moving_average_is_saved_beside_its_variable() -> None:
+    line = Averaged()
+    run = nbtrain.supervise(line.train_op, scalars={"slope": line.slope.name}, steps=1)
+    run.wait(SOON)
+    values = all_values(run)
+    name = line.averages.average_name(line.slope)
+    assert name == "slope/ExponentialMovingAverage"
+    assert values[name] == pytest.approx(values["slope"] / 2), "from 0, half of the way"
+
+
+def test_a_saver_of_the_averages_restores_them_into_the_variables() -> None:
+    line = Averaged()
+    run = nbtrain.supervise(line.train_op, steps=5).wait(SOON)
+    path, values = run.checkpoints[-1].path, all_values(run)
+    evaluation = Averaged()
+    with evaluation.graph.as_default():
+        averages = evaluation.averages.variables_to_restore([evaluation.slope])
+    saver = nbtrain.Saver(averages)
+    with v1.Session(graph=evaluation.graph) as sess:
+        saver.restore(sess, path)
+        restored = sess.run(evaluation.slope)
+    assert restored == values["slope/ExponentialMovingAverage"] != values["slope"]
