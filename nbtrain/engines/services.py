@@ -92,6 +92,7 @@ class Services:
         self._calls, self._calls_left = 0, 0  # since the last look, and until the next
         self._looked: int | None = None
         self._saved_step: int | None = None
+        self._summed_step: int | None = None
         self._count: tuple[float, int] | None = None
         if self._summarizes:
             _check_unfed(supervisor.summary_op)
@@ -150,12 +151,15 @@ class Services:
             )
 
     def _finish(self) -> None:
-        if self._saves and (self._saved_step is None or self._saved_step != self._step()):
+        if self._saves and not self._is_at(self._saved_step):
             self._save()
-        if self._summarizes:
+        if self._summarizes and not self._is_at(self._summed_step):
             limit = tf.compat.v1.RunOptions(timeout_in_ms=int(1000 * _SUMMARY_SECS))
             with contextlib.suppress(*_NO_INPUT):
                 self._summarize(limit)
+
+    def _is_at(self, step: int | None) -> bool:
+        return step is not None and step == self._step()
 
     def _threads(self) -> Iterator[LooperThread]:
         secs, step = self._supervisor.save_summaries_secs, self._supervisor.global_step
@@ -199,7 +203,8 @@ class Services:
             fetches["step"] = supervisor.global_step
         fetched = self._sess.run(fetches, options=options)
         step = fetched["step"].reshape(-1)[0] if "step" in fetched else None
-        supervisor.write_summary(fetched["summary"], None if step is None else int(step))
+        self._summed_step = None if step is None else int(step)
+        supervisor.write_summary(fetched["summary"], self._summed_step)
 
     def _count_steps(self) -> None:
         """Steps a second since the last time; the first time there is nothing to tell."""
