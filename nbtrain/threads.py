@@ -41,6 +41,7 @@ class Coordinator(tf.train.Coordinator):
         super().__init__(clean_stop_exception_types)
         self._graph = graph
         self.exhausted = False
+        self._unanswered = False  # a request to stop, by a join
         self.on_stop = on_stop
 
     def register_thread(self, thread: threading.Thread) -> None:
@@ -75,6 +76,7 @@ class Coordinator(tf.train.Coordinator):
         asked = self.should_stop() and not self.joined
         if ex is not None and not self.should_stop() and self._filter_exception(ex) is None:
             self.exhausted = True
+        self._unanswered = True
         super().request_stop(ex)
         if asked and ex is not None:
             self._keep(ex)
@@ -85,6 +87,21 @@ class Coordinator(tf.train.Coordinator):
         """Forget the stop and its error, for another use."""
         self.exhausted = False
         super().clear_stop()
+
+    def join(self, *args: Any, **kwargs: Any) -> None:
+        """Wait for the threads to end, and raise the first error; as TensorFlow's."""
+        try:
+            super().join(*args, **kwargs)
+        finally:
+            self._unanswered = False
+
+    def renew(self) -> None:
+        """Forget the stop for a further use; a request that no join has answered stays."""
+        unanswered = self._unanswered
+        if self.joined or not unanswered:
+            self.clear_stop()
+        if unanswered:
+            self.request_stop()
 
     def _keep(self, ex: Any) -> None:
         """Keep an error that came after the request to stop, if it is the first."""

@@ -12,9 +12,8 @@ import numpy as np
 import tensorflow as tf
 
 from nbtrain.cadence import Every
+from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_arguments import scalar_of
-from nbtrain.engines.session_saver import step_of
-from nbtrain.engines.supervisor import adopt_global_step
 from nbtrain.errors import ArgumentError
 from nbtrain.owner import Owner, owner
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from nbtrain.engines.global_step import adopt_global_step
 from nbtrain.engines.graph_arguments import check_feed, graph_of, on_feeding, tensors_of
 from nbtrain.engines.graph_saver import GraphSaver
 from nbtrain.engines.hush import hushed
-from nbtrain.engines.supervisor import Supervisor, adopt_global_step
+from nbtrain.engines.supervisor import Supervisor
 from nbtrain.errors import ArgumentError
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import tensorflow as tf
 
 from nbtrain.checkpoints import (
@@ -22,6 +21,7 @@ from nbtrain.checkpoints import (
     writing,
 )
 from nbtrain.engines.fit import saved_ops, saved_shapes
+from nbtrain.engines.global_step import step_of
 from nbtrain.engines.hush import hushed
 
 v1 = tf.compat.v1
@@ -129,11 +129,9 @@ class GraphSaver:
 
     def global_step(self, otherwise: int) -> int:
         """The global step now; `otherwise` where the graph has none."""
-        variable = self._supervisor.global_step
-        if variable is None:
-            return otherwise
         assert self.sess is not None, "the session is open"
-        return int(np.ravel(self.sess.run(variable))[0])
+        step = step_of(self.sess, self._supervisor.global_step)
+        return otherwise if step is None else step
 
     def _fitting(self, path: str) -> Restored:
         """The proof of a checkpoint that has a value for every variable of the saver."""

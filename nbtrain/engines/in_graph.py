@@ -14,8 +14,8 @@ from typing import Any, TypeVar, cast
 import tensorflow as tf
 
 from nbtrain.engines.fit import check_fit
-from nbtrain.engines.turns import close_session, turns_at
-from nbtrain.engines.waiting import wait_for
+from nbtrain.engines.turns import turns_at
+from nbtrain.engines.waiting import ready_session, wait_for
 from nbtrain.errors import ArgumentError
 from nbtrain.threads import Coordinator
 
@@ -83,21 +83,14 @@ class SessionManager(tf.compat.v1.train.SessionManager):
             tf.errors.DeadlineExceededError: It was not ready in time.
             tf.errors.CancelledError: The coordinator stopped.
         """
-
-        def attempt() -> Any:
-            try:
-                with self._graph.as_default():
-                    return wait_once(master, config=config, max_wait_secs=0)
-            except tf.errors.DeadlineExceededError:
-                return None
-
         wait_once = super().wait_for_session
-        sess = self._wait(attempt, max_wait_secs, close_session)
-        if sess is None:
-            raise tf.errors.DeadlineExceededError(
-                None, None, f"Session was not ready after waiting {max_wait_secs} secs."
-            )
-        return sess
+        return ready_session(
+            lambda: wait_once(master, config=config, max_wait_secs=0),
+            self._graph,
+            self._coord,
+            every_secs=self._recovery_wait_secs,
+            max_wait_secs=_unending(max_wait_secs),
+        )
 
     def _restore_checkpoint(
         self,
@@ -120,27 +113,18 @@ class SessionManager(tf.compat.v1.train.SessionManager):
             if saver and checkpoint_dir and not path:
                 path = latest()
                 if wait_for_checkpoint and path is None:
-                    path = self._wait(latest, max_wait_secs)
+                    path = wait_for(
+                        latest,
+                        self._coord,
+                        every_secs=self._recovery_wait_secs,
+                        max_wait_secs=_unending(max_wait_secs),
+                    )
             if saver and path:
                 check_fit(saver, path)
             restored: tuple[tf.compat.v1.Session, bool] = super()._restore_checkpoint(
                 master, saver, checkpoint_dir, checkpoint_filename_with_path, config=config
             )
             return restored
-
-    def _wait(
-        self,
-        attempt: Callable[[], Any],
-        max_wait_secs: float | None,
-        discard: Callable[[Any], object] = lambda _made: None,
-    ) -> Any:
-        return wait_for(
-            attempt,
-            self._coord,
-            every_secs=self._recovery_wait_secs,
-            max_wait_secs=float("inf") if max_wait_secs is None else max_wait_secs,
-            discard=discard,
-        )
 
     @_told_as(v1.train.SessionManager.prepare_session)
     def prepare_session(self, *args: Any, **kwargs: Any) -> tf.compat.v1.Session:  # noqa: D102
@@ -226,3 +210,7 @@ def graph_of(items: Iterable[Any], of: str) -> tf.Graph:
             "graph.as_default():`, or of variables and operations of a graph."
         )
     return graph
+
+
+def _unending(secs: float | None) -> float:
+    return float("inf") if secs is None else secs

@@ -9,10 +9,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.engines.global_step import adopt_global_step
 from nbtrain.engines.graph import Feed
 from nbtrain.engines.graph_arguments import graph_of, tensors_of
 from nbtrain.engines.run_hook import RunHook
-from nbtrain.engines.supervisor import adopt_global_step
 from nbtrain.errors import ArgumentError
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run

@@ -17,9 +17,9 @@ import tensorflow as tf
 from nbtrain.boundary import Boundary
 from nbtrain.checkpoints import listed
 from nbtrain.engines.fit import check_fit
+from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_arguments import scalar_of
-from nbtrain.engines.session_saver import Saved, find_saver, own_saver, session_saver, step_of
-from nbtrain.engines.supervisor import adopt_global_step
+from nbtrain.engines.session_saver import Saved, find_saver, own_saver, session_saver
 from nbtrain.errors import ArgumentError
 from nbtrain.owner import owner
 from nbtrain.run import Run

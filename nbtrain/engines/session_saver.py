@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf.saver_pb2 import SaverDef
 
@@ -98,8 +97,3 @@ def session_saver(saved: Saved, sess: tf.compat.v1.Session) -> SessionSaver:
     session_saver = SessionSaver(saved, directory)
     session_saver.sess = sess
     return session_saver
-
-
-def step_of(sess: tf.compat.v1.Session, global_step: Any) -> int | None:
-    """The global step of a session at this moment; None where the graph has none."""
-    return None if global_step is None else int(np.ravel(sess.run(global_step))[0])

@@ -14,29 +14,27 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import itertools
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from nbtrain.cadence import Every
+from nbtrain.engines.event_file import EventFile
 from nbtrain.engines.fit import check_fit
+from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_saver import GraphSaver
 from nbtrain.engines.queues import add_closing, close_on_stop
 from nbtrain.engines.services import Services
 from nbtrain.engines.turns import Turns, close_session
-from nbtrain.engines.waiting import wait_for
+from nbtrain.engines.waiting import ready_session, wait_for
 from nbtrain.errors import ArgumentError
 from nbtrain.owner import Owner, owner
 from nbtrain.threads import Coordinator, LooperThread
 
 v1 = tf.compat.v1
 
-_writers = itertools.count()
 _VARIABLES = {"Variable", "VariableV2", "VarHandleOp"}
 
 
@@ -85,18 +83,16 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             if given.arguments["global_step"] is self.USE_DEFAULT:
                 adopt_global_step(graph)
             own = given.arguments["summary_writer"] is self.USE_DEFAULT
-            self._own_writer: Any = None
             if own:  # made last: a Supervisor that is refused leaves nothing behind
                 given.arguments["summary_writer"] = None
             make(*given.args, **given.kwargs)
             if own and self._logdir:
-                self._summary_writer = self._own_writer = _writer(self._logdir)
+                self._summary_writer = EventFile(self._logdir)
         self._coord = Coordinator(graph=graph)
         self._save_model_steps = save_model_steps
         self._save_summaries_steps = save_summaries_steps
         self._services: Services | None = None
         self._turns: Turns | None = None
-        self._asked: bool | None = None  # to stop: whether after a join; None: not asked
         self._owner: Owner | None = None
         self.timed_saves = True
 
@@ -122,9 +118,10 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             tf.errors.DeadlineExceededError: Nothing came within `max_wait_secs`.
             RuntimeError: The init ops leave variables uninitialized; it names them.
         """
-        self._clear_stop()
+        self._coord.renew()
         with self.graph.as_default():
-            self._reopen_writer()
+            if self._summary_writer:
+                self._summary_writer.reopen()
             if self.is_chief:
                 sess = self._prepare(master, config, wait_for_checkpoint, max_wait_secs)
             else:
@@ -244,29 +241,13 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     def _wait_for_chief(
         self, master: str, config: Any, max_wait_secs: float
     ) -> tf.compat.v1.Session:
-        """As TensorFlow waits, one attempt at a time: so a stop is heard between two."""
-
-        def attempt() -> Any:
-            with self.graph.as_default(), contextlib.suppress(tf.errors.DeadlineExceededError):
-                return self._session_manager.wait_for_session(
-                    master, config=config, max_wait_secs=0
-                )
-
-        sess = wait_for(
-            attempt,
+        return ready_session(
+            lambda: self._session_manager.wait_for_session(master, config=config, max_wait_secs=0),
+            self.graph,
             self._coord,
             every_secs=self._recovery_wait_secs,
             max_wait_secs=max_wait_secs,
-            discard=close_session,
         )
-        if sess is None:
-            raise tf.errors.DeadlineExceededError(
-                None,
-                None,
-                f"The chief has not made the session ready within {max_wait_secs:g} s: see "
-                "whether it runs, and uses the same master and the same variables.",
-            )
-        return sess
 
     def _turns_at(self, sess: tf.compat.v1.Session) -> Turns:
         """The turns at a session, which is the one supervised from now on."""
@@ -356,25 +337,13 @@ class Supervisor(tf.compat.v1.train.Supervisor):
 
     def step_of(self, sess: tf.compat.v1.Session) -> int | None:
         """The global step of a session at this moment; None where the graph has none."""
-        if self.global_step is None:
-            return None
-        return int(np.ravel(sess.run(self.global_step))[0])
+        return step_of(sess, self.global_step)
 
     # --- stopping ---------------------------------------------------------------
 
     def request_stop(self, ex: Any = None) -> None:
         """Ask every thread to stop; also before the session, which then stops at once."""
-        self._asked = self._coord.joined
         self._coord.request_stop(ex)
-
-    def _clear_stop(self) -> None:
-        """For a further session; a request to stop that no join has answered stays."""
-        joined = self._coord.joined
-        open_request, self._asked = self._asked == joined, None
-        if joined or not open_request:
-            self._coord.clear_stop()
-        if open_request:
-            self._coord.request_stop()
 
     def stop(
         self,
@@ -389,7 +358,6 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         """
         services, self._services = self._services, None
         turns, self._turns = self._turns, None
-        self._asked = None
         with self.graph.as_default(), contextlib.ExitStack() as last_first:
             if close_summary_writer and self._summary_writer:
                 last_first.callback(self._close_writer)
@@ -405,15 +373,6 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 raise
             if services is not None:
                 services.finish(self._stop_grace_secs)
-
-    def _reopen_writer(self) -> None:
-        writer = self._summary_writer
-        if writer is self._own_writer and writer is not None and writer._closed:
-            # In a file of its own. TensorFlow names a file by the second in which it is
-            # opened: a second one in this second would overwrite the first.
-            writer.event_writer = _writer(self._logdir).event_writer
-        if writer:
-            writer.reopen()
 
     def _close_writer(self) -> None:
         if getattr(self._summary_writer, "_closed", False):  # by an earlier stop
@@ -440,28 +399,6 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     Loop = loop
     ShouldStop = should_stop
     SummaryComputed = summary_computed
-
-
-def adopt_global_step(graph: tf.Graph) -> Any:
-    """The graph's global step; one that is known by its name only is made known. Or None.
-
-    A resource variable named `global_step` is not found by TensorFlow's own look-up.
-    """
-    known = graph.get_collection(v1.GraphKeys.GLOBAL_STEP)
-    if known:
-        return known[0]
-    for variable in graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES):
-        if variable.op.name == "global_step" and variable.dtype.base_dtype.is_integer:
-            graph.add_to_collection(v1.GraphKeys.GLOBAL_STEP, variable)
-            return variable
-    return None
-
-
-def _writer(logdir: str) -> tf.compat.v1.summary.FileWriter:
-    """A writer into a file that no other writer has; events are on disk within a second."""
-    # Padded: files are read in the order of their names.
-    suffix = f".{os.getpid()}.{next(_writers):06}"
-    return v1.summary.FileWriter(logdir, flush_secs=1, filename_suffix=suffix)
 
 
 @contextlib.contextmanager

@@ -10,6 +10,8 @@ from typing import TypeVar
 
 import tensorflow as tf
 
+from nbtrain.engines.turns import close_session
+
 Made = TypeVar("Made")
 
 # Seconds between two looks at whether an attempt has ended or a stop was requested.
@@ -50,6 +52,52 @@ def wait_for(
             return made
         if coord.wait_for_stop(min(every_secs, left)):
             raise _stopped()
+
+
+def ready_session(
+    attempt: Callable[[], tf.compat.v1.Session],
+    graph: tf.Graph,
+    coord: tf.train.Coordinator,
+    *,
+    every_secs: float,
+    max_wait_secs: float,
+) -> tf.compat.v1.Session:
+    """The session that another thread or process makes ready.
+
+    Args:
+        attempt: Gives the session, or raises a `tf.errors.DeadlineExceededError` at once.
+        graph: Its graph.
+        coord: Whose stop ends the waiting.
+        every_secs: Seconds between two attempts.
+        max_wait_secs: Seconds in all.
+
+    Raises:
+        tf.errors.CancelledError: A stop was requested.
+        tf.errors.DeadlineExceededError: It was not ready in time.
+    """
+
+    def attempt_in_graph() -> tf.compat.v1.Session | None:
+        with graph.as_default():
+            try:
+                return attempt()
+            except tf.errors.DeadlineExceededError:
+                return None
+
+    sess = wait_for(
+        attempt_in_graph,
+        coord,
+        every_secs=every_secs,
+        max_wait_secs=max_wait_secs,
+        discard=close_session,
+    )
+    if sess is None:
+        raise tf.errors.DeadlineExceededError(
+            None,
+            None,
+            f"The chief has not made the session ready within {max_wait_secs:g} s: see "
+            "whether it runs, and uses the same master and the same variables.",
+        )
+    return sess
 
 
 def _attempted(
