@@ -231,6 +231,12 @@ class Boundary:
         if self.reach():
             return
         self._driving = True
+        try:
+            self._drive(step)
+        finally:
+            self._driving = False
+
+    def _drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
         now, queue, commands, known = time.time, self._queue, self._commands, self._tags
         items, most_items, changing = queue.items, queue.most_items, known.changing
         tags: tuple[str, ...] = ()
