@@ -85,7 +85,7 @@ class Coordinator(tf.train.Coordinator):
 
     def clear_stop(self) -> None:
         """Forget the stop and its error, for another use."""
-        self.exhausted = False
+        self.exhausted = self._unanswered = False
         super().clear_stop()
 
     def join(self, *args: Any, **kwargs: Any) -> None:

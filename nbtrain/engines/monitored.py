@@ -50,7 +50,7 @@ class MonitorEngine:
         make: MakeSession,
         scaffold: Any,
     ) -> None:
-        self.coord = Coordinator(graph)
+        self.coord = Coordinator(graph=graph)
         self.functions = (feed,)
         self._graph = graph
         self._train_op = train_op
