@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from nbtrain.engines.steps import background, train
     from nbtrain.engines.supervisor import Supervisor
     from nbtrain.errors import NbtrainError
+    from nbtrain.kernel import runs
     from nbtrain.magics import load_ipython_extension
-    from nbtrain.run import Run, runs
+    from nbtrain.run import Run
     from nbtrain.threads import Coordinator, LooperThread
 
 __version__ = "0.1.0"
@@ -54,7 +55,7 @@ _HOMES = {
     "background": "nbtrain.engines.steps",
     "load_ipython_extension": "nbtrain.magics",
     "monitor": "nbtrain.engines.monitored",
-    "runs": "nbtrain.run",
+    "runs": "nbtrain.kernel",
     "supervise": "nbtrain.engines.graph",
     "train": "nbtrain.engines.steps",
 }

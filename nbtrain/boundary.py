@@ -14,18 +14,19 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import SupportsFloat
 
 from nbtrain.cadence import Every
-from nbtrain.checkpoints import Saver, find, listed
+from nbtrain.checkpoints import Saver
 from nbtrain.commands import Command, CommandQueue, Outcome, Pause, Restore, Resume, Save, Stop
-from nbtrain.errors import ArgumentError, CheckpointError, PhaseError
+from nbtrain.errors import ArgumentError, PhaseError
+from nbtrain.keeper import Keeper
 from nbtrain.names import Names
 from nbtrain.recorder import Recorder
 from nbtrain.settings import Settings
-from nbtrain.states import Checkpoint, Event, Lifecycle, Phase
+from nbtrain.states import Event, Lifecycle, Phase
 from nbtrain.tags import Tags, no_mapping
 from nbtrain.watch import Watch
 
@@ -46,7 +47,7 @@ class Boundary:
 
     Attributes:
         step: Steps completed; may be read from any thread.
-        checkpoints: What can be restored, the newest last; may be read from any thread.
+        keeper: Keeps the checkpoints.
     """
 
     def __init__(
@@ -61,24 +62,18 @@ class Boundary:
         again: bool = False,
     ) -> None:
         self.step = self._origin = 0
-        self.checkpoints: tuple[Checkpoint, ...] = ()
+        self.keeper = Keeper(settings.save_cadence(), watch)
         self._total = settings.steps
-        self._due = settings.save_cadence()
         self._lifecycle = lifecycle
         self._commands = commands
         self._recorder = recorder
         self._queue = recorder.queue
         self._watch = watch
         self._names = names
-        self._saver: Saver | None = None
-        self._saved_step: int | None = None
-        self._listed: float | None = None  # when the checkpoints' folder had last changed
         self._pending: dict[str, SupportsFloat] | None = None
         self._tags = Tags()
         self._again = again
         self._begun = self._looping = self._hooked = self._driving = self._over = False
-        # Step of a restore that left gaps: the next step may fill them.
-        self._unproven: int | None = None
         self._next = 0  # step at which to look up, whatever the flag says
 
     def go_on(self, saver: Saver | None, due: Every | None = None) -> None:
@@ -90,35 +85,26 @@ class Boundary:
         """
         if saver is None:
             return
-        self._saver, self._saved_step = saver, None
-        self._due = due or self._due
-        restored = saver.resume()
-        self.checkpoints = listed(saver.directory)
-        if restored is not None:
-            self.step = self._origin = self._saved_step = restored.step
-            self._watch.log(event="resume", step=self.step, text=str(restored))
-            self._watch.inform(f"Goes on from {restored}.")
-            self._unproven = restored.step if restored.gaps else None
+        step = self.keeper.take_up(saver, due)
+        if step is not None:
+            self.step = self._origin = step
         if self._total is not None and self.step >= self._total:
             self._watch.note(
                 "steps",
                 f"Already at step {self.step:,} of {self._total:,}: there is nothing left to "
                 "train. Give more steps=, or another name= to begin anew.",
             )
-        self._due.start(self.step, time.monotonic())
+        self.keeper.start(self.step)
         self._commands.attention = True
         if self._begun and not self._hooked:
             self._recorder.open_segment(self.step)
 
     def attach(self, saver: Saver | None, step: int, *, again: bool) -> None:
         """A hook has got a session, and counts from now on; `again`: the one before was lost."""
-        if self._saver is not None and not self._hooked:
-            raise ArgumentError(
-                "This run saves what was given as checkpoint=, and its RunHook would save the "
-                "graph: leave checkpoint= out."
-            )
-        lost, self.step, self._hooked, self._saver = self.step, step, True, None
-        if not again:
+        self.step, self._hooked = step, True
+        if again:
+            self.keeper.lose()
+        else:
             self._origin = step
         self.go_on(saver)
         if self._begun:
@@ -126,17 +112,6 @@ class Boundary:
             self._recorder.open_segment(self.step)
         else:
             self._begin()
-        if again:
-            text = f"The session was lost at step {lost:,} and made again"
-            if self.step:
-                text += f"; the training goes on from step {self.step:,}."
-            else:
-                text += (
-                    ", and no checkpoint was there: THE TRAINING STARTS ALL OVER, from step 0. "
-                    "Give save_steps= or save_secs= to have one."
-                )
-            self._watch.note("recovery", text)
-            self._watch.log(event="recovery", step=self.step, text=text)
 
     def arrive(
         self,
@@ -165,9 +140,7 @@ class Boundary:
 
     def let_go(self) -> None:
         """The saver's session is about to close: a last checkpoint."""
-        if self._saver is not None and self._saved_step != self.step:
-            self._save_or_say_why()
-        self._saver = None
+        self._set(self.keeper.let_go(self.step))
         self._hooked = False
 
     def reach(self) -> bool:
@@ -205,6 +178,8 @@ class Boundary:
             tags.admit(scalars)
         if tags.changing:
             scalars = tags.read(scalars)
+        if step is not None and (type(step) is not int or not 0 < step < _NEVER):
+            step = _whole(step)
         if self._hooked:
             self._queue.append(self.step if step is None else step, time.time(), scalars)
             return
@@ -215,8 +190,8 @@ class Boundary:
         if self._driving:
             self._commands.attention = True
         if step is not None:
-            if type(step) is not int or not 0 < step < _NEVER:
-                step = _whole(step)
+            if not self.steps_done:  # the program counts on from an earlier training of its own
+                self._origin = step - 1
             self.step = step - 1
 
     def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
@@ -262,26 +237,13 @@ class Boundary:
         if finished and self._pending is not None:  # the loop was left without a last boundary
             self.step += 1
             self._queue.append(self.step, time.time(), self._pending)
-        elif not finished and (rebound := self._names.rebound()):
-            self._watch.note("names", f"When the run failed, {_astray(rebound)}.")
+        elif not finished and (astray := self._names.astray()):
+            self._watch.note("names", f"When the run failed, {astray}.")
         with contextlib.suppress(PhaseError):  # it is stopping already
             self._lifecycle.apply(Event.LOOP_ENDED)
-        self._prove()
+        self.keeper.prove(self.step)
         self._obey()
         self.let_go()
-
-    def list_again(self) -> None:
-        """Drop from `checkpoints` what was deleted; any thread, once a second."""
-        if self._saver is None:
-            return
-        try:
-            changed = self._saver.directory.stat().st_mtime
-        except OSError:
-            changed = 0.0  # it is gone, or not to be seen
-        if changed != self._listed:
-            # What has just changed may change again before the file system's clock ticks.
-            self._listed = changed if time.time() - changed > 1 else None
-            self.checkpoints = listed(self._saver.directory)
 
     @property
     def steps_done(self) -> int:
@@ -295,7 +257,7 @@ class Boundary:
         self._begun = True
         if self._again or self.step:
             self._recorder.open_segment(self.step)
-        self._due.start(self.step, time.monotonic())
+        self.keeper.start(self.step)
         self._commands.attention = True
         with contextlib.suppress(PhaseError):  # asked to stop while preparing
             self._lifecycle.apply(Event.READY)
@@ -308,46 +270,38 @@ class Boundary:
             self._pending = None
         if self._total is not None and self.step >= self._total:
             self._over = True
-        elif self._due(self.step, time.monotonic()):
-            self._save_or_say_why()
-        self._prove()
+        else:
+            self._set(self.keeper.save_if_due(self.step))
+        self.keeper.prove(self.step)
         if not self._over:
             self._hold_still()
             self._obey()
         # A whole number: comparing a step with infinity costs more than with it.
-        self._next = int(min(self._due.next_step, self._total or _NEVER, _NEVER))
+        self._next = int(min(self.keeper.next_step, self._total or _NEVER, _NEVER))
         # Not the coordinator's word: a Supervisor that prepares its session clears that.
         stop = self._over or self._lifecycle.phase is Phase.STOPPING
         if stop:
             self._commands.attention = True  # whoever asks again is told again
         return stop
 
-    def _prove(self) -> None:
-        """Look again at a restore that left gaps: the first step creates what was missing."""
-        if self._unproven is None or self.step <= self._unproven:
-            return
-        self._unproven = None
-        try:
-            proof = self._saver.proof() if self._saver is not None else None
-        except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
-            self._watch.note("restore", f"What was restored could not be looked at again: {error}")
-            return
-        if proof is not None:
-            self._watch.inform(f"Goes on from {proof}.")
-            self._watch.note("restore", proof.gaps or None)
+    def _set(self, step: int) -> None:
+        """Be at this step, which a session counts itself; no step was taken."""
+        self._origin += step - self.step
+        self.step = step
 
     def _hold_still(self) -> None:
         """Pause where the next step would train something else than the checkpoints hold."""
-        if (rebound := self._names.rebound()) and self._lifecycle.allows(Event.PAUSE):
+        if not (astray := self._names.astray()):
+            return
+        with contextlib.suppress(PhaseError):  # it is pausing or stopping anyway
             self._lifecycle.apply(Event.PAUSE)
-            text = f"Paused at step {self.step:,}: {_astray(rebound)}; {_REMEDY}"
+            text = f"Paused at step {self.step:,}: {astray}; {_REMEDY}"
             self._watch.note("names", text)
             self._watch.log(event="pause", step=self.step, text=text)
 
     def _resume(self) -> str:
-        rebound = self._names.rebound()
-        if rebound and self._lifecycle.allows(Event.RESUME):
-            raise PhaseError(f"Cannot resume: {_astray(rebound)}; {_REMEDY}")
+        if self._lifecycle.allows(Event.RESUME) and (astray := self._names.astray()):
+            raise PhaseError(f"Cannot resume: {astray}; {_REMEDY}")
         self._lifecycle.apply(Event.RESUME)
         self._watch.note("names", None)
         return "running again"
@@ -380,50 +334,17 @@ class Boundary:
             case Resume():
                 return self._resume()
             case Save():
-                return f"saved {Path(self._save().path).name}"
+                self._set(self.keeper.save(self.step))
+                return f"saved {Path(self.keeper.checkpoints[-1].path).name}"
             case Restore(wanted):
                 return self._restore(wanted)
 
-    def _save(self) -> Checkpoint:
-        if self._saver is None:
-            raise CheckpointError(
-                "This run has nothing to save: start it with checkpoint= (a tf.train.Checkpoint), "
-                "or with a Supervisor that has a logdir and a saver."
-            )
-        self._watch.folder.make_sure(self.step)
-        step = self._saver.save(self.step)
-        self._origin += step - self.step
-        self.step = step
-        self._saved_step = self.step
-        self.checkpoints = checkpoints = listed(self._saver.directory)
-        self._watch.note("save", None)
-        return checkpoints[-1]
-
-    def _save_or_say_why(self) -> None:
-        """Save by cadence or at the end: what fails becomes a message."""
-        if self._saver is None:
-            return
-        try:
-            checkpoint = self._save()
-        except Exception as error:  # noqa: BLE001 - the training goes on
-            self._watch.note("save", f"No checkpoint at step {self.step:,}: {error}")
-        else:
-            self._watch.log(event="checkpoint", step=self.step, text=Path(checkpoint.path).name)
-
     def _restore(self, wanted: int | str | None) -> str:
-        if self._saver is None:
-            raise CheckpointError(
-                "This run has nothing to restore: it was started without a saver."
-            )
         if self._lifecycle.phase is Phase.STOPPING:
             raise PhaseError("Cannot restore while stopping; start the run again to go on.")
-        self.checkpoints = listed(self._saver.directory)  # some may have been deleted by hand
-        restored = self._saver.restore(find(self.checkpoints, wanted).path)
-        self._origin += restored.step - self.step
-        self.step = restored.step
+        restored = self.keeper.restore(wanted)
+        self._set(restored.step)
         self._recorder.open_segment(self.step)
-        self._due.start(self.step, time.monotonic())
-        self._unproven = restored.step if restored.gaps else None
         return f"restored {restored}"
 
 
@@ -448,8 +369,3 @@ _REMEDY = (
     "a further step would train the new. Stop this run before you start another; to go on with "
     "it, bind what it started with again and resume."
 )
-
-
-def _astray(rebound: Sequence[str]) -> str:
-    are = "is" if len(rebound) == 1 else "are"
-    return f"{' and '.join(rebound)} {are} no longer what the run started with"

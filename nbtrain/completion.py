@@ -10,9 +10,10 @@ import tensorflow as tf
 from IPython.core.completer import CompletionContext, SimpleCompletion, context_matcher
 
 from nbtrain.errors import ArgumentError
+from nbtrain.kernel import find_run, runs
 from nbtrain.options import VERBS, add_arguments, cell_parser
 from nbtrain.panel.view import controls
-from nbtrain.run import Run, find_run, runs
+from nbtrain.run import Run
 
 _NAME = "nbtrain"
 

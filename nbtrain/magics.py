@@ -22,8 +22,9 @@ from nbtrain.commands import Receipt
 from nbtrain.completion import complete_in
 from nbtrain.engines.steps import background
 from nbtrain.errors import NbtrainError, WaitError
+from nbtrain.kernel import find_run, runs
 from nbtrain.options import HelpShown, cell_parser, line_parser, parsed
-from nbtrain.run import Run, find_run, runs
+from nbtrain.run import Run
 
 # Seconds that a verb waits for its answer, so that the cell can show it; a step takes less.
 _ANSWER_SECS = 1.0

@@ -82,6 +82,14 @@ class Names:
             return ()
         return tuple(sorted(changed))
 
+    def astray(self) -> str:
+        """What `rebound` gives, in words; empty where that is nothing."""
+        rebound = self.rebound()
+        if not rebound:
+            return ""
+        are = "is" if len(rebound) == 1 else "are"
+        return f"{' and '.join(rebound)} {are} no longer what the run started with"
+
 
 class _Walk:
     """One walk through functions, those that they call by name, and what these hold.

@@ -13,10 +13,11 @@ from typing import Any
 
 from nbtrain.errors import BusyError, NbtrainError
 from nbtrain.frames import without_ours
+from nbtrain.kernel import runs
 from nbtrain.panel import figure
 from nbtrain.panel.comm import harden
 from nbtrain.panel.panel import Panel
-from nbtrain.run import Run, runs
+from nbtrain.run import Run
 
 # The same on every execution, so that a notebook can be compared with its stored outputs.
 TEXT = "nbtrain run"

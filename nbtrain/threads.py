@@ -58,15 +58,6 @@ class Coordinator(tf.train.Coordinator):
             thread._nbtrain_graph = graph  # type: ignore[attr-defined]
         super().register_thread(thread)
 
-    @property
-    def threads(self) -> tuple[str, ...]:
-        """Names of the registered threads that are alive and do something, sorted; any thread."""
-        with self._lock:
-            registered = list(self._registered_threads)
-        names = (thread.name for thread in registered if thread.is_alive())
-        # A queue runner has one more, which waits for the stop to close the queue.
-        return tuple(sorted(name for name in names if not name.endswith("-close_on_stop")))
-
     def request_stop(self, ex: Any = None) -> None:
         """Ask every thread to stop; `ex` is the error to report, if any. Any thread.
 
@@ -89,11 +80,17 @@ class Coordinator(tf.train.Coordinator):
         super().clear_stop()
 
     def join(self, *args: Any, **kwargs: Any) -> None:
-        """Wait for the threads to end, and raise the first error; as TensorFlow's."""
+        """Wait for the threads to end, and raise the first error, as TensorFlow's does.
+
+        A thread that has not ended stays registered.
+        """
+        registered = set(self._registered_threads)
         try:
             super().join(*args, **kwargs)
         finally:
             self._unanswered = False
+            with self._lock:
+                self._registered_threads |= {thread for thread in registered if thread.is_alive()}
 
     def renew(self) -> None:
         """Forget the stop for a further use; a request that no join has answered stays."""
@@ -110,6 +107,15 @@ class Coordinator(tf.train.Coordinator):
         with self._lock:
             if not caused and self._filter_exception(ex) and self._exc_info_to_raise is None:
                 self._exc_info_to_raise = info
+
+
+def names_of_live(coord: Any) -> list[str]:
+    """Names of a coordinator's threads that are alive and do something, sorted; any thread."""
+    with coord._lock:
+        registered = list(coord._registered_threads)
+    names = (thread.name for thread in registered if thread.is_alive())
+    # A queue runner has one more, which waits for the stop to close the queue.
+    return sorted(name for name in names if not name.endswith("-close_on_stop"))
 
 
 class LooperThread(tf.compat.v1.train.LooperThread):

@@ -26,15 +26,28 @@ FLOORS = (
     "recorder panel.source panel.wire panel.figure",
     "folder_watch panel.panel",
     "watch",
-    "boundary engines.graph_arguments",
+    "keeper engines.graph_arguments",
+    "boundary",
+    "life",
     "run",
-    "engines.steps engines.graph notebook completion",
-    "magics engines.run_hook engines.eval_hook",
-    "engines.monitored",
+    "kernel engines.steps engines.graph engines.run_hook engines.eval_hook",
+    "notebook completion engines.monitored",
+    "magics",
     "",  # nbtrain itself
 )
 PURE = ["errors", "states", "commands", "cadence", "buckets", "store", "settings", "pace", "cells"]
-TRAINING = ["run", "boundary", "watch", "recorder", "checkpoints", "threads", "logdir", "lock"]
+TRAINING = [
+    "run",
+    "life",
+    "boundary",
+    "keeper",
+    "watch",
+    "recorder",
+    "checkpoints",
+    "threads",
+    "logdir",
+    "lock",
+]
 # What starts threads, tells the time, or weighs more than numbers do.
 NOT_PURE = {"tensorflow", "time", "asyncio", "ipywidgets", "anywidget", "IPython", "matplotlib"}
 WIDGETS = {"ipywidgets", "anywidget", "IPython", "comm", "ipykernel", "matplotlib"}

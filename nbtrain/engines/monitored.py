@@ -76,7 +76,7 @@ class MonitorEngine:
             try:
                 self._loop(sess)
             finally:  # here, as no hook's end() is called after an error
-                run.release()
+                run.life.release()
 
     def _loop(self, sess: Any) -> None:
         feed, train_op = self._feed, self._train_op

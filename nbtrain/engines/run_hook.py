@@ -79,14 +79,14 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             ArgumentError: This is not the training thread of the run, or a scalar is none.
             CheckpointError: The folder holds checkpoints of another model.
         """
-        if owner.get() is not self._run:
+        if owner.get() is not self._run.life:
             raise ArgumentError(
                 f"A RunHook of {self._run!r} is used outside that run's training thread: make the "
                 "session in the function that @nbtrain.background calls, or use nbtrain.monitor()."
             )
         self._graph = graph = v1.get_default_graph()
         self._was_finalized = graph.finalized
-        self._run.at_end(self.close)
+        self._run.life.at_end(self.close)
         tensors = {tag: scalar_of(graph, tag, given) for tag, given in self._scalars.items()}
         self._request = v1.train.SessionRunArgs(tensors) if tensors else None
         self._global_step = adopt_global_step(graph)
@@ -111,7 +111,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._saved = self._saved or self._what_is_saved()
         saver = session_saver(self._saved, session) if self._saved else None
         step = step_of(session, self._global_step) or 0
-        self._boundary = self._run.attach(coord, saver, step, again=again)
+        self._boundary = self._run.life.attach(coord, saver, step, again=again)
         if again:
             self._wait()
         elif self._boundary.arrive(0, None, lambda step: step):
@@ -151,7 +151,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
 
     def end(self, session: tf.compat.v1.Session) -> None:  # noqa: ARG002 - TensorFlow's
         """A last checkpoint, while the session is open."""
-        self._run.release()
+        self._run.life.release()
 
     def close(self) -> None:
         """Undo what TensorFlow leaves when a hook raises while the session is made."""

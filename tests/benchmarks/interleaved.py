@@ -64,9 +64,6 @@ class Interleaved:
         self._figures: Figures = {}
         self._run: Run = nbtrain.background(self._loop, name=f"bench-{make.__name__}", start=False)
         self._ticking = True
-        tick = self._run._tick
-        # Only the run's own blocks have ticks: a bare block is bare.
-        self._run._tick = lambda: tick() if self._ticking else None
         display_of(self._run).show()
         self._run.start()
 
@@ -87,6 +84,10 @@ class Interleaved:
         return ways | self._peers
 
     def _loop(self, run: Run) -> None:
+        watch: Any = run.life.watch
+        tick = watch.tick
+        # Only the run's own blocks have ticks: a bare block is bare.
+        watch.tick = lambda *args: tick(*args) if self._ticking else None
         ways = self._ways(run)
         each = float(np.median(ways["bare"].take(500)))
         chunks, rounds = self._sizes

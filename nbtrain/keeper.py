@@ -1,0 +1,171 @@
+"""Keeps a run's checkpoints: those that are due, those asked for, and the last one.
+
+It saves and restores with the saver of the session that is open. Each method is given
+the step that the run is at, and those that may find another give it back.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+from nbtrain.cadence import Every
+from nbtrain.checkpoints import Restored, Saver, find, listed
+from nbtrain.errors import ArgumentError, CheckpointError
+from nbtrain.states import Checkpoint
+from nbtrain.watch import Watch
+
+
+class Keeper:
+    """The checkpoints of one life of a run; training thread only, except `list_again`.
+
+    Args:
+        due: When a checkpoint is due, where the session has no cadence of its own.
+        watch: Is told what should be known.
+
+    Attributes:
+        checkpoints: What can be restored, the newest last; may be read from any thread.
+    """
+
+    def __init__(self, due: Every, watch: Watch) -> None:
+        self.checkpoints: tuple[Checkpoint, ...] = ()
+        self._due = due
+        self._watch = watch
+        self._saver: Saver | None = None
+        self._saved_step: int | None = None
+        self._unproven: int | None = None  # step of a restore that left gaps
+        self._listing = threading.Lock()  # an older list never replaces a newer one
+        self._listed: float | None = None  # when the folder had last changed
+
+    @property
+    def next_step(self) -> float:
+        """Step at which the next checkpoint is due."""
+        return self._due.next_step
+
+    def take_up(self, saver: Saver, due: Every | None = None) -> int | None:
+        """Go on from the latest checkpoint of a saver's folder, and keep it from now on.
+
+        Args:
+            saver: Saves and restores.
+            due: When it saves; None keeps to the cadence there is.
+
+        Returns:
+            The step of that checkpoint; None where there is none.
+
+        Raises:
+            ArgumentError: What was given as checkpoint= is kept already.
+        """
+        if self._saver is not None:
+            raise ArgumentError(
+                "This run saves what was given as checkpoint=, and the session that its loop "
+                "opens would save its graph: leave checkpoint= out."
+            )
+        self._saver, self._saved_step = saver, None
+        self._due = due or self._due
+        restored = saver.resume()
+        self._list(saver)
+        if restored is None:
+            return None
+        self._saved_step = restored.step
+        self._watch.log(event="resume", step=restored.step, text=str(restored))
+        self._watch.inform(f"Goes on from {restored}.")
+        self._unproven = restored.step if restored.gaps else None
+        return restored.step
+
+    def let_go(self, step: int) -> int:
+        """Before the saver's session closes: a last checkpoint."""
+        if self._saver is not None and self._saved_step != step:
+            step = self._save_or_say_why(step)
+        self._saver = None
+        return step
+
+    def lose(self) -> None:
+        """The saver's session is lost, and nothing of it can be saved."""
+        self._saver = None
+
+    def start(self, step: int) -> None:
+        """Count from this step, and from now, when the next is due."""
+        self._due.start(step, time.monotonic())
+
+    def save_if_due(self, step: int) -> int:
+        """Save by cadence: what fails becomes a message."""
+        if self._saver is not None and self._due(step, time.monotonic()):
+            return self._save_or_say_why(step)
+        return step
+
+    def save(self, step: int) -> int:
+        """Save now.
+
+        Raises:
+            CheckpointError: It cannot be written, or there is nothing to save.
+        """
+        if self._saver is None:
+            raise CheckpointError(
+                "This run has nothing to save: start it with checkpoint= (a tf.train.Checkpoint), "
+                "or with a Supervisor that has a logdir and a saver."
+            )
+        self._watch.folder.make_sure(step)
+        self._saved_step = step = self._saver.save(step)
+        self._list(self._saver)
+        self._watch.note("save", None)
+        return step
+
+    def restore(self, wanted: int | str | None) -> Restored:
+        """Go back to a checkpoint: its step, its path, or (None) the latest.
+
+        Raises:
+            CheckpointError: It is not there or does not fit; nothing was restored.
+        """
+        if self._saver is None:
+            raise CheckpointError(
+                "This run has nothing to restore: it was started without a saver."
+            )
+        self._list(self._saver)  # some may have been deleted by hand
+        restored = self._saver.restore(find(self.checkpoints, wanted).path)
+        self._saved_step = None  # what was saved under a later step is of the abandoned course
+        self._unproven = restored.step if restored.gaps else None
+        self.start(restored.step)
+        return restored
+
+    def prove(self, step: int) -> None:
+        """Look again at a restore that left gaps: the first step creates what was missing."""
+        if self._unproven is None or step <= self._unproven:
+            return
+        self._unproven = None
+        try:
+            proof = self._saver.proof() if self._saver is not None else None
+        except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
+            self._watch.note("restore", f"What was restored could not be looked at again: {error}")
+            return
+        if proof is not None:
+            self._watch.inform(f"Goes on from {proof}.")
+            self._watch.note("restore", proof.gaps or None)
+
+    def list_again(self) -> None:
+        """Drop from `checkpoints` what was deleted; any thread, once a second."""
+        saver = self._saver
+        if saver is None:
+            return
+        try:
+            changed = saver.directory.stat().st_mtime
+        except OSError:
+            changed = 0.0  # it is gone, or not to be seen
+        if changed != self._listed:
+            # What has just changed may change again before the file system's clock ticks.
+            self._listed = changed if time.time() - changed > 1 else None
+            self._list(saver)
+
+    def _list(self, saver: Saver) -> None:
+        with self._listing:
+            self.checkpoints = listed(saver.directory)
+
+    def _save_or_say_why(self, step: int) -> int:
+        try:
+            step = self.save(step)
+        except Exception as error:  # noqa: BLE001 - the training goes on
+            self._watch.note("save", f"No checkpoint at step {step:,}: {error}")
+        else:
+            name = Path(self.checkpoints[-1].path).name
+            self._watch.log(event="checkpoint", step=step, text=name)
+        return step

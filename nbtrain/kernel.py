@@ -1,0 +1,37 @@
+"""The runs of this kernel, by their names."""
+
+from __future__ import annotations
+
+from nbtrain.errors import ArgumentError
+from nbtrain.run import Run
+
+
+def runs() -> dict[str, Run]:
+    """The runs of this kernel by name, the one started last at the end; any thread."""
+    return dict(Run.started)
+
+
+def find_run(name: str | None = None) -> Run:
+    """The run of this name; without one the run that lives, or else the one started last.
+
+    Raises:
+        ArgumentError: There is none, or more than one lives.
+    """
+    known = runs()
+    if not known:
+        raise ArgumentError(
+            "No run has been started in this kernel: begin a cell with %%nbtrain, or call "
+            "nbtrain.train(...)."
+        )
+    if name is None:
+        live = [run for run in known.values() if not run.status.phase.ended]
+        if len(live) > 1:
+            listed = ", ".join(repr(run.name) for run in live)
+            raise ArgumentError(
+                f"Which run? {len(live)} are alive: {listed}. Give the name of one."
+            )
+        return live[0] if live else next(reversed(known.values()))
+    if name not in known:
+        listed = ", ".join(map(repr, known))
+        raise ArgumentError(f"There is no run {name!r} in this kernel; its runs: {listed}.")
+    return known[name]

@@ -1,0 +1,341 @@
+"""One life of a run, from a start to its end: its threads, its watch, its boundary.
+
+life = Life(...)
+life.start(session, train)     # whoever starts it; from here on in its training thread:
+    with session() as saver:   #   the engine's: it goes on from the latest checkpoint
+        train()                #   the loop; each of its turns is a step boundary
+                               #   a last checkpoint, and the session closes
+                               #   its loops are joined; what it held is let go
+life.ended                     # set
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import contextvars
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import SupportsFloat
+
+import tensorflow as tf
+
+from nbtrain import claims, frames
+from nbtrain.boundary import Boundary
+from nbtrain.cadence import Every
+from nbtrain.checkpoints import Saver
+from nbtrain.commands import CommandQueue
+from nbtrain.errors import BusyError, PhaseError
+from nbtrain.log import Log
+from nbtrain.logdir import Logdir
+from nbtrain.names import Names
+from nbtrain.owner import owner
+from nbtrain.recorder import Recorder
+from nbtrain.settings import Settings
+from nbtrain.states import Event, Lifecycle, Phase
+from nbtrain.threads import Coordinator, names_of_live
+from nbtrain.watch import TICK_SECS, Watch, WatchThread
+
+# Jupyter kills a kernel that has not ended 5 s after it was asked to.
+_EXIT_SECS = 4.0
+
+_living: set[Life] = set()
+
+
+class Life:
+    """One life of a run.
+
+    To what opens a session in its loop (a Supervisor, a RunHook) it is the owner.
+
+    Args:
+        coord: The coordinator of the run.
+        settings: How long, and when to save.
+        lifecycle: The run's phase.
+        commands: What waits to be executed.
+        recorder: Takes the records.
+        folder: The run's folder; released at the end.
+        names: By which the program reaches what it trains.
+        again: Whether an earlier life was recorded.
+
+    Attributes:
+        boundary: Its step boundary.
+        watch: What happens beside the training.
+        log: What TensorFlow logged in the training thread.
+        ident: Of the training thread while it trains, or else 0.
+        error: What ended it, once it has ended; None where it ended well.
+        traceback: Of `error`, from the user's own lines on.
+        ended: Set when all is over.
+    """
+
+    def __init__(
+        self,
+        coord: Coordinator,
+        settings: Settings,
+        lifecycle: Lifecycle,
+        commands: CommandQueue,
+        recorder: Recorder,
+        folder: Logdir,
+        names: Names,
+        *,
+        again: bool,
+    ) -> None:
+        self.watch = Watch(recorder, folder, grace_secs=settings.stop_grace_secs)
+        self.boundary = Boundary(
+            settings, lifecycle, commands, recorder, self.watch, names, again=again
+        )
+        self.watch.each_second = [self.boundary.keeper.list_again]
+        self.log = Log()
+        self.ident = 0
+        self.error: BaseException | None = None
+        self.traceback: TracebackType | None = None
+        self.ended = threading.Event()
+        self._coord = coord
+        self._grace_secs = settings.stop_grace_secs
+        self._lifecycle = lifecycle
+        self._commands = commands
+        self._recorder = recorder
+        self._folder = folder
+        # Under a coordinator of its own: it outlives the stop of the loop that it serves,
+        # and a Supervisor that stops joins every thread of the run's.
+        self._services = Coordinator()
+        self._adopted: tf.train.Coordinator | None = None
+        self._asked_to_stop = False
+        self._began = self._ended_at = 0.0
+        self._looper: WatchThread | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(
+        self, session: Callable[[], AbstractContextManager[Saver | None]], train: Callable[[], None]
+    ) -> None:
+        """Start its threads; any thread, once.
+
+        Args:
+            session: Opens what is trained, in the training thread.
+            train: The loop.
+        """
+        self._coord.clear_stop()
+        self._coord.on_stop = self._on_stop
+        self._commands.open()
+        self._began = time.monotonic()
+        _living.add(self)
+        # In the context of the starting cell: what the training prints appears under it.
+        self._thread = threading.Thread(
+            target=contextvars.copy_context().run,
+            args=(self._main, session, train),
+            name=f"nbtrain train {self._folder.name}",
+            daemon=True,
+        )
+        self._looper = WatchThread(
+            self._services, TICK_SECS, self._tick, name=f"nbtrain watch {self._folder.name}"
+        )
+        self._looper.start()
+        self._thread.start()
+
+    def join(self, timeout: float) -> None:
+        """Wait for the last round of its watch, once it has ended; any thread."""
+        if self._looper is not None:
+            self._looper.join(timeout)
+
+    def should_stop(self) -> bool:
+        """Whether to leave the loop: in the training thread the step boundary; any thread."""
+        if threading.get_ident() == self.ident:
+            return self.boundary.reach()
+        return bool(self._coord.should_stop())
+
+    # --- sessions that its loop opens ---------------------------------------------
+
+    def adopt(self, coord: Coordinator, saver: Saver | None, due: Every) -> None:
+        """Take a Supervisor's session under the run, until `release`; training thread only.
+
+        Args:
+            coord: Of the session's threads: it and the run stop together.
+            saver: Of the session; the run's checkpoints are its from now on.
+            due: When they are due.
+
+        Raises:
+            ArgumentError: The run has a saver of its own.
+        """
+        self.boundary.go_on(saver, due)
+        self._adopted = coord
+        coord.on_stop = self._follow
+        if self._coord.should_stop():
+            coord.request_stop()
+
+    def attach(
+        self, coord: tf.train.Coordinator, saver: Saver | None, step: int, *, again: bool
+    ) -> Boundary:
+        """Take a hook's session under the run, until `release`; training thread only.
+
+        Args:
+            coord: Of the session's threads, which stop when the run does.
+            saver: Of the session; None saves nothing.
+            step: Steps that the session has behind it.
+            again: Whether it replaces one that was lost.
+
+        Returns:
+            The step boundary, where the hook counts from now on.
+
+        Raises:
+            ArgumentError: The run has a saver of its own.
+        """
+        lost = self.boundary.step
+        self.boundary.attach(saver, step, again=again)
+        self._adopted = coord
+        if again:
+            step = self.boundary.step
+            text = f"The session was lost at step {lost:,} and made again" + (
+                f"; the training goes on from step {step:,}."
+                if step
+                else ", and no checkpoint was there: THE TRAINING STARTS ALL OVER, from step 0. "
+                "Give save_steps= or save_secs= to have one."
+            )
+            self.watch.note("recovery", text)
+            self.watch.log(event="recovery", step=step, text=text)
+        return self.boundary
+
+    def at_end(self, close: Callable[[], object]) -> None:
+        """Call `close` when the loop is over and its last checkpoint saved; training thread only.
+
+        It closes what the loop, or an error, has left open.
+        """
+        self._left_open.callback(close)
+
+    def release(self) -> None:
+        """Let go of the session, after a last checkpoint; training thread only."""
+        self.boundary.let_go()
+        if isinstance(self._adopted, Coordinator):
+            self._adopted.on_stop = None
+        self._adopted = None
+
+    def add(self, step: int | None, values: Mapping[str, SupportsFloat]) -> None:
+        """Record scalars of a step that was done, or (None) of the last one; any thread."""
+        if values:
+            step = self.boundary.step if step is None else step
+            self._recorder.queue.append(step, time.time(), values)
+
+    # --- what it says of itself -----------------------------------------------------
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since its start, up to its end."""
+        return (self._ended_at or time.monotonic()) - self._began if self._began else 0.0
+
+    @property
+    def steps_per_s(self) -> float | None:
+        """Of the last seconds; of the whole life once it has ended."""
+        if not self._ended_at:
+            return self.watch.pace.steps_per_s
+        return self.boundary.steps_done / self.elapsed_s if self.elapsed_s > 0 else None
+
+    @property
+    def threads(self) -> tuple[str, ...]:
+        """Names of the live threads under its coordinators."""
+        coords = {self._coord, self._adopted or self._coord}
+        return tuple(sorted(name for coord in coords for name in names_of_live(coord)))
+
+    # --- training thread --------------------------------------------------------------
+
+    def _main(
+        self, session: Callable[[], AbstractContextManager[Saver | None]], train: Callable[[], None]
+    ) -> None:
+        error: BaseException | None = None
+        self.ident = threading.get_ident()
+        owner.set(self)
+        try:
+            with (
+                self.log.listening(),
+                session() as saver,
+                contextlib.ExitStack() as self._left_open,
+            ):
+                self.boundary.go_on(saver)
+                error = self._train(train)
+                self.boundary.leave(finished=error is None)
+        except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
+            error = error or raised
+        finally:
+            self._close(error or self._join())
+
+    def _train(self, train: Callable[[], None]) -> BaseException | None:
+        try:
+            if self._lifecycle.phase is not Phase.STOPPING:
+                train()
+            self._coord.raise_requested_exception()
+        except (StopIteration, tf.errors.OutOfRangeError):
+            pass  # the input is exhausted
+        except BaseException as error:  # noqa: BLE001 - kept, and raised again by wait()
+            return error
+        return None
+
+    def _join(self) -> BaseException | None:
+        """End the threads of its coordinator; returns the error of one."""
+        self._coord.on_stop = None
+        self._coord.request_stop()
+        try:
+            self._coord.join(stop_grace_period_secs=self._grace_secs, ignore_live_threads=True)
+        except BaseException as error:  # noqa: BLE001 - kept, and raised again by wait()
+            return error
+        if self.threads:
+            self.watch.note("threads", f"Threads that have not ended: {', '.join(self.threads)}.")
+        return None
+
+    def _close(self, error: BaseException | None) -> None:
+        """End it; whatever fails here, the rest is still done."""
+        event = Event.STOPPED if self._asked_to_stop else Event.FINISHED
+        step = self.boundary.step
+        self.ident = 0  # which the system gives to the next thread
+        with contextlib.ExitStack() as last_first:
+            last_first.callback(self.ended.set)
+            last_first.callback(_living.discard, self)
+            last_first.callback(self._services.request_stop)
+            last_first.callback(lambda: self._lifecycle.apply(Event.FAILED if error else event))
+            last_first.callback(self._folder.release)
+            last_first.callback(claims.leave, self._folder.name)
+            last_first.callback(self._recorder.close)
+            last_first.callback(self._coord.request_stop)
+            last_first.callback(self._commands.close, "the run has ended", step=step)
+            if error is not None:
+                self.error, self.traceback = error, frames.of_the_user(error.__traceback__)
+            self._ended_at = time.monotonic()
+            with contextlib.suppress(PhaseError):  # unless it failed while preparing
+                self._lifecycle.apply(Event.LOOP_ENDED)
+            with contextlib.suppress(BusyError):
+                self.watch.folder.make_sure(step)
+            text = f"{type(error).__name__}: {error}" if error is not None else ""
+            self.watch.log(event="failed" if error else str(event), step=step, text=text)
+
+    # --- other threads ------------------------------------------------------------------
+
+    def _on_stop(self) -> None:
+        """The coordinator was asked to stop, by whomever."""
+        with contextlib.suppress(PhaseError):  # it is stopping already, or has ended
+            self._lifecycle.apply(Event.STOP)
+            self._asked_to_stop = not self._coord.exhausted
+            self.watch.stop_asked()
+        if self._adopted is not None and not self._adopted.should_stop():
+            self._adopted.request_stop()
+        self._commands.wake()
+
+    def _follow(self) -> None:
+        """The session that its loop opened was asked to stop."""
+        if not self._coord.should_stop():
+            adopted = self._adopted
+            self._coord.exhausted = isinstance(adopted, Coordinator) and adopted.exhausted
+            self._coord.request_stop()
+
+    def _tick(self) -> None:
+        self._commands.attention = True
+        self.watch.tick(self._lifecycle.phase, self.boundary.step, self._thread)
+
+
+@atexit.register
+def _end_all() -> None:
+    """At the polite end of the kernel: a last checkpoint of every run, if it comes in time."""
+    living = list(_living)
+    for life in living:
+        life._coord.request_stop()
+    deadline = time.monotonic() + _EXIT_SECS
+    for life in living:
+        life.ended.wait(max(0.0, deadline - time.monotonic()))
