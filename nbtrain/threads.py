@@ -26,6 +26,7 @@ class Coordinator(tf.train.Coordinator):
 
     Attributes:
         exhausted: Whether an error of a clean stop, the end of an input, has stopped it.
+        unanswered: Whether a request to stop waits for a join; an error of a thread is none.
     """
 
     _exc_info_to_raise: Any  # TensorFlow's own
@@ -41,7 +42,7 @@ class Coordinator(tf.train.Coordinator):
         super().__init__(clean_stop_exception_types)
         self._graph = graph
         self.exhausted = False
-        self._unanswered = False  # a request to stop, by a join
+        self.unanswered = False
         self.on_stop = on_stop
 
     def register_thread(self, thread: threading.Thread) -> None:
@@ -67,7 +68,7 @@ class Coordinator(tf.train.Coordinator):
         asked = self.should_stop() and not self.joined
         if ex is not None and not self.should_stop() and self._filter_exception(ex) is None:
             self.exhausted = True
-        self._unanswered = True
+        self.unanswered = self.unanswered or ex is None
         super().request_stop(ex)
         if asked and ex is not None:
             self._keep(ex)
@@ -76,7 +77,7 @@ class Coordinator(tf.train.Coordinator):
 
     def clear_stop(self) -> None:
         """Forget the stop and its error, for another use."""
-        self.exhausted = self._unanswered = False
+        self.exhausted = self.unanswered = False
         super().clear_stop()
 
     def join(self, *args: Any, **kwargs: Any) -> None:
@@ -88,13 +89,13 @@ class Coordinator(tf.train.Coordinator):
         try:
             super().join(*args, **kwargs)
         finally:
-            self._unanswered = False
+            self.unanswered = False
             with self._lock:
                 self._registered_threads |= {thread for thread in registered if thread.is_alive()}
 
     def renew(self) -> None:
         """Forget the stop for a further use; a request that no join has answered stays."""
-        unanswered = self._unanswered
+        unanswered = self.unanswered
         if self.joined or not unanswered:
             self.clear_stop()
         if unanswered:

@@ -96,7 +96,7 @@ def slots_told(graph: tf.Graph, train_op: Any) -> str:
     """What the proof of a run that goes on says of slots."""
     folder = nbtrain.supervise(train_op, steps=2).wait(SOON).logdir
     run = nbtrain.supervise(train_op, steps=3, logdir=folder).wait(SOON)
-    return (run.status.message or "").rpartition("matched, ")[2]
+    return (run.status.notice or "").rpartition("matched, ")[2]
 
 
 def test_slots_made_in_a_variable_scope_are_counted() -> None:

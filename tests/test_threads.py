@@ -9,7 +9,7 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtrain.threads import Coordinator, LooperThread, next_tick
+from nbtrain.threads import Coordinator, LooperThread, names_of_live, next_tick
 
 
 def test_ticks_come_at_even_distances() -> None:
@@ -227,10 +227,10 @@ def test_a_coordinator_that_is_used_again_has_forgotten_the_end_of_its_input() -
 def test_the_live_threads_of_a_coordinator_are_named() -> None:
     coord, calls = Coordinator(), Calls(enough=1)
     loopers = [LooperThread(coord, 3600.0, calls, name=name) for name in ("two", "one")]
-    assert coord.threads == (), "none was started"
+    assert names_of_live(coord) == [], "none was started"
     for looper in loopers:
         looper.start()
-    assert coord.threads == ("one", "two")
+    assert names_of_live(coord) == ["one", "two"]
     coord.request_stop()
     coord.join(stop_grace_period_secs=10)
-    assert coord.threads == ()
+    assert names_of_live(coord) == []

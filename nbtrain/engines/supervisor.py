@@ -344,6 +344,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     def request_stop(self, ex: Any = None) -> None:
         """Ask every thread to stop; also before the session, which then stops at once."""
         self._coord.request_stop(ex)
+        self._coord.unanswered = True
 
     def stop(
         self,
