@@ -1,0 +1,183 @@
+"""The life of a run: one at a time, ended whole, and stopped whoever asks at whatever moment."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+import tensorflow as tf
+
+import nbtrain
+from nbtrain.commands import Command, Receipt
+from nbtrain.engines.steps import LoopEngine
+from nbtrain.errors import ArgumentError, BusyError, PhaseError
+from nbtrain.logdir import Logdir
+from nbtrain.run import Run
+from nbtrain.settings import Settings
+from nbtrain.states import Phase
+from tests.gate import SOON, Gate
+from tests.models import Count, Counter, applied, reached
+
+
+def running(run: Run) -> None:
+    """Until it takes steps."""
+    reached(run, lambda run: run.status.step > 1)
+
+
+def test_a_start_that_is_refused_leaves_the_live_run_its_stop() -> None:
+    count = Count()
+    with count.graph.as_default():
+        sv = nbtrain.Supervisor(logdir=None, summary_op=None)
+    run = nbtrain.supervise(count.train_op, supervisor=sv)
+    running(run)
+    with pytest.raises(BusyError):
+        nbtrain.supervise(count.train_op, supervisor=sv)
+    applied(run.request_stop())
+    assert run.wait(SOON).status.phase is Phase.STOPPED
+
+
+def test_a_stop_that_is_taken_before_its_poster_looks_stops_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = nbtrain.train(Counter().step)
+    running(run)
+    post = run._commands.post
+
+    def late(command: Command, *, step: int) -> Receipt:
+        receipt = post(command, step=step)
+        applied(receipt)
+        return receipt
+
+    monkeypatch.setattr(run._commands, "post", late)
+    run.request_stop()
+    assert run.wait(SOON).status.phase is Phase.STOPPED
+
+
+def test_a_checkpoint_is_not_given_beside_a_supervisor_that_saves() -> None:
+    count, counter = Count(), Counter()
+
+    @nbtrain.background(checkpoint=counter.checkpoint)
+    def both(_run: Run) -> None:
+        with count.graph.as_default(), nbtrain.Supervisor(logdir="sv").managed_session():
+            pass
+
+    with pytest.raises(ArgumentError, match="leave checkpoint= out"):
+        both.wait(SOON)
+
+
+def test_when_it_has_ended_no_thread_is_its_training_thread() -> None:
+    run = nbtrain.train(Counter().step, steps=2).wait(SOON)
+    assert run.life.ident == 0, "the system gives the number to the next thread"
+    with pytest.raises(ArgumentError, match="by another thread"):
+        run.record(loss=1.0)
+
+
+def test_a_start_waits_for_the_last_words_of_the_life_before() -> None:
+    run = nbtrain.train(Counter().step, start=False)
+    busy, release = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        if not release.is_set():
+            busy.set()
+            release.wait(SOON)
+
+    run.on_tick(slow)
+    run.start()
+    assert busy.wait(SOON)
+    run.request_stop()
+    first = run.life
+    assert first.ended.wait(SOON)
+    again = threading.Thread(target=run.start)
+    again.start()
+    release.set()
+    again.join(SOON)
+    run.request_stop()
+    run.wait(SOON)
+    assert run.life is not first
+    lines = (run.logdir / "steering.jsonl").read_text(encoding="utf-8").splitlines()
+    events = [json.loads(line)["event"] for line in lines]
+    assert [event for event in events if event != "stop"] == ["start", "stopped"] * 2
+
+
+def test_an_error_of_a_loop_that_ends_after_the_training_is_the_runs() -> None:
+    left, fail = threading.Event(), threading.Event()
+
+    def target() -> None:
+        left.set()
+        fail.wait(SOON)
+        raise ValueError("of the looper")
+
+    @nbtrain.background
+    def short(run: Run) -> None:
+        run.should_stop()
+        run.loop(None, target)
+        assert left.wait(SOON)
+
+    reached(short, lambda run: run.status.phase not in (Phase.PREPARING, Phase.RUNNING))
+    fail.set()
+    with pytest.raises(ValueError, match="of the looper"):
+        short.wait(SOON)
+    assert short.status.phase is Phase.FAILED
+
+
+def test_a_loop_that_does_not_end_is_told_and_keeps_the_run_from_starting_again() -> None:
+    inside, release = threading.Event(), threading.Event()
+
+    def stuck() -> None:
+        inside.set()
+        release.wait(SOON)
+
+    def loop(run: Run) -> None:
+        if not release.is_set():
+            run.loop(3600, stuck)
+            assert inside.wait(SOON)
+
+    folder = Logdir(None, "stuck", kind="loop")
+    settings = Settings(stop_grace_secs=0.01)
+    run = Run(LoopEngine(loop, None, folder.checkpoints, keep=None), folder, settings).start()
+    run.wait(SOON)
+    assert run.status.message == "Threads that have not ended: nbtrain stuck: stuck."
+    with pytest.raises(PhaseError, match="threads of an earlier training have not ended: nbtrain"):
+        run.start()
+    release.set()
+    looper = next(thread for thread in threading.enumerate() if "stuck" in thread.name)
+    looper.join(SOON)
+    assert run.start().wait(SOON).status.phase is Phase.FINISHED
+
+
+def test_after_a_restore_the_same_step_is_saved_anew(gate: Gate) -> None:
+    course = tf.Variable(0)
+    counter = Counter(gate)
+    checkpoint = tf.train.Checkpoint(count=counter.count, course=course)
+    run = nbtrain.train(counter.step, checkpoint=checkpoint)
+    gate.wait_for_arrivals()
+    saved = run.save()
+    gate.allow()
+    assert applied(saved).step == 1
+    gate.wait_for_arrivals()
+    asked = [run.save(), run.pause(), run.restore(1)]
+    gate.allow()
+    assert [applied(receipt).step for receipt in asked] == [2, 2, 2]
+    course.assign(7)
+    applied(run.resume())
+    gate.wait_for_arrivals()
+    run.request_stop()
+    gate.open()
+    run.wait(SOON)
+    assert int(counter.count) == run.status.step == 2
+    held = tf.train.load_checkpoint(run.checkpoints[-1].path)
+    assert held.get_tensor("course/.ATTRIBUTES/VARIABLE_VALUE") == 7
+
+
+def test_a_program_that_counts_on_from_before_has_not_taken_those_steps_now() -> None:
+    @nbtrain.background
+    def going_on(run: Run) -> None:
+        run.should_stop()
+        for number in (5_000, 5_001, 5_002):
+            run.record(loss=1.0, step=number)
+            run.should_stop()
+
+    going_on.wait(SOON)
+    assert going_on.status.step == 5_002
+    assert going_on.life.boundary.steps_done == 3
