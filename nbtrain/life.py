@@ -210,6 +210,10 @@ class Life:
             self._adopted.on_stop = None
         self._adopted = None
 
+    def note(self, topic: str, text: str | None) -> None:
+        """Warn of something in the panel, until (None) there is nothing to warn of; any thread."""
+        self.watch.note(topic, text)
+
     def add(self, step: int | None, values: Mapping[str, SupportsFloat]) -> None:
         """Record scalars of a step that was done, or (None) of the last one; any thread."""
         if values:

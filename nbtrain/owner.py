@@ -26,6 +26,9 @@ class Owner(Protocol):
     def add(self, step: int | None, values: Mapping[str, SupportsFloat]) -> None:
         """Record scalars that were computed at a step, in any thread."""
 
+    def note(self, topic: str, text: str | None) -> None:
+        """Warn of something in the panel, until (None) there is nothing to warn of."""
+
 
 # Set in the context of a training thread; threads that it starts do not inherit it.
 owner: ContextVar[Owner | None] = ContextVar("owner", default=None)

@@ -13,6 +13,7 @@ from nbtrain.engines.global_step import adopt_global_step
 from nbtrain.engines.graph import Feed
 from nbtrain.engines.graph_arguments import graph_of, tensors_of
 from nbtrain.engines.run_hook import RunHook
+from nbtrain.engines.session_life import NoSession
 from nbtrain.errors import ArgumentError
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run
@@ -80,13 +81,17 @@ class MonitorEngine:
 
     def _loop(self, sess: Any) -> None:
         feed, train_op = self._feed, self._train_op
-        with contextlib.suppress(StopIteration, tf.errors.OutOfRangeError):
+        try:
             if feed is None:
                 while not sess.should_stop():
                     sess.run(train_op)
             else:
                 while not sess.should_stop():
                     sess.run(train_op, feed())
+        except NoSession:
+            raise  # no hook is to end what is not there
+        except (StopIteration, tf.errors.OutOfRangeError):
+            pass  # the input is exhausted
 
 
 def monitor(

@@ -19,16 +19,13 @@ from nbtrain.checkpoints import listed
 from nbtrain.engines.fit import check_fit
 from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_arguments import scalar_of
+from nbtrain.engines.session_life import Attempts, limit_closing, wait_secs
 from nbtrain.engines.session_saver import Saved, find_saver, own_saver, session_saver
 from nbtrain.errors import ArgumentError
 from nbtrain.owner import owner
 from nbtrain.run import Run
 
 v1 = tf.compat.v1
-
-# Seconds until a lost session is used again: doubled each time, as long as no step succeeds.
-_FIRST_WAIT_SECS = 0.1
-_LONGEST_WAIT_SECS = 30.0
 
 # Kinds of fetches whose count is remembered.
 _MOST_KINDS = 64
@@ -96,7 +93,8 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             check_fit(saver, checkpoints[-1].path)
         self._saved: Saved | None = None
         self._boundary = None
-        self._attempts = 0
+        self._attempts = Attempts(graph, self._run.coord, self._run.life.note)
+        self._lost = 0  # sessions in a row that were lost without a step
         self._told_to_stop = False
         self._known: dict[tuple[int, ...] | int, tuple[int, Any]] = {}
 
@@ -105,6 +103,8 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
     ) -> None:
         """Go on from the latest checkpoint; after a session was lost, not at once."""
         again = self._boundary is not None
+        self._attempts.succeeded()
+        limit_closing(session, self._run.life.note, coord._registered_threads)
         self._close_session()  # one that was lost while another hook took it up
         self._opened = session, coord
         self._session = session
@@ -145,16 +145,18 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         steps = self._steps
         if steps is None:
             steps = self._learn(run_context.original_args.fetches)
-        self._attempts = 0
+        self._lost = 0
         if self._boundary.arrive(steps, run_values.results, self._recount):
             self._stop(run_context, steps)
 
     def end(self, session: tf.compat.v1.Session) -> None:  # noqa: ARG002 - TensorFlow's
         """A last checkpoint, while the session is open."""
         self._run.life.release()
+        self._attempts.end()
 
     def close(self) -> None:
         """Undo what TensorFlow leaves when a hook raises while the session is made."""
+        self._attempts.end()
         self._close_session()
         if self._graph.finalized and not self._was_finalized:
             self._graph._unsafe_unfinalize()  # as TensorFlow does when it closes a session
@@ -215,12 +217,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         Raises:
             StopIteration: The run was asked to stop.
         """
-        secs = wait_secs(self._attempts)
-        self._attempts += 1
+        secs = wait_secs(self._lost)
+        self._lost += 1
         if self._run.coord.wait_for_stop(secs):
             raise StopIteration
-
-
-def wait_secs(attempts: int) -> float:
-    """How long to wait after a session was lost, and so many before it without a step between."""
-    return float(min(_FIRST_WAIT_SECS * 2.0 ** min(attempts, 16), _LONGEST_WAIT_SECS))

@@ -27,6 +27,7 @@ from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_saver import GraphSaver
 from nbtrain.engines.queues import add_closing, close_on_stop
 from nbtrain.engines.services import Services
+from nbtrain.engines.session_life import limit_closing
 from nbtrain.engines.turns import Turns, close_session
 from nbtrain.engines.waiting import ready_session, wait_for
 from nbtrain.errors import ArgumentError
@@ -126,6 +127,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 sess = self._prepare(master, config, wait_for_checkpoint, max_wait_secs)
             else:
                 sess = self._wait_for_chief(master, config, max_wait_secs)
+            limit_closing(sess, _tell)
             try:
                 self._turns_at(sess)
                 if not master:  # in a cluster, queues may be shared with others
@@ -400,6 +402,15 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     Loop = loop
     ShouldStop = should_stop
     SummaryComputed = summary_computed
+
+
+def _tell(topic: str, text: str | None) -> None:
+    """Warn in the panel of the run that trains in this thread; where there is none, in the log."""
+    run = owner.get()
+    if run is not None:
+        run.note(topic, text)
+    elif text is not None:
+        v1.logging.warning(text)
 
 
 @contextlib.contextmanager

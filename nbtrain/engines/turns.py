@@ -127,11 +127,15 @@ def turns_at(sess: Any) -> Turns | None:
 
 def close_session(sess: tf.compat.v1.Session) -> None:
     """Close a session, which in a cluster with a dead server may take for ever."""
-    if not ends_soon(sess.close):
-        tf.compat.v1.logging.warning(
-            "The session has not closed within %g s, and is left to itself: a server of its "
-            "cluster does not answer.",
-            SERVER_SECS,
+    close_in_time(sess.close, tf.compat.v1.logging.warning)
+
+
+def close_in_time(close: Callable[[], object], tell: Callable[[str], object]) -> None:
+    """Call what closes a session; if it has not ended in time, leave it and say so."""
+    if not ends_soon(close):
+        tell(
+            f"The session has not closed within {SERVER_SECS:g} s, and is left to itself: a "
+            "server of its cluster does not answer."
         )
 
 
