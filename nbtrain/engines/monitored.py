@@ -123,7 +123,7 @@ def monitor(
             the graph: `tf.compat.v1.train.SingularMonitoredSession`, `MonitoredSession`,
             `functools.partial(MonitoredTrainingSession, scaffold=..., checkpoint_dir=...)`
             or a function. None makes a `MonitoredTrainingSession` that goes on from the
-            run's checkpoints and writes summaries to its folder every 100 steps.
+            run's checkpoints and writes the graph's summaries to its folder every 100 steps.
         feed: Called before every step; gives its feed_dict. It ends the run by raising
             StopIteration.
         steps: Global step at which the run finishes; None trains until a hook requests a
@@ -187,8 +187,10 @@ def _training_session(
     """A MonitoredTrainingSession that leaves saving and counting to the run."""
 
     def make(hooks: Sequence[Any]) -> Any:
-        # A SummarySaverHook adds to the graph, and needs a global step.
-        summarizes = adopt_global_step(graph) is not None and not graph.finalized
+        # A SummarySaverHook adds to the graph, needs a global step, and costs each step as much
+        # as all the rest of its hooks: also where there is nothing to summarize.
+        summarizes = _has_summaries(graph, scaffold) and not graph.finalized
+        summarizes = summarizes and adopt_global_step(graph) is not None
         return v1.train.MonitoredTrainingSession(
             scaffold=scaffold,
             # No checkpoint_dir: the first hook restores, by a saver of its own.
@@ -204,3 +206,10 @@ def _training_session(
         )
 
     return make
+
+
+def _has_summaries(graph: tf.Graph, scaffold: Any) -> bool:
+    keys = v1.GraphKeys
+    if scaffold is not None and scaffold.summary_op is not None:
+        return True
+    return bool(graph.get_collection(keys.SUMMARIES) or graph.get_collection(keys.SUMMARY_OP))

@@ -17,6 +17,7 @@ Bare against itself, in the same loop, is the control.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import tempfile
 import time
@@ -30,7 +31,15 @@ import nbtrain
 from nbtrain.notebook import display_of
 from nbtrain.run import Run
 from tests.benchmarks.steps import GraphStep, Step
-from tests.benchmarks.ways import Driven, OwnLoop, Supervised, SupervisorLoop, Way, peers
+from tests.benchmarks.ways import (
+    Driven,
+    OwnLoop,
+    Supervised,
+    SupervisorLoop,
+    Way,
+    monitored,
+    peers,
+)
 
 Figures = dict[str, Any]
 FloatArray = npt.NDArray[np.float64]
@@ -51,18 +60,27 @@ class Interleaved:
         chunks: Turns of chunks.
         rounds: Turns of blocks.
         with_peers: Whether peers of nbtrain's take their turns too.
+        session: "RunHook" or "monitor": MonitoredSessions take the turns, not loops.
     """
 
     def __init__(
-        self, make: Callable[[], Step], *, chunks: int, rounds: int, with_peers: bool = False
+        self,
+        make: Callable[[], Step],
+        *,
+        chunks: int,
+        rounds: int,
+        with_peers: bool = False,
+        session: str | None = None,
     ) -> None:
         self._step = make()
         for _ in range(200):
             self._step()
         self._sizes = chunks, rounds
         self._peers = peers(self._step, tempfile.mkdtemp(dir=".")) if with_peers else {}
+        self._session = session
         self._figures: Figures = {}
-        self._run: Run = nbtrain.background(self._loop, name=f"bench-{make.__name__}", start=False)
+        name = f"bench-{session or make.__name__}"
+        self._run: Run = nbtrain.background(self._measure, name=name, start=False)
         self._ticking = True
         display_of(self._run).show()
         self._run.start()
@@ -73,9 +91,12 @@ class Interleaved:
         recorded = len(self._run.scalars["loss"])
         return {**self._figures, "recorded": recorded, "message": self._run.status.message}
 
-    def _ways(self, run: Run) -> dict[str, Way]:
+    def _ways(self, run: Run, stack: contextlib.ExitStack) -> dict[str, Way]:
         step = self._step
         ways = {"bare": Way(step), "again": Way(step)}
+        if self._session is not None:
+            assert isinstance(step, GraphStep), "a session runs a graph"
+            return ways | monitored(step, run, self._session, stack)
         ways |= {"own loop": OwnLoop(step, run), "train": Driven(step, run)}
         if isinstance(step, GraphStep):
             ways["supervise"] = Supervised(step, run, None)
@@ -83,12 +104,15 @@ class Interleaved:
             ways["Supervisor"] = SupervisorLoop(step)
         return ways | self._peers
 
-    def _loop(self, run: Run) -> None:
+    def _measure(self, run: Run) -> None:
         watch: Any = run.life.watch
         tick = watch.tick
         # Only the run's own blocks have ticks: a bare block is bare.
         watch.tick = lambda *args: tick(*args) if self._ticking else None
-        ways = self._ways(run)
+        with contextlib.ExitStack() as stack:
+            self._loop(self._ways(run, stack))
+
+    def _loop(self, ways: dict[str, Way]) -> None:
         each = float(np.median(ways["bare"].take(500)))
         chunks, rounds = self._sizes
         walls, cpus = _chunks(ways, chunks, max(1, round(CHUNK_SECS / each)))

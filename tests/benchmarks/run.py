@@ -23,8 +23,9 @@ Row = tuple[str, str, str]
 # Ways of nbtrain's to own the loop; the others are controls and peers.
 OURS = ("own loop", "train", "supervise", "supervise with a feed")
 
-# Sessions of TensorFlow's classes, in a loop of the program's own.
-SESSIONS = {"Supervisor": "10 µs"}
+# Sessions of TensorFlow's classes: what nbtrain may add to a step.
+SESSION_AIM = "10 µs"
+SESSIONS = {"Supervisor": SESSION_AIM}
 
 ONE_THREAD = (
     "import tensorflow as tf\n"
@@ -67,6 +68,31 @@ def _steps(words: str, make: str, aim: str, *, quick: bool) -> Iterator[Row]:
             yield f"{name}, {way}: everything, quiet quarter / median / mean", ratios, aims[0]
             stalls = _stalls(out["stalls"][way])
             yield f"{name}, {way}: longest stall", stalls, f"bare + {aims[2]}" if aims[2] else ""
+
+
+def session_rows(*, quick: bool) -> Iterator[Row]:
+    """What a step of a MonitoredSession costs more, plain and under a run."""
+    chunks, rounds = (60, 5) if quick else (600, 20)
+    for kind in ("RunHook", "monitor"):
+        with kernel() as fresh:
+            fresh.execute(
+                f"{ONE_THREAD}bench = interleaved.Interleaved(steps.GraphStep, chunks={chunks}, "
+                f"rounds={rounds}, session={kind!r})"
+            )
+            fresh.look()
+            out = fresh.execute("out = bench.figures()")
+        name = f"session step of {out['step_us']:,.0f} µs"
+        yield f"{name}, {kind}: recorded", f"{out['recorded']:,} of {out['taken']:,}", "every step"
+        for way in ("again", "MonitoredSession", kind):
+            low, middle = out["cpu_us"][way]
+            cpu = f"{middle:.2f} µs (quiet quarter {low:.2f})"
+            yield f"{name}, {way}: CPU added to that of a raw session's loop", cpu, ""
+        plain, ours = out["cpu_us"]["MonitoredSession"], out["cpu_us"][kind]
+        cpu = f"{ours[1] - plain[1]:.2f} µs (quiet quarter {ours[0] - plain[0]:.2f})"
+        yield f"{name}, {kind}: CPU added to that of a MonitoredSession's", cpu, SESSION_AIM
+        low, middle, mean = out["everything"][kind]
+        ratios = f"{low:.3f} / {middle:.3f} / {mean:.3f}"
+        yield f"{name}, {kind}: everything, quiet quarter / median / mean", ratios, ""
 
 
 def _stalls(found: dict[str, float]) -> str:
@@ -132,6 +158,7 @@ def record_rows(*, quick: bool) -> Iterable[Row]:
 
 PARTS = {
     "steps": step_rows,
+    "sessions": session_rows,
     "updates": update_rows,
     "memory": memory_rows,
     "import": import_rows,

@@ -18,6 +18,8 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from nbtrain.engines.graph import GraphEngine
+from nbtrain.engines.monitored import MonitorEngine, _training_session
+from nbtrain.engines.run_hook import RunHook
 from nbtrain.engines.turns import Turns
 from nbtrain.run import Run
 from nbtrain.threads import Coordinator
@@ -153,6 +155,74 @@ class SupervisorLoop(Way):
         for _ in range(count):
             self._coord.should_stop()
             clocked()
+
+
+class Monitored(Way):
+    """Steps as the documented loop of a MonitoredSession takes them.
+
+    Args:
+        sess: The session.
+        fetches: What it runs.
+        ticks: Whether it is under the run.
+    """
+
+    def __init__(self, sess: Any, fetches: Any, *, ticks: bool) -> None:
+        super().__init__(lambda: sess.run(fetches))
+        self._sess = sess
+        self.ticks = ticks
+
+    def loop(self, clocked: Step, count: int) -> None:
+        """Ask whether to stop, then run."""
+        should_stop = self._sess.should_stop
+        for _ in range(count):
+            if not should_stop():
+                clocked()
+
+
+class MonitorLoop(Monitored):
+    """Steps of a MonitoredSession by the engine's own loop, that of `nbtrain.monitor`."""
+
+    def __init__(self, sess: Any, engine: MonitorEngine) -> None:
+        super().__init__(sess, engine._train_op, ticks=True)
+        self._engine = engine
+
+    def loop(self, clocked: Step, count: int) -> None:
+        """As its engine has it."""
+        sess = types.SimpleNamespace(
+            should_stop=self._sess.should_stop, run=lambda _train_op: clocked()
+        )
+        self._engine._loop(sess)
+
+
+def monitored(step: GraphStep, run: Run, kind: str, stack: contextlib.ExitStack) -> dict[str, Way]:
+    """A plain MonitoredSession, and one under the run; training thread.
+
+    Args:
+        step: The graph; each session has variables of its own.
+        run: The run: it takes one session.
+        kind: "RunHook" or "monitor".
+        stack: Closes the sessions.
+    """
+    stack.enter_context(step.graph.as_default())
+    hook = RunHook(run, {"loss": step.loss})
+    folder: Any = types.SimpleNamespace(path=run.logdir)
+    make = _training_session(step.graph, None, (), folder, 5.0)
+    if kind == "RunHook":
+        under: Way = Monitored(_plain(stack, [hook]), step.train_op, ticks=True)
+    else:
+        hook.train_op = step.train_op
+        engine = MonitorEngine(step.graph, step.train_op, {}, None, (), make, None)
+        under = MonitorLoop(stack.enter_context(make(hooks=[hook])), engine)
+    return {
+        "MonitoredSession": Monitored(_plain(stack, []), step.fetches, ticks=False),
+        kind: under,
+    }
+
+
+def _plain(stack: contextlib.ExitStack, hooks: list[Any]) -> Any:
+    """A session as the documentation makes it."""
+    training = tf.compat.v1.train.MonitoredTrainingSession
+    return stack.enter_context(training(hooks=hooks, log_step_count_steps=None))
 
 
 def peers(step: Step, logdir: str) -> dict[str, Way]:
