@@ -142,6 +142,7 @@ def test_a_stop_unblocks_a_step_that_waits_for_its_input_queue() -> None:
     reached(run, lambda run: run.status.phase is Phase.RUNNING)
     run.request_stop()
     assert run.wait(SOON).status.phase is Phase.STOPPED
+    assert run.status.message is None, "and its threads have ended"
 
 
 def test_a_graph_without_a_global_step_is_counted_by_the_run() -> None:
@@ -311,25 +312,32 @@ class Raising(tf.compat.v1.train.SessionRunHook):
         raise LookupError("the hook is broken")
 
 
+class Watching(tf.compat.v1.train.SessionRunHook):
+    """Keeps every session that is made."""
+
+    def __init__(self) -> None:
+        self.sessions: list[Any] = []
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self.sessions.append(session)
+
+
 METHODS = ["begin", "after_create_session", "before_run", "after_run", "end"]
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_hook_that_raises_fails_the_run_and_the_next_one_works(method: str) -> None:
-    count, sessions = Count(), []
-
-    class Watching(tf.compat.v1.train.SessionRunHook):
-        def after_create_session(self, session: Any, coord: Any) -> None:
-            sessions.append(session)
-
-    hooks = [Watching(), Raising(method)]
+    count, seen = Count(), Watching()
+    hooks = [seen, Raising(method)]
     run = nbtrain.monitor(count.train_op, hooks=hooks, steps=2)
     with pytest.raises(LookupError, match="the hook is broken"):
         run.wait(SOON)
     assert run.status.phase is Phase.FAILED
-    for session in sessions:
+    assert "LookupError: the hook is broken" in str(run.status.error), "in the panel"
+    for session in seen.sessions:
         with pytest.raises(RuntimeError, match="closed Session"):
             session.run(count.loss)
+    assert len(seen.sessions) == (method != "begin")
     assert not count.graph.finalized
     steps = {"after_run": [1], "end": [2]}.get(method, [])
     held = [checkpoint.step for checkpoint in run.checkpoints if checkpoint.step]
@@ -353,12 +361,7 @@ def test_an_error_of_the_graph_leaves_a_last_checkpoint() -> None:
 
 
 def test_the_session_of_a_run_that_has_ended_is_closed() -> None:
-    count, sessions = Count(), []
-
-    class Watching(tf.compat.v1.train.SessionRunHook):
-        def end(self, session: Any) -> None:
-            sessions.append(session)
-
-    nbtrain.monitor(count.train_op, hooks=[Watching()], steps=2).wait(SOON)
+    count, seen = Count(), Watching()
+    nbtrain.monitor(count.train_op, hooks=[seen], steps=2).wait(SOON)
     with pytest.raises(RuntimeError, match="closed Session"):
-        sessions[0].run(count.loss)
+        seen.sessions[0].run(count.loss)

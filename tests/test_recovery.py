@@ -12,7 +12,7 @@ import nbtrain
 from nbtrain.engines.session_life import wait_secs
 from nbtrain.states import Phase
 from tests.gate import SOON
-from tests.models import Count
+from tests.models import Count, reached
 from tests.test_monitored import value_of
 
 v1 = tf.compat.v1
@@ -113,3 +113,90 @@ def test_a_stop_ends_the_wait_for_a_session_that_is_lost_for_ever() -> None:
     run.request_stop()
     assert run.wait(SOON).status.phase is Phase.STOPPED
     assert value_of(run, "global_step") == 2
+
+
+# --- a session that cannot be made ----------------------------------------------------
+
+
+class Unavailable:
+    """An init_fn of a server that does not answer, but for a while."""
+
+    def __init__(self, times: float) -> None:
+        self.left = times
+
+    def __call__(self, scaffold: Any, session: Any) -> None:
+        self.left -= 1
+        if self.left >= 0:
+            raise tf.errors.UnavailableError(None, None, "no server")
+
+
+def monitored(count: Count, init: Unavailable, **kwargs: Any) -> nbtrain.Run:
+    """A run whose session is made when that does not raise."""
+    with count.graph.as_default():
+        scaffold = v1.train.Scaffold(init_fn=init)
+    return nbtrain.monitor(count.train_op, scaffold=scaffold, **kwargs)
+
+
+def told(run: nbtrain.Run, text: str) -> None:
+    """Until the panel says so."""
+    reached(run, lambda run: text in str(run.status.message))
+
+
+def test_a_session_that_is_not_made_at_once_is_attempted_again() -> None:
+    init = Unavailable(2)
+    run = monitored(Count(), init, steps=3).wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    assert init.left == -1
+    assert run.status.message is None, "there is nothing left to warn of"
+
+
+def test_the_panel_tells_of_attempts_in_vain_and_a_stop_ends_them() -> None:
+    count, init = Count(), Unavailable(float("inf"))
+    run = monitored(count, init)
+    told(run, "No session after 2 attempts: a server of its cluster does not answer")
+    told(run, "The next attempt is made in 0.2 s; a stop ends them")
+    run.request_stop()
+    assert run.wait(SOON).status.phase is Phase.STOPPED
+    assert not count.graph.finalized
+    assert nbtrain.monitor(count.train_op, steps=2).wait(SOON).status.step == 2
+
+
+def test_a_stop_ends_the_attempts_to_make_a_lost_session_again() -> None:
+    count, init, ended = Count(), Unavailable(0), []
+
+    class Losing(Aborting):
+        def before_run(self, run_context: Any) -> None:
+            init.left = float("inf")
+            super().before_run(run_context)
+
+        def end(self, session: Any) -> None:
+            ended.append(session)
+
+    run = monitored(count, init, hooks=[Losing({4})])
+    told(run, "No session after 2 attempts")
+    run.request_stop()
+    assert run.wait(SOON).status.phase is Phase.STOPPED
+    assert ended == [], "there was no session to end with"
+    assert not count.graph.finalized
+
+
+def test_a_stop_ends_the_attempts_of_a_loop_of_ones_own() -> None:
+    count = Count()
+    with count.graph.as_default():
+        scaffold = v1.train.Scaffold(init_fn=Unavailable(float("inf")))
+
+    def loop(run: nbtrain.Run) -> None:
+        with (
+            count.graph.as_default(),
+            v1.train.MonitoredTrainingSession(
+                scaffold=scaffold, hooks=[nbtrain.RunHook(run)], log_step_count_steps=None
+            ),
+        ):
+            pytest.fail("there is no session")
+
+    run = nbtrain.background(loop)
+    told(run, "No session after 2 attempts")
+    run.request_stop()
+    assert run.wait(SOON).status.phase is Phase.STOPPED
+    count.graph.finalize()
+    assert count.graph.finalized, "the graph is its own again"

@@ -15,7 +15,7 @@ from nbtrain.run import Run
 from nbtrain.states import Phase
 from tests.gate import SOON, Gate
 from tests.models import Count, Counter, applied, reached, refused
-from tests.test_monitored import value_of
+from tests.test_monitored import METHODS, Raising, Watching, value_of
 
 v1 = tf.compat.v1
 
@@ -245,23 +245,27 @@ def test_an_error_of_the_loop_is_raised_and_says_what_was_not_saved() -> None:
     assert nbtrain.background(Loop(), steps=2, name=run.name).wait(SOON).status.step == 2
 
 
-def test_a_hook_that_raises_while_the_session_is_made_leaves_nothing_open() -> None:
-    sessions = []
-
-    class Broken(tf.compat.v1.train.SessionRunHook):
-        def after_create_session(self, session: Any, coord: Any) -> None:
-            sessions.append(session)
-            raise LookupError("the hook is broken")
-
-    loop = Loop()
-    loop.hooks = [Broken()]
+@pytest.mark.parametrize("method", METHODS)
+def test_a_hook_that_raises_fails_the_run_and_leaves_nothing_open(method: str) -> None:
+    loop, seen = Loop(), Watching()
+    loop.hooks = [seen, Raising(method)]
+    run = nbtrain.background(loop, steps=2)
     with pytest.raises(LookupError, match="the hook is broken"):
-        nbtrain.background(loop, name="here").wait(SOON)
-    with pytest.raises(RuntimeError, match="closed Session"):
-        sessions[0].run(loop.count.loss)
+        run.wait(SOON)
+    assert run.status.phase is Phase.FAILED
+    assert "LookupError: the hook is broken" in str(run.status.error), "in the panel"
+    for session in seen.sessions:
+        with pytest.raises(RuntimeError, match="closed Session"):
+            session.run(loop.count.loss)
+    assert len(seen.sessions) == (method != "begin")
     assert not loop.count.graph.finalized
+    assert not list(run.logdir.glob("checkpoints/*temp*"))
+    for checkpoint in run.checkpoints:
+        held = tf.train.load_checkpoint(checkpoint.path)
+        assert held.get_tensor("global_step") == checkpoint.step
     loop.hooks = []
-    assert nbtrain.background(loop, name="here", steps=2).wait(SOON).status.step == 2
+    again = nbtrain.background(loop, name=run.name, steps=4).wait(SOON)
+    assert value_of(again, "global_step") == 4
 
 
 def test_a_lost_session_goes_on_from_the_checkpoint_of_the_run() -> None:

@@ -104,6 +104,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         """Go on from the latest checkpoint; after a session was lost, not at once."""
         again = self._boundary is not None
         self._attempts.succeeded()
+        # The set itself: to it are added those that other hooks start.
         limit_closing(session, self._run.life.note, coord._registered_threads)
         self._close_session()  # one that was lost while another hook took it up
         self._opened = session, coord

@@ -7,8 +7,9 @@ never closes.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
-from threading import Thread
+from threading import Thread, current_thread
 from typing import Any
 
 import tensorflow as tf
@@ -18,6 +19,8 @@ from nbtrain.engines.turns import close_in_time
 # Seconds until the next attempt: doubled each time, as long as none succeeds.
 _FIRST_WAIT_SECS = 0.1
 _LONGEST_WAIT_SECS = 30.0
+# Seconds in which threads end that have waited for what the closing cancels.
+_LAST_SECS = 1.0
 
 # Where a session stands is told under this topic; None: there is nothing to tell any more.
 Tell = Callable[[str, str | None], object]
@@ -97,15 +100,14 @@ def limit_closing(sess: tf.compat.v1.Session, tell: Tell, threads: Iterable[Thre
         sess: The session; its own `close` is called once, and waited for as long as a server
             has to answer.
         tell: Is told of a session that has not closed, and of threads that have not ended.
-        threads: The session's, which have been stopped when it is closed.
+        threads: The session's, looked at when it is closed: they have been stopped by then.
     """
     close: Any = sess.close
-    threads = list(threads)
 
     def close_once() -> None:
         sess.close = _nothing  # whoever comes second need not wait again
         close_in_time(close, lambda text: tell("close", text))
-        if alive := sorted(thread.name for thread in threads if thread.is_alive()):
+        if alive := _still_alive(threads):
             tell(
                 "threads",
                 f"The session is closed, and of its threads {', '.join(alive)} still run: they "
@@ -113,6 +115,15 @@ def limit_closing(sess: tf.compat.v1.Session, tell: Tell, threads: Iterable[Thre
             )
 
     sess.close = close_once
+
+
+def _still_alive(threads: Iterable[Thread]) -> list[str]:
+    """The names of threads that do not end although their session is closed."""
+    deadline = time.monotonic() + _LAST_SECS
+    alive = [thread for thread in threads if thread.is_alive() and thread is not current_thread()]
+    for thread in alive:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return sorted(thread.name for thread in alive if thread.is_alive())
 
 
 def _nothing() -> None:
