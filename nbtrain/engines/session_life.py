@@ -3,6 +3,10 @@
 A MonitoredSession that cannot be made, as its server does not answer, is attempted again
 at once and for ever, and no stop is heard between. A session of a server that has died
 never closes.
+
+What goes on inside one call of TensorFlow's cannot be ended: a dead server fails a step, or
+an attempt, only where GRPC_FAIL_FAST=true stood in the environment when TensorFlow was
+imported. Without it the call lasts until the server is back, and the panel shows where.
 """
 
 from __future__ import annotations
@@ -83,6 +87,11 @@ class Attempts:
                 "s; a stop ends them.",
             )
             if self._coord.wait_for_stop(secs):
+                self._tell(
+                    "attempts",
+                    f"Stopped after {self._failed} attempts to make a session, none of which "
+                    "succeeded: what was trained since the latest checkpoint is lost.",
+                )
                 raise NoSession
         self._under_way = True
         tf.Graph.finalize(self._graph)
