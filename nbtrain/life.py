@@ -260,7 +260,8 @@ class Life:
         except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
             error = error or raised
         finally:
-            self._close(error or self._join())
+            late = self._join()
+            self._close(error or late)
 
     def _train(self, train: Callable[[], None]) -> BaseException | None:
         try:

@@ -5,7 +5,6 @@ The only room that knows both a run and a panel.
 
 from __future__ import annotations
 
-import functools
 import html
 import itertools
 from base64 import b64encode
@@ -35,6 +34,10 @@ class Display:
         self._outputs: list[str] = []
         run.on_tick(self._tick)
 
+    def is_of(self, run: Run) -> bool:
+        """Whether it shows this run."""
+        return self._run is run
+
     def show(self) -> None:
         """Show the panel in the calling cell; at the end of the run a picture takes its place."""
         from IPython.display import display
@@ -63,10 +66,17 @@ class Display:
                 display(picture, raw=True, display_id=output, update=True)
 
 
-@functools.cache
+_displays: dict[str, Display] = {}
+
+
 def display_of(run: Run) -> Display:
-    """The display of a run, made when first shown."""
-    return Display(run)
+    """The display of a run, made when first shown; that of an earlier of its name goes."""
+    shown = _displays.get(run.name)
+    if shown is None or not shown.is_of(run):
+        if shown is not None:
+            shown.panel.close()  # or else it would hold the run, and so a model, for ever
+        shown = _displays[run.name] = Display(run)
+    return shown
 
 
 def show(run: Run) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
+import weakref
+from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -13,11 +16,12 @@ from nbtrain.commands import Command, Receipt
 from nbtrain.engines.steps import LoopEngine
 from nbtrain.errors import ArgumentError, BusyError, PhaseError
 from nbtrain.logdir import Logdir
+from nbtrain.notebook import display_of
 from nbtrain.run import Run
 from nbtrain.settings import Settings
 from nbtrain.states import Phase
 from tests.gate import SOON, Gate
-from tests.models import Count, Counter, applied, reached
+from tests.models import Count, Counter, Line, applied, reached
 
 
 def running(run: Run) -> None:
@@ -181,3 +185,17 @@ def test_a_program_that_counts_on_from_before_has_not_taken_those_steps_now() ->
     going_on.wait(SOON)
     assert going_on.status.step == 5_002
     assert going_on.life.boundary.steps_done == 3
+
+
+def test_a_run_that_another_of_its_name_has_replaced_is_freed_with_its_model() -> None:
+    def shown(steps: int) -> tuple[weakref.ref[Any], ...]:
+        line = Line()
+        run = nbtrain.train(line.step, name="again", steps=steps, checkpoint=line.checkpoint)
+        display_of(run)
+        run.wait(SOON)
+        return weakref.ref(run), weakref.ref(line.model)
+
+    first, second = shown(steps=2), shown(steps=4)
+    gc.collect()
+    assert [held() for held in first] == [None, None]
+    assert None not in [held() for held in second]
