@@ -81,12 +81,16 @@ class Receipt:
     Attributes:
         command: What was asked.
         number: The receipt's place in the order of posting, from 1, in this process.
+
+    Args:
+        thread: Identity of the thread that will answer.
     """
 
     _numbers = itertools.count(1)
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: Command, *, thread: int = 0) -> None:
         self.command = command
+        self._thread = thread
         self.number = next(self._numbers)
         self._outcome: Outcome | None = None
         self._answered = threading.Event()
@@ -115,6 +119,11 @@ class Receipt:
         Raises:
             WaitError: Still unanswered; the command stays in the queue.
         """
+        if self._outcome is None and threading.get_ident() == self._thread:
+            raise WaitError(
+                f"The training thread cannot wait for {self.name}, which it does itself at the "
+                "next step boundary: leave out wait() here."
+            )
         if not self._answered.wait(timeout) or self._outcome is None:
             raise WaitError(
                 f"No answer to {self.name} within {timeout:g} s: the training has not come to a "
@@ -136,6 +145,7 @@ class CommandQueue:
     Attributes:
         attention: Whether the training thread should look up from its steps. A plain flag,
             so that it may be read at every step; set by `post` and `wake`, and by others.
+        thread: Identity of the training thread, which sets it.
     """
 
     def __init__(self, limit: int = 64) -> None:
@@ -145,6 +155,7 @@ class CommandQueue:
         self._closed: str | None = "the run has not been started"
         self._woken = False
         self.attention = False
+        self.thread = 0
 
     def __len__(self) -> int:
         """How many commands wait; free of locks, so that a boundary may ask at every step."""
@@ -157,7 +168,7 @@ class CommandQueue:
             command: What is asked.
             step: Steps completed by now, which a refusal at once tells.
         """
-        receipt = Receipt(command)
+        receipt = Receipt(command, thread=self.thread)
         with self._changed:
             refusal = self._closed
             if refusal is None and len(self._waiting) >= self._limit:

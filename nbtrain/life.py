@@ -246,7 +246,7 @@ class Life:
         self, session: Callable[[], AbstractContextManager[Saver | None]], train: Callable[[], None]
     ) -> None:
         error: BaseException | None = None
-        self.ident = threading.get_ident()
+        self.ident = self._commands.thread = threading.get_ident()
         owner.set(self)
         try:
             with (
@@ -290,7 +290,7 @@ class Life:
         """End it; whatever fails here, the rest is still done."""
         event = Event.STOPPED if self._asked_to_stop else Event.FINISHED
         step = self.boundary.step
-        self.ident = 0  # which the system gives to the next thread
+        self.ident = self._commands.thread = 0  # the system gives it to other threads
         with contextlib.ExitStack() as last_first:
             last_first.callback(self.ended.set)
             last_first.callback(_living.discard, self)

@@ -158,7 +158,7 @@ class Run:
             The run itself, so that a cell shows how it ended.
 
         Raises:
-            WaitError: It goes on after `timeout` seconds.
+            WaitError: It goes on after `timeout` seconds, or would wait for itself.
             PhaseError: It has not been started.
             BaseException: What the training raised, with the line that raised it.
         """
@@ -166,6 +166,11 @@ class Run:
         if self._lifecycle.phase is Phase.CREATED:
             raise PhaseError("Cannot wait for a run that was not started; call start() first.")
         life = self.life
+        if threading.get_ident() == life.ident:
+            raise WaitError(
+                f"The training thread of the run {self.name!r} cannot wait for its own end: leave "
+                "the loop, or call request_stop() without wait()."
+            )
         if not life.ended.wait(timeout):
             raise WaitError(
                 f"After {timeout:g} s of waiting the run goes on ({self!r}): wait again, or call "

@@ -18,7 +18,14 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 import nbtrain
 from nbtrain.checkpoints import listed
 from nbtrain.engines.steps import StepEngine, Trace
-from nbtrain.errors import ArgumentError, BusyError, CheckpointError, PhaseError, UnknownTagError
+from nbtrain.errors import (
+    ArgumentError,
+    BusyError,
+    CheckpointError,
+    PhaseError,
+    UnknownTagError,
+    WaitError,
+)
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run
 from nbtrain.settings import Settings
@@ -1133,3 +1140,47 @@ def test_another_thread_may_not_record(gate: Gate) -> None:
     run.request_stop()
     gate.open()
     run.wait(SOON)
+
+
+def test_no_later_thread_passes_for_the_training_thread_of_a_run_that_has_ended(gate: Gate) -> None:
+    trained_in: list[int] = []
+
+    def step() -> dict[str, float]:
+        trained_in.append(threading.get_ident())
+        gate()
+        return {"loss": 1.0}
+
+    run = nbtrain.train(step)
+    gate.wait_for_arrivals()
+    run.request_stop()
+    gate.open()
+    run.wait(SOON)
+    asked: list[tuple[int, bool]] = []
+    for _ in range(100):  # until the system has given one the identity of the training thread
+        thread = threading.Thread(
+            target=lambda: asked.append((threading.get_ident(), run.should_stop()))
+        )
+        thread.start()
+        thread.join()
+        if asked[-1][0] == trained_in[0]:
+            break
+    assert all(stop for _, stop in asked)
+    assert run.status.step == 1
+
+
+@pytest.mark.timeout(SOON)
+def test_a_loop_is_told_that_it_cannot_wait_for_itself() -> None:
+    errors: list[str] = []
+
+    @nbtrain.background(steps=2)
+    def loop(run: Run) -> None:
+        while not run.should_stop():
+            for wait in (run.save().wait, run.wait):
+                with pytest.raises(WaitError) as caught:
+                    wait()
+                errors.append(str(caught.value))
+
+    loop.wait(SOON)
+    assert errors[0].startswith("The training thread cannot wait for save")
+    assert errors[1].endswith("leave the loop, or call request_stop() without wait().")
+    assert loop.receipts[0].wait(SOON).step == 1
