@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,11 @@ def assert_nothing_started() -> None:
     """No run, no folder."""
     assert nbtrain.runs() == {}
     assert not Path("runs").exists()
+
+
+def background(step: Any, **options: Any) -> Any:
+    """`nbtrain.background` with a loop around a step function."""
+    return nbtrain.background(lambda run: run.drive(step), **options)
 
 
 def test_a_compiled_step_trains_a_keras_model() -> None:
@@ -139,7 +145,7 @@ def test_the_first_result_of_a_python_step_is_checked(result: Any, message: str)
         ({"logdir": "/proc/self/runs"}, "The folder /proc/self/runs cannot be written"),
     ],
 )
-@pytest.mark.parametrize("way", [nbtrain.train, nbtrain.background])
+@pytest.mark.parametrize("way", [nbtrain.train, background])
 def test_a_bad_argument_is_refused_before_anything_starts(
     way: Any, options: dict[str, Any], message: str
 ) -> None:
@@ -157,14 +163,37 @@ def test_a_step_that_cannot_be_called_is_refused(step: Any) -> None:
     assert_nothing_started()
 
 
-def test_a_step_that_wants_arguments_is_refused_or_fails_in_words() -> None:
-    def step(batch: Any) -> dict[str, Any]:
-        return {"loss": batch}
+async def coroutine() -> dict[str, float]:
+    """What would have to be awaited."""
+    return {"loss": 1.0}
 
-    run = nbtrain.train(step)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="batch"):
-        run.wait(SOON)
-    assert run.status.phase is Phase.FAILED
+
+def generator() -> Iterator[dict[str, float]]:
+    """What gives steps, and is not called for each."""
+    yield {"loss": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (lambda batch: {"loss": batch}, r"takes arguments \(missing .*'batch'\): give a function"),
+        (tf.function(lambda batch: {"loss": batch}), "takes arguments .*'batch'"),
+        (coroutine, "returns a coroutine: give a function without arguments"),
+        (generator, "returns a generator: give a function without arguments"),
+    ],
+)
+def test_a_step_that_gives_no_scalars_by_a_mere_call_is_refused(step: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        nbtrain.train(step)
+    assert_nothing_started()
+
+
+def test_a_loop_that_does_not_take_its_run_is_refused() -> None:
+    with pytest.raises(
+        ArgumentError, match=r"takes other arguments \(too many .*: decorate a function"
+    ):
+        nbtrain.background(lambda: None)  # type: ignore[arg-type, misc]
+    assert_nothing_started()
 
 
 def test_a_decorator_without_options_starts_the_loop_and_gives_the_run() -> None:

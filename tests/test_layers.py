@@ -21,7 +21,7 @@ FLOORS = (
     "store cells logdir settings names checkpoints engines.fit engines.turns events.writer",
     "engines.event_file engines.global_step engines.queues",
     "panel.comm panel.view owner engines.services engines.waiting engines.graph_saver",
-    "engines.object_saver engines.session_life",
+    "engines.object_saver engines.session_life engines.calls",
     "engines.supervisor engines.session_saver engines.in_graph",
     "recorder panel.source panel.wire panel.figure",
     "folder_watch panel.panel",

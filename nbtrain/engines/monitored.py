@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from nbtrain.engines.global_step import adopt_global_step
 from nbtrain.engines.graph import Feed
-from nbtrain.engines.graph_arguments import graph_of, tensors_of
+from nbtrain.engines.graph_arguments import check_feed, graph_of, tensors_of
 from nbtrain.engines.run_hook import RunHook
 from nbtrain.engines.session_life import NoSession
 from nbtrain.errors import ArgumentError
@@ -148,11 +148,7 @@ def monitor(
     settings = Settings(steps, save_secs, save_steps, keep)
     graph = graph_of(train_op, None)
     tensors = tensors_of(graph, scalars)
-    if feed is not None and not callable(feed):
-        raise ArgumentError(
-            f"feed={feed!r} cannot be called: give a function that returns the feed_dict of a "
-            "step, such as lambda: {x: next(batches)}."
-        )
+    check_feed(feed)
     _check_hooks(hooks, chief_only_hooks)
     if session is not None and (chief_only_hooks or not callable(session)):
         raise ArgumentError(

@@ -11,6 +11,7 @@ from typing import Any, SupportsFloat
 
 import tensorflow as tf
 
+from nbtrain.engines.calls import check_call
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.errors import ArgumentError
 from nbtrain.logdir import Logdir
@@ -172,11 +173,11 @@ def train(
         >>> run
     """
     settings = Settings(steps, save_secs, save_steps, keep)
-    if not callable(step):
-        raise ArgumentError(
-            f"step={step!r} cannot be called: give a function without arguments that does one "
-            'step and returns its scalars, such as {"loss": loss}.'
-        )
+    advice = (
+        "give a function without arguments that does one step and returns its scalars, such as "
+        'lambda: {"loss": train_step(next(batches))}.'
+    )
+    check_call("step", step, advice=advice)
     checkpoint = as_checkpoint(checkpoint)
     trace = Trace(step)
     trace.join(_TRACE_SECS)
@@ -231,8 +232,8 @@ def background(
     checkpoint = as_checkpoint(checkpoint)
 
     def decorate(loop: Callable[[Run], object]) -> Run:
-        if not callable(loop):
-            raise ArgumentError(f"{loop!r} cannot be called: decorate a function that takes run.")
+        advice = "decorate a function that takes run, and asks run.should_stop() once a step."
+        check_call("function", loop, None, advice=advice)
         folder = Logdir(logdir, name, kind=getattr(loop, "__name__", "loop"))
         run = Run(LoopEngine(loop, checkpoint, folder.checkpoints, keep=keep), folder, settings)
         return run.start() if start else run

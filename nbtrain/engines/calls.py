@@ -1,0 +1,35 @@
+"""Functions that are given to a run, looked at before anything starts."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from nbtrain.errors import ArgumentError
+
+
+def check_call(name: str, function: Any, *args: object, advice: str) -> None:
+    """See that a function can be called with these arguments, and answers at once.
+
+    Args:
+        name: What it is given as.
+        function: What was given.
+        args: What it will be called with.
+        advice: What to give instead.
+
+    Raises:
+        ArgumentError: It cannot be called so, or it is a generator or a coroutine function.
+    """
+    if not callable(function):
+        raise ArgumentError(f"{name}={function!r} cannot be called: {advice}")
+    if inspect.isgeneratorfunction(function):
+        raise ArgumentError(f"{name}={function!r} returns a generator: {advice}")
+    if inspect.iscoroutinefunction(function):
+        raise ArgumentError(f"{name}={function!r} returns a coroutine: {advice}")
+    try:
+        inspect.signature(function).bind(*args)
+    except TypeError as error:
+        takes = "takes other arguments" if args else "takes arguments"
+        raise ArgumentError(f"{name}={function!r} {takes} ({error}): {advice}") from None
+    except ValueError:  # a function of C's does not say
+        return
