@@ -43,6 +43,14 @@ def _parts(frames: TracebackType | None) -> Iterator[TracebackType]:
         frames = frames.tb_next
 
 
+def named(error: BaseException) -> str:
+    """An error in one line: its type, and its words, if it can say them."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - the user's own __str__
+        return type(error).__name__
+
+
 def formatted(error: BaseException, frames: TracebackType | None) -> str:
     """An error with its traceback, as Python prints it."""
     return "".join(traceback.format_exception(type(error), error, frames))

@@ -308,7 +308,7 @@ class Life:
                 self._lifecycle.apply(Event.LOOP_ENDED)
             with contextlib.suppress(BusyError):
                 self.watch.folder.make_sure(step)
-            text = f"{type(error).__name__}: {error}" if error is not None else ""
+            text = frames.named(error) if error is not None else ""
             self.watch.log(event="failed" if error else str(event), step=step, text=text)
 
     # --- other threads ------------------------------------------------------------------

@@ -1184,3 +1184,20 @@ def test_a_loop_is_told_that_it_cannot_wait_for_itself() -> None:
     assert errors[0].startswith("The training thread cannot wait for save")
     assert errors[1].endswith("leave the loop, or call request_stop() without wait().")
     assert loop.receipts[0].wait(SOON).step == 1
+
+
+def test_an_error_that_cannot_say_what_it_is_ends_the_run_like_any_other() -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no words")
+
+    def step() -> dict[str, float]:
+        raise MuteError
+
+    run = nbtrain.train(step)
+    with pytest.raises(MuteError):
+        run.wait(SOON)
+    assert run.status.phase is Phase.FAILED
+    assert "MuteError" in (run.status.error or "")
+    assert journal(run)[-1]["event"] == "failed"
+    assert journal(run)[-1]["text"] == "MuteError"
