@@ -237,8 +237,9 @@ class Boundary:
         if finished and self._pending is not None:  # the loop was left without a last boundary
             self.step += 1
             self._queue.append(self.step, time.time(), self._pending)
-        elif not finished and (astray := self._names.astray()):
-            self._watch.note("names", f"When the run failed, {astray}.")
+        astray = "" if finished else self._names.astray()
+        # What to do about a pause is of no use any more.
+        self._watch.note("names", f"When the run failed, {astray}." if astray else None)
         with contextlib.suppress(PhaseError):  # it is stopping already
             self._lifecycle.apply(Event.LOOP_ENDED)
         self.keeper.prove(self.step)

@@ -269,6 +269,7 @@ def test_a_run_pauses_by_itself_when_its_variable_is_bound_anew(gate: Gate) -> N
     run.request_stop()
     run.wait(SOON)
     assert run.status.phase is Phase.STOPPED
+    assert run.status.message is None  # nobody can resume it
 
 
 def test_a_run_is_resumed_once_its_names_are_bound_to_the_old_again(gate: Gate) -> None:
