@@ -14,6 +14,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import contextvars
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -43,6 +44,11 @@ from nbtrain.watch import TICK_SECS, Watch, WatchThread
 _EXIT_SECS = 4.0
 
 _living: set[Life] = set()
+
+# A forked process has none of its parent's threads, and so none of its runs: at its end it
+# would wait for them in vain.
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_living.clear)
 
 
 class Life:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -1201,3 +1202,17 @@ def test_an_error_that_cannot_say_what_it_is_ends_the_run_like_any_other() -> No
     assert "MuteError" in (run.status.error or "")
     assert journal(run)[-1]["event"] == "failed"
     assert journal(run)[-1]["text"] == "MuteError"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_has_no_runs(gate: Gate) -> None:
+    run, _ = held(gate)
+    child = os.fork()
+    if child == 0:
+        os._exit(len(nbtrain.runs()))
+    assert os.waitpid(child, 0)[1] == 0
+    assert nbtrain.runs() == {"held": run}
+    run.request_stop()
+    gate.open()
+    run.wait(SOON)

@@ -81,7 +81,7 @@ def scalar_of(graph: tf.Graph, tag: str, given: Any) -> Any:
         raise ArgumentError(
             f"scalars[{tag!r}]={given!r} is no tensor of the graph ({error}): give a tensor, or a "
             "name such as 'loss:0'."
-        ) from error
+        ) from None
     if not isinstance(tag, str) or not tag:
         raise ArgumentError(f"The tag {tag!r} is no name: give a string, such as 'loss'.")
     if tensor.dtype == tf.resource:  # the name of a variable is that of its handle
