@@ -55,7 +55,9 @@ class Logdir:
         except OSError as error:
             _unmake(self._made)
             raise unwritable(wanted, error) from None
-        self.name = name or self.path.name
+        # The last part of a path is its name, of a link too; but not "..", and "/" has none.
+        last = self.path.resolve() if self.path.name in ("", "..") else self.path
+        self.name = name or last.name or kind
         self.lock = RunLock(self.path, self.name)
 
     @property

@@ -77,6 +77,13 @@ def test_a_logdir_is_taken_as_it_is_and_names_the_run(tmp_path: Path) -> None:
     assert folders() == []
 
 
+def test_a_run_has_a_name_wherever_its_folder_is(tmp_path: Path) -> None:
+    (tmp_path / "home" / "below").mkdir(parents=True)
+    os.chdir(tmp_path / "home" / "below")
+    assert Logdir("..", None, kind="train").name == "home"
+    assert Logdir(".", None, kind="train").name == "below"
+
+
 def test_the_path_stays_when_the_working_folder_changes(tmp_path: Path) -> None:
     folder = Logdir("mine", None, kind="train")
     (tmp_path / "elsewhere").mkdir()
