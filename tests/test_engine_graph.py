@@ -323,6 +323,14 @@ def test_the_newest_checkpoints_of_a_graph_are_kept() -> None:
     assert [checkpoint.step for checkpoint in listed(run.logdir / "checkpoints")] == [40, 50]
 
 
+def test_a_second_run_of_a_graph_leaves_the_first_ones_checkpoints_and_keeps_its_own() -> None:
+    count = Count()
+    first = nbtrain.supervise(count.train_op, steps=4, save_steps=1, keep=2).wait(SOON)
+    second = nbtrain.supervise(count.train_op, steps=5, save_steps=1, keep=3).wait(SOON)
+    assert [checkpoint.step for checkpoint in listed(first.logdir / "checkpoints")] == [3, 4]
+    assert [checkpoint.step for checkpoint in second.checkpoints] == [3, 4, 5]
+
+
 def test_another_graphs_checkpoint_is_refused_by_the_names_it_lacks_and_nothing_changes() -> None:
     other = nbtrain.supervise(Count(name="other").train_op, steps=5, name="other").wait(SOON)
     count = Count()

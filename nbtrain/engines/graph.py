@@ -15,6 +15,7 @@ from nbtrain.engines.global_step import adopt_global_step
 from nbtrain.engines.graph_arguments import check_feed, graph_of, on_feeding, tensors_of
 from nbtrain.engines.graph_saver import GraphSaver
 from nbtrain.engines.hush import hushed
+from nbtrain.engines.session_saver import find_saver, own_saver
 from nbtrain.engines.supervisor import Supervisor
 from nbtrain.errors import ArgumentError
 from nbtrain.logdir import Logdir
@@ -201,14 +202,14 @@ def supervise(
 def _supervisor(graph: tf.Graph, directory: Path, keep: int | None) -> Supervisor:
     """A Supervisor that leaves saving and summaries to the run."""
     adopt_global_step(graph)
-    if not graph.finalized and not graph.get_collection(v1.GraphKeys.SAVERS):
-        with graph.as_default():
-            # Kept in the graph's collection: a cell that is run again finds it there.
-            saver = v1.train.Saver(max_to_keep=keep or 0, save_relative_paths=True)
-            graph.add_to_collection(v1.GraphKeys.SAVERS, saver)
+    with graph.as_default():
+        # In the graph's collection, where a cell that is run again finds it.
+        found = find_saver(graph, None)
+        saver = own_saver(found, directory, keep) if found else Supervisor.USE_DEFAULT
     return Supervisor(
         graph,
         logdir=str(directory),
+        saver=saver,
         summary_op=None,
         summary_writer=None,
         save_summaries_secs=0,
