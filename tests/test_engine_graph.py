@@ -323,6 +323,12 @@ def test_the_newest_checkpoints_of_a_graph_are_kept() -> None:
     assert [checkpoint.step for checkpoint in listed(run.logdir / "checkpoints")] == [40, 50]
 
 
+@pytest.mark.parametrize("train", [nbtrain.supervise, nbtrain.monitor])
+def test_keep_none_keeps_and_lists_all_checkpoints_of_a_graph(train: Any) -> None:
+    run = train(Count().train_op, steps=7, save_steps=1, keep=None).wait(SOON)
+    assert [checkpoint.step for checkpoint in run.checkpoints] == [1, 2, 3, 4, 5, 6, 7]
+
+
 def test_a_second_run_of_a_graph_leaves_the_first_ones_checkpoints_and_keeps_its_own() -> None:
     count = Count()
     first = nbtrain.supervise(count.train_op, steps=4, save_steps=1, keep=2).wait(SOON)

@@ -15,6 +15,9 @@ from nbtrain.errors import CheckpointError
 
 v1 = tf.compat.v1
 
+# With TensorFlow's 0 for "all", its `checkpoint` file would name the latest alone.
+_ALL = 2**31 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Saved:
@@ -83,7 +86,7 @@ def own_saver(saver: Any, directory: Path, keep: int | None) -> Any:
     """
     saver.build()
     definition = SaverDef.FromString(saver.as_saver_def().SerializeToString())
-    definition.max_to_keep = keep or 0
+    definition.max_to_keep = keep or _ALL
     variables = saver._var_list  # named by nothing public
     own = v1.train.Saver(variables, saver_def=definition, save_relative_paths=True)
     own.set_last_checkpoints_with_time([(held.path, held.wall_time) for held in listed(directory)])
