@@ -420,9 +420,10 @@ def test_a_moved_folder_is_gone_on_from(own: bool) -> None:
     assert not Path("runs/a").exists()
 
 
+@pytest.mark.parametrize("train", [nbtrain.supervise, nbtrain.monitor])
 @pytest.mark.parametrize("stands", ["checkpoints", "a file"])
-def test_a_graph_that_cannot_be_saved_says_so_and_goes_on(stands: str) -> None:
-    run = nbtrain.supervise(Count().train_op, save_secs=None)
+def test_a_graph_that_cannot_be_saved_says_so_and_goes_on(stands: str, train: Any) -> None:
+    run = train(Count().train_op, save_secs=None)
     folder = run.logdir / "checkpoints"
     applied(run.save())
     applied(run.pause())

@@ -43,10 +43,12 @@ class SessionSaver(GraphSaver):
         """Write a checkpoint.
 
         Raises:
-            CheckpointError: The session is closed: an error ended it.
+            CheckpointError: It cannot be written, or the session is closed: an error ended it.
         """
         try:
             return super().save(step)
+        except CheckpointError:
+            raise
         except RuntimeError as error:
             raise CheckpointError(f"its session is closed already ({error})") from error
 
