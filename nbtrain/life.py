@@ -108,6 +108,7 @@ class Life:
         # and a Supervisor that stops joins every thread of the run's.
         self._services = Coordinator()
         self._adopted: tf.train.Coordinator | None = None
+        self._held = contextlib.ExitStack()  # the folder of an adopted session
         self._asked_to_stop = False
         self._began = self._ended_at = 0.0
         self._looper: WatchThread | None = None
@@ -163,8 +164,13 @@ class Life:
 
         Raises:
             ArgumentError: The run has a saver of its own.
+            BusyError: Another run saves into the folder of this saver.
         """
-        self.boundary.go_on(saver, due)
+        with contextlib.ExitStack() as undo:
+            if saver is not None:
+                undo.enter_context(self._folder.holding(saver.directory))
+            self.boundary.go_on(saver, due)
+            self._held = undo.pop_all()
         self._adopted = coord
         coord.on_stop = self._follow
         if self._coord.should_stop():
@@ -212,6 +218,7 @@ class Life:
     def release(self) -> None:
         """Let go of the session, after a last checkpoint; training thread only."""
         self.boundary.let_go()
+        self._held.close()
         if isinstance(self._adopted, Coordinator):
             self._adopted.on_stop = None
         self._adopted = None

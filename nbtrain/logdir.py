@@ -14,6 +14,7 @@ import itertools
 import json
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from nbtrain.errors import ArgumentError
@@ -59,11 +60,17 @@ class Logdir:
         last = self.path.resolve() if self.path.name in ("", "..") else self.path
         self.name = name or last.name or kind
         self.lock = RunLock(self.path, self.name)
+        self._further: list[Path] = []
+        self._held = contextlib.ExitStack()
 
     @property
     def checkpoints(self) -> Path:
         """The folder of the checkpoints."""
         return self.path / "checkpoints"
+
+    def include(self, directory: Path) -> None:
+        """Have a further folder held whenever this one is: the run writes its checkpoints there."""
+        self._further.append(directory)
 
     def acquire(self) -> None:
         """Hold the folder until `release`, or until this process ends.
@@ -78,10 +85,40 @@ class Logdir:
         except OSError as error:
             self.discard()
             raise unwritable(self.path, error) from None
+        try:
+            for directory in self._further:
+                self._held.enter_context(self.holding(directory))
+        except BaseException:
+            self.discard()
+            raise
+
+    @contextlib.contextmanager
+    def holding(self, directory: Path) -> Iterator[None]:
+        """Hold another folder for a while; one inside this folder is held with it.
+
+        Raises:
+            BusyError: Another run, of this kernel or another one, trains there.
+            ArgumentError: It cannot be written, or be locked.
+        """
+        directory, own = directory.resolve(), self.path.resolve()
+        if own in (directory, *directory.parents):
+            yield
+            return
+        lock = RunLock(directory, self.name)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            lock.take()
+        except OSError as error:
+            raise unwritable(directory, error) from None
+        try:
+            yield
+        finally:
+            lock.release()
 
     def release(self) -> None:
         """Let the next run have the folder."""
         self._made = []
+        self._held.close()
         self.lock.release()
 
     def discard(self) -> None:

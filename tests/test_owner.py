@@ -10,6 +10,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.checkpoints import listed
+from nbtrain.errors import BusyError
 from nbtrain.run import Run
 from nbtrain.states import Phase
 from tests.gate import SOON, Gate
@@ -80,6 +81,29 @@ def test_buttons_save_and_restore_its_session(gate: Gate) -> None:
     gate.open()
     run.request_stop()
     run.wait(SOON)
+
+
+def test_two_runs_do_not_save_into_the_folder_of_one_supervisor(gate: Gate) -> None:
+    first = nbtrain.background(Program(gate))
+    gate.wait_for_arrivals()
+    with pytest.raises(BusyError, match=f"supervised is held by the run {first.name!r}"):
+        nbtrain.background(Program()).wait(SOON)
+    gate.open()
+    first.request_stop()
+    first.wait(SOON)
+    assert stopped_after(first.status.step).checkpoints
+
+
+def test_a_graph_whose_supervisor_saves_where_another_run_does_is_refused(gate: Gate) -> None:
+    first = nbtrain.background(Program(gate))
+    gate.wait_for_arrivals()
+    program = Program()
+    with pytest.raises(BusyError, match=f"supervised is held by the run {first.name!r}"):
+        nbtrain.supervise(program.train_op, supervisor=program.supervisor, logdir="other")
+    assert not Path("other").exists()
+    gate.open()
+    first.request_stop()
+    first.wait(SOON)
 
 
 def stopped_after(step: int) -> Run:

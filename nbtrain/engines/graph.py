@@ -194,6 +194,8 @@ def supervise(
             folder.discard()
             raise
     directory = Path(supervisor.save_path).parent if supervisor.save_path else None
+    if directory is not None:
+        folder.include(directory)
     engine = GraphEngine(supervisor, train_op, tensors, feed, directory)
     run = Run(engine, folder, settings)
     return run.start() if start else run
