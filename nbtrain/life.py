@@ -45,8 +45,7 @@ _EXIT_SECS = 4.0
 
 _living: set[Life] = set()
 
-# A forked process has none of its parent's threads, and so none of its runs: at its end it
-# would wait for them in vain.
+# A forked process has none of its parent's threads: at its end it would wait for them in vain.
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_living.clear)
 

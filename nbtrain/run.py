@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -350,3 +351,8 @@ class Run:
         """Name, phase and step."""
         step = self.life.boundary.step
         return f"<nbtrain run {self.name!r}: {self._lifecycle.phase} at step {step:,}>"
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    # A forked process has none of its parent's threads, and so none of its runs.
+    os.register_at_fork(after_in_child=Run.started.clear)
