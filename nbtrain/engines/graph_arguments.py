@@ -105,11 +105,12 @@ def scalar_of(graph: tf.Graph, tag: str, given: Any) -> Any:
 def check_feed(feed: Any) -> None:
     """Raise an ArgumentError for what cannot be called for the feed_dict of a step."""
     if feed is not None:
-        advice = (
-            "give a function without arguments that returns the feed_dict of a step, such as "
-            "lambda: {x: next(batches)}."
+        check_call(
+            "feed",
+            feed,
+            advice="give a function without arguments that returns the feed_dict of a step, such "
+            "as lambda: {x: next(batches)}.",
         )
-        check_call("feed", feed, advice=advice)
 
 
 def on_feeding(error: str) -> str | None:
