@@ -337,6 +337,39 @@ def test_a_second_run_of_a_graph_leaves_the_first_ones_checkpoints_and_keeps_its
     assert [checkpoint.step for checkpoint in second.checkpoints] == [3, 4, 5]
 
 
+def test_a_saver_that_reshapes_goes_on_from_a_checkpoint_of_another_shape() -> None:
+    def trained(shape: list[int], steps: int, **arguments: Any) -> nbtrain.Run:
+        with tf.Graph().as_default() as graph:
+            weight = v1.get_variable("weight", shape)
+            step = v1.train.get_or_create_global_step()
+            saver = v1.train.Saver([weight, step], **arguments)
+            graph.add_to_collection(v1.GraphKeys.SAVERS, saver)
+            train_op = step.assign_add(1)
+        return nbtrain.supervise(train_op, steps=steps, name="graph").wait(SOON)
+
+    trained([2, 3], 3)
+    again = trained([6], 5, reshape=True)
+    assert [checkpoint.step for checkpoint in again.checkpoints] == [3, 5]
+
+
+def test_a_graph_that_was_imported_with_its_saver_goes_on_and_is_restored() -> None:
+    count = Count()
+    with count.graph.as_default():
+        saver = v1.train.Saver()
+        meta = v1.train.export_meta_graph(saver_def=saver.as_saver_def())
+    with tf.Graph().as_default() as graph:
+        imported = v1.train.import_meta_graph(meta)
+        graph.add_to_collection(v1.GraphKeys.SAVERS, imported)
+        train_op = graph.get_operation_by_name(count.train_op.name)
+    nbtrain.supervise(train_op, steps=3, name="graph").wait(SOON)
+    run = nbtrain.supervise(train_op, name="graph")
+    applied(run.restore(3))
+    run.request_stop()
+    run.wait(SOON)
+    assert run.checkpoints[-1].step == value_of(run, "global_step") == run.status.step
+    assert run.status.message is None, "nothing is said to be left out"
+
+
 def test_another_graphs_checkpoint_is_refused_by_the_names_it_lacks_and_nothing_changes() -> None:
     other = nbtrain.supervise(Count(name="other").train_op, steps=5, name="other").wait(SOON)
     count = Count()
@@ -346,7 +379,7 @@ def test_another_graphs_checkpoint_is_refused_by_the_names_it_lacks_and_nothing_
     before = value_of(run, "weight")
     outcome = refused(run.restore(other.checkpoints[-1].path))
     assert "model.ckpt-5 does not fit what is trained here: " in outcome.text
-    assert "weight, weight/Momentum" in outcome.text
+    assert "weight is not there, weight/Momentum is not there" in outcome.text
     assert "Nothing was restored. To go on from it, build the model as it was; " in outcome.text
     applied(run.save())
     np.testing.assert_array_equal(value_of(run, "weight"), before)
@@ -359,16 +392,22 @@ def test_a_checkpoint_of_other_shapes_is_refused() -> None:
     other = nbtrain.supervise(Count(size=3).train_op, steps=5, name="other").wait(SOON)
     run = nbtrain.supervise(Count(size=2).train_op, name="mine")
     outcome = refused(run.restore(other.checkpoints[-1].path))
-    assert "trained here: missing there, or of another shape: weight" in outcome.text
+    assert "trained here: weight has the shape (3,) there and (2,) here" in outcome.text
     run.request_stop()
     run.wait(SOON)
 
 
-@pytest.mark.parametrize("made", [{"name": "other"}, {"size": 3}])
-def test_a_folder_of_another_graph_fails_the_run_by_names_and_is_kept(made: Any) -> None:
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        ({"name": "other"}, "is not there"),
+        ({"size": 3}, r"has the shape \(3,\) there and \(1,\) here"),
+    ],
+)
+def test_a_folder_of_another_graph_fails_the_run_by_names_and_is_kept(made: Any, why: str) -> None:
     nbtrain.supervise(Count(**made).train_op, steps=5, name="graph").wait(SOON)
     run = nbtrain.supervise(Count().train_op, steps=9, name="graph")
-    with pytest.raises(CheckpointError, match="or of another shape: weight, weight/Momentum") as e:
+    with pytest.raises(CheckpointError, match=f"weight {why}, weight/Momentum {why}") as e:
         run.wait(SOON)
     assert str(e.value).endswith("to start anew, give another name= or logdir=.")
     assert run.status.phase is Phase.FAILED

@@ -201,7 +201,7 @@ def test_a_checkpoint_of_another_model_is_refused_by_the_session_manager(tmp_pat
     count = Count()
     manager = nbtrain.SessionManager(graph=count.graph)
     saver = nbtrain.Saver([count.weight])
-    with pytest.raises(CheckpointError, match="another model: weight is not in it"):
+    with pytest.raises(CheckpointError, match="trained here: weight is not there"):
         manager.prepare_session("", init_of(count), saver, str(tmp_path))
 
 
@@ -247,8 +247,8 @@ def test_a_restore_names_what_is_missing_and_what_does_not_match(tmp_path: Path)
         with pytest.raises(CheckpointError) as caught:
             saver.restore(sess, path)
         assert sess.run(count.global_step) == 0, "nothing was restored"
-    assert "weight has the shape (3,) in it and (2,) here" in str(caught.value)
-    assert "other is not in it" in str(caught.value)
+    assert "weight has the shape (3,) there and (2,) here" in str(caught.value)
+    assert "other is not there" in str(caught.value)
     assert "global_step" not in str(caught.value)
 
 

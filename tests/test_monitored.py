@@ -164,7 +164,7 @@ def test_a_train_op_that_leaves_the_global_step_alone_is_an_error() -> None:
 def test_a_checkpoint_of_another_model_is_refused_by_name() -> None:
     run = nbtrain.monitor(Count().train_op, steps=3).wait(SOON)
     other = nbtrain.monitor(Count(name="other", size=2).train_op, steps=6, name=run.name)
-    with pytest.raises(CheckpointError, match=r"another model: .*other is not in it"):
+    with pytest.raises(CheckpointError, match=r"trained here: .*other is not there"):
         other.wait(SOON)
     assert [path.stem for path in run.logdir.glob("checkpoints/*.index")] == ["model.ckpt-3"]
 

@@ -1,67 +1,88 @@
-"""Whether a checkpoint fits a graph's saver: variable by variable, before anything is restored."""
+"""Whether a checkpoint fits a graph's saver: told by names, before anything is restored."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.errors import CheckpointError
+from nbtrain.checkpoints import Restored, misfit, reading, some, step_in_name
 
-# Names in an error: enough to see what is wrong.
-_FEW = 6
-
+v1 = tf.compat.v1
 
 # The one key that only a checkpoint of objects has.
 _OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
-
-def saved_shapes(saver: tf.compat.v1.train.Saver) -> dict[str, tf.TensorShape]:
-    """What a saver saves: shapes of its variables, by their names in a checkpoint.
-
-    Empty for a saver that was imported with a meta graph, which does not tell.
-    """
-    return {name: shape for name, (_, shape) in _saved(saver)}
+_BETA_POWER = re.compile(r"beta[12]_power(_\d+)?")
 
 
-def saved_ops(saver: tf.compat.v1.train.Saver) -> dict[str, str]:
-    """Names of the variables in the graph, by those in a checkpoint; parts for partitioned ones."""
-    return {name: op for name, (op, _) in _saved(saver)}
+def check_fit(saver: tf.compat.v1.train.Saver, path: str) -> Restored | None:
+    """See that a checkpoint has a value of the right shape for every variable of a saver.
 
-
-def check_fit(saver: tf.compat.v1.train.Saver, path: str) -> None:
-    """See that a checkpoint has a value of the right shape for every variable.
+    Returns:
+        The proof of what a restore will do. None for a checkpoint of objects, in which
+        TensorFlow finds the variables by other names.
 
     Raises:
-        CheckpointError: It has not; the variables that lack one are named.
+        CheckpointError: It has not, or cannot be read; the variables that lack a value are named.
     """
-    try:
+    with reading(path):
         held = tf.train.load_checkpoint(path).get_variable_to_shape_map()
-    except (tf.errors.OpError, ValueError) as error:
-        raise CheckpointError(f"{path} cannot be read ({error}); nothing was restored.") from None
-    if _OBJECTS in held:  # of a tf.train.Checkpoint: TensorFlow finds the variables by other names
-        return
+    if _OBJECTS in held:
+        return None
+    saved = dict(_saved(saver))
     misfits = []
-    for name, shape in saved_shapes(saver).items():
+    for name, (_, shape) in saved.items():
         if name not in held:
-            misfits.append(f"{name} is not in it")
+            misfits.append(f"{name} is not there")
         elif not shape.is_compatible_with(held[name]) and not saver._reshape:
-            misfits.append(f"{name} has the shape {tuple(held[name])} in it and {shape} here")
+            misfits.append(f"{name} has the shape {tuple(held[name])} there and {shape} here")
     if misfits:
-        more = f"; and {len(misfits) - _FEW} more" if len(misfits) > _FEW else ""
-        raise CheckpointError(
-            f"{path} is the checkpoint of another model: {'; '.join(misfits[:_FEW])}{more}. "
-            "Nothing was restored: give another logdir, or build the graph as it was."
-        )
+        raise misfit(path, some(misfits))
+    return Restored(
+        step=step_in_name(path) or 0,
+        path=path,
+        matched=tuple(saved),
+        slots=_count_slots(op for op, _ in saved.values()),
+        missing=(),
+        # A saver that was imported with a meta graph does not tell what it saves.
+        unused=tuple(sorted(set(held) - set(saved))) if saved else (),
+    )
 
 
-def _saved(saver: Any) -> Iterator[tuple[str, tuple[str, tf.TensorShape]]]:
+def _saved(saver: Any) -> Iterator[tuple[str, tuple[tf.Operation, tf.TensorShape]]]:
+    """What a saver saves, by the names in a checkpoint; the whole of a partitioned variable."""
     items = saver._var_list or ()  # named by nothing public
     pairs = items.items() if isinstance(items, dict) else ((None, item) for item in items)
     for name, item in pairs:
         slices = getattr(item, "_get_save_slice_info", lambda: None)()
-        if slices is not None:  # a part of a partitioned variable
-            yield slices.full_name, (item.op.name, tf.TensorShape(slices.full_shape))
+        if slices is not None:  # a part of it
+            yield slices.full_name, (item.op, tf.TensorShape(slices.full_shape))
         elif hasattr(item, "shape") and hasattr(item, "op"):
-            yield name or item.op.name, (item.op.name, item.shape)
+            yield name or item.op.name, (item.op, item.shape)
+
+
+def _count_slots(ops: Iterable[tf.Operation]) -> int:
+    """How many are an optimizer's: named after a trainable variable, or powers of Adam's betas.
+
+    Named so too, but no slots, are moving averages.
+    """
+    ops = tuple(ops)
+    variables = ops[0].graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES) if ops else ()
+    trained = {variable.op.name for variable in variables}
+
+    def is_slot(name: str) -> bool:
+        *scopes, last = name.split("/")
+        if _BETA_POWER.fullmatch(last):
+            return True
+        # Made inside a variable scope, a slot has that before the variable's name.
+        owners = ("/".join(scopes[start:]) for start in range(len(scopes)))
+        return (
+            name not in trained
+            and "MovingAverage" not in last
+            and any(owner in trained for owner in owners)
+        )
+
+    return sum(is_slot(op.name) for op in ops)

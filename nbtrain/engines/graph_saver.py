@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,16 +16,11 @@ from nbtrain.checkpoints import (
     mend_state,
     misfit,
     reading,
-    step_in_name,
     writing,
 )
-from nbtrain.engines.fit import saved_ops, saved_shapes
+from nbtrain.engines.fit import check_fit
 from nbtrain.engines.global_step import step_of
 from nbtrain.engines.hush import hushed
-
-v1 = tf.compat.v1
-
-_BETA_POWER = re.compile(r"beta[12]_power(_\d+)?")
 
 
 class Saved(Protocol):
@@ -135,55 +129,14 @@ class GraphSaver:
 
     def _fitting(self, path: str) -> Restored:
         """The proof of a checkpoint that has a value for every variable of the saver."""
-        with reading(path):
-            held = tf.train.load_checkpoint(path).get_variable_to_shape_map()
-        proof = self._proof(path, held)
-        if proof.missing:
-            raise misfit(path, f"missing there, or of another shape: {', '.join(proof.missing)}")
+        proof = check_fit(self._supervisor.saver, path)
+        if proof is None:
+            raise misfit(path, "a tf.train.Checkpoint wrote it, of objects")
         return proof
-
-    def _proof(self, path: str, held: Mapping[str, Any]) -> Restored:
-        shapes = saved_shapes(self._supervisor.saver)
-        matched = tuple(
-            name
-            for name, shape in shapes.items()
-            if name in held and shape.is_compatible_with(held[name])
-        )
-        return Restored(
-            step=step_in_name(path) or 0,
-            path=path,
-            matched=matched,
-            slots=self._slots(matched),
-            missing=tuple(sorted(set(shapes) - set(matched))),
-            unused=tuple(sorted(set(held) - set(shapes))),
-        )
 
     def _counted(self, proof: Restored) -> Restored:
         """The proof with the step that the session is at."""
         return replace(proof, step=self.global_step(proof.step))
-
-    def _slots(self, matched: Sequence[str]) -> int:
-        """How many are an optimizer's: named after a trainable variable, or powers of Adam's betas.
-
-        Named so too, but no slots, are moving averages.
-        """
-        variables = self._supervisor.graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
-        trained = {variable.op.name for variable in variables}
-        ops = saved_ops(self._supervisor.saver)
-
-        def is_slot(name: str) -> bool:
-            *scopes, last = name.split("/")
-            if _BETA_POWER.fullmatch(last):
-                return True
-            # Made inside a variable scope, a slot has that before the variable's name.
-            owners = ("/".join(scopes[start:]) for start in range(len(scopes)))
-            return (
-                name not in trained
-                and "MovingAverage" not in last
-                and any(owner in trained for owner in owners)
-            )
-
-        return sum(is_slot(ops[name]) for name in matched)
 
 
 def _read_all(path: str) -> None:

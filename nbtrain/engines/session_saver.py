@@ -90,7 +90,9 @@ def own_saver(saver: Any, directory: Path, keep: int | None) -> Any:
     definition = SaverDef.FromString(saver.as_saver_def().SerializeToString())
     definition.max_to_keep = keep or _ALL
     variables = saver._var_list  # named by nothing public
-    own = v1.train.Saver(variables, saver_def=definition, save_relative_paths=True)
+    own = v1.train.Saver(
+        variables, reshape=saver._reshape, saver_def=definition, save_relative_paths=True
+    )
     own.set_last_checkpoints_with_time([(held.path, held.wall_time) for held in listed(directory)])
     return own
 
