@@ -65,13 +65,12 @@ class Coordinator(tf.train.Coordinator):
         The first error is kept, and raised by `join`. TensorFlow's coordinator loses one that
         comes after a request to stop; here only what such a request itself causes is dropped.
         """
-        asked = self.should_stop() and not self.joined
         if ex is not None and not self.should_stop() and self._filter_exception(ex) is None:
             self.exhausted = True
         self.unanswered = self.unanswered or ex is None
         super().request_stop(ex)
-        if asked and ex is not None:
-            self._keep(ex)
+        if ex is not None:
+            self._keep(ex)  # whoever stopped it first, even since it was looked at
         if self.on_stop is not None:
             self.on_stop()
 
@@ -102,7 +101,7 @@ class Coordinator(tf.train.Coordinator):
             self.request_stop()
 
     def _keep(self, ex: Any) -> None:
-        """Keep an error that came after the request to stop, if it is the first."""
+        """Keep an error, if it is the first."""
         info = ex if isinstance(ex, tuple) else (type(ex), ex, ex.__traceback__)
         caused = isinstance(info[1], tf.errors.CancelledError)  # by closing what it waited for
         with self._lock:

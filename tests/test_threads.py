@@ -208,6 +208,21 @@ def test_an_error_that_was_named_clean_stops_without_being_raised() -> None:
     assert coord.exhausted
 
 
+def test_an_error_is_kept_that_a_stop_of_another_thread_overtakes() -> None:
+    class Overtaken(Coordinator):
+        def should_stop(self) -> bool:
+            asked = super().should_stop()
+            other = threading.Thread(target=tf.train.Coordinator.request_stop, args=(self,))
+            other.start()
+            other.join()
+            return bool(asked)
+
+    coord = Overtaken()
+    coord.request_stop(ValueError("the first"))
+    with pytest.raises(ValueError, match="the first"):
+        coord.join()
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_a_stop_that_was_asked_for_is_no_end_of_an_input(late: bool) -> None:
     coord = Coordinator()
