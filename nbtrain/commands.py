@@ -140,7 +140,8 @@ class Receipt:
 class CommandQueue:
     """Commands on their way to one training thread; opened when it starts, closed when it ends.
 
-    Bounded: when `limit` commands wait, further ones are refused at once.
+    Bounded: when `limit` commands wait, further ones are refused at once, but
+    never a Stop.
 
     Attributes:
         attention: Whether the training thread should look up from its steps. A plain flag,
@@ -171,7 +172,8 @@ class CommandQueue:
         receipt = Receipt(command, thread=self.thread)
         with self._changed:
             refusal = self._closed
-            if refusal is None and len(self._waiting) >= self._limit:
+            full = len(self._waiting) >= self._limit and not isinstance(command, Stop)
+            if refusal is None and full:
                 refusal = f"{self._limit} commands wait already; the step at hand is still running"
             if refusal is None:
                 self._waiting.append(receipt)

@@ -126,6 +126,14 @@ def test_a_full_queue_refuses_and_keeps_what_waits(queue: CommandQueue) -> None:
     assert [receipt.outcome for receipt in waiting] == [None] * 3
 
 
+def test_a_full_queue_still_takes_a_stop(queue: CommandQueue) -> None:
+    for _ in range(3):
+        queue.post(Save())
+    stop = queue.post(Stop())
+    assert stop.outcome is None
+    assert [queue.take() for _ in range(4)][-1] is stop
+
+
 def test_waiting_for_an_answer_in_vain_says_what_to_do(queue: CommandQueue) -> None:
     receipt = queue.post(Save())
     with pytest.raises(WaitError, match=r"No answer to save within 0\.01 s.*wait again"):
