@@ -275,6 +275,38 @@ def test_a_curve_that_comes_later_leaves_the_first_its_place(page: NotebookPage)
     page.run(3)
 
 
+LONG = """\
+@nbtrain.background
+def long(run):
+    while not run.should_stop():
+        time.sleep(0.01)
+        run.record({"first": 1.0, "x" * 200: 123456.0})
+
+
+long
+"""
+
+
+def whole(text: Locator) -> bool:
+    """Whether nothing of a text is cut off."""
+    fits: bool = text.evaluate("e => e.scrollWidth <= e.clientWidth && e.scrollHeight <= 24")
+    return fits
+
+
+@pytest.mark.cells(LONG, "long.request_stop().wait().applied")
+def test_a_long_tag_leaves_the_values_whole(page: NotebookPage) -> None:
+    page.run(2)
+    chart = page.panel(2).locator(f"[data-tag={'x' * 200}]")
+    last, legend = chart.locator(".nbt-last"), chart.locator("[data-role=legend]")
+    expect(last).to_have_text("1.235e+05", timeout=30 * SECOND)
+    assert whole(last)
+    chart.locator(".u-over").hover(position={"x": 100, "y": 60})
+    expect(legend).to_have_text(re.compile(r"step \d+\s+1\.235e\+05"))
+    assert whole(legend)
+    assert last.evaluate("e => e.clientWidth == 0")  # and no part of it is left
+    page.run(3)
+
+
 def test_hover_zoom_and_log_scale(page: NotebookPage) -> None:
     wait_for_step(page, 1, 200)
     panel = page.panel(1)
