@@ -144,6 +144,7 @@ class Run:
             self._lifecycle.apply(Event.START)
             undo.pop_all()  # from here on, its life undoes it
         self.life.watch.log(event="start", step=0, name=self.name, total_steps=self.total_steps)
+        self.receipts.clear()
         self.started.pop(self.name, None)
         self.started[self.name] = self
         self.life.start(self._engine.session, functools.partial(self._engine.train, self))

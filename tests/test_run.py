@@ -1216,3 +1216,15 @@ def test_a_forked_process_has_no_runs(gate: Gate) -> None:
     run.request_stop()
     gate.open()
     run.wait(SOON)
+
+
+def test_a_run_that_is_started_again_has_no_receipts_of_the_life_before(gate: Gate) -> None:
+    run, _ = held(gate)
+    run.request_stop()
+    gate.open()
+    run.wait(SOON)
+    assert [receipt.name for receipt in run.receipts] == ["stop"]
+    run.start()
+    assert list(run.receipts) == []
+    run.request_stop()
+    run.wait(SOON)
