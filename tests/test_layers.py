@@ -19,7 +19,7 @@ FLOORS = (
     "errors frames options engines.hush",
     "states commands cadence buckets pace records claims lock tags threads events.crc log",
     "store cells logdir settings names checkpoints engines.turns events.writer",
-    "engines.fit engines.event_file engines.global_step engines.queues",
+    "engines.fit engines.below engines.event_file engines.global_step engines.queues",
     "panel.comm panel.view owner engines.services engines.waiting engines.graph_saver",
     "engines.object_saver engines.session_life engines.calls",
     "engines.supervisor engines.session_saver engines.in_graph",

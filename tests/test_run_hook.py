@@ -119,6 +119,26 @@ def test_a_run_call_that_does_not_train_is_no_step() -> None:
     assert run.scalars["loss"].steps.tolist() == list(range(1, 11))
 
 
+def test_a_call_without_the_feed_of_the_scalars_is_run_without_them() -> None:
+    def train(run: Run) -> None:
+        with tf.Graph().as_default():
+            x = v1.placeholder(tf.float32, [], name="x")
+            step = v1.train.get_or_create_global_step()
+            moved = step.assign_add(10)
+            train_op = tf.group(step.assign_add(1), tf.identity(x))
+            hook = nbtrain.RunHook(run, {"twice": 2.0 * x})
+            with in_training_session([hook]) as sess:
+                assert sess.run(step) == 0
+                assert sess.run(moved) == sess.run(moved) - 10 == 10
+                sess.run(train_op, {x: 1.5})
+                sess.run([train_op], {"x:0": 2.5})
+                sess.run(train_op, {x: 3.5})
+
+    run = nbtrain.background(train).wait(SOON)
+    assert run.scalars["twice"].steps.tolist() == [21, 22, 23]
+    assert run.scalars["twice"].values.tolist() == [3.0, 5.0, 7.0]
+
+
 def test_a_step_function_of_the_session_is_counted() -> None:
     class Stepping(Loop):
         def step(self, sess: Any) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbtrain.cadence import Every
+from nbtrain.engines.below import ops_below
 from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_arguments import scalar_of
 from nbtrain.errors import ArgumentError
@@ -198,12 +199,6 @@ def _called(feed: Callable[[], Any]) -> Iterator[Mapping[Any, Any]]:
 
 def _counters(graph: tf.Graph, updates: Sequence[Any]) -> list[Any]:
     """The local variables that some update ops of metrics write to."""
-    needed: set[Any] = set()
-    waiting = [getattr(update, "op", update) for update in updates]
-    while waiting:
-        op = waiting.pop()
-        if op not in needed:
-            needed.add(op)
-            waiting += [*(tensor.op for tensor in op.inputs), *op.control_inputs]
+    needed = ops_below(updates)
     variables = graph.get_collection(v1.GraphKeys.METRIC_VARIABLES)
     return [variable for variable in variables if variable.op in needed]

@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from nbtrain.boundary import Boundary
 from nbtrain.checkpoints import listed
+from nbtrain.engines.below import placeholders_below
 from nbtrain.engines.fit import check_fit
 from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_arguments import scalar_of
@@ -86,6 +87,8 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._run.life.at_end(self.close)
         tensors = {tag: scalar_of(graph, tag, given) for tag, given in self._scalars.items()}
         self._request = v1.train.SessionRunArgs(tensors) if tensors else None
+        scalars = list(tensors.values())
+        self._fed = scalars if placeholders_below(scalars) else []
         self._global_step = adopt_global_step(graph)
         self._directory = self._run.logdir / "checkpoints"
         saver = find_saver(graph, self._scaffold)
@@ -96,7 +99,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._attempts = Attempts(graph, self._run.coord, self._run.life.note)
         self._lost = 0  # sessions in a row that were lost without a step
         self._told_to_stop = False
-        self._known: dict[tuple[int, ...] | int, tuple[int, Any]] = {}
+        self._known: dict[tuple[int, ...] | int, tuple[int, Any, Any]] = {}
 
     def after_create_session(
         self, session: tf.compat.v1.Session, coord: tf.train.Coordinator
@@ -134,11 +137,10 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             self._steps = None
             self._before = step_of(self._session, self._global_step)
             self._key = key
-        else:
-            self._steps = known[0]
-            if not self._steps:
-                return None
-        return self._request
+            self._asked = self._what_to_ask(run_context.original_args.feed_dict)
+            return self._asked
+        self._steps = known[0]
+        return known[1]
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """The step boundary."""
@@ -176,6 +178,12 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         saver = own_saver(saver, self._directory, self._run.keep)
         return Saved(self._graph, saver, str(self._directory / "model.ckpt"), self._global_step)
 
+    def _what_to_ask(self, feed_dict: Mapping[Any, Any] | None) -> Any:
+        """The scalars, unless they need a feed that these fetches do without."""
+        if placeholders_below(self._fed, feed_dict or ()):
+            return None
+        return self._request
+
     def _learn(self, fetches: Any) -> int:
         """By how much these fetches advance the global step; without one, each run is a step."""
         steps = 1
@@ -190,7 +198,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         if len(self._known) >= _MOST_KINDS:
             self._known.clear()
         # With the fetches themselves: as long as they are alive, no others have their ids.
-        self._known[self._key] = steps, fetches
+        self._known[self._key] = steps, self._asked if steps else None, fetches
         return steps
 
     def _stop(self, run_context: Any, steps: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 from nbtrain.cadence import Every
+from nbtrain.engines.below import placeholders_below
 from nbtrain.engines.turns import SERVER_SECS, Turns, ends_soon
 from nbtrain.errors import ArgumentError
 from nbtrain.threads import Coordinator, LooperThread
@@ -246,17 +247,9 @@ class Services:
 
 def _check_unfed(summary_op: Any) -> None:
     """Raise an ArgumentError if a summary cannot be computed without a feed."""
-    seen: set[Any] = set()
-    waiting = [getattr(summary_op, "op", summary_op)]
-    while waiting:
-        op = waiting.pop()
-        if op in seen:
-            continue
-        seen.add(op)
-        if op.type == "Placeholder":
-            raise ArgumentError(
-                f"The summary op depends on the placeholder {op.name!r}, and a service has "
-                "nothing to feed it: pass summary_op=None, and hand over what you compute "
-                "yourself with sv.summary_computed(sess, summary)."
-            )
-        waiting += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
+    for op in placeholders_below([summary_op]):
+        raise ArgumentError(
+            f"The summary op depends on the placeholder {op.name!r}, and a service has "
+            "nothing to feed it: pass summary_op=None, and hand over what you compute "
+            "yourself with sv.summary_computed(sess, summary)."
+        )
