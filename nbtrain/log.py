@@ -48,6 +48,9 @@ class Log(logging.Filter):
         if record.thread != self._ident:
             return True
         warns = record.levelno >= logging.WARNING
-        text = record.getMessage()
+        try:
+            text = record.getMessage()
+        except Exception:  # noqa: BLE001 - a line that is malformed ends no training
+            text = str(record.msg)
         self._lines.append(f"{record.levelname}: {text}" if warns else text)
         return warns
