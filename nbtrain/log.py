@@ -1,4 +1,8 @@
-"""What TensorFlow logs in a training thread: the lines of the run, not of a stray cell."""
+"""What TensorFlow logs in a training thread: the lines of the run, not of a stray cell.
+
+A notebook prints what TensorFlow logs under whichever cell ran last. `Log` keeps it for
+the panel instead; `hushed` drops what the panel tells already.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Iterator
+from contextvars import ContextVar
 
 # Lines that are kept, the newest.
 MOST_LINES = 200
@@ -47,6 +52,8 @@ class Log(logging.Filter):
         """Keep a record of the thread; whether it goes on to the handlers."""
         if record.thread != self._ident:
             return True
+        if _is_told(record):
+            return False
         warns = record.levelno >= logging.WARNING
         try:
             text = record.getMessage()
@@ -54,3 +61,34 @@ class Log(logging.Filter):
             text = str(record.msg)
         self._lines.append(f"{record.levelname}: {text}" if warns else text)
         return warns
+
+
+@contextlib.contextmanager
+def hushed() -> Iterator[None]:
+    """Let the calling thread do what the panel tells of without TensorFlow telling it too.
+
+    Other threads' lines, warnings, and the level that the user has set stay as they are.
+    """
+    logger = logging.getLogger("tensorflow")
+
+    def is_wanted(record: logging.LogRecord) -> bool:
+        return not _is_told(record)
+
+    logger.addFilter(is_wanted)
+    token = _hushed.set(True)
+    try:
+        yield
+    finally:
+        _hushed.reset(token)
+        logger.removeFilter(is_wanted)
+
+
+# Whether the calling thread is; threads that it starts do not inherit it.
+_hushed: ContextVar[bool] = ContextVar("hushed", default=False)
+
+
+def _is_told(record: logging.LogRecord) -> bool:
+    """Whether the thread that logs a record is hushed, and the record no warning to heed."""
+    # TensorFlow's Saver calls what TensorFlow deprecates: nobody can mend that here.
+    own = isinstance(record.args, tuple) and "get_checkpoint_mtimes" in record.args
+    return _hushed.get() and (record.levelno <= logging.INFO or own)

@@ -17,8 +17,8 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.checkpoints import listed
-from nbtrain.engines.hush import hushed
 from nbtrain.errors import ArgumentError, BusyError, CheckpointError
+from nbtrain.log import hushed
 from nbtrain.states import Phase
 from tests.gate import SOON
 from tests.models import Count, applied, reached, refused

@@ -1,4 +1,4 @@
-"""What TensorFlow logs in a thread: its lines kept, what cannot be made a line too."""
+"""What TensorFlow logs in a thread: its lines kept, but for what the panel tells already."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import tensorflow as tf
 
-from nbtrain.log import Log
+from nbtrain.log import Log, hushed
 
 
 @pytest.fixture(autouse=True)
@@ -27,3 +27,22 @@ def test_a_line_that_fits_not_its_values_is_kept_as_it_was_written() -> None:
         tf.get_logger().info("%d items", "three")
         tf.get_logger().info("%d items", 4)
     assert log.lines == ("%d items", "4 items")
+
+
+def test_what_the_panel_tells_already_is_not_in_the_log_of_the_run_either() -> None:
+    log, logger = Log(), tf.get_logger()
+    with log.listening(), hushed():
+        with hushed():
+            logger.info("Restoring parameters from model.ckpt-8")
+        logger.warning("%s is deprecated", "get_checkpoint_mtimes")
+        logger.warning("mind the gap")
+    assert log.lines == ("WARNING: mind the gap",)
+
+
+def test_what_comes_after_a_hush_is_in_the_log() -> None:
+    log = Log()
+    with log.listening():
+        with hushed():
+            tf.get_logger().info("told")
+        tf.get_logger().info("by the user's own hook")
+    assert log.lines == ("by the user's own hook",)

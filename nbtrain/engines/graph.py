@@ -14,10 +14,10 @@ import tensorflow as tf
 from nbtrain.engines.global_step import adopt_global_step
 from nbtrain.engines.graph_arguments import check_feed, graph_of, on_feeding, tensors_of
 from nbtrain.engines.graph_saver import GraphSaver
-from nbtrain.engines.hush import hushed
 from nbtrain.engines.session_saver import find_saver, own_saver
 from nbtrain.engines.supervisor import Supervisor
 from nbtrain.errors import ArgumentError
+from nbtrain.log import hushed
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run
 from nbtrain.settings import Settings

@@ -20,7 +20,7 @@ from nbtrain.checkpoints import (
 )
 from nbtrain.engines.fit import check_fit
 from nbtrain.engines.global_step import step_of
-from nbtrain.engines.hush import hushed
+from nbtrain.log import hushed
 
 
 class Saved(Protocol):
