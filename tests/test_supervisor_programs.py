@@ -5,6 +5,7 @@ Each is run as in a notebook: in a thread, with eager execution on.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
+import nbtrain
 from nbtrain import Supervisor
 from tests.gate import SOON
 from tests.supervised import (
@@ -326,3 +328,39 @@ def test_a_server_that_dies_holds_nothing_up(
     again = Counting()
     again.trained(again.supervisor(tmp_path / "again", save_model_steps=5), 5)
     assert checkpoints(tmp_path / "again") == [5]
+
+
+def supervised(cluster: Cluster, logdir: Path) -> None:
+    with tf.Graph().as_default(), v1.device("/cpu:0"):
+        my_train_op, _ = model()
+        with Supervisor(logdir=str(logdir)).managed_session(cluster.target) as sess:
+            sess.run(my_train_op)
+            cluster.kill()
+
+
+def hooked(cluster: Cluster, run: nbtrain.Run) -> None:
+    with tf.Graph().as_default(), v1.device("/cpu:0"):
+        my_train_op, _ = model()
+        hooks = [nbtrain.RunHook(run)]
+        with v1.train.MonitoredTrainingSession(cluster.target, hooks=hooks) as sess:
+            sess.run(my_train_op)
+            cluster.kill()
+
+
+@pytest.mark.parametrize("by", ["a Supervisor", "a hook"])
+def test_the_last_checkpoint_of_a_run_whose_server_died_is_given_up(
+    by: str, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nbtrain.engines.turns.SERVER_SECS", 1.0)
+
+    def loop(run: nbtrain.Run) -> None:
+        if by == "a hook":
+            hooked(cluster, run)
+        else:
+            supervised(cluster, tmp_path / "supervised")
+
+    run = nbtrain.background(loop)
+    with contextlib.suppress(tf.errors.UnavailableError):  # which a Supervisor raises at its stop
+        run.wait(SOON)
+    assert "No checkpoint at step" in str(run.status.message)
+    assert "has not answered within 1 s" in str(run.status.message)

@@ -20,6 +20,8 @@ from nbtrain.checkpoints import (
 )
 from nbtrain.engines.fit import check_fit
 from nbtrain.engines.global_step import step_of
+from nbtrain.engines.turns import unanswered
+from nbtrain.errors import CheckpointError
 from nbtrain.log import hushed
 
 
@@ -41,6 +43,10 @@ class Saved(Protocol):
     @property
     def global_step(self) -> Any:
         """Its global step, or None."""
+
+    @property
+    def ready_op(self) -> Any:
+        """Names of its variables that are not initialized, or None."""
 
 
 class GraphSaver:
@@ -91,11 +97,14 @@ class GraphSaver:
         """Write `model.ckpt-<global step>`, the step read from the session at this moment.
 
         Raises:
-            CheckpointError: It cannot be written.
+            CheckpointError: It cannot be written, or a server that holds variables is lost.
         """
+        supervisor = self._supervisor
+        if why := unanswered(self.sess, supervisor.ready_op, supervisor.global_step):
+            raise CheckpointError(f"{why}.")
         step = self.global_step(step)
-        with writing(self.directory), self._supervisor.graph.as_default():
-            self._supervisor.saver.save(
+        with writing(self.directory), supervisor.graph.as_default():
+            supervisor.saver.save(
                 self.sess,
                 self._prefix,
                 global_step=step,

@@ -176,7 +176,9 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         if saver is None:
             return None
         saver = own_saver(saver, self._directory, self._run.keep)
-        return Saved(self._graph, saver, str(self._directory / "model.ckpt"), self._global_step)
+        path = str(self._directory / "model.ckpt")
+        ready_op = next(iter(self._graph.get_collection(v1.GraphKeys.READY_OP)), None)
+        return Saved(self._graph, saver, path, self._global_step, ready_op)
 
     def _what_to_ask(self, feed_dict: Mapping[Any, Any] | None) -> Any:
         """The scalars, unless they need a feed that these fetches do without."""

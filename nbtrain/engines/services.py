@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from nbtrain.cadence import Every
 from nbtrain.engines.below import placeholders_below
-from nbtrain.engines.turns import SERVER_SECS, Turns, ends_soon
+from nbtrain.engines.turns import Turns, unanswered
 from nbtrain.errors import ArgumentError
 from nbtrain.threads import Coordinator, LooperThread
 
@@ -125,20 +125,12 @@ class Services:
         self._turns.before_run = None
         if getattr(self._sess, "_closed", False):  # as a program may, before it stops
             return
-        if self._sess.sess_str and not ends_soon(lambda: self._sess.run(self._all_servers())):
-            raise tf.errors.UnavailableError(
-                None,
-                None,
-                f"A server of {self._sess.sess_str} has not answered within {SERVER_SECS:g} s: "
-                "the last checkpoint and summary were not written.",
-            )
+        supervisor = self._supervisor
+        if why := unanswered(self._sess, supervisor.ready_op, supervisor.global_step):
+            text = f"The last checkpoint and summary were not written: {why}."
+            raise tf.errors.UnavailableError(None, None, text)
         deadline = time.monotonic() + secs
         self._turns.take(self._finish, lambda: time.monotonic() > deadline)
-
-    def _all_servers(self) -> Any:
-        """What asks, if it is run, every server that holds a variable; as far as is known."""
-        asked = (self._supervisor.ready_op, self._supervisor.global_step)
-        return [op for op in asked if op is not None]
 
     def try_to_finish(self, first: Exception) -> None:
         """The same after an error, which remains the one to raise."""

@@ -28,12 +28,14 @@ class Saved:
         saver: Writes and reads the run's checkpoints.
         save_path: Prefix of their files.
         global_step: The graph's global step, or None.
+        ready_op: Names of the variables that are not initialized, or None.
     """
 
     graph: tf.Graph
     saver: Any
     save_path: str
     global_step: Any
+    ready_op: Any
 
 
 class SessionSaver(GraphSaver):

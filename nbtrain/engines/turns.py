@@ -139,6 +139,21 @@ def close_in_time(close: Callable[[], object], tell: Callable[[str], object]) ->
         )
 
 
+def unanswered(sess: tf.compat.v1.Session, *asked: Any) -> str | None:
+    """In words that a server of a session's cluster does not answer; None where all do.
+
+    Args:
+        sess: The session; one of this process needs no server.
+        asked: What is run to ask every server that holds a variable, as far as is known.
+    """
+    ops = [op for op in asked if op is not None]
+    if not sess.sess_str or ends_soon(lambda: sess.run(ops)):
+        return None
+    return (
+        f"a server of {tf.compat.as_str(sess.sess_str)} has not answered within {SERVER_SECS:g} s"
+    )
+
+
 def ends_soon(ask: Callable[[], object]) -> bool:
     """Whether a server answers within `SERVER_SECS`, be it with an error."""
 
