@@ -159,6 +159,24 @@ def test_an_error_of_a_service_fails_the_run() -> None:
     assert run.status.phase is Phase.FAILED
 
 
+def test_a_supervisor_whose_session_could_not_be_prepared_is_nobodys_again() -> None:
+    failures = [ValueError("not yet")]
+
+    def init_fn(_sess: Any) -> None:
+        if failures:
+            raise failures.pop()
+
+    program = Program(init_fn=init_fn)
+    with pytest.raises(ValueError, match="not yet"):
+        nbtrain.background(program).wait(SOON)
+    sv = program.supervisor
+    sess = sv.prepare_or_wait_for_session()
+    assert not sv.should_stop()
+    sess.run(program.train_op)
+    sv.stop()
+    sess.close()
+
+
 def test_a_supervisor_outside_a_run_is_nobodys(gate: Gate) -> None:
     @nbtrain.background
     def run(run: Run) -> None:

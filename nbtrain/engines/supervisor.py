@@ -169,7 +169,6 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             max_wait_secs: Seconds to wait for a session that is ready.
         """
         with self.graph.as_default():
-            self._owner = owner.get() if self.timed_saves else None
             try:
                 sess = self.prepare_or_wait_for_session(
                     master,
@@ -197,7 +196,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     @contextlib.contextmanager
     def _under_its_owner(self, sess: tf.compat.v1.Session) -> Iterator[None]:
         """In the training thread of a run: under that run, which saves in its place."""
-        if self._owner is None:
+        run = owner.get() if self.timed_saves else None
+        if run is None:
             yield
             return
         saver = None
@@ -205,12 +205,13 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             saver = GraphSaver(self, Path(self._logdir))
             saver.sess = sess
         due = Every(steps=self._save_model_steps, secs=self.save_model_secs)
-        self._owner.adopt(self._coord, saver, due)
+        run.adopt(self._coord, saver, due)
+        self._owner = run
         try:
             yield
         finally:
-            self._owner.release()
             self._owner = None
+            run.release()
 
     def should_stop(self) -> bool:
         """Whether to leave the loop; in the training thread of a run, its step boundary."""
