@@ -132,6 +132,13 @@ def test_summaries_become_curves_of_the_run() -> None:
     assert points.values.tolist() == points.steps.tolist()
 
 
+def test_summaries_of_a_supervisor_whose_graph_is_trained_become_curves_too() -> None:
+    program = Program(save_summaries_steps=10, save_summaries_secs=0)
+    run = nbtrain.supervise(program.train_op, supervisor=program.supervisor, steps=35).wait(SOON)
+    points = run.scalars["weight_seen"]
+    assert points.steps.tolist() == points.values.tolist() == [10, 20, 30, 35]
+
+
 def test_a_stop_of_the_supervisor_stops_the_run(gate: Gate) -> None:
     program = Program(gate)
     run = nbtrain.background(program)

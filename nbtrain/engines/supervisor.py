@@ -94,7 +94,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         self._save_summaries_steps = save_summaries_steps
         self._services: Services | None = None
         self._turns: Turns | None = None
-        self._owner: Owner | None = None
+        self._owner: Owner | None = None  # the run that saves in its place
+        self._run: Owner | None = None  # the run that it trains in
         self.timed_saves = True
 
     @property
@@ -120,6 +121,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             RuntimeError: The init ops leave variables uninitialized; it names them.
         """
         self._coord.renew()
+        self._run = owner.get()
         with self.graph.as_default():
             if self._summary_writer:
                 self._summary_writer.reopen()
@@ -332,11 +334,11 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     def write_summary(self, summary: Any, step: int | None) -> None:
         """Write a summary; its scalars are also recorded by the run that it trains under."""
         self._summary_writer.add_summary(summary, step)
-        if self._owner is not None:
+        if self._run is not None:
             if isinstance(summary, bytes):
                 summary = tf.compat.v1.Summary.FromString(summary)
             scalars = {v.tag: v.simple_value for v in summary.value if v.HasField("simple_value")}
-            self._owner.add(step, scalars)
+            self._run.add(step, scalars)
 
     def step_of(self, sess: tf.compat.v1.Session) -> int | None:
         """The global step of a session at this moment; None where the graph has none."""
@@ -363,6 +365,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         services, self._services = self._services, None
         turns, self._turns = self._turns, None
         with self.graph.as_default(), contextlib.ExitStack() as last_first:
+            last_first.callback(setattr, self, "_run", None)
             if close_summary_writer and self._summary_writer:
                 last_first.callback(self._close_writer)
             if turns is not None:
