@@ -88,6 +88,28 @@ def test_what_a_late_trace_finds_wrong_fails_the_run_before_a_step(
     assert counter.count.numpy() == 0
 
 
+def test_a_step_that_was_mended_after_a_late_trace_failed_starts_again(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "_TRACE_SECS", 0.0)
+    counter = Counter()
+    losses: dict[str, float] = {}
+
+    @tf.function
+    def step() -> dict[str, Any]:
+        gate()
+        counter.count.assign_add(1)
+        return {"loss": tf.constant(losses["mine"])}
+
+    run = nbtrain.train(step, steps=3)
+    gate.open()
+    with pytest.raises(KeyError, match="mine"):
+        run.wait(SOON)
+    losses["mine"] = 0.5
+    run.start().wait(SOON)
+    assert counter.count.numpy() == 3
+
+
 @pytest.mark.parametrize(
     ("result", "message"),
     [

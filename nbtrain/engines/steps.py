@@ -87,6 +87,11 @@ class Trace:
         self._thread = threading.Thread(target=self._check, name="nbtrain trace", daemon=True)
         self._thread.start()
 
+    @property
+    def failed(self) -> bool:
+        """Whether it has ended with an error."""
+        return self._error is not None
+
     def join(self, timeout: float | None = None) -> None:
         """Wait for its end, `timeout` seconds at most; raise what was wrong with it."""
         self._thread.join(timeout)
@@ -125,6 +130,8 @@ class StepEngine(LoopEngine):
     @contextlib.contextmanager
     def session(self) -> Iterator[ObjectSaver | None]:
         """Ready once the step is traced: that creates the variables which are still missing."""
+        if self._trace.failed:  # what it had found wrong may be mended by now
+            self._trace = Trace(self._trace.step)
         self._trace.join()
         with super().session() as saver:
             yield saver
