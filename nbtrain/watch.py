@@ -113,22 +113,23 @@ class Watch:
         """One round; the looper's thread, and once more when all is over."""
         self._look_at_folder(step)
         self._guarded("record", self._record)
+        self._guarded("speed", lambda: self._keep_pace(phase, step))
+        self._guarded("look at the training thread", lambda: self._look_for(phase, thread))
+        self._guarded("journal", self._write_journal)
+        self._guarded("display", *self.listeners)
+
+    def _keep_pace(self, phase: Phase, step: int) -> None:
         if phase is Phase.RUNNING:
             self.pace.update(step, self._clock())
             self._let_go_of_notice(self._clock())
         elif not phase.ended:
             self.pace.reset()
-        self._look_for(phase, thread)
-        self._guarded("journal", self._write_journal)
-        for listener in list(self.listeners):
-            self._guarded("display", listener)
 
     def _look_at_folder(self, step: int) -> None:
         if (now := self._clock()) < self._look_due:
             return
         self._look_due = now + LOOK_SECS
-        for look in (lambda: self.folder.look(step), *self.each_second):
-            self._guarded("look at the folder", look)
+        self._guarded("look at the folder", lambda: self.folder.look(step), *self.each_second)
 
     def _tell_of_folder(self, step: int, text: str | None) -> None:
         if text is not None and text != self._notes.get("folder"):
@@ -141,12 +142,16 @@ class Watch:
         elif now - self._read_from >= NOTICE_SECS:
             self.notice = None
 
-    def _guarded(self, topic: str, act: Callable[[], object]) -> None:
-        try:
-            act()
-        except Exception as error:  # noqa: BLE001 - the display never hurts training
-            lines = "".join(traceback.format_exception(error, limit=-2))
-            self.note(topic, f"The {topic} failed, the training goes on: {lines}")
+    def _guarded(self, topic: str, *acts: Callable[[], object]) -> None:
+        """Do all of them, and say which failed this time: the display never hurts training."""
+        failed: list[str] = []
+        for act in acts:
+            try:
+                act()
+            except Exception as error:  # noqa: BLE001 - told, and tried again at the next tick
+                lines = "".join(traceback.format_exception(error, limit=-2))
+                failed.append(f"The {topic} failed, the training goes on: {lines}")
+        self.note(f"{topic} failed", "\n".join(failed) or None)
 
     def _record(self) -> None:
         self._recorder.drain()

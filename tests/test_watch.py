@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+from typing import Any
 
 import pytest
 
 from nbtrain.logdir import Logdir
+from nbtrain.pace import Pace
 from nbtrain.recorder import Recorder
 from nbtrain.states import Phase
 from nbtrain.store import ScalarStore
 from nbtrain.threads import Coordinator
 from nbtrain.watch import NOTICE_SECS, PREPARING_SECS, Watch, WatchThread
+from tests.gate import SOON, Gate
 
 
 @pytest.fixture
@@ -177,6 +180,61 @@ def test_a_listener_that_raises_silences_no_other(folder: Logdir) -> None:
     watch.tick(Phase.RUNNING, 3, None)
     assert ticks == [1]
     assert "RuntimeError: no canvas" in (watch.message or "")
+
+
+def test_what_every_listener_raises_is_told_until_it_works_again(folder: Logdir) -> None:
+    watch = watch_of(folder)
+    broken = {"canvas", "page"}
+
+    def draw(name: str) -> None:
+        if name in broken:
+            raise RuntimeError(f"no {name}")
+
+    watch.listeners = [lambda: draw("canvas"), lambda: draw("page"), lambda: draw("magic")]
+    told = []
+    for mended in ("none", "canvas", "page"):
+        broken.discard(mended)
+        watch.tick(Phase.RUNNING, 3, None)
+        told.append(watch.message or "")
+    assert ["no canvas" in text for text in told] == [True, False, False]
+    assert ["no page" in text for text in told] == [True, True, False]
+    assert watch.message is None
+
+
+def test_a_stack_that_cannot_be_read_silences_nothing_else(folder: Logdir) -> None:
+    class Loader:
+        """Of the module in which the training thread stands: its source is not to be had."""
+
+        def get_source(self, _name: str) -> str:
+            raise ValueError("no source")
+
+    gate, ticks = Gate(), list[int]()
+    names: dict[str, Any] = {"__name__": "lost", "__loader__": Loader(), "gate": gate}
+    exec(compile("def waits(): gate()", "lost.py", "exec"), names)
+    thread = threading.Thread(target=names["waits"], daemon=True)
+    thread.start()
+    gate.wait_for_arrivals()
+    watch = watch_of(folder, grace_secs=0.0)
+    watch.listeners = [lambda: ticks.append(1)]
+    watch.stop_asked()
+    watch.tick(Phase.STOPPING, 1, thread)
+    assert ticks == [1]
+    assert "ValueError: no source" in (watch.message or "")
+    gate.open()
+    thread.join(SOON)
+
+
+def test_a_speed_that_cannot_be_told_silences_nothing_else(folder: Logdir) -> None:
+    class NoPace(Pace):
+        def update(self, step: int, now: float) -> None:
+            raise ArithmeticError(f"{step} steps in {now} s")
+
+    watch, ticks = watch_of(folder), list[int]()
+    watch.pace = NoPace()
+    watch.listeners = [lambda: ticks.append(1)]
+    watch.tick(Phase.RUNNING, 3, None)
+    assert ticks == [1]
+    assert "ArithmeticError: 3 steps" in (watch.message or "")
 
 
 def test_the_speed_is_of_running_only(folder: Logdir) -> None:
