@@ -1,12 +1,13 @@
 """The lock of a run's folder: one run at a time trains there, of whichever kernel.
 
 It is a lock on the open file `run.lock`, so it ends with its process; `run.json` beside
-it says who has it. A folder that is deleted or renamed takes the locked file away with
-it: then another run could have the name.
+it says who has it, as long as one does. A folder that is deleted or renamed takes the
+locked file away with it: then another run could have the name.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -86,9 +87,13 @@ class RunLock:
     def release(self) -> None:
         """Let the next run have the folder; does nothing where it is not held."""
         with self._guard:
-            lock, self._lock = self._lock, None
-            if lock is not None:
-                lock.release()
+            if (lock := self._lock) is None:
+                return
+            if self.holds():  # else it is another run's by now
+                with contextlib.suppress(OSError):
+                    (self._folder / "run.json").unlink()
+            self._lock = None
+            lock.release()
 
     def _take(self) -> None:
         lock = FileLock(self._folder / "run.lock", thread_local=False)
@@ -115,7 +120,7 @@ class RunLock:
         """The run that holds the folder: its name, if it is one of this kernel; and in words."""
         try:
             owner = json.loads((self._folder / "run.json").read_text(encoding="utf-8"))
-            here = owner["process"] == os.getpid()
+            here = (owner["process"], owner["host"]) == (os.getpid(), socket.gethostname())
             where = "this kernel" if here else "another kernel"
             shown = f"; `%nbtrain show {owner['name']}` shows it" if here else ""
             words = (
@@ -123,5 +128,5 @@ class RunLock:
                 f"{owner['host']}, since {owner['since']}{shown})"
             )
             return owner["name"] if here else None, words
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError):
             return None, "another run, just starting"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import traceback
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from nbtrain.errors import ArgumentError, BusyError
 from nbtrain.logdir import Logdir
@@ -209,6 +211,35 @@ def test_a_folder_held_by_a_second_process_is_refused_with_the_reason(
     assert (folder.path / "run.json").read_text(encoding="utf-8") == before
 
 
+def test_who_holds_a_folder_is_told_as_long_as_it_is_held() -> None:
+    folder = Logdir(None, "digits", kind="train")
+    folder.acquire()
+    folder.release()
+    with FileLock(folder.path / "run.lock"):  # a run that has not yet said who it is
+        with pytest.raises(BusyError, match="held by another run, just starting") as refusal:
+            folder.acquire()
+        assert refusal.value.run is None
+
+
+@pytest.mark.parametrize(
+    ("told", "holder"),
+    [
+        ({"host": "elsewhere"}, "the run 'theirs' in another kernel"),
+        ({"process": 1}, "the run 'theirs' in another kernel"),
+        ({}, "the run 'theirs' in this kernel"),
+        ([], "another run, just starting"),
+    ],
+)
+def test_this_kernel_is_this_process_of_this_host(told: Any, holder: str) -> None:
+    folder = Logdir(None, "digits", kind="train")
+    here = {"name": "theirs", "process": os.getpid(), "host": socket.gethostname(), "since": "now"}
+    text = json.dumps({**here, **told} if isinstance(told, dict) else told)
+    with FileLock(folder.path / "run.lock"):
+        (folder.path / "run.json").write_text(text, encoding="utf-8")
+        with pytest.raises(BusyError, match=f"is held by {holder}"):
+            folder.acquire()
+
+
 def test_a_folder_is_free_again_when_its_process_is_killed(
     tmp_path: Path, other_process: subprocess.Popen[str]
 ) -> None:
@@ -244,7 +275,7 @@ def test_a_folder_that_has_been_used_is_never_discarded() -> None:
     folder.release()
     folder.acquire()
     folder.discard()
-    assert (folder.path / "run.json").exists()
+    assert (folder.path / "run.lock").exists()
 
 
 def test_the_journal_has_one_line_an_entry() -> None:
