@@ -11,6 +11,7 @@ import contextlib
 import errno
 import os
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -166,16 +167,18 @@ def find(checkpoints: Sequence[Checkpoint], wanted: int | str | None) -> Checkpo
 
 
 @contextlib.contextmanager
-def writing(directory: Path) -> Iterator[None]:
-    """Write a checkpoint into a folder, which is made where it has vanished.
+def writing(directory: Path, name: str) -> Iterator[None]:
+    """Write a checkpoint of some name into a folder, which is made where it has vanished.
 
     Raises:
-        CheckpointError: It cannot be written; what TensorFlow says of it is its cause.
+        CheckpointError: It cannot be written, and nothing is left of it; what TensorFlow says
+            of it is its cause.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
         yield
     except (OSError, ValueError, tf.errors.OpError) as error:
+        shutil.rmtree(directory / f"{name}_temp", ignore_errors=True)  # TensorFlow leaves it
         raise CheckpointError(
             f"{directory} cannot be written: {_reason(error)}. Make room or mend the "
             "folder, then save again."

@@ -482,26 +482,32 @@ def test_a_graph_that_cannot_be_saved_says_so_and_goes_on(stands: str, train: An
 
 # A limit on the size of a file says no to a write in the middle of it, as a full disk does.
 FULL = """
-import resource
+import resource, sys
 import tensorflow as tf
 import nbtrain
 from tests.models import Count
 
-run = nbtrain.supervise(Count(size=10_000).train_op, save_secs=None)
+count = Count(size=10_000)
+with count.graph.as_default():
+    saver = tf.compat.v1.train.Saver(sharded="sharded" in sys.argv)
+    tf.compat.v1.add_to_collection("savers", saver)
+run = nbtrain.supervise(count.train_op, save_secs=None)
 run.pause().wait()
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))
 print(run.save().wait().text)
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print(list(run.logdir.glob("checkpoints/model*")))
 run.request_stop()
 print(len(run.wait().checkpoints))
 """
 
 
-def test_a_write_of_a_graph_that_the_system_refuses_is_refused_in_its_words(
-    tmp_path: Path,
+@pytest.mark.parametrize("saver", ["whole", "sharded"])
+def test_a_write_of_a_graph_that_the_system_refuses_is_refused_in_its_words_and_leaves_nothing(
+    saver: str, tmp_path: Path
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", FULL],
+        [sys.executable, "-c", FULL, saver],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
         stdout=subprocess.PIPE,
         text=True,
@@ -510,6 +516,7 @@ def test_a_write_of_a_graph_that_the_system_refuses_is_refused_in_its_words(
     refusal = "File too large. Make room or mend the folder, then save again."
     assert done.stdout.splitlines() == [
         f"{tmp_path}/runs/supervise-1/checkpoints cannot be written: {refusal}",
+        "[]",
         "1",
     ]
 

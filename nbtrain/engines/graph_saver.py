@@ -103,7 +103,8 @@ class GraphSaver:
         if why := unanswered(self.sess, supervisor.ready_op, supervisor.global_step):
             raise CheckpointError(f"{why}.")
         step = self.global_step(step)
-        with writing(self.directory), supervisor.graph.as_default():
+        name = f"{Path(self._prefix).name}-{step}"
+        with writing(self.directory, name), supervisor.graph.as_default():
             supervisor.saver.save(
                 self.sess,
                 self._prefix,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from nbtrain.checkpoints import (
     step_in_name,
     writing,
 )
-from nbtrain.errors import ArgumentError, CheckpointError
+from nbtrain.errors import ArgumentError
 
 # What TensorFlow appends to a variable's name in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -60,12 +59,8 @@ class ObjectSaver:
         Raises:
             CheckpointError: It cannot be written.
         """
-        try:
-            with writing(self.directory):
-                self._manager.save(checkpoint_number=step)
-        except CheckpointError:  # TensorFlow leaves what it has written so far
-            shutil.rmtree(self.directory / f"ckpt-{step}_temp", ignore_errors=True)
-            raise
+        with writing(self.directory, f"ckpt-{step}"):
+            self._manager.save(checkpoint_number=step)
         return step
 
     def restore(self, path: str) -> Restored:
