@@ -146,6 +146,19 @@ def test_summaries_are_computed_by_steps(tmp_path: Path) -> None:
     assert points(tmp_path, "twice") == [(4, 8.0), (8, 16.0), (10, 20.0)]
 
 
+def test_a_training_that_goes_back_is_saved_by_steps_from_there(tmp_path: Path) -> None:
+    count = Counting()
+    with count.graph.as_default():
+        back = count.global_step.assign(0)
+    with count.supervisor(tmp_path, save_model_steps=10).managed_session() as sess:
+        for _ in range(25):
+            sess.run(count.train_op)
+        sess.run(back)
+        for _ in range(28):
+            sess.run(count.train_op)
+    assert set(checkpoints(tmp_path)) > {10, 20, 28}
+
+
 def test_the_first_speed_is_of_an_interval_and_no_nonsense(tmp_path: Path) -> None:
     count = Counting()
     sv = count.supervisor(tmp_path, save_summaries_secs=0.05)

@@ -181,8 +181,11 @@ class Services:
         if self._calls < self._calls_left:
             return
         step = self._step() or 0
+        back = self._looked is not None and step < self._looked
         for every, act in self._by_steps:
-            if every(step, 0.0):
+            if back:  # the program restored a checkpoint: counted from there
+                every.start(step, 0.0)
+            elif every(step, 0.0):
                 act()
         left = min(every.next_step for every, _ in self._by_steps) - step
         pace = 0.0 if self._looked is None else (step - self._looked) / self._calls
