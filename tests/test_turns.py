@@ -177,3 +177,16 @@ def test_the_end_leaves_the_session_as_it_was(gate: Gate) -> None:
     turns.end()
     assert vars(gated.sess) == before
     assert gated.sess.run(gated.other) == 7.0
+
+
+def test_what_waits_at_the_end_is_not_lost(gate: Gate) -> None:
+    gated = Gated(gate)
+    training = gated.trains(1)
+    gate.wait_for_arrivals()
+    waiting = gated.take()
+    gated.waits()
+    gated.turns.end()
+    gate.open()
+    training.result()
+    waiting.result()
+    assert gated.order == ["step", "taken"]

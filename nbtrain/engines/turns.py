@@ -51,7 +51,7 @@ class Turns:
         sess.make_callable = lambda *args, **kwargs: self._in_turn(make_callable(*args, **kwargs))
 
     def end(self) -> None:
-        """Leave the session as it was, and forget what waits for it."""
+        """Leave the session as it was; what waits for it now is done at once."""
         self.before_run = None
         for name in ("run", "make_callable", _TURNS):
             vars(self.sess).pop(name, None)
