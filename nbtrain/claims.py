@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from nbtrain.errors import BusyError
 
 
-@dataclass(frozen=True, slots=True)
 class _Claim:
-    models: Callable[[], list[object]]
-    describe: Callable[[], str]
+    """What one live run holds.
+
+    Attributes:
+        known: The models, as far as they could be found.
+        describe: Says how the run stands.
+    """
+
+    def __init__(self, models: Callable[[], list[object]], describe: Callable[[], str]) -> None:
+        self.known = models()
+        self.describe = describe
+        self._models = models
+
+    def look_again(self) -> None:
+        """Find the models anew; what the run's own objects raise at that keeps the known."""
+        with contextlib.suppress(Exception):
+            self.known = self._models()
 
 
 _held: dict[str, _Claim] = {}
@@ -32,10 +45,14 @@ def enter(name: str, models: Callable[[], list[object]], describe: Callable[[], 
     Raises:
         BusyError: A live run has this name, or holds one of the models.
     """
+    wanted = _Claim(models, describe)
     with _lock:
-        wanted = models()
+        others = list(_held.values())
+    for claim in others:  # without the lock: this runs code of the user's
+        claim.look_again()
+    with _lock:
         for other, claim in _held.items():
-            if other == name or _shared(wanted, claim.models()):
+            if other == name or _shared(wanted.known, claim.known):
                 why = "has this name" if other == name else "is still training this model"
                 raise BusyError(
                     f"The run {other!r} {why} ({claim.describe()}). Stop it first: "
@@ -43,7 +60,7 @@ def enter(name: str, models: Callable[[], list[object]], describe: Callable[[], 
                     f"%nbtrain show {other} shows it.",
                     run=other,
                 )
-        _held[name] = _Claim(models, describe)
+        _held[name] = wanted
 
 
 def leave(name: str) -> None:

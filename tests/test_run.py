@@ -1005,6 +1005,33 @@ def test_a_model_inside_a_compiled_step_is_refused_to_a_second_run(gate: Gate) -
     run.wait(SOON)
 
 
+def test_what_a_model_in_training_raises_when_it_is_looked_at_is_not_told_to_others(
+    gate: Gate,
+) -> None:
+    class Shy(tf.train.Checkpoint):
+        """Cannot be looked through while it is trained."""
+
+        looked_at = False
+
+        def _trackable_children(self, *args: Any, **kwargs: Any) -> Any:
+            if self.looked_at:
+                raise RuntimeError("not while I train")
+            return super()._trackable_children(*args, **kwargs)
+
+    counter = Counter(gate)
+    shy = Shy(count=counter.count)
+    run = nbtrain.train(lambda: counter.step(), checkpoint=shy, name="shy", save_secs=None)
+    gate.wait_for_arrivals()
+    shy.looked_at = True
+    nbtrain.train(Counter().step, steps=1, checkpoint=Counter().checkpoint).wait(SOON)
+    with pytest.raises(BusyError, match="'shy' is still training this model"):
+        nbtrain.train(counter.step, checkpoint=counter.checkpoint)
+    shy.looked_at = False
+    gate.open()
+    run.request_stop()
+    run.wait(SOON)
+
+
 def test_running_the_start_cell_again_leaves_no_empty_folder(gate: Gate) -> None:
     counter = Counter(gate)
     run = nbtrain.train(counter.step, checkpoint=counter.checkpoint)
