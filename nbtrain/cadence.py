@@ -28,7 +28,9 @@ class Every:
     """
 
     def __init__(self, *, steps: int | None = None, secs: float | None = None) -> None:
-        if steps is not None and (isinstance(steps, bool) or steps != int(steps) or steps < 1):
+        if steps is not None and (
+            isinstance(steps, bool) or not 1 <= steps < float("inf") or steps != int(steps)
+        ):
             raise ArgumentError(f"steps={steps!r}: give a whole number of at least 1, or None.")
         if secs is not None and not secs >= 0:
             raise ArgumentError(f"secs={secs!r}: give seconds above 0, or None for never.")

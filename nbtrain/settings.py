@@ -45,12 +45,15 @@ class Settings:
                 )
             # A whole number of NumPy's counts as well, and JSON knows only Python's.
             object.__setattr__(self, name, int(value))
-        for name, make in (("save_secs", "secs"), ("save_steps", "steps")):
+        for name, number in (
+            ("save_secs", "number above 0"),
+            ("save_steps", "whole number of at least 1"),
+        ):
             try:
-                Every(**{make: getattr(self, name)})
+                Every(**{name.removeprefix("save_"): getattr(self, name)})
             except (ArgumentError, TypeError, ValueError) as error:
                 raise ArgumentError(
-                    f"{name}={getattr(self, name)!r}: give a number above 0, or None for never."
+                    f"{name}={getattr(self, name)!r}: give a {number}, or None for never."
                 ) from error
 
     def save_cadence(self) -> Every:

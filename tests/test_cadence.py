@@ -87,6 +87,8 @@ def test_it_is_due_exactly_when_enough_has_passed_since_the_last_occasion(
         ({"steps": -1}, r"steps=-1"),
         ({"steps": 2.5}, r"steps=2\.5"),
         ({"steps": True}, r"steps=True"),
+        ({"steps": float("inf")}, r"steps=inf"),
+        ({"steps": float("nan")}, r"steps=nan"),
         ({"secs": -1.0}, r"secs=-1\.0: give seconds above 0, or None for never"),
         ({"secs": float("nan")}, r"secs=nan"),
     ],

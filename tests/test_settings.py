@@ -24,10 +24,12 @@ from nbtrain.settings import Settings
         ({"save_secs": -1}, r"save_secs=-1: give a number above 0, or None for never"),
         ({"save_secs": "often"}, r"save_secs='often': give a number"),
         ({"save_secs": float("nan")}, r"save_secs=nan: give a number"),
-        ({"save_steps": 0}, r"save_steps=0: give a number above 0"),
-        ({"save_steps": 1.5}, r"save_steps=1\.5: give a number"),
-        ({"save_steps": "x"}, r"save_steps='x': give a number"),
-        ({"save_steps": [10]}, r"save_steps=\[10\]: give a number"),
+        ({"save_steps": 0}, r"save_steps=0: give a whole number of at least 1, or None for never"),
+        ({"save_steps": 1.5}, r"save_steps=1\.5: give a whole number"),
+        ({"save_steps": "x"}, r"save_steps='x': give a whole number"),
+        ({"save_steps": [10]}, r"save_steps=\[10\]: give a whole number"),
+        ({"save_steps": float("inf")}, r"save_steps=inf: give a whole number"),
+        ({"save_steps": float("nan")}, r"save_steps=nan: give a whole number"),
     ],
 )
 def test_a_wrong_value_is_refused_by_its_name(given: dict[str, Any], message: str) -> None:
