@@ -54,12 +54,13 @@ class Keeper:
             The step of that checkpoint; None where there is none.
 
         Raises:
-            ArgumentError: What was given as checkpoint= is kept already.
+            ArgumentError: What was given as checkpoint=, or another session, is kept already.
         """
         if self._saver is not None:
             raise ArgumentError(
-                "This run saves what was given as checkpoint=, and the session that its loop "
-                "opens would save its graph: leave checkpoint= out."
+                "This run saves what was given as checkpoint=, or another session that its loop "
+                "has open, and would save the graph of this one too: leave checkpoint= out, or "
+                "open this session when the other has ended."
             )
         self._saver, self._saved_step = saver, None
         self._due = due or self._due

@@ -108,6 +108,7 @@ class Life:
         self._services = Coordinator()
         self._adopted: tf.train.Coordinator | None = None
         self._held = contextlib.ExitStack()  # the folder of an adopted session
+        self._followers: set[Coordinator] = set()
         self._asked_to_stop = False
         self._began = self._ended_at = 0.0
         self._looper: WatchThread | None = None
@@ -152,6 +153,12 @@ class Life:
         return bool(self._coord.should_stop())
 
     # --- sessions that its loop opens ---------------------------------------------
+
+    def lead(self, coord: Coordinator) -> None:
+        """Stop a Supervisor with the run, also while its session is prepared; training thread."""
+        self._followers.add(coord)
+        if self._coord.should_stop():
+            coord.request_stop()
 
     def adopt(self, coord: Coordinator, saver: Saver | None, due: Every) -> None:
         """Take a Supervisor's session under the run, until `release`; training thread only.
@@ -270,7 +277,7 @@ class Life:
                 error = self._train(train)
                 self.boundary.leave(finished=error is None)
         except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
-            error = error or raised
+            error = error or self._unless_stopped(raised)
         finally:
             late = self._join()
             self._close(error or late)
@@ -283,8 +290,13 @@ class Life:
         except (StopIteration, tf.errors.OutOfRangeError):
             pass  # the input is exhausted
         except BaseException as error:  # noqa: BLE001 - kept, and raised again by wait()
-            return error
+            return self._unless_stopped(error)
         return None
+
+    def _unless_stopped(self, error: BaseException) -> BaseException | None:
+        """The error; None for the end of a wait that a stop has ended."""
+        caused = self._asked_to_stop and isinstance(error, tf.errors.CancelledError)
+        return None if caused else error
 
     def _join(self) -> BaseException | None:
         """End the threads of its coordinator; returns the error of one."""
@@ -333,6 +345,9 @@ class Life:
             self.watch.stop_asked()
         if self._adopted is not None and not self._adopted.should_stop():
             self._adopted.request_stop()
+        for coord in list(self._followers):
+            if not coord.should_stop() and not coord.joined:
+                coord.request_stop()
         self._commands.wake()
 
     def _follow(self) -> None:

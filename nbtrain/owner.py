@@ -17,6 +17,9 @@ class Owner(Protocol):
     def should_stop(self) -> bool:
         """The step boundary."""
 
+    def lead(self, coord: Coordinator) -> None:
+        """Stop a Supervisor with the run, also while its session is prepared."""
+
     def adopt(self, coord: Coordinator, saver: Saver | None, due: Every) -> None:
         """Take a session under the run: its stops are one, and its saver is the run's."""
 

@@ -10,6 +10,8 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.errors import ArgumentError
+from nbtrain.states import Phase
 from tests.gate import SOON
 from tests.supervised import (
     Background,
@@ -193,3 +195,86 @@ def test_a_session_that_does_not_close_holds_nothing_up(
     assert not closed.is_set()
     closed.set()
     assert checkpoints(tmp_path)[-1] == 1
+
+
+class Waits(nbtrain.SessionManager):
+    """Tells that it is asked for a session, which never becomes ready."""
+
+    asked: threading.Event
+
+    def wait_for_session(self, *_args: Any, **_kwargs: Any) -> Any:
+        self.asked.set()
+        raise tf.errors.DeadlineExceededError(None, None, "the chief is not there")
+
+
+def waiting_worker() -> tuple[nbtrain.Supervisor, threading.Event]:
+    count = Counting.__new__(Counting)
+    count.graph = tf.Graph()
+    with count.graph.as_default(), v1.device("/cpu:0"):
+        v1.train.get_or_create_global_step()
+    manager = Waits(graph=count.graph)
+    manager.asked = threading.Event()
+    sv = count.supervisor(None, is_chief=False, session_manager=manager, recovery_wait_secs=3600)
+    return sv, manager.asked
+
+
+def test_a_stop_of_the_run_ends_the_wait_for_the_chief() -> None:
+    sv, asked = waiting_worker()
+
+    def loop(_run: nbtrain.Run) -> None:
+        with sv.managed_session():
+            raise AssertionError("there is no session")
+
+    run = nbtrain.background(loop)
+    assert asked.wait(SOON)
+    run.request_stop()
+    assert run.wait(SOON).status.phase is Phase.STOPPED
+
+
+def test_a_stop_of_the_run_is_heard_in_a_loop_over_a_prepared_session() -> None:
+    count = Counting()
+    sv, trains = count.supervisor(None), threading.Event()
+
+    def loop(_run: nbtrain.Run) -> None:
+        sess = sv.prepare_or_wait_for_session()
+        while not sv.should_stop():
+            sess.run(count.train_op)
+            trains.set()
+        sv.stop()
+        sess.close()
+
+    run = nbtrain.background(loop)
+    assert trains.wait(SOON)
+    run.request_stop()
+    assert run.wait(SOON).status.phase is Phase.STOPPED
+
+
+def test_a_run_that_was_stopped_leaves_a_supervisor_that_stopped_before_alone() -> None:
+    count = Counting()
+    sv, stopped = count.supervisor(None), threading.Event()
+
+    def loop(run: nbtrain.Run) -> None:
+        sv.prepare_or_wait_for_session().close()
+        sv.stop()
+        stopped.set()
+        while not run.should_stop():
+            pass
+
+    run = nbtrain.background(loop)
+    assert stopped.wait(SOON)
+    run.request_stop()
+    run.wait(SOON)
+    with sv.managed_session() as sess:
+        assert not sv.should_stop()
+        assert sess.run(count.global_step) == 0
+
+
+def test_a_second_session_in_the_loop_of_a_run_is_told_to_wait(tmp_path: Path) -> None:
+    both = [Counting().supervisor(tmp_path / name) for name in ("first", "second")]
+
+    def loop(_run: nbtrain.Run) -> None:
+        with both[0].managed_session(), both[1].managed_session():
+            raise AssertionError("a run saves one session")
+
+    with pytest.raises(ArgumentError, match="another session that its loop has open"):
+        nbtrain.background(loop).wait(SOON)

@@ -122,6 +122,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         """
         self._coord.renew()
         self._run = owner.get()
+        if self._run is not None and self.timed_saves:
+            self._run.lead(self._coord)
         with self.graph.as_default():
             if self._summary_writer:
                 self._summary_writer.reopen()
