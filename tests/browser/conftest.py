@@ -52,3 +52,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     lab = Lab(tmp_path_factory.mktemp("lab"))
     yield lab
     lab.close()
+
+
+@pytest.fixture(autouse=True)
+def no_kernel_is_left(lab: Lab) -> Iterator[None]:
+    """Each test has the machine to itself."""
+    yield
+    lab.end_kernels()
