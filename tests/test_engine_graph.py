@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import subprocess
@@ -573,13 +574,13 @@ def test_what_the_session_cannot_run_fails_the_run_in_tensorflows_words() -> Non
     assert run.status.phase is Phase.FAILED
 
 
-def fed_with(feed: Any) -> nbtrain.Run:
+def fed_with(feed: Any, train: Any = nbtrain.supervise) -> Any:
     """A run of a graph with a placeholder of two pixels, and a feed made for that."""
     graph = tf.Graph()
     with graph.as_default():
         x = v1.placeholder(tf.float32, [2], name="pixels")
         train_op = v1.get_variable("total", initializer=tf.zeros([2])).assign_add(x)
-    return nbtrain.supervise(train_op, feed=feed(x))
+    return train(train_op, feed=feed(x))
 
 
 def of_another_graph() -> Any:
@@ -588,6 +589,7 @@ def of_another_graph() -> Any:
         return v1.placeholder(tf.float32, [2], name="lost")
 
 
+@pytest.mark.parametrize("train", [nbtrain.supervise, nbtrain.monitor])
 @pytest.mark.parametrize(
     ("feed", "message"),
     [
@@ -597,13 +599,15 @@ def of_another_graph() -> Any:
         (lambda _: lambda: {of_another_graph(): [1.0, 2.0]}, r"feed returned .*lost.* is not an"),
         (lambda _: lambda: {"lost:0": [1.0, 2.0]}, r"feed returned a key that is no tensor"),
         (
-            lambda x: lambda: {x: tf.constant([1.0, 2.0])},
+            lambda x: functools.partial(dict, [(x, tf.constant([1.0, 2.0]))]),
             r"tensor as a value, .*: give tensor\.numpy\(\)",
         ),
     ],
 )
-def test_a_graph_that_is_fed_wrongly_fails_with_what_to_do(feed: Any, message: str) -> None:
-    run = fed_with(feed)
+def test_a_graph_that_is_fed_wrongly_fails_with_what_to_do(
+    feed: Any, message: str, train: Any
+) -> None:
+    run = fed_with(feed, train)
     with pytest.raises(ArgumentError, match=message):
         run.wait(SOON)
     assert run.status.phase is Phase.FAILED

@@ -182,6 +182,7 @@ def test_a_graph_is_trained_by_one_run_at_a_time() -> None:
     ("arguments", "message"),
     [
         ({"feed": {}}, "feed={} cannot be called"),
+        ({"feed": lambda run: {}}, r"takes arguments \(missing .*'run'\): give a function without"),
         ({"hooks": [1]}, "hooks=1: give a list of"),
         ({"scalars": {"loss": "vector:0"}}, None),
         ({"scalars": {"loss": "missing:0"}}, "is no tensor of the graph"),

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbtrain.engines.global_step import adopt_global_step
-from nbtrain.engines.graph_arguments import check_feed, graph_of, on_feeding, tensors_of
+from nbtrain.engines.graph_arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
 from nbtrain.engines.graph_saver import GraphSaver
 from nbtrain.engines.session_saver import find_saver, own_saver
 from nbtrain.engines.supervisor import Supervisor
@@ -112,12 +112,8 @@ class GraphEngine:
             _, *scalars = step()
             return dict(zip(tags, scalars, strict=True))
 
-        try:
+        with saying_how_to_feed():
             run.drive(values)
-        except (TypeError, RuntimeError, tf.errors.InvalidArgumentError) as error:
-            if advice := on_feeding(str(error)):
-                raise ArgumentError(advice) from error
-            raise
 
     def _stepper(self, sess: tf.compat.v1.Session) -> Callable[[], Sequence[Any]]:
         """One step; without a feed at a third of what `Session.run` adds to it."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -113,7 +114,22 @@ def check_feed(feed: Any) -> None:
         )
 
 
-def on_feeding(error: str) -> str | None:
+@contextlib.contextmanager
+def saying_how_to_feed() -> Iterator[None]:
+    """Run a graph that is fed by the user.
+
+    Raises:
+        ArgumentError: In the place of what TensorFlow raises for what it is fed with.
+    """
+    try:
+        yield
+    except (TypeError, RuntimeError, tf.errors.InvalidArgumentError) as error:
+        if advice := _on_feeding(str(error)):
+            raise ArgumentError(advice) from error
+        raise
+
+
+def _on_feeding(error: str) -> str | None:
     """What to do about an error that TensorFlow raises for what the graph is fed with."""
     if error.startswith("Cannot interpret feed_dict key"):
         return (

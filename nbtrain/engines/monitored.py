@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from nbtrain.engines.global_step import adopt_global_step
 from nbtrain.engines.graph import Feed
-from nbtrain.engines.graph_arguments import check_feed, graph_of, tensors_of
+from nbtrain.engines.graph_arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
 from nbtrain.engines.run_hook import RunHook
 from nbtrain.engines.session_life import NoSession
 from nbtrain.errors import ArgumentError
@@ -75,7 +75,8 @@ class MonitorEngine:
         hook.train_op = self._train_op
         with self._graph.as_default(), self._make(hooks=[hook, *self._hooks]) as sess:
             try:
-                self._loop(sess)
+                with saying_how_to_feed():
+                    self._loop(sess)
             finally:  # here, as no hook's end() is called after an error
                 run.life.release()
 

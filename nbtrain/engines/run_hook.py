@@ -180,9 +180,10 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         ready_op = next(iter(self._graph.get_collection(v1.GraphKeys.READY_OP)), None)
         return Saved(self._graph, saver, path, self._global_step, ready_op)
 
-    def _what_to_ask(self, feed_dict: Mapping[Any, Any] | None) -> Any:
+    def _what_to_ask(self, feed_dict: Any) -> Any:
         """The scalars, unless they need a feed that these fetches do without."""
-        if placeholders_below(self._fed, feed_dict or ()):
+        fed = feed_dict if isinstance(feed_dict, Mapping) else ()  # or else TensorFlow refuses it
+        if placeholders_below(self._fed, fed):
             return None
         return self._request
 
