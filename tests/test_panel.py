@@ -370,6 +370,17 @@ def test_a_receipt_carries_the_id_of_its_click(opened: ShownPanel, source: FakeR
     }
 
 
+def test_of_many_clicks_only_those_are_kept_whose_receipts_are_shown(
+    opened: ShownPanel,
+) -> None:
+    for number in range(20):
+        opened.hear(t="cmd", id=f"click-{number}", command="save")
+    opened.tick()
+    shown = [entry["id"] for entry in opened.page.status["receipts"]]
+    assert shown == [f"click-{number}" for number in range(16, 20)]
+    assert len(opened._clicks) == len(shown)
+
+
 @pytest.mark.parametrize("command", ["explode", None, "Stop", ""])
 def test_an_unknown_command_is_answered_and_posts_nothing(
     opened: ShownPanel, source: FakeRun, command: Any

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ import anywidget
 from nbtrain.commands import COMMANDS, Restore
 from nbtrain.errors import NbtrainError
 from nbtrain.panel.source import Source
-from nbtrain.panel.view import Fields, fields
+from nbtrain.panel.view import SHOWN_RECEIPTS, Fields, fields
 from nbtrain.panel.wire import Message, Wire
 from nbtrain.states import Phase, Status
 
@@ -55,7 +56,8 @@ class Panel(anywidget.AnyWidget):
         self._source = source
         self._clock = clock
         self._wire = Wire(source.scalars)
-        self._clicks: dict[int, str] = {}
+        # The number of each receipt and the front end's id, as long as it may be shown.
+        self._clicks: deque[tuple[int, str]] = deque(maxlen=SHOWN_RECEIPTS)
         self._asked = False
         self._alive_at = float("-inf")
         self._sent_at = float("-inf")
@@ -87,7 +89,7 @@ class Panel(anywidget.AnyWidget):
         return ({"t": "here"}, []) if self._clock() - self._sent_at >= IDLE_SECS else None
 
     def _fields(self, status: Status) -> Fields:
-        return fields(status, self._source.receipts, self._clicks)
+        return fields(status, self._source.receipts, dict(self._clicks))
 
     def _emit(self, message: Message | None) -> None:
         if message is not None:
@@ -116,7 +118,7 @@ class Panel(anywidget.AnyWidget):
             return
         command = Restore(content.get("checkpoint")) if make is Restore else make()
         receipt = self._source.post(command)
-        self._clicks[receipt.number] = click
+        self._clicks.append((receipt.number, click))
         self.send({"t": "ack", "id": click, "text": "requested"})
         if self._source.status.phase.ended:
             self.tick()
