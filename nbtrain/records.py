@@ -74,7 +74,7 @@ class RecordQueue:
         self._thinning = threading.Lock()  # protects `_extremes`
 
     def append(self, step: int, wall_time: float, values: Values) -> None:
-        """Add a record; training thread only, never blocks."""
+        """Add a record, whole; any thread, never blocks."""
         items = self.items
         if len(items) >= self.most_items:
             self._thin(step, wall_time, values)
@@ -83,7 +83,7 @@ class RecordQueue:
         items.extend((self._known.setdefault(tags, tags), step, wall_time, *values.values()))
 
     def tags_of(self, values: Values) -> Tags:
-        """The tags of a record: one tuple for all that have the same; training thread only."""
+        """The tags of a record: one tuple for all that have the same; any thread."""
         tags = tuple(values)
         return self._known.setdefault(tags, tags)
 

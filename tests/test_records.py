@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from typing import Any
 
 from hypothesis import given
@@ -102,3 +103,25 @@ def test_waiting_records_are_nothing_for_the_garbage_collector() -> None:
     for step, record in enumerate(values):
         queue.append(step, step / 11, record)
     assert len(gc.get_objects()) - before < 100
+
+
+def test_records_of_several_threads_come_out_whole() -> None:
+    queue, begin = RecordQueue(number), threading.Barrier(4)
+
+    def record(tag: str) -> None:
+        begin.wait()
+        for step in range(1000):
+            queue.append(step, 0.0, {tag: step, f"{tag} too": -step})
+
+    threads = [threading.Thread(target=record, args=(tag,)) for tag in "abc"]
+    for thread in threads:
+        thread.start()
+    begin.wait()
+    taken = list[tuple[Any, ...]]()
+    while any(thread.is_alive() for thread in threads):
+        taken += flat(queue.take())
+    taken += flat(queue.take())
+    for tag in "abc":
+        mine = [values for _, _, values in taken if tag in values]
+        assert mine == [{tag: step, f"{tag} too": -step} for step in range(1000)]
+    assert len(taken) == 3000
