@@ -158,10 +158,6 @@ class CommandQueue:
         self.attention = False
         self.thread = 0
 
-    def __len__(self) -> int:
-        """How many commands wait; free of locks, so that a boundary may ask at every step."""
-        return len(self._waiting)
-
     def post(self, command: Command, *, step: int = 0) -> Receipt:
         """Queue a command and return its receipt at once; any thread.
 

@@ -29,7 +29,7 @@ class Display:
 
     def __init__(self, run: Run) -> None:
         self.panel = Panel(run)
-        self.route = harden(self.panel)
+        harden(self.panel)
         self._run = run
         self._outputs: list[str] = []
         run.on_tick(self._tick)

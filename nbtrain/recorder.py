@@ -68,22 +68,18 @@ class Recorder:
         """Queue the mark that the run went back to `step`; training thread only."""
         self.queue.mark(step, time.time())
 
-    def drain(self) -> int:
-        """Convert, store and write what waits; any thread. Returns how many records."""
+    def drain(self) -> None:
+        """Convert, store and write what waits; any thread."""
         with self._draining:
             batches: list[Batch] = []
-            count = 0
             for entry in self.queue.take():
                 if isinstance(entry, Batch):
                     batches.append(entry)
-                    count += len(entry.steps)
                 else:
                     self._keep(batches)
                     self._segment(entry)
                     batches = []
-                    count += 1
             self._keep(batches)
-            return count
 
     def close(self) -> None:
         """Drain what is left and close the event file."""

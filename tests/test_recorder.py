@@ -39,11 +39,12 @@ def test_records_wait_until_they_are_drained(store: ScalarStore) -> None:
     recorder = Recorder(store, None)
     record(recorder, 1, 0.5, 0.25)
     assert len(store) == 0
-    assert recorder.drain() == 2
+    recorder.drain()
     assert store["loss"].steps.tolist() == [1, 2]
     assert store["loss"].values.tolist() == [0.5, 0.25]
     assert store["loss"].wall_times.tolist() == [1.0, 2.0]
-    assert recorder.drain() == 0
+    recorder.drain()
+    assert len(store["loss"].steps) == 2, "each once"
 
 
 def test_the_order_is_kept_over_many_drains_while_another_thread_appends(
@@ -235,7 +236,7 @@ def test_a_step_that_cannot_be_kept_is_told_and_those_after_it_are(store: Scalar
     record(recorder, 2**63, 0.5)
     recorder.open_segment(1)
     record(recorder, 2, 0.25)
-    assert recorder.drain() == 3
+    recorder.drain()
     assert store["loss"].steps.tolist() == [2]
     assert "could not be kept: OverflowError" in str(recorder.error)
 

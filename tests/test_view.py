@@ -14,9 +14,9 @@ from nbtrain.panel.view import (
     cut,
     duration,
     fields,
+    headline,
     line,
     number,
-    sentence,
     short,
     speed,
 )
@@ -179,10 +179,9 @@ def test_a_duration_reads_like_a_clock(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
-def test_the_whole_status_fits_a_sentence() -> None:
-    assert sentence(RUNNING) == (
-        "digits · running · step 1,240 of 10,000 · speed 8,512 steps/s · left 0:12 · "
-        "elapsed 1:02 · loss 0.1235 · accuracy NaN"
+def test_name_phase_and_numbers_fit_a_line() -> None:
+    assert headline(RUNNING) == (
+        "digits · running · step 1,240 of 10,000 · speed 8,512 steps/s · left 0:12 · elapsed 1:02"
     )
 
 

@@ -17,25 +17,17 @@ from typing import Any
 _subshells: dict[int, str] = {}
 
 
-def harden(widget: Any) -> str:
-    """Route the widget's messages; to be called in the cell that shows it, once.
-
-    Returns:
-        How they travel: "own subshell", "front end's subshell" or "main shell".
-    """
+def harden(widget: Any) -> None:
+    """Route the widget's messages; to be called in the cell that shows it, once."""
     comm = widget.comm
-    how = "main shell"
     if hasattr(comm, "_reply_subshell_for"):
         try:
             subshell = _own_subshell()
             comm._reply_subshell_for = lambda _data, _default: subshell
-            how = "own subshell"
         except Exception:  # noqa: BLE001 - private parts of ipykernel: any change may come
             comm._reply_subshell_for = lambda _data, default: default
-            how = "front end's subshell"
     if hasattr(comm, "handle_msg") and hasattr(comm, "_msg_callback"):
         comm.handle_msg = lambda message: comm._msg_callback and comm._msg_callback(message)
-    return how
 
 
 def _own_subshell(timeout: float = 5.0) -> str:

@@ -110,12 +110,6 @@ def headline(status: Status) -> str:
     return " · ".join([status.name, str(status.phase), *numbers])
 
 
-def sentence(status: Status) -> str:
-    """The whole status in one line of text: the headline, and the last values."""
-    values = [f"{tag} {number(value)}" for tag, value in status.values.items()]
-    return " · ".join([headline(status), *values])
-
-
 def number(value: float) -> str:
     """A value with four digits; what is not finite by its name."""
     if math.isnan(value):
