@@ -109,6 +109,11 @@ class Coordinator(tf.train.Coordinator):
                 self._exc_info_to_raise = info
 
 
+def serves(thread: threading.Thread) -> bool:
+    """Whether a thread works for a graph: a queue runner's, or a looper."""
+    return hasattr(thread, "_nbtrain_graph")
+
+
 def names_of_live(coord: Any) -> list[str]:
     """Names of a coordinator's threads that are alive and do something, sorted; any thread."""
     with coord._lock:

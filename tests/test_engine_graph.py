@@ -775,3 +775,12 @@ def test_a_global_step_of_any_kind_that_tensorflow_allows_counts(
         train_op = v1.assign_add(step, np.ones(shape, np.int64))
     run = nbtrain.supervise(train_op, steps=3).wait(SOON)
     assert [checkpoint.step for checkpoint in run.checkpoints] == [3]
+
+
+def test_a_graph_that_was_trained_takes_further_operations() -> None:
+    count = Count()
+    nbtrain.supervise(count.train_op, steps=2).wait(SOON)
+    nbtrain.monitor(count.train_op, steps=2).wait(SOON)
+    with count.graph.as_default():
+        tf.constant(1.0)
+    nbtrain.Saver([count.weight])

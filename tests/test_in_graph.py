@@ -358,3 +358,10 @@ def test_it_takes_the_place_of_tensorflows_class(name: str) -> None:
     assert by_name or set(given) <= set(taken)
     first = [name for name, p in taken.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
     assert list(given)[: len(first)] == first, "and in the same order"
+
+
+def test_a_saver_of_a_finalized_graph_says_what_to_do() -> None:
+    count = Count()
+    count.graph.finalize()
+    with pytest.raises(ArgumentError, match=r"finalized, and a Saver has to add .*built anew\."):
+        nbtrain.Saver([count.weight])

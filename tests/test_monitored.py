@@ -366,3 +366,12 @@ def test_the_session_of_a_run_that_has_ended_is_closed() -> None:
     nbtrain.monitor(count.train_op, hooks=[seen], steps=2).wait(SOON)
     with pytest.raises(RuntimeError, match="closed Session"):
         seen.sessions[0].run(count.loss)
+
+
+def test_a_graph_that_a_supervisor_of_ones_own_has_finalized_is_refused_in_words() -> None:
+    count = Count()
+    with count.graph.as_default():
+        nbtrain.Supervisor(logdir=None)
+    run = nbtrain.monitor(count.train_op, steps=2)
+    with pytest.raises(ArgumentError, match=r"finalized, and the session has to add to it .*anew"):
+        run.wait(SOON)

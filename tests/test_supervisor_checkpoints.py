@@ -228,3 +228,25 @@ def test_no_checkpoint_of_200_at_50_a_second_is_torn_or_misnamed(tmp_path: Path)
     told = [step for (step,) in looked]
     assert told == sorted(told)
     assert told[-1] > 150, "it trained on between the saves"
+
+
+def test_none_is_torn_where_another_thread_trains_than_the_one_that_prepared(
+    tmp_path: Path,
+) -> None:
+    train_op = lockstep_graph()
+    looked: list[int] = []
+    with train_op.graph.as_default():
+        saver = v1.train.Saver(max_to_keep=0)
+        sv = nbtrain.Supervisor(saver=saver, logdir=str(tmp_path), save_model_secs=0.02)
+    sess = sv.prepare_or_wait_for_session()
+
+    def use() -> None:
+        while len(looked) < 30 and not sv.should_stop():
+            sess.run(train_op)
+            looked[:] = checkpoints(tmp_path)
+
+    Background(use).result()
+    sv.stop()
+    held = {step: steps_in(str(tmp_path / f"model.ckpt-{step}")) for step in checkpoints(tmp_path)}
+    assert held == {step: {step} for step in held}
+    assert len(held) >= 30

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
-from nbtrain.engines.global_step import adopt_global_step
+from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
 from nbtrain.engines.graph_saver import GraphSaver
 from nbtrain.engines.session_saver import find_saver, own_saver
@@ -36,6 +35,7 @@ class GraphEngine:
         scalars: Tag to tensor of shape (), fetched together with it.
         feed: Gives the feed_dict of each step; None feeds nothing.
         directory: Folder of the checkpoints; None saves nothing.
+        reopen: Whether the graph, finalized while it trains, takes more operations afterwards.
     """
 
     kind = "Supervisor"
@@ -47,6 +47,8 @@ class GraphEngine:
         scalars: Mapping[str, Any],
         feed: Feed | None,
         directory: Path | None,
+        *,
+        reopen: bool = False,
     ) -> None:
         self.coord = supervisor.coord
         self._supervisor = supervisor
@@ -55,6 +57,7 @@ class GraphEngine:
         self._feed = feed
         self.functions = (feed,)
         self._directory = directory
+        self._reopen = reopen
         self._sess: tf.compat.v1.Session | None = None
 
     def models(self) -> list[object]:
@@ -74,6 +77,7 @@ class GraphEngine:
             if supervisor.saver is not None:
                 saver = GraphSaver(supervisor, self._directory)
         supervisor.timed_saves = False
+        supervisor.graph.finalize()
         try:
             with contextlib.ExitStack() as stack:
                 # TensorFlow's own, whose body is eager as the cells are: a feed may read a dataset.
@@ -85,6 +89,8 @@ class GraphEngine:
                 yield saver
         finally:
             supervisor.timed_saves = True
+            if self._reopen:
+                supervisor.graph._unsafe_unfinalize()  # as TensorFlow's MonitoredSession does
 
     def train(self, run: Run) -> None:
         """Run the train op until the run stops.
@@ -125,7 +131,7 @@ class GraphEngine:
 
     def _global_step(self) -> int:
         assert self._sess is not None, "the run opens the session first"
-        return int(np.ravel(self._sess.run(self._supervisor.global_step))[0])
+        return step_of(self._sess, self._supervisor.global_step) or 0
 
     def _check_counting(self, before: int) -> None:
         if self._global_step() == before:
@@ -183,6 +189,7 @@ def supervise(
     if supervisor is not None and supervisor.save_path and logdir is None:
         logdir = Path(supervisor.save_path).parent
     folder = Logdir(logdir, name, kind="supervise")
+    reopen = supervisor is None and not graph.finalized
     if supervisor is None:
         try:
             supervisor = _supervisor(graph, folder.checkpoints, keep)
@@ -192,7 +199,7 @@ def supervise(
     directory = Path(supervisor.save_path).parent if supervisor.save_path else None
     if directory is not None:
         folder.include(directory)
-    engine = GraphEngine(supervisor, train_op, tensors, feed, directory)
+    engine = GraphEngine(supervisor, train_op, tensors, feed, directory, reopen=reopen)
     run = Run(engine, folder, settings)
     return run.start() if start else run
 

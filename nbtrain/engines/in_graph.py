@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 import tensorflow as tf
 
+from nbtrain.engines.finalized import adding_to
 from nbtrain.engines.fit import check_fit
 from nbtrain.engines.turns import turns_at
 from nbtrain.engines.waiting import ready_session, wait_for
@@ -25,6 +26,9 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 # Seconds between two attempts where TensorFlow waits: its own default.
 _RECOVERY_WAIT_SECS = 30.0
+
+
+_EARLIER = "make it before a Supervisor or a session that trains, or in a graph built anew."
 
 
 def _told_as(method: Callable[..., Any]) -> Callable[[_Method], _Method]:
@@ -150,7 +154,8 @@ class Saver(tf.compat.v1.train.Saver):
 
     def __init__(self, var_list: Any = None, *args: Any, **kwargs: Any) -> None:
         items = var_list.values() if isinstance(var_list, dict) else var_list or ()
-        with graph_of(items, "Saver").as_default():
+        graph = graph_of(items, "Saver")
+        with graph.as_default(), adding_to(graph, "a Saver", _EARLIER):
             super().__init__(var_list, *args, **kwargs)
 
     @_told_as(v1.train.Saver.save)
@@ -189,7 +194,8 @@ class QueueRunner(tf.compat.v1.train.QueueRunner):
     """
 
     def __init__(self, queue: Any = None, enqueue_ops: Any = None, **kwargs: Any) -> None:
-        with graph_of(enqueue_ops or (), "QueueRunner").as_default():
+        graph = graph_of(enqueue_ops or (), "QueueRunner")
+        with graph.as_default(), adding_to(graph, "a QueueRunner", _EARLIER):
             super().__init__(queue, enqueue_ops, **kwargs)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.engines.finalized import adding_to
 from nbtrain.engines.global_step import adopt_global_step
 from nbtrain.engines.graph import Feed
 from nbtrain.engines.graph_arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
@@ -73,12 +74,20 @@ class MonitorEngine:
         """Open the session, and run the train op until the session or the run stops."""
         hook = RunHook(run, self._scalars, scaffold=self._scaffold)
         hook.train_op = self._train_op
-        with self._graph.as_default(), self._make(hooks=[hook, *self._hooks]) as sess:
+        with self._graph.as_default(), self._open(hook) as sess:
             try:
                 with saying_how_to_feed():
                     self._loop(sess)
             finally:  # here, as no hook's end() is called after an error
                 run.life.release()
+
+    def _open(self, hook: RunHook) -> Any:
+        with adding_to(
+            self._graph,
+            "the session",
+            "build it anew; what a Supervisor of your own has trained stays finalized.",
+        ):
+            return self._make(hooks=[hook, *self._hooks])
 
     def _loop(self, sess: Any) -> None:
         feed, train_op = self._feed, self._train_op

@@ -18,6 +18,8 @@ from nbtrain.threads import Coordinator, LooperThread
 
 # A summary is on disk within a second, also the last of a burst.
 _FLUSH_SECS = 1.0
+# To save between two steps: the first may find that another thread trains.
+_ATTEMPTS = 3
 # Seconds for the last summary, which may wait for input that comes no more.
 _SUMMARY_SECS = 5.0
 # After these there is no server that holds the variables.
@@ -215,11 +217,33 @@ class Services:
 
     def _save_in_turn(self) -> None:
         # Once stopping, it is left to `finish`.
-        self._turns.take(self._save, give_up=self._supervisor.coord.should_stop)
+        for _ in range(_ATTEMPTS):
+            mixture = self._turns.take(self._save_whole, self._supervisor.coord.should_stop)
+            if mixture is None:
+                return
+            self._discard(mixture)
+            if not self._turns.hand_over():
+                break
+        tf.compat.v1.logging.warning(
+            "No checkpoint was saved: the graph is trained by several threads at once. Save where "
+            "they wait for each other, or give save_model_secs=0."
+        )
 
-    def _save(self) -> None:
+    def _save_whole(self) -> str | None:
+        """Save; the path if another thread than the turns' owner has trained meanwhile."""
+        with self._sess.graph.as_default():  # the thread whose turn it is may be an eager one
+            path = self._save()
+        return path if self._saved_step is not None and self._step() != self._saved_step else None
+
+    def _discard(self, path: str) -> None:
+        saver, self._saved_step = self._supervisor.saver, None
+        tf.compat.v1.train.remove_checkpoint(path)
+        kept = [(held, when) for held, when in saver._last_checkpoints if held != path]
+        saver.set_last_checkpoints_with_time(kept)  # the times are nowhere public
+
+    def _save(self) -> str:
         supervisor, step = self._supervisor, self._step()
-        supervisor.saver.save(
+        saved: str = supervisor.saver.save(
             self._sess,
             supervisor.save_path,
             global_step=step,
@@ -230,6 +254,7 @@ class Services:
             log = tf.compat.v1.SessionLog
             path = supervisor.save_path
             self._writer.add_session_log(log(status=log.CHECKPOINT, checkpoint_path=path), step)
+        return saved
 
     def _graph_stays(self) -> bool:
         """Whether a .meta file is left after one more save: one is enough, it never changes."""

@@ -22,6 +22,7 @@ import tensorflow as tf
 
 from nbtrain.cadence import Every
 from nbtrain.engines.event_file import EventFile
+from nbtrain.engines.finalized import adding_to
 from nbtrain.engines.fit import check_fit
 from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_saver import GraphSaver
@@ -36,6 +37,10 @@ from nbtrain.threads import Coordinator, LooperThread
 
 v1 = tf.compat.v1
 
+_OPEN = (
+    "leave graph.finalize() out: training does it. Or give init_op=, ready_op=, local_init_op=, "
+    "saver= and summary_op= (None for none)."
+)
 _VARIABLES = {"Variable", "VariableV2", "VarHandleOp"}
 
 
@@ -79,7 +84,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         make = inspect.unwrap(v1.train.Supervisor.__init__)
         given = inspect.signature(make).bind(self, graph, *args, **kwargs)
         given.apply_defaults()
-        with graph.as_default(), _adding_to(graph):
+        with graph.as_default(), adding_to(graph, "the Supervisor", _OPEN):
             add_closing(graph)
             if given.arguments["global_step"] is self.USE_DEFAULT:
                 adopt_global_step(graph)
@@ -417,18 +422,3 @@ def _tell(topic: str, text: str | None) -> None:
         run.note(topic, text)
     elif text is not None:
         v1.logging.warning(text)
-
-
-@contextlib.contextmanager
-def _adding_to(graph: tf.Graph) -> Iterator[None]:
-    """Say what to do where the graph takes no further operation."""
-    try:
-        yield
-    except RuntimeError as error:
-        if not graph.finalized:
-            raise
-        raise ArgumentError(
-            f"The graph is finalized, and the Supervisor has to add to it ({error}): leave "
-            "graph.finalize() out: training does it. Or give init_op=, ready_op=, "
-            "local_init_op=, saver= and summary_op= (None for none)."
-        ) from None

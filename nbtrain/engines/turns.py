@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from typing import Any
 
 import tensorflow as tf
+
+from nbtrain.threads import serves
 
 # Seconds between two looks at whether the training thread has left the session alone.
 _PATIENCE_SECS = 0.05
@@ -45,6 +48,8 @@ class Turns:
         self._waiting: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._turn = threading.RLock()  # held during a call of the owner's, and during what waits
         self._taking = False
+        self._other: int | None = None  # the thread of the program that called last beside it
+        self._awaited = False  # whether the owner is in a call that began before its turns
         setattr(sess, _TURNS, self)
         make_callable = sess.make_callable
         sess.run = self._in_turn(sess.run)
@@ -74,7 +79,11 @@ class Turns:
         done: Future[Any] = Future()
         self._waiting.append((act, done))
         while not done.done():
-            if self._turn.acquire(timeout=_PATIENCE_SECS):
+            if self._awaited and _lives(self._owner):
+                time.sleep(_PATIENCE_SECS)
+                if give_up():
+                    done.cancel()
+            elif self._turn.acquire(timeout=_PATIENCE_SECS):
                 try:
                     self._take_waiting()
                 finally:
@@ -84,12 +93,27 @@ class Turns:
         with contextlib.suppress(CancelledError):
             return done.result()
 
+    def hand_over(self) -> bool:
+        """Give the turns to the thread of the program that called last beside the owner.
+
+        Returns:
+            Whether there is one.
+        """
+        other, self._other = self._other, None
+        if other is None:
+            return False
+        self._awaited, self._owner = True, other
+        return True
+
     def _in_turn(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """The same call; if it is the owner's, what waits goes before it."""
 
         def called(*args: Any, **kwargs: Any) -> Any:
             if threading.get_ident() != self._owner:
+                if not self._taking and not serves(threading.current_thread()):
+                    self._other = threading.get_ident()
                 return call(*args, **kwargs)
+            self._awaited = False
             with self._turn:
                 if not self._taking:
                     if self._waiting:
@@ -117,6 +141,10 @@ class Turns:
                     done.set_exception(error)
         finally:
             self._taking = False
+
+
+def _lives(ident: int) -> bool:
+    return any(thread.ident == ident for thread in threading.enumerate())
 
 
 def turns_at(sess: Any) -> Turns | None:
