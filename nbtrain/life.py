@@ -152,6 +152,10 @@ class Life:
             return self.boundary.reach()
         return bool(self._coord.should_stop())
 
+    def asked_to_stop(self) -> bool:
+        """Whether a stop was requested: no step boundary; any thread."""
+        return bool(self._coord.should_stop())
+
     # --- sessions that its loop opens ---------------------------------------------
 
     def lead(self, coord: Coordinator) -> None:

@@ -20,6 +20,9 @@ class Owner(Protocol):
     def lead(self, coord: Coordinator) -> None:
         """Stop a Supervisor with the run, also while its session is prepared."""
 
+    def asked_to_stop(self) -> bool:
+        """Whether a stop was requested; unlike `should_stop` at any time, in any thread."""
+
     def adopt(self, coord: Coordinator, saver: Saver | None, due: Every) -> None:
         """Take a session under the run: its stops are one, and its saver is the run's."""
 

@@ -14,7 +14,7 @@ import nbtrain
 from nbtrain.errors import ArgumentError
 from nbtrain.run import Run
 from nbtrain.states import Phase
-from tests.gate import SOON
+from tests.gate import SOON, Gate
 from tests.models import reached
 
 v1 = tf.compat.v1
@@ -120,6 +120,23 @@ def test_a_feed_that_is_exhausted_ends_the_evaluation_and_not_the_training() -> 
     assert run.status.phase is Phase.FINISHED
     assert points(run) == [(2, 4.0)]
     assert run.status.step == 6
+
+
+def test_a_stop_is_heard_between_two_batches_of_a_feed_without_end(gate: Gate) -> None:
+    fed = Fed()
+
+    def feed() -> dict[Any, float]:
+        gate()
+        return fed.batch(0.0)
+
+    hook = nbtrain.EvalHook({"val_loss": fed.loss}, feed=feed, every_steps=2)
+    run = nbtrain.monitor(fed.train_op, hooks=[hook])
+    gate.allow(3)
+    gate.wait_for_arrivals(4)
+    run.request_stop()
+    gate.open()
+    assert run.wait(SOON).status.phase is Phase.STOPPED
+    assert "val_loss" not in run.scalars
 
 
 def test_an_evaluation_without_a_batch_says_what_to_give() -> None:

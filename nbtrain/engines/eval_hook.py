@@ -40,7 +40,8 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         every_steps: Global steps between two evaluations; None evaluates none by steps.
         every_secs: Seconds between two; None evaluates none by time.
         steps: Batches of an evaluation at most. None takes them until the feed, or the
-            input of the graph, is exhausted; one where there is nothing to exhaust.
+            input of the graph, is exhausted; one where there is nothing to exhaust. A stop
+            of the run ends an evaluation between two, and nothing of it is recorded.
         init_op: Run before each evaluation, such as the initializer of an iterator.
 
     Raises:
@@ -158,6 +159,8 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         batches = 0
         try:
             for feed in self._batches():
+                if batches and self._owner.asked_to_stop():
+                    return  # what some of the batches say is no validation
                 means, _ = session.run([self._means, self._updates], feed)
                 batches += 1
                 for tag, value in means.items():
