@@ -285,7 +285,13 @@ def test_other_hooks_do_not_see_an_evaluation() -> None:
         ({"every_steps": None}, "Give every_steps= or every_secs="),
         ({"steps": 0}, "steps=0: give a whole number of batches"),
         ({"feed": iter([])}, "an iterator lasts one evaluation only"),
-        ({"every_steps": -1}, "steps=-1"),
+        ({"steps": float("inf")}, "steps=inf: give a whole number of batches"),
+        ({"steps": 2.5}, "steps=2.5: give a whole number of batches"),
+        ({"every_steps": -1}, "every_steps=-1: give a whole number"),
+        ({"every_steps": float("inf")}, "every_steps=inf: give a whole number"),
+        ({"every_steps": "3"}, "every_steps='3': give a whole number"),
+        ({"every_secs": -1.0}, "every_secs=-1.0: give seconds above 0"),
+        ({"every_secs": "1"}, "every_secs='1': give seconds above 0"),
     ],
 )
 def test_an_argument_that_cannot_be_used_is_refused(

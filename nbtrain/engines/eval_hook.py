@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -68,11 +69,17 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
             )
         if not every_steps and not every_secs:
             raise ArgumentError("Give every_steps= or every_secs=: when to evaluate.")
-        if steps is not None and (isinstance(steps, bool) or steps != int(steps) or steps < 1):
+        if steps is not None and not _is_count(steps):
             raise ArgumentError(
                 f"steps={steps!r}: give a whole number of batches of at least 1, or None to take "
                 "them until the feed is exhausted."
             )
+        if every_steps and not _is_count(every_steps):
+            raise ArgumentError(
+                f"every_steps={every_steps!r}: give a whole number of at least 1, or None."
+            )
+        if every_secs and not (isinstance(every_secs, Real) and every_secs > 0):
+            raise ArgumentError(f"every_secs={every_secs!r}: give seconds above 0, or None.")
         if feed is not None and not callable(feed) and not isinstance(feed, Mapping):
             raise ArgumentError(
                 f"feed={type(feed).__name__} object: give a feed_dict, or a function that returns "
@@ -80,7 +87,7 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
             )
         self._metrics = dict(metrics)
         self._feed = feed
-        self._due = Every(steps=every_steps, secs=every_secs)
+        self._due = Every(steps=every_steps or None, secs=every_secs)
         self._steps = steps
         self._init_op = init_op
         self._owner: Owner | None = None
@@ -186,6 +193,11 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         if most is None and self._init_op is None:
             most = 1  # there is nothing to exhaust
         return itertools.islice(itertools.repeat(feed), most)
+
+
+def _is_count(given: object) -> bool:
+    """Whether this is a whole number of at least 1, Python's or NumPy's."""
+    return isinstance(given, Integral) and not isinstance(given, bool) and int(given) >= 1
 
 
 def _called(feed: Callable[[], Any]) -> Iterator[Mapping[Any, Any]]:
