@@ -9,7 +9,8 @@ hook.end(...)                       # a last checkpoint
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -137,7 +138,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             self._steps = None
             self._before = step_of(self._session, self._global_step)
             self._key = key
-            self._asked = self._what_to_ask(run_context.original_args.feed_dict)
+            self._asked = self._what_to_ask(run_context.original_args)
             return self._asked
         self._steps = known[0]
         return known[1]
@@ -180,12 +181,23 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         ready_op = next(iter(self._graph.get_collection(v1.GraphKeys.READY_OP)), None)
         return Saved(self._graph, saver, path, self._global_step, ready_op)
 
-    def _what_to_ask(self, feed_dict: Any) -> Any:
-        """The scalars, unless they need a feed that these fetches do without."""
-        fed = feed_dict if isinstance(feed_dict, Mapping) else ()  # or else TensorFlow refuses it
-        if placeholders_below(self._fed, fed):
+    def _what_to_ask(self, args: Any) -> Any:
+        """The scalars, unless they need a feed that these fetches do without.
+
+        What the fetches need as well, another hook may feed.
+        """
+        feed = args.feed_dict
+        fed = feed if isinstance(feed, Mapping) else ()  # or else TensorFlow refuses it
+        needed = placeholders_below(self._fed, fed)
+        if needed and not set(needed) <= set(placeholders_below(self._elements(args.fetches))):
             return None
         return self._request
+
+    def _elements(self, fetches: Any) -> Iterator[Any]:
+        """The tensors and operations of some fetches."""
+        for item in tf.nest.flatten(fetches, expand_composites=True):
+            with contextlib.suppress(KeyError, TypeError, ValueError):  # TensorFlow refuses it
+                yield self._graph.as_graph_element(item)
 
     def _learn(self, fetches: Any) -> int:
         """By how much these fetches advance the global step; without one, each run is a step."""
