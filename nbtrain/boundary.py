@@ -27,7 +27,7 @@ from nbtrain.names import Names
 from nbtrain.recorder import Recorder
 from nbtrain.settings import Settings
 from nbtrain.states import Event, Lifecycle, Phase
-from nbtrain.tags import Tags, no_mapping
+from nbtrain.tags import KnownTags, no_mapping
 from nbtrain.watch import Watch
 
 _NEVER = sys.maxsize
@@ -71,7 +71,7 @@ class Boundary:
         self._watch = watch
         self._names = names
         self._pending: dict[str, SupportsFloat] | None = None
-        self._tags = Tags()
+        self._tags = KnownTags()
         self._again = again
         self._begun = self._looping = self._hooked = self._driving = self._over = False
         self._next = 0  # step at which to look up, whatever the flag says

@@ -71,12 +71,12 @@ class FolderWatch:
                 raise BusyError(str(self._lost), run=self._lost.run)
 
     def _in_place(self) -> bool:
-        held = self.lost or self._logdir.lock.holds()
+        held = self.lost or self._logdir.lock.in_place
         return held and self._recorder.in_place
 
     def _mend(self, step: int) -> None:
         lock, recorder = self._logdir.lock, self._recorder
-        whole, file = not lock.holds(), recorder.event_file
+        whole, file = not lock.in_place, recorder.event_file
         what = f"The folder {self._logdir.path}" if whole or file is None else f"The file {file}"
         told = f"{what} was deleted or renamed while the run trains"
         self._failing = False

@@ -47,7 +47,8 @@ class RunLock:
         with self._guard:
             self._take()
 
-    def holds(self) -> bool:
+    @property
+    def in_place(self) -> bool:
         """Whether the folder is still the one that was taken, as far as the system tells.
 
         False after it was deleted or renamed; True where nothing is held.
@@ -72,14 +73,14 @@ class RunLock:
         """
         with self._guard:
             old = self._lock
-            if old is None or self.holds():
+            if old is None or self.in_place:
                 return
             self._folder.mkdir(parents=True, exist_ok=True)
             try:
                 # Before the old one is let go: the folder may be back by now.
                 self._take()
             except BusyError:
-                if self.holds():
+                if self.in_place:
                     return
                 raise
             old.release()
@@ -89,7 +90,7 @@ class RunLock:
         with self._guard:
             if (lock := self._lock) is None:
                 return
-            if self.holds():  # else it is another run's by now
+            if self.in_place:  # else it is another run's by now
                 with contextlib.suppress(OSError):
                     (self._folder / "run.json").unlink()
             self._lock = None

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import KeysView, Mapping
+from collections.abc import KeysView
 from typing import SupportsFloat
 
 import numpy as np
 
 from nbtrain.errors import ArgumentError
+from nbtrain.records import Values
 
-Values = Mapping[str, SupportsFloat]
 
-
-class Tags:
+class KnownTags:
     """The tags that a run has recorded; training thread only.
 
     Attributes:

@@ -190,7 +190,7 @@ class Watch:
         if self.folder.lost:
             self._journal.clear()
             self.note("journal", None)
-        if self._journal and not self._logdir.lock.holds():
+        if self._journal and not self._logdir.lock.in_place:
             return  # until the folder is back, or was made again
         try:
             while self._journal:

@@ -14,6 +14,7 @@ import nbtrain
 from nbtrain.checkpoints import listed
 from nbtrain.errors import BusyError
 from nbtrain.folder_watch import FolderWatch
+from nbtrain.lock import RunLock
 from nbtrain.logdir import Logdir
 from nbtrain.recorder import Recorder
 from nbtrain.states import Phase
@@ -280,20 +281,22 @@ def test_a_folder_that_is_away_for_one_look_stays_held(watched: Watched) -> None
         Logdir(watched.folder.path, None, kind="train").acquire()
 
 
-def test_a_folder_that_is_back_when_it_is_taken_anew_was_never_free(watched: Watched) -> None:
+def test_a_folder_that_is_back_when_it_is_taken_anew_was_never_free(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lock = watched.folder.lock
     away = watched.folder.path.rename("away")
-    holds = lock.holds
+    in_place = vars(RunLock)["in_place"].fget
     looks: list[bool] = []
 
-    def holds_then_back() -> bool:
-        held = holds()
+    def away_then_back(lock: RunLock) -> bool:
+        held = bool(in_place(lock))
         if not looks:
             away.rename(watched.folder.path)
         looks.append(held)
         return held
 
-    lock.holds = holds_then_back  # type: ignore[method-assign]
+    monkeypatch.setattr(RunLock, "in_place", property(away_then_back))
     lock.take_anew()
     assert looks == [False, True]
     with pytest.raises(BusyError):
@@ -305,7 +308,7 @@ def test_a_lock_deleted_alone_is_taken_again_without_a_word(watched: Watched) ->
     watched.watch.look(1)
     watched.watch.look(2)
     assert watched.said == []
-    assert watched.folder.lock.holds()
+    assert watched.folder.lock.in_place
     with pytest.raises(BusyError):
         Logdir(watched.folder.path, None, kind="train").acquire()
 

@@ -16,8 +16,8 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 
 # From the ground up. A room may import from the floors below its own.
 FLOORS = (
-    "errors frames options",
-    "states commands cadence buckets pace records claims lock tags threads events.crc log",
+    "errors frames options records",
+    "states commands cadence buckets pace claims lock tags threads events.crc log",
     "store cells logdir settings names checkpoints engines.turns events.writer",
     "engines.fit engines.below engines.event_file engines.finalized engines.global_step",
     "engines.queues",
