@@ -285,7 +285,7 @@ class Run:
         if threading.get_ident() != life.ident:
             raise ArgumentError(
                 f"record() of the run {self.name!r} was called by another thread than its training "
-                "thread: hand `run` to the function that records."
+                "thread: record in the loop that asks should_stop()."
             )
         life.boundary.record(values, scalars, step)
 

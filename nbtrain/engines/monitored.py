@@ -134,8 +134,9 @@ def monitor(
             `functools.partial(MonitoredTrainingSession, scaffold=..., checkpoint_dir=...)`
             or a function. None makes a `MonitoredTrainingSession` that goes on from the
             run's checkpoints and writes the graph's summaries to its folder every 100 steps.
-        feed: Called before every step; gives its feed_dict. It ends the run by raising
-            StopIteration.
+        feed: Called before every step, inside the graph: it computes with NumPy, not eagerly
+            (a `tf.data` dataset goes into the graph). Gives the feed_dict of the step; it ends
+            the run by raising StopIteration.
         steps: Global step at which the run finishes; None trains until a hook requests a
             stop, the input is exhausted, or the run is stopped.
         logdir: Folder of the run; None takes `runs/<name>`.
