@@ -375,3 +375,17 @@ def test_a_graph_that_a_supervisor_of_ones_own_has_finalized_is_refused_in_words
     run = nbtrain.monitor(count.train_op, steps=2)
     with pytest.raises(ArgumentError, match=r"finalized, and the session has to add to it .*anew"):
         run.wait(SOON)
+
+
+def test_a_feed_is_eager_and_may_read_a_dataset() -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        x = v1.placeholder(tf.float32, [])
+        step = v1.train.get_or_create_global_step()
+        with tf.control_dependencies([step.assign_add(1)]):
+            doubled = 2.0 * x
+    values = iter(tf.data.Dataset.range(1, 4))
+    run = nbtrain.monitor(
+        doubled.op, scalars={"doubled": doubled}, feed=lambda: {x: float(next(values) + 1)}
+    )
+    assert run.wait(SOON).scalars["doubled"].values.tolist() == [4.0, 6.0, 8.0]

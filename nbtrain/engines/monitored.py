@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -74,12 +75,20 @@ class MonitorEngine:
         """Open the session, and run the train op until the session or the run stops."""
         hook = RunHook(run, self._scalars, scaffold=self._scaffold)
         hook.train_op = self._train_op
-        with self._graph.as_default(), self._open(hook) as sess:
+        with contextlib.ExitStack() as stack:
+            # Opened and closed inside the graph; between that a feed is eager, as a cell is.
+            with self._graph.as_default():
+                sess = self._open(hook).__enter__()
+            stack.push(functools.partial(self._exit, sess))
             try:
                 with saying_how_to_feed():
                     self._loop(sess)
             finally:  # here, as no hook's end() is called after an error
                 run.life.release()
+
+    def _exit(self, sess: Any, *error: Any) -> Any:
+        with self._graph.as_default():
+            return sess.__exit__(*error)
 
     def _open(self, hook: RunHook) -> Any:
         with adding_to(
@@ -93,11 +102,14 @@ class MonitorEngine:
         feed, train_op = self._feed, self._train_op
         try:
             if feed is None:
-                while not sess.should_stop():
-                    sess.run(train_op)
+                with self._graph.as_default():
+                    while not sess.should_stop():
+                        sess.run(train_op)
             else:
                 while not sess.should_stop():
-                    sess.run(train_op, feed())
+                    fed = feed()
+                    with self._graph.as_default():  # where hooks are called, and it is recovered
+                        sess.run(train_op, fed)
         except NoSession:
             raise  # no hook is to end what is not there
         except (StopIteration, tf.errors.OutOfRangeError):
@@ -134,9 +146,8 @@ def monitor(
             `functools.partial(MonitoredTrainingSession, scaffold=..., checkpoint_dir=...)`
             or a function. None makes a `MonitoredTrainingSession` that goes on from the
             run's checkpoints and writes the graph's summaries to its folder every 100 steps.
-        feed: Called before every step, inside the graph: it computes with NumPy, not eagerly
-            (a `tf.data` dataset goes into the graph). Gives the feed_dict of the step; it ends
-            the run by raising StopIteration.
+        feed: Called before every step, eager as a cell is; gives its feed_dict. It ends the
+            run by raising StopIteration.
         steps: Global step at which the run finishes; None trains until a hook requests a
             stop, the input is exhausted, or the run is stopped.
         logdir: Folder of the run; None takes `runs/<name>`.
