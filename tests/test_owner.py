@@ -139,6 +139,17 @@ def test_summaries_of_a_supervisor_whose_graph_is_trained_become_curves_too() ->
     assert points.steps.tolist() == points.values.tolist() == [10, 20, 30, 35]
 
 
+def test_what_the_run_records_at_every_step_is_not_recorded_again_from_a_summary() -> None:
+    program = Program(save_summaries_steps=10, save_summaries_secs=0)
+    run = nbtrain.supervise(
+        program.train_op,
+        scalars={"weight_seen": program.supervisor.global_step},
+        supervisor=program.supervisor,
+        steps=35,
+    ).wait(SOON)
+    assert run.scalars["weight_seen"].steps.tolist() == list(range(1, 36))
+
+
 def test_a_stop_of_the_supervisor_stops_the_run(gate: Gate) -> None:
     program = Program(gate)
     run = nbtrain.background(program)

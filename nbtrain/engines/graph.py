@@ -76,7 +76,7 @@ class GraphEngine:
             self._directory.mkdir(parents=True, exist_ok=True)
             if supervisor.saver is not None:
                 saver = GraphSaver(supervisor, self._directory)
-        supervisor.timed_saves = False
+        supervisor.timed_saves, supervisor.tags_of_run = False, frozenset(self._tags)
         supervisor.graph.finalize()
         try:
             with contextlib.ExitStack() as stack:
@@ -88,7 +88,7 @@ class GraphEngine:
                     saver.sess = self._sess
                 yield saver
         finally:
-            supervisor.timed_saves = True
+            supervisor.timed_saves, supervisor.tags_of_run = True, frozenset()
             if self._reopen:
                 supervisor.graph._unsafe_unfinalize()  # as TensorFlow's MonitoredSession does
 

@@ -102,6 +102,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         self._owner: Owner | None = None  # the run that saves in its place
         self._run: Owner | None = None  # the run that it trains in
         self.timed_saves = True
+        self.tags_of_run: frozenset[str] = frozenset()  # that it records itself, at every step
 
     @property
     def graph(self) -> tf.Graph:
@@ -345,6 +346,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             if isinstance(summary, bytes):
                 summary = tf.compat.v1.Summary.FromString(summary)
             scalars = {v.tag: v.simple_value for v in summary.value if v.HasField("simple_value")}
+            for tag in self.tags_of_run:
+                scalars.pop(tag, None)
             self._run.add(step, scalars)
 
     def step_of(self, sess: tf.compat.v1.Session) -> int | None:
