@@ -7,7 +7,10 @@ from nbtrain.run import Run
 
 
 def runs() -> dict[str, Run]:
-    """The runs of this kernel by name, the one started last at the end; any thread."""
+    """The runs of this kernel by name, the one started last at the end; any thread.
+
+    Of those that have ended, the last few: an older one belongs to who holds it.
+    """
     return dict(Run.started)
 
 

@@ -38,6 +38,10 @@ class Display:
         """Whether it shows this run."""
         return self._run is run
 
+    def forgotten(self) -> bool:
+        """Whether its run has ended and is not known by its name any more."""
+        return self._run.status.phase.ended and runs().get(self._run.name) is not self._run
+
     def show(self) -> None:
         """Show the panel in the calling cell; at the end of the run a picture takes its place."""
         from IPython.display import display
@@ -70,11 +74,13 @@ _displays: dict[str, Display] = {}
 
 
 def display_of(run: Run) -> Display:
-    """The display of a run, made when first shown; that of an earlier of its name goes."""
+    """The display of a run, made when first shown."""
     shown = _displays.get(run.name)
     if shown is None or not shown.is_of(run):
-        if shown is not None:
-            shown.panel.close()  # or else it would hold the run, and so a model, for ever
+        for name, other in list(_displays.items()):
+            if name == run.name or other.forgotten():
+                del _displays[name]
+                other.panel.close()  # or else it would hold its run, and so a model, for ever
         shown = _displays[run.name] = Display(run)
     return shown
 

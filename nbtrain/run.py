@@ -38,6 +38,9 @@ from nbtrain.threads import Coordinator, LooperThread, names_of_live
 # Seconds for the last round of a watch, which may draw a picture.
 _LAST_ROUND_SECS = 10.0
 
+# Ended runs that are known by name: each holds its model.
+_ENDED_KEPT = 8
+
 # Not None: that is what a step function returns which forgot its return.
 _NO_VALUES: Mapping[str, SupportsFloat] = {}
 
@@ -145,10 +148,17 @@ class Run:
             undo.pop_all()  # from here on, its life undoes it
         self.life.watch.log(event="start", step=0, name=self.name, total_steps=self.total_steps)
         self.receipts.clear()
-        self.started.pop(self.name, None)
-        self.started[self.name] = self
+        self._enlist()
         self.life.start(self._engine.session, functools.partial(self._engine.train, self))
         return self
+
+    def _enlist(self) -> None:
+        """Be the one started last, and forget runs that ended long ago."""
+        self.started.pop(self.name, None)
+        self.started[self.name] = self
+        ended = [name for name, run in list(self.started.items()) if run._lifecycle.phase.ended]
+        for name in ended[:-_ENDED_KEPT]:
+            self.started.pop(name, None)
 
     def wait(self, timeout: float | None = None) -> Run:
         """Block until the run has ended; an interrupt ends the wait, not the training.

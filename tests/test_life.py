@@ -199,3 +199,30 @@ def test_a_run_that_another_of_its_name_has_replaced_is_freed_with_its_model() -
     gc.collect()
     assert [held() for held in first] == [None, None]
     assert None not in [held() for held in second]
+
+
+def test_runs_that_ended_long_ago_are_forgotten_and_freed_with_their_models() -> None:
+    def shown() -> weakref.ref[Any]:
+        line = Line()
+        run = nbtrain.train(line.step, steps=2, checkpoint=line.checkpoint)
+        display_of(run)
+        run.wait(SOON)
+        return weakref.ref(line.model)
+
+    models = [shown() for _ in range(10)]
+    assert len(nbtrain.runs()) == 9  # the one started last, and eight that had ended before it
+    gc.collect()
+    assert [model() is None for model in models] == [True] + 9 * [False]
+
+
+def test_a_run_that_lives_is_never_forgotten(gate: Gate) -> None:
+    counter = Counter(gate)
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint)
+    gate.wait_for_arrivals()
+    for _ in range(10):
+        line = Line()
+        nbtrain.train(line.step, steps=1, checkpoint=line.checkpoint).wait(SOON)
+    assert nbtrain.runs()[run.name] is run
+    gate.open()
+    run.request_stop()
+    run.wait(SOON)
