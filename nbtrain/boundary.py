@@ -74,20 +74,23 @@ class Boundary:
         self._tags = KnownTags()
         self._again = again
         self._begun = self._looping = self._hooked = self._driving = self._over = False
+        self._told = False  # to leave the loop
         self._next = 0  # step at which to look up, whatever the flag says
 
-    def go_on(self, saver: Saver | None, due: Every | None = None) -> None:
+    def go_on(self, saver: Saver | None, due: Every | None = None, step: int | None = None) -> None:
         """Take up the latest checkpoint of a saver's folder, if there is one.
 
         Args:
             saver: Saves and restores from now on; None leaves it to the one before.
             due: When it saves; None keeps to the settings.
+            step: Where it begins without a checkpoint; None keeps to the count.
         """
         if saver is None:
             return
-        step = self.keeper.take_up(saver, due)
+        restored = self.keeper.take_up(saver, due)
+        step = step if restored is None else restored
         if step is not None:
-            self.step = self._origin = step
+            self._set(step)
         if self._total is not None and self.step >= self._total:
             self._watch.note(
                 "steps",
@@ -97,6 +100,7 @@ class Boundary:
         self.keeper.start(self.step)
         self._commands.attention = True
         if self._begun and not self._hooked:
+            self._looping, self._pending = False, None  # no step of its own is at hand
             self._recorder.open_segment(self.step)
 
     def attach(self, saver: Saver | None, step: int, *, again: bool) -> None:
@@ -140,8 +144,12 @@ class Boundary:
 
     def let_go(self) -> None:
         """The saver's session is about to close: a last checkpoint."""
-        self._set(self.keeper.let_go(self.step))
-        self._hooked = False
+        step, gone_on = self.step, self._looping and not self._told
+        self._set(self.keeper.let_go(step, gone_on=gone_on))
+        if self._pending is not None and self.step > step:  # of the step that was at hand
+            self._queue.append(self.step, time.time(), self._pending)
+            self._pending = None
+        self._looping = self._hooked = False
 
     def reach(self) -> bool:
         """Do what is to be done between two steps; returns whether to leave the loop."""
@@ -209,7 +217,7 @@ class Boundary:
         try:
             self._drive(step)
         finally:
-            self._driving = False
+            self._driving = self._looping = False
 
     def _drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
         now, queue, commands, known = time.time, self._queue, self._commands, self._tags
@@ -244,6 +252,7 @@ class Boundary:
             self._lifecycle.apply(Event.LOOP_ENDED)
         self.keeper.prove(self.step)
         self._obey()
+        self._looping = self._looping and finished  # what an error has left is no step
         self.let_go()
 
     @property
@@ -280,10 +289,10 @@ class Boundary:
         # A whole number: comparing a step with infinity costs more than with it.
         self._next = int(min(self.keeper.next_step, self._total or _NEVER, _NEVER))
         # Not the coordinator's word: a Supervisor that prepares its session clears that.
-        stop = self._over or self._lifecycle.phase is Phase.STOPPING
-        if stop:
+        self._told = self._over or self._lifecycle.phase is Phase.STOPPING
+        if self._told:
             self._commands.attention = True  # whoever asks again is told again
-        return stop
+        return self._told
 
     def _set(self, step: int) -> None:
         """Be at this step, which a session counts itself; no step was taken."""

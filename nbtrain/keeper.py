@@ -62,9 +62,9 @@ class Keeper:
                 "has open, and would save the graph of this one too: leave checkpoint= out, or "
                 "open this session when the other has ended."
             )
+        restored = saver.resume()
         self._saver, self._saved_step = saver, None
         self._due = due or self._due
-        restored = saver.resume()
         self._list(saver)
         if restored is None:
             return None
@@ -74,9 +74,14 @@ class Keeper:
         self._unproven = restored.step if restored.gaps else None
         return restored.step
 
-    def let_go(self, step: int) -> int:
-        """Before the saver's session closes: a last checkpoint."""
-        if self._saver is not None and self._saved_step != step:
+    def let_go(self, step: int, *, gone_on: bool = False) -> int:
+        """Before the saver's session closes: a last checkpoint.
+
+        Args:
+            step: The step.
+            gone_on: Whether it may have been trained since that step was saved.
+        """
+        if self._saver is not None and (gone_on or self._saved_step != step):
             step = self._save_or_say_why(step)
         self._saver = None
         return step

@@ -14,6 +14,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import contextvars
+import functools
 import os
 import threading
 import time
@@ -106,9 +107,8 @@ class Life:
         # Under a coordinator of its own: it outlives the stop of the loop that it serves,
         # and a Supervisor that stops joins every thread of the run's.
         self._services = Coordinator()
-        self._adopted: tf.train.Coordinator | None = None
-        self._held = contextlib.ExitStack()  # the folder of an adopted session
-        self._followers: set[Coordinator] = set()
+        # Of the sessions that its loop opens, with what is to be undone at their release.
+        self._guests: dict[tf.train.Coordinator, contextlib.ExitStack] = {}
         self._asked_to_stop = False
         self._began = self._ended_at = 0.0
         self._looper: WatchThread | None = None
@@ -122,6 +122,9 @@ class Life:
         Args:
             session: Opens what is trained, in the training thread.
             train: The loop.
+
+        Raises:
+            RuntimeError: No thread can be started; it has failed.
         """
         self._coord.clear_stop()
         self._coord.on_stop = self._on_stop
@@ -138,8 +141,16 @@ class Life:
         self._looper = WatchThread(
             self._services, TICK_SECS, self._tick, name=f"nbtrain watch {self._folder.name}"
         )
-        self._looper.start()
-        self._thread.start()
+        try:
+            self._looper.start()
+            self._thread.start()
+        except BaseException as error:  # the process has as many threads as it may
+            self._join()
+            self._close(error)
+            if not self._looper.is_alive():
+                self._looper = None
+                self._tick()
+            raise
 
     def join(self, timeout: float) -> None:
         """Wait for the last round of its watch, once it has ended; any thread."""
@@ -158,31 +169,50 @@ class Life:
 
     # --- sessions that its loop opens ---------------------------------------------
 
-    def lead(self, coord: Coordinator) -> None:
-        """Stop a Supervisor with the run, also while its session is prepared; training thread."""
-        self._followers.add(coord)
+    def lead(self, coord: Coordinator, left_open: Callable[[], object]) -> None:
+        """Stop a Supervisor with the run, also while its session is prepared; training thread.
+
+        Args:
+            coord: Its coordinator.
+            left_open: Called at the end of the run, if it has not been released.
+        """
+        if coord not in self._guests:
+            self._guests[coord] = contextlib.ExitStack()
+            self.at_end(lambda: left_open() if coord in self._guests else None)
         if self._coord.should_stop():
             coord.request_stop()
 
-    def adopt(self, coord: Coordinator, saver: Saver | None, due: Every) -> None:
+    def adopt(self, coord: Coordinator, saver: Saver | None, due: Every, step: int | None) -> None:
         """Take a Supervisor's session under the run, until `release`; training thread only.
 
+        A second one before that replaces the first, which is lost.
+
         Args:
-            coord: Of the session's threads: it and the run stop together.
+            coord: Of the session's threads, led by the run: from now on they stop together.
             saver: Of the session; the run's checkpoints are its from now on.
             due: When they are due.
+            step: Steps that the session has behind it; None where it does not count.
 
         Raises:
             ArgumentError: The run has a saver of its own.
             BusyError: Another run saves into the folder of this saver.
         """
+        if coord.on_stop is not None:
+            lost = self.boundary.step
+            if saver is not None:
+                self.boundary.keeper.lose()
+                self.boundary.go_on(saver, due, step)
+            saving = "save_model_steps= or save_model_secs=" if saver is not None else None
+            self._tell_of_recovery(lost, saving)
+            return
         with contextlib.ExitStack() as undo:
             if saver is not None:
                 undo.enter_context(self._folder.holding(saver.directory))
-            self.boundary.go_on(saver, due)
-            self._held = undo.pop_all()
-        self._adopted = coord
-        coord.on_stop = self._follow
+                self.boundary.go_on(saver, due, step)
+                undo.callback(self.boundary.let_go)
+            undo.callback(setattr, coord, "on_stop", None)
+            self._guests[coord] = undo.pop_all()
+        coord.on_stop = functools.partial(self._follow, coord)
         if self._coord.should_stop():
             coord.request_stop()
 
@@ -205,17 +235,10 @@ class Life:
         """
         lost = self.boundary.step
         self.boundary.attach(saver, step, again=again)
-        self._adopted = coord
+        self._guests[coord] = contextlib.ExitStack()
+        self._guests[coord].callback(self.boundary.let_go)
         if again:
-            step = self.boundary.step
-            text = f"The session was lost at step {lost:,} and made again" + (
-                f"; the training goes on from step {step:,}."
-                if step
-                else ", and no checkpoint was there: THE TRAINING STARTS ALL OVER, from step 0. "
-                "Give save_steps= or save_secs= to have one."
-            )
-            self.watch.note("recovery", text)
-            self.watch.log(event="recovery", step=step, text=text)
+            self._tell_of_recovery(lost, "save_steps= or save_secs=")
         return self.boundary
 
     def at_end(self, close: Callable[[], object]) -> None:
@@ -225,13 +248,24 @@ class Life:
         """
         self._left_open.callback(close)
 
-    def release(self) -> None:
-        """Let go of the session, after a last checkpoint; training thread only."""
-        self.boundary.let_go()
-        self._held.close()
-        if isinstance(self._adopted, Coordinator):
-            self._adopted.on_stop = None
-        self._adopted = None
+    def release(self, coord: tf.train.Coordinator | None = None) -> None:
+        """Let go of a session (None: of each), after a last checkpoint; training thread only."""
+        for guest in list(self._guests) if coord is None else [coord]:
+            self._guests.pop(guest, contextlib.ExitStack()).close()
+
+    def _tell_of_recovery(self, lost: int, saving: str | None) -> None:
+        """Say where it goes on; `saving` names what saves its checkpoints, None: nothing does."""
+        step, goes_on = self.boundary.step, "."
+        if saving is not None:
+            goes_on = (
+                f"; the training goes on from step {step:,}."
+                if step
+                else ", and no checkpoint was there: THE TRAINING STARTS ALL OVER, from step 0. "
+                f"Give {saving} to have one."
+            )
+        text = f"The session was lost at step {lost:,} and made again{goes_on}"
+        self.watch.note("recovery", text)
+        self.watch.log(event="recovery", step=step, text=text)
 
     def note(self, topic: str, text: str | None) -> None:
         """Warn of something in the panel, until (None) there is nothing to warn of; any thread."""
@@ -260,7 +294,7 @@ class Life:
     @property
     def threads(self) -> tuple[str, ...]:
         """Names of the live threads under its coordinators."""
-        coords = {self._coord, self._adopted or self._coord}
+        coords = {self._coord, *self._guests}
         return tuple(sorted(name for coord in coords for name in names_of_live(coord)))
 
     # --- training thread --------------------------------------------------------------
@@ -347,18 +381,15 @@ class Life:
             self._lifecycle.apply(Event.STOP)
             self._asked_to_stop = not self._coord.exhausted
             self.watch.stop_asked()
-        if self._adopted is not None and not self._adopted.should_stop():
-            self._adopted.request_stop()
-        for coord in list(self._followers):
-            if not coord.should_stop() and not coord.joined:
+        for coord in list(self._guests):
+            if not coord.should_stop():
                 coord.request_stop()
         self._commands.wake()
 
-    def _follow(self) -> None:
-        """The session that its loop opened was asked to stop."""
+    def _follow(self, guest: Coordinator) -> None:
+        """A Supervisor whose session its loop has opened was asked to stop."""
         if not self._coord.should_stop():
-            adopted = self._adopted
-            self._coord.exhausted = isinstance(adopted, Coordinator) and adopted.exhausted
+            self._coord.exhausted = guest.exhausted
             self._coord.request_stop()
 
     def _tick(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Protocol, SupportsFloat
 
@@ -17,23 +17,66 @@ class Owner(Protocol):
     def should_stop(self) -> bool:
         """The step boundary."""
 
-    def lead(self, coord: Coordinator) -> None:
-        """Stop a Supervisor with the run, also while its session is prepared."""
+    def lead(self, coord: Coordinator, left_open: Callable[[], object]) -> None:
+        """Stop a Supervisor with the run, also while its session is prepared.
+
+        Args:
+            coord: Its coordinator.
+            left_open: Called at the end of the run, if it has not been released.
+        """
 
     def asked_to_stop(self) -> bool:
         """Whether a stop was requested; unlike `should_stop` at any time, in any thread."""
 
-    def adopt(self, coord: Coordinator, saver: Saver | None, due: Every) -> None:
-        """Take a session under the run: its stops are one, and its saver is the run's."""
+    def adopt(self, coord: Coordinator, saver: Saver | None, due: Every, step: int | None) -> None:
+        """Take a session under the run: their stops are one, and its saver is the run's."""
 
-    def release(self) -> None:
-        """Let go of the session, after a last checkpoint."""
+    def release(self, coord: Coordinator) -> None:
+        """Let go of a Supervisor and its session, after a last checkpoint."""
 
     def add(self, step: int | None, values: Mapping[str, SupportsFloat]) -> None:
         """Record scalars that were computed at a step, in any thread."""
 
     def note(self, topic: str, text: str | None) -> None:
         """Warn of something in the panel, until (None) there is nothing to warn of."""
+
+
+class Driver:
+    """The owner of a session of the run's own engine, which saves and loops by itself.
+
+    Args:
+        run: The run.
+        tags: What the run records at every step.
+    """
+
+    def __init__(self, run: Owner, tags: frozenset[str]) -> None:
+        self._run = run
+        self._tags = tags
+
+    def should_stop(self) -> bool:
+        """Whether a stop was requested: the boundary is the engine's."""
+        return self._run.asked_to_stop()
+
+    def asked_to_stop(self) -> bool:
+        """Whether a stop was requested."""
+        return self._run.asked_to_stop()
+
+    def lead(self, coord: Coordinator, left_open: Callable[[], object]) -> None:
+        """Nothing: it is the run's own."""
+
+    def adopt(self, coord: Coordinator, saver: Saver | None, due: Every, step: int | None) -> None:
+        """Nothing: it is the run's already."""
+
+    def release(self, coord: Coordinator) -> None:
+        """Nothing: the run lets go of it when the loop is over."""
+
+    def add(self, step: int | None, values: Mapping[str, SupportsFloat]) -> None:
+        """Record scalars, except those that the run records at every step."""
+        self._run.add(step, {tag: value for tag, value in values.items() if tag not in self._tags})
+
+    def note(self, topic: str, text: str | None) -> None:
+        """Warn of something in the panel."""
+        self._run.note(topic, text)
 
 
 # Set in the context of a training thread; threads that it starts do not inherit it.

@@ -177,12 +177,8 @@ class Run:
         __tracebackhide__ = True  # IPython shows the lines of the training instead
         if self._lifecycle.phase is Phase.CREATED:
             raise PhaseError("Cannot wait for a run that was not started; call start() first.")
+        self._check_not_its_own()
         life = self.life
-        if threading.get_ident() == life.ident:
-            raise WaitError(
-                f"The training thread of the run {self.name!r} cannot wait for its own end: leave "
-                "the loop, or call request_stop() without wait()."
-            )
         if not life.ended.wait(timeout):
             raise WaitError(
                 f"After {timeout:g} s of waiting the run goes on ({self!r}): wait again, or call "
@@ -195,6 +191,7 @@ class Run:
 
     def __await__(self) -> Generator[Any, None, Run]:
         """Wait without blocking the kernel's event loop: `await run`."""
+        self._check_not_its_own()
         loop = asyncio.get_running_loop()
         ended = asyncio.Event()
 
@@ -209,6 +206,14 @@ class Run:
         finally:
             self._listeners.remove(tell)
         return self.wait()
+
+    def _check_not_its_own(self) -> None:
+        """Raise a WaitError in the training thread, which would wait for itself."""
+        if threading.get_ident() == self.life.ident:
+            raise WaitError(
+                f"The training thread of the run {self.name!r} cannot wait for its own end: leave "
+                "the loop, or call request_stop() without wait()."
+            )
 
     def loop(
         self,

@@ -18,6 +18,7 @@ from nbtrain.engines.supervisor import Supervisor
 from nbtrain.errors import ArgumentError
 from nbtrain.log import hushed
 from nbtrain.logdir import Logdir
+from nbtrain.owner import Driver, owner
 from nbtrain.run import Run
 from nbtrain.settings import Settings
 
@@ -76,7 +77,9 @@ class GraphEngine:
             self._directory.mkdir(parents=True, exist_ok=True)
             if supervisor.saver is not None:
                 saver = GraphSaver(supervisor, self._directory)
-        supervisor.timed_saves, supervisor.tags_of_run = False, frozenset(self._tags)
+        run = owner.get()
+        assert run is not None, "this is the training thread"
+        driver = owner.set(Driver(run, frozenset(self._tags)))
         supervisor.graph.finalize()
         try:
             with contextlib.ExitStack() as stack:
@@ -88,7 +91,7 @@ class GraphEngine:
                     saver.sess = self._sess
                 yield saver
         finally:
-            supervisor.timed_saves, supervisor.tags_of_run = True, frozenset()
+            owner.reset(driver)
             if self._reopen:
                 supervisor.graph._unsafe_unfinalize()  # as TensorFlow's MonitoredSession does
 

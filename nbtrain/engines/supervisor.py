@@ -99,10 +99,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         self._save_summaries_steps = save_summaries_steps
         self._services: Services | None = None
         self._turns: Turns | None = None
-        self._owner: Owner | None = None  # the run that saves in its place
-        self._run: Owner | None = None  # the run that it trains in
-        self.timed_saves = True
-        self.tags_of_run: frozenset[str] = frozenset()  # that it records itself, at every step
+        self._run: Owner | None = None  # under which it trains, and which saves in its place
 
     @property
     def graph(self) -> tf.Graph:
@@ -121,6 +118,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     ) -> tf.compat.v1.Session:
         """A session that is ready: restored, or initialized; for a worker, when the chief's is.
 
+        In the training thread of a run it comes under that run, until `stop`.
+
         Raises:
             tf.errors.CancelledError: A stop was requested while it waited.
             tf.errors.DeadlineExceededError: Nothing came within `max_wait_secs`.
@@ -128,9 +127,9 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         """
         self._coord.renew()
         self._run = owner.get()
-        if self._run is not None and self.timed_saves:
-            self._run.lead(self._coord)
-        with self.graph.as_default():
+        if self._run is not None:
+            self._run.lead(self._coord, self._left_open)
+        with self.graph.as_default(), contextlib.ExitStack() as undo:
             if self._summary_writer:
                 self._summary_writer.reopen()
             if self.is_chief:
@@ -138,18 +137,28 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             else:
                 sess = self._wait_for_chief(master, config, max_wait_secs)
             limit_closing(sess, _tell)
-            try:
-                self._turns_at(sess)
-                if not master:  # in a cluster, queues may be shared with others
-                    close_on_stop(sess, self._coord)
-                if self.is_chief:
-                    self._write_graph()
-                if start_standard_services:
-                    self._start(sess)
-            except BaseException:
-                close_session(sess)
-                raise
+            undo.callback(close_session, sess)
+            self._turns_at(sess)
+            undo.callback(self._end_turns)
+            if not master:  # in a cluster, queues may be shared with others
+                close_on_stop(sess, self._coord)
+            if self.is_chief:
+                self._write_graph()
+            if self._run is not None:
+                self._come_under(self._run, sess)
+                undo.callback(self._run.release, self._coord)
+            if start_standard_services:
+                self._start(sess)
+            undo.pop_all()
             return sess
+
+    def _come_under(self, run: Owner, sess: tf.compat.v1.Session) -> None:
+        saver = None
+        if self.saver is not None and self.save_path:
+            saver = GraphSaver(self, Path(self._logdir))
+            saver.sess = sess
+        due = Every(steps=self._save_model_steps, secs=self.save_model_secs)
+        run.adopt(self._coord, saver, due, self.step_of(sess))
 
     def _start(self, sess: tf.compat.v1.Session) -> None:
         if self.is_chief:
@@ -184,18 +193,16 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                     master,
                     config,
                     max_wait_secs=max_wait_secs,
-                    start_standard_services=False,
+                    start_standard_services=start_standard_services,
                 )
             except BaseException:
                 with contextlib.suppress(Exception):  # the first error is the one to tell
                     self.stop(close_summary_writer=close_summary_writer)
                 raise
             try:
-                with self._under_its_owner(sess):
-                    if start_standard_services:
-                        self._start(sess)
-                    yield sess
+                yield sess
             except Exception as error:  # noqa: BLE001 - raised again by stop()
+                self._leave_run()  # which hears the error itself, and was not asked to stop
                 self.request_stop(error)
             finally:
                 try:
@@ -203,30 +210,10 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 finally:
                     close_session(sess)
 
-    @contextlib.contextmanager
-    def _under_its_owner(self, sess: tf.compat.v1.Session) -> Iterator[None]:
-        """In the training thread of a run: under that run, which saves in its place."""
-        run = owner.get() if self.timed_saves else None
-        if run is None:
-            yield
-            return
-        saver = None
-        if self.saver is not None and self.save_path:
-            saver = GraphSaver(self, Path(self._logdir))
-            saver.sess = sess
-        due = Every(steps=self._save_model_steps, secs=self.save_model_secs)
-        run.adopt(self._coord, saver, due)
-        self._owner = run
-        try:
-            yield
-        finally:
-            self._owner = None
-            run.release()
-
     def should_stop(self) -> bool:
         """Whether to leave the loop; in the training thread of a run, its step boundary."""
-        if self._owner is not None:
-            return self._owner.should_stop()
+        if self._run is not None and self._turns is not None:
+            return self._run.should_stop()
         return bool(self._coord.should_stop())
 
     def _prepare(
@@ -265,10 +252,14 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     def _turns_at(self, sess: tf.compat.v1.Session) -> Turns:
         """The turns at a session, which is the one supervised from now on."""
         if self._turns is None or self._turns.sess is not sess:
-            if self._turns is not None:
-                self._turns.end()
+            self._end_turns()
             self._turns = Turns(sess)
         return self._turns
+
+    def _end_turns(self) -> None:
+        turns, self._turns = self._turns, None
+        if turns is not None:
+            turns.end()
 
     # --- services ---------------------------------------------------------------
 
@@ -293,7 +284,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             )
             return None
         with self.graph.as_default():
-            saves = self.timed_saves and self._owner is None
+            saves = self._run is None
             self._services = Services(
                 self,
                 self._turns_at(sess),
@@ -346,8 +337,6 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             if isinstance(summary, bytes):
                 summary = tf.compat.v1.Summary.FromString(summary)
             scalars = {v.tag: v.simple_value for v in summary.value if v.HasField("simple_value")}
-            for tag in self.tags_of_run:
-                scalars.pop(tag, None)
             self._run.add(step, scalars)
 
     def step_of(self, sess: tf.compat.v1.Session) -> int | None:
@@ -372,14 +361,14 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         The first error of a thread is raised; what then keeps the last checkpoint from being
         written is told by a warning.
         """
+        self._leave_run()
         services, self._services = self._services, None
-        turns, self._turns = self._turns, None
         with self.graph.as_default(), contextlib.ExitStack() as last_first:
-            last_first.callback(setattr, self, "_run", None)
+            if self._run is owner.get():  # elsewhere, its loop has not ended yet
+                last_first.callback(setattr, self, "_run", None)
             if close_summary_writer and self._summary_writer:
                 last_first.callback(self._close_writer)
-            if turns is not None:
-                last_first.callback(turns.end)
+            last_first.callback(self._end_turns)
             try:
                 super().stop(
                     threads, close_summary_writer=False, ignore_live_threads=ignore_live_threads
@@ -390,6 +379,29 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 raise
             if services is not None:
                 services.finish(self._stop_grace_secs)
+
+    def _leave_run(self) -> None:
+        """In the training thread: a last checkpoint; a stop is not the run's any more."""
+        if self._run is not None and self._run is owner.get():
+            self._run.release(self._coord)
+
+    def _left_open(self) -> None:
+        """The run ends: stop and close what its loop has left open."""
+        if self._run is None or self._run is not owner.get():
+            return
+        turns = self._turns
+        if turns is not None:
+            self._run.note(
+                "left open",
+                "The loop has ended without sv.stop(): its services were stopped, and its session "
+                "closed, at the end of the run. Call sv.stop() after the loop, or train inside "
+                "`with sv.managed_session() as sess:`.",
+            )
+        try:
+            self.stop()
+        finally:
+            if turns is not None:
+                close_session(turns.sess)
 
     def _close_writer(self) -> None:
         if getattr(self._summary_writer, "_closed", False):  # by an earlier stop
