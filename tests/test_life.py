@@ -174,6 +174,36 @@ def test_after_a_restore_the_same_step_is_saved_anew(gate: Gate) -> None:
     assert held.get_tensor("course/.ATTRIBUTES/VARIABLE_VALUE") == 7
 
 
+def test_a_loop_left_after_a_saved_boundary_has_its_last_step_saved() -> None:
+    counter = Counter()
+
+    @nbtrain.background(checkpoint=counter.checkpoint, save_steps=2)
+    def broken_off(run: Run) -> None:
+        while not run.should_stop():
+            counter.step()
+            if int(counter.count) == 3:
+                break
+
+    broken_off.wait(SOON)
+    held = tf.train.load_checkpoint(broken_off.checkpoints[-1].path)
+    assert held.get_tensor("count/.ATTRIBUTES/VARIABLE_VALUE") == 3
+
+
+def test_a_run_without_a_thread_to_be_had_fails_and_can_be_started_again() -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, steps=3, checkpoint=counter.checkpoint, start=False)
+    usual = threading.stack_size(1 << 46)  # more than there is: no thread gets it
+    try:
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            run.start()
+    finally:
+        threading.stack_size(usual)
+    assert run.status.phase is Phase.FAILED
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        run.wait(SOON)
+    assert run.start().wait(SOON).status.phase is Phase.FINISHED
+
+
 def test_a_program_that_counts_on_from_before_has_not_taken_those_steps_now() -> None:
     @nbtrain.background
     def going_on(run: Run) -> None:

@@ -10,11 +10,12 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.checkpoints import listed
-from nbtrain.errors import BusyError
+from nbtrain.errors import ArgumentError, BusyError
 from nbtrain.run import Run
 from nbtrain.states import Phase
 from tests.gate import SOON, Gate
 from tests.models import applied, reached
+from tests.supervised import services
 
 v1 = tf.compat.v1
 
@@ -37,14 +38,43 @@ class Program:
         """The documented loop, its names unchanged."""
         sv = self.supervisor
         with sv.managed_session() as sess:
-            while not sv.should_stop():
-                if self.gate is not None:
-                    self.gate()
-                sess.run(self.train_op)
+            self.loop(sess)
+
+    def loop(self, sess: Any) -> None:
+        """Until it is told to stop."""
+        while not self.supervisor.should_stop():
+            if self.gate is not None:
+                self.gate()
+            sess.run(self.train_op)
 
 
-def test_the_loop_of_a_supervisor_is_the_runs(gate: Gate) -> None:
-    run = nbtrain.background(Program(gate))
+class Unmanaged(Program):
+    """The same without the context manager."""
+
+    sess: Any = None
+
+    def __call__(self, run: Run) -> None:
+        """The documented loop, its session stopped by hand."""
+        self.sess = self.supervisor.prepare_or_wait_for_session()
+        self.loop(self.sess)
+        self.supervisor.stop()
+
+
+class LeftOpen(Unmanaged):
+    """The same, and nobody stops it."""
+
+    def __call__(self, run: Run) -> None:
+        """The loop alone."""
+        self.sess = self.supervisor.prepare_or_wait_for_session()
+        self.loop(self.sess)
+
+
+both_ways = pytest.mark.parametrize("program", [Program, Unmanaged])
+
+
+@both_ways
+def test_the_loop_of_a_supervisor_is_the_runs(program: type[Program], gate: Gate) -> None:
+    run = nbtrain.background(program(gate))
     gate.allow(3)
     gate.wait_for_arrivals(4)
     assert run.status.phase is Phase.RUNNING
@@ -55,8 +85,9 @@ def test_the_loop_of_a_supervisor_is_the_runs(gate: Gate) -> None:
     assert run.status.step == 4
 
 
-def test_its_checkpoints_are_the_runs_and_the_last_is_saved() -> None:
-    run = nbtrain.background(Program(save_model_steps=100, save_model_secs=0), start=False)
+@both_ways
+def test_its_checkpoints_are_the_runs_and_the_last_is_saved(program: type[Program]) -> None:
+    run = nbtrain.background(program(save_model_steps=100, save_model_secs=0), start=False)
     run.on_tick(lambda: run.request_stop() if run.status.step > 250 else None)
     run.start().wait(SOON)
     steps = [checkpoint.step for checkpoint in listed(Path("supervised"))]
@@ -66,9 +97,9 @@ def test_its_checkpoints_are_the_runs_and_the_last_is_saved() -> None:
     assert reader.get_tensor("weight") == reader.get_tensor("global_step") == run.status.step
 
 
-def test_buttons_save_and_restore_its_session(gate: Gate) -> None:
-    program = Program(gate)
-    run = nbtrain.background(program)
+@both_ways
+def test_buttons_save_and_restore_its_session(program: type[Program], gate: Gate) -> None:
+    run = nbtrain.background(program(gate))
     gate.allow(2)
     gate.wait_for_arrivals(3)
     receipt = run.save()
@@ -83,11 +114,14 @@ def test_buttons_save_and_restore_its_session(gate: Gate) -> None:
     run.wait(SOON)
 
 
-def test_two_runs_do_not_save_into_the_folder_of_one_supervisor(gate: Gate) -> None:
-    first = nbtrain.background(Program(gate))
+@both_ways
+def test_two_runs_do_not_save_into_the_folder_of_one_supervisor(
+    program: type[Program], gate: Gate
+) -> None:
+    first = nbtrain.background(program(gate))
     gate.wait_for_arrivals()
     with pytest.raises(BusyError, match=f"supervised is held by the run {first.name!r}"):
-        nbtrain.background(Program()).wait(SOON)
+        nbtrain.background(program()).wait(SOON)
     gate.open()
     first.request_stop()
     first.wait(SOON)
@@ -150,11 +184,12 @@ def test_what_the_run_records_at_every_step_is_not_recorded_again_from_a_summary
     assert run.scalars["weight_seen"].steps.tolist() == list(range(1, 36))
 
 
-def test_a_stop_of_the_supervisor_stops_the_run(gate: Gate) -> None:
-    program = Program(gate)
-    run = nbtrain.background(program)
+@both_ways
+def test_a_stop_of_the_supervisor_stops_the_run(program: type[Program], gate: Gate) -> None:
+    training = program(gate)
+    run = nbtrain.background(training)
     gate.wait_for_arrivals()
-    program.supervisor.request_stop()
+    training.supervisor.request_stop()
     gate.open()
     assert run.wait(SOON).status.phase is Phase.STOPPED
 
@@ -211,3 +246,268 @@ def test_a_supervisor_outside_a_run_is_nobodys(gate: Gate) -> None:
     gate.open()
     run.request_stop()
     reached(run, lambda run: run.status.phase.ended)
+
+
+# --- without the context manager ----------------------------------------------------
+
+
+def held_by_the_last(run: Run) -> int:
+    """The global step that the run's last checkpoint holds."""
+    return int(tf.train.load_checkpoint(run.checkpoints[-1].path).get_tensor("global_step"))
+
+
+def test_a_pause_is_answered_in_a_session_without_the_context_manager(gate: Gate) -> None:
+    run = nbtrain.background(Unmanaged(gate))
+    gate.wait_for_arrivals()
+    receipt = run.pause()
+    gate.open()
+    assert applied(receipt).text == "paused"
+    assert run.status.phase is Phase.PAUSED
+    applied(run.request_stop())
+    assert run.wait(SOON).status.message is None
+
+
+def test_a_loop_that_ends_by_itself_and_stops_its_supervisor_has_finished() -> None:
+    program = Unmanaged()
+
+    def loop(sess: Any) -> None:
+        for _ in range(5):
+            assert not program.supervisor.should_stop()
+            sess.run(program.train_op)
+
+    program.loop = loop  # type: ignore[method-assign]
+    run = nbtrain.background(program).wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    assert run.status.step == held_by_the_last(run) == 5
+
+
+def test_a_session_that_the_loop_leaves_open_is_saved_closed_and_said(gate: Gate) -> None:
+    program = LeftOpen(gate)
+    run = nbtrain.background(program)
+    gate.allow(3)
+    gate.wait_for_arrivals(4)
+    run.request_stop()
+    gate.allow()
+    run.wait(SOON)
+    assert held_by_the_last(run) == run.status.step == 4
+    assert "The loop has ended without sv.stop()" in str(run.status.message)
+    assert services() == []
+    with pytest.raises(RuntimeError, match="closed Session"):
+        program.sess.run(program.train_op)
+
+
+def test_a_session_that_an_error_leaves_open_is_closed_and_the_next_run_works() -> None:
+    program = LeftOpen()
+
+    def loop(sess: Any) -> None:
+        sess.run(program.train_op)
+        raise ValueError("of the loop")
+
+    program.loop = loop  # type: ignore[method-assign]
+    run = nbtrain.background(program)
+    with pytest.raises(ValueError, match="of the loop"):
+        run.wait(SOON)
+    assert services() == []
+    assert held_by_the_last(run) == 1
+    del program.loop
+    run.on_tick(lambda: run.request_stop() if run.status.step > 20 else None)
+    assert run.start().wait(SOON).status.phase is Phase.STOPPED
+
+
+def test_an_error_of_a_service_of_a_session_left_open_fails_the_run() -> None:
+    program = LeftOpen()
+
+    def service() -> None:
+        raise ValueError("the service's own mistake")
+
+    def loop(_sess: Any) -> None:
+        program.supervisor.loop(None, service)
+        while not program.supervisor.should_stop():
+            pass
+
+    program.loop = loop  # type: ignore[method-assign]
+    with pytest.raises(ValueError, match="the service's own mistake"):
+        nbtrain.background(program).wait(SOON)
+
+
+class Aborting(Program):
+    """Tried again when it was aborted, as documented, at a step of its own."""
+
+    def __init__(self, at: int, steps: int, **arguments: Any) -> None:
+        super().__init__(save_model_secs=0, **arguments)
+        self.at, self.steps = at, steps
+        self.counted: list[int] = []
+
+    def __call__(self, run: Run) -> None:
+        """Prepare, train, and again."""
+        while True:
+            sess = self.supervisor.prepare_or_wait_for_session()
+            try:
+                while not self.supervisor.should_stop():
+                    self.counted.append(run.status.step)
+                    if self.supervisor.step_of(sess) == self.steps:
+                        break
+                    if len(self.counted) == self.at:
+                        raise tf.errors.AbortedError(None, None, "a server was restarted")
+                    sess.run(self.train_op)
+                self.supervisor.stop()
+                break
+            except tf.errors.AbortedError:
+                continue
+
+
+def test_a_session_prepared_again_goes_on_from_the_checkpoint_and_says_so() -> None:
+    program = Aborting(at=4, steps=5, save_model_steps=2)
+    run = nbtrain.background(program).wait(SOON)
+    assert program.counted == [0, 1, 2, 3, 2, 3, 4, 5]
+    message = str(run.status.message)
+    assert "The session was lost at step 3 and made again; the training goes on from" in message
+    assert "step 2" in message
+    assert held_by_the_last(run) == run.status.step == 5
+    assert "left" not in message
+
+
+def test_a_session_prepared_again_without_a_checkpoint_says_that_all_is_lost() -> None:
+    program = Aborting(at=4, steps=5)
+    run = nbtrain.background(program).wait(SOON)
+    assert program.counted == [0, 1, 2, 3, 0, 1, 2, 3, 4, 5]
+    assert "STARTS ALL OVER, from step 0. Give save_model_steps=" in str(run.status.message)
+    assert held_by_the_last(run) == run.status.step == 5
+
+
+def test_the_first_of_two_sessions_stays_lost_and_is_not_saved_over_the_second() -> None:
+    program = Aborting(at=4, steps=3, save_model_steps=2)
+    run = nbtrain.background(program).wait(SOON)
+    assert [checkpoint.step for checkpoint in run.checkpoints] == [2, 3]
+    assert not (run.logdir / "checkpoints").exists()
+
+
+def test_a_session_prepared_after_a_stop_goes_on_without_a_word() -> None:
+    steps: list[int] = []
+
+    @nbtrain.background
+    def run(run: Run) -> None:
+        program = Program(save_model_secs=0)
+        sv = program.supervisor
+        for _ in range(2):
+            sess = sv.prepare_or_wait_for_session()
+            for _ in range(3):
+                assert not sv.should_stop()
+                steps.append(run.status.step)
+                sess.run(program.train_op)
+            sv.stop()
+            sess.close()
+
+    assert run.wait(SOON).status.message is None
+    assert steps == [0, 1, 2, 3, 4, 5]
+    assert held_by_the_last(run) == run.status.step == 6
+
+
+@both_ways
+@pytest.mark.parametrize(
+    "off",
+    [
+        {"save_model_secs": 0, "save_summaries_secs": 0},
+        {"summary_op": None, "summary_writer": None},
+        {"saver": None},
+        {"global_step": None},
+    ],
+)
+def test_a_supervisor_whose_services_are_off_is_steered_too(
+    program: type[Program], off: dict[str, Any], gate: Gate
+) -> None:
+    run = nbtrain.background(program(gate, **off))
+    gate.wait_for_arrivals()
+    receipt = run.pause()
+    gate.open()
+    assert applied(receipt).text == "paused"
+    assert bool(run.save().wait(SOON).applied) is ("saver" not in off)
+    applied(run.request_stop())
+    assert run.wait(SOON).status.phase is Phase.STOPPED
+
+
+def test_standard_services_that_are_not_started_leave_the_run_its_checkpoints() -> None:
+    program = Unmanaged(save_model_steps=2, save_model_secs=0)
+    prepare = program.supervisor.prepare_or_wait_for_session
+
+    @nbtrain.background
+    def run(_run: Run) -> None:
+        sess = prepare(start_standard_services=False)
+        assert services() == []
+        for _ in range(5):
+            program.supervisor.should_stop()
+            sess.run(program.train_op)
+        program.supervisor.stop()
+
+    run.wait(SOON)
+    assert [checkpoint.step for checkpoint in run.checkpoints] == [2, 4, 5]
+
+
+def test_a_worker_is_steered_and_saves_nothing(gate: Gate) -> None:
+    server = tf.distribute.Server.create_local_server()
+    with tf.Graph().as_default(), v1.container("worker under a run"), tf.device("/cpu:0"):
+        step = v1.train.get_or_create_global_step()
+        counts = step.assign_add(1)
+        chief = nbtrain.Supervisor(logdir=None)
+        worker = nbtrain.Supervisor(is_chief=False, recovery_wait_secs=0.02)
+
+    @nbtrain.background
+    def run(_run: Run) -> None:
+        sess = worker.prepare_or_wait_for_session(server.target)
+        while not worker.should_stop():
+            gate()
+            sess.run(counts)
+        worker.stop()
+        sess.close()
+
+    with chief.managed_session(server.target):
+        gate.allow(2)
+        gate.wait_for_arrivals(3)
+        receipt = run.pause()
+        gate.open()
+        assert applied(receipt).step == 3
+        assert not run.save().wait(SOON).applied
+        applied(run.request_stop())
+        assert run.wait(SOON).checkpoints == ()
+
+
+def test_a_supervisor_whose_services_do_not_start_is_nobodys_again() -> None:
+    with tf.Graph().as_default():
+        fed = v1.placeholder(tf.float32, [], name="fed")
+        counts = v1.train.get_or_create_global_step().assign_add(1)
+        v1.summary.scalar("fed", fed)
+        sv = nbtrain.Supervisor(logdir="supervised")
+    tried: list[str] = []
+
+    @nbtrain.background
+    def run(_run: Run) -> None:
+        try:
+            sv.prepare_or_wait_for_session()
+        except ArgumentError as error:
+            tried.append(str(error))
+        sess = sv.prepare_or_wait_for_session(start_standard_services=False)
+        while not sv.should_stop():
+            sess.run(counts)
+        sv.stop()
+
+    run.on_tick(lambda: run.request_stop() if run.status.step > 3 else None)
+    assert run.wait(SOON).status.message is None
+    assert "'fed'" in tried[0]
+    assert held_by_the_last(run) == run.status.step
+
+
+def test_a_step_after_the_last_boundary_is_in_the_last_checkpoint() -> None:
+    program = Program(save_model_steps=2, save_model_secs=0)
+
+    @nbtrain.background
+    def run(run: Run) -> None:
+        with program.supervisor.managed_session() as sess:
+            while not program.supervisor.should_stop():
+                sess.run(program.train_op)
+                run.record(weight=1.0)
+                if program.supervisor.step_of(sess) == 3:
+                    break
+
+    run.wait(SOON)
+    assert held_by_the_last(run) == run.status.step == 3
+    assert run.scalars["weight"].steps.tolist() == [1, 2, 3]

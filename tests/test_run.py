@@ -281,6 +281,15 @@ def test_a_run_that_was_not_started_cannot_be_awaited() -> None:
         asyncio.run(asyncio.wait_for(_awaited(run), 10))
 
 
+def test_a_run_that_awaits_itself_is_told_so() -> None:
+    @nbtrain.background
+    def own(run: Run) -> None:
+        asyncio.run(_awaited(run))
+
+    with pytest.raises(WaitError, match="'own-1' cannot wait for its own end: leave the loop"):
+        own.wait(SOON)
+
+
 def test_an_await_of_an_earlier_life_leaves_nothing_behind() -> None:
     run = nbtrain.train(Counter().step, steps=3, start=False)
     for _ in range(3):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -250,3 +251,57 @@ def test_none_is_torn_where_another_thread_trains_than_the_one_that_prepared(
     held = {step: steps_in(str(tmp_path / f"model.ckpt-{step}")) for step in checkpoints(tmp_path)}
     assert held == {step: {step} for step in held}
     assert len(held) >= 30
+
+
+def test_saves_and_summaries_by_steps_follow_the_thread_that_trains(tmp_path: Path) -> None:
+    train_op = lockstep_graph()
+    looked: list[int] = []
+    with train_op.graph.as_default():
+        v1.summary.scalar("ten", 10.0)
+        saver = v1.train.Saver(max_to_keep=0)
+        by_steps = {"save_model_steps": 5, "save_summaries_steps": 10}
+        nothing = {"save_model_secs": 0, "save_summaries_secs": 0}
+        sv = nbtrain.Supervisor(saver=saver, logdir=str(tmp_path), **by_steps, **nothing)
+    sess = sv.prepare_or_wait_for_session()
+
+    def use() -> None:
+        while len(looked) < 30 and not sv.should_stop():
+            sess.run(train_op)
+            looked[:] = checkpoints(tmp_path)
+
+    Background(use).result()
+    sv.stop()
+    held = {step: steps_in(str(tmp_path / f"model.ckpt-{step}")) for step in checkpoints(tmp_path)}
+    assert held == {step: {step} for step in held}
+    between = [after - before for before, after in itertools.pairwise(sorted(held))]
+    assert set(between[:-1]) == {5}
+    assert len(points(tmp_path, "ten")) > 10
+
+
+def test_a_thread_that_evaluates_beside_the_training_does_not_get_the_turns(
+    tmp_path: Path,
+) -> None:
+    train_op = lockstep_graph()
+    with train_op.graph.as_default():
+        saver = v1.train.Saver(max_to_keep=0)
+        sv = nbtrain.Supervisor(
+            saver=saver, logdir=str(tmp_path), save_model_steps=5, save_model_secs=0
+        )
+        evaluated = tf.identity(v1.train.get_global_step())
+    sess = sv.prepare_or_wait_for_session()
+    steps: list[int] = []
+
+    def evaluate() -> None:
+        while not sv.should_stop():
+            steps.append(int(sess.run(evaluated)))
+
+    beside = Background(evaluate)
+    while len(checkpoints(tmp_path)) < 30:
+        sess.run(train_op)
+    sv.request_stop()
+    beside.result()
+    sv.stop()
+    held = {step: steps_in(str(tmp_path / f"model.ckpt-{step}")) for step in checkpoints(tmp_path)}
+    assert held == {step: {step} for step in held}
+    assert [step % 5 for step in sorted(held)[:30]] == [0] * 30
+    assert len(set(steps)) > 1, "it evaluated meanwhile"

@@ -18,6 +18,8 @@ from nbtrain.threads import Coordinator, LooperThread
 
 # A summary is on disk within a second, also the last of a burst.
 _FLUSH_SECS = 1.0
+# Seconds between two looks at whether another thread trains than the one that has the turns.
+_FOLLOW_SECS = 0.1
 # To save between two steps: the first may find that another thread trains.
 _ATTEMPTS = 3
 # Seconds for the last summary, which may wait for input that comes no more.
@@ -89,11 +91,13 @@ class Services:
         )
         self._by_steps: list[tuple[Every, Callable[[], object]]] = []
         if self._saves and save_model_steps:
-            self._by_steps.append((Every(steps=save_model_steps), self._save))
+            self._by_steps.append((Every(steps=save_model_steps), self._save_here))
         if self._summarizes and save_summaries_steps:
             self._by_steps.append((Every(steps=save_summaries_steps), self._summarize))
         self._calls, self._calls_left = 0, 0  # since the last look, and until the next
         self._looked: int | None = None
+        self._seen: tuple[Any, int | None] = None, None  # the calls until then, and the step
+        self._mixed = False  # whether another thread was found to train
         self._saved_step: int | None = None
         self._summed_step: int | None = None
         self._count: tuple[float, int] | None = None
@@ -163,6 +167,8 @@ class Services:
                 yield self._looper("summaries", secs, self._summarize)
             if step is not None:
                 yield self._looper("steps a second", secs, self._count_steps)
+        if self._by_steps and step is not None:
+            yield self._looper("turns", _FOLLOW_SECS, self._follow)
         if self._saves and self._save_secs:
             yield self._looper("checkpoints", self._save_secs, self._save_in_turn)
         if self._writer:
@@ -194,6 +200,17 @@ class Services:
         self._calls_left = 1 if self._looked is None else int(left / max(1.0, pace))
         self._calls, self._looked = 0, step
 
+    def _follow(self) -> None:
+        """What is due by steps is looked for in the thread that trains: find it."""
+        self._turns.take(self._see_who_trains, self._supervisor.coord.should_stop)
+
+    def _see_who_trains(self) -> None:
+        """It is another thread, if steps were taken while the one that has the turns was silent."""
+        heard, step = (self._calls, self._looked), self._step()
+        (before, at), self._seen = self._seen, (heard, step)
+        if (self._mixed or (heard == before and step != at)) and self._turns.hand_over():
+            self._mixed, self._calls_left = False, 0
+
     def _summarize(self, options: Any = None) -> None:
         supervisor = self._supervisor
         fetches = {"summary": supervisor.summary_op}
@@ -215,6 +232,11 @@ class Services:
         value = tf.compat.v1.Summary.Value(tag=tag, simple_value=speed)
         self._supervisor.write_summary(tf.compat.v1.Summary(value=[value]), step)
 
+    def _save_here(self) -> None:
+        if mixture := self._save_whole():
+            self._discard(mixture)
+            self._mixed = True
+
     def _save_in_turn(self) -> None:
         # Once stopping, it is left to `finish`.
         for _ in range(_ATTEMPTS):
@@ -230,10 +252,15 @@ class Services:
         )
 
     def _save_whole(self) -> str | None:
-        """Save; the path if another thread than the turns' owner has trained meanwhile."""
+        """Save; the path if another thread than the turns' owner has trained meanwhile.
+
+        In a cluster other processes do at any time, and no checkpoint of it is of one step.
+        """
         with self._sess.graph.as_default():  # the thread whose turn it is may be an eager one
             path = self._save()
-        return path if self._saved_step is not None and self._step() != self._saved_step else None
+        if self._sess.sess_str or self._saved_step in (None, self._step()):
+            return None
+        return path
 
     def _discard(self, path: str) -> None:
         saver, self._saved_step = self._supervisor.saver, None

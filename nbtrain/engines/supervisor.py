@@ -49,7 +49,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
 
     It takes the same arguments, and its threads and methods do the same in the same order.
     In addition it writes a last summary and a last checkpoint when it stops; saves between
-    two `run` calls of the thread that prepared the session, under the step that the
+    two `run` calls of the thread that trains, under the step that the
     checkpoint holds; finds a global step that is a resource variable or has the shape [1];
     loses no error that comes after a request to stop; and heeds such a request also before
     and while it prepares its session.

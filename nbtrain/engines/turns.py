@@ -47,9 +47,9 @@ class Turns:
         self._owner = threading.get_ident()
         self._waiting: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._turn = threading.RLock()  # held during a call of the owner's, and during what waits
-        self._taking = False
+        self._taker: int | None = None  # the thread that does what waits, or `before_run`
         self._other: int | None = None  # the thread of the program that called last beside it
-        self._awaited = False  # whether the owner is in a call that began before its turns
+        self._calling: set[int] = set()  # threads in a call that began beside the turns
         setattr(sess, _TURNS, self)
         make_callable = sess.make_callable
         sess.run = self._in_turn(sess.run)
@@ -79,7 +79,7 @@ class Turns:
         done: Future[Any] = Future()
         self._waiting.append((act, done))
         while not done.done():
-            if self._awaited and _lives(self._owner):
+            if self._owner in self._calling:
                 time.sleep(_PATIENCE_SECS)
                 if give_up():
                     done.cancel()
@@ -97,39 +97,45 @@ class Turns:
         """Give the turns to the thread of the program that called last beside the owner.
 
         Returns:
-            Whether there is one.
+            Whether there is one; not in a call of the owner's, for which it would have to wait.
         """
-        other, self._other = self._other, None
-        if other is None:
+        if self._other is None or threading.get_ident() == self._owner:
             return False
-        self._awaited, self._owner = True, other
+        other, self._other = self._other, None
+        self._owner = other
         return True
 
     def _in_turn(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """The same call; if it is the owner's, what waits goes before it."""
 
         def called(*args: Any, **kwargs: Any) -> Any:
-            if threading.get_ident() != self._owner:
-                if not self._taking and not serves(threading.current_thread()):
-                    self._other = threading.get_ident()
-                return call(*args, **kwargs)
-            self._awaited = False
+            caller = threading.get_ident()
+            if caller != self._owner:
+                if caller == self._taker or serves(threading.current_thread()):
+                    return call(*args, **kwargs)
+                self._other = caller
+                self._calling.add(caller)
+                try:
+                    if caller != self._owner:  # still: whoever hands over sees it calling
+                        return call(*args, **kwargs)
+                finally:
+                    self._calling.discard(caller)
             with self._turn:
-                if not self._taking:
+                if self._taker is None:
                     if self._waiting:
                         self._take_waiting()
                     if self.before_run is not None:
-                        self._taking = True
+                        self._taker = caller
                         try:
                             self.before_run()
                         finally:
-                            self._taking = False
+                            self._taker = None
                 return call(*args, **kwargs)
 
         return called
 
     def _take_waiting(self) -> None:
-        self._taking = True
+        self._taker = threading.get_ident()
         try:
             while self._waiting:
                 act, done = self._waiting.popleft()
@@ -140,11 +146,7 @@ class Turns:
                 except BaseException as error:  # noqa: BLE001 - raised where it was asked for
                     done.set_exception(error)
         finally:
-            self._taking = False
-
-
-def _lives(ident: int) -> bool:
-    return any(thread.ident == ident for thread in threading.enumerate())
+            self._taker = None
 
 
 def turns_at(sess: Any) -> Turns | None:
