@@ -14,23 +14,21 @@ from __future__ import annotations
 import atexit
 import contextlib
 import contextvars
-import functools
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import SupportsFloat
 
 import tensorflow as tf
 
 from nbtrain import claims, frames
 from nbtrain.boundary import Boundary
-from nbtrain.cadence import Every
 from nbtrain.checkpoints import Saver
 from nbtrain.commands import CommandQueue
 from nbtrain.errors import BusyError, PhaseError
+from nbtrain.host import Host
 from nbtrain.log import Log
 from nbtrain.logdir import Logdir
 from nbtrain.names import Names
@@ -54,8 +52,6 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 class Life:
     """One life of a run.
 
-    To what opens a session in its loop (a Supervisor, a RunHook) it is the owner.
-
     Args:
         coord: The coordinator of the run.
         settings: How long, and when to save.
@@ -68,6 +64,7 @@ class Life:
 
     Attributes:
         boundary: Its step boundary.
+        host: Takes in the sessions that its loop opens.
         watch: What happens beside the training.
         log: What TensorFlow logged in the training thread.
         ident: Of the training thread while it trains, or else 0.
@@ -92,6 +89,7 @@ class Life:
         self.boundary = Boundary(
             settings, lifecycle, commands, recorder, self.watch, names, again=again
         )
+        self.host = Host(coord, self.boundary, commands, recorder, self.watch, folder)
         self.watch.each_second = [self.boundary.keeper.list_again]
         self.log = Log()
         self.ident = 0
@@ -107,8 +105,6 @@ class Life:
         # Under a coordinator of its own: it outlives the stop of the loop that it serves,
         # and a Supervisor that stops joins every thread of the run's.
         self._services = Coordinator()
-        # Of the sessions that its loop opens, with what is to be undone at their release.
-        self._guests: dict[tf.train.Coordinator, contextlib.ExitStack] = {}
         self._asked_to_stop = False
         self._began = self._ended_at = 0.0
         self._looper: WatchThread | None = None
@@ -157,126 +153,6 @@ class Life:
         if self._looper is not None:
             self._looper.join(timeout)
 
-    def should_stop(self) -> bool:
-        """Whether to leave the loop: in the training thread the step boundary; any thread."""
-        if threading.get_ident() == self.ident:
-            return self.boundary.reach()
-        return bool(self._coord.should_stop())
-
-    def asked_to_stop(self) -> bool:
-        """Whether a stop was requested: no step boundary; any thread."""
-        return bool(self._coord.should_stop())
-
-    # --- sessions that its loop opens ---------------------------------------------
-
-    def lead(self, coord: Coordinator, left_open: Callable[[], object]) -> None:
-        """Stop a Supervisor with the run, also while its session is prepared; training thread.
-
-        Args:
-            coord: Its coordinator.
-            left_open: Called at the end of the run, if it has not been released.
-        """
-        if coord not in self._guests:
-            self._guests[coord] = contextlib.ExitStack()
-            self.at_end(lambda: left_open() if coord in self._guests else None)
-        if self._coord.should_stop():
-            coord.request_stop()
-
-    def adopt(self, coord: Coordinator, saver: Saver | None, due: Every, step: int | None) -> None:
-        """Take a Supervisor's session under the run, until `release`; training thread only.
-
-        A second one before that replaces the first, which is lost.
-
-        Args:
-            coord: Of the session's threads, led by the run: from now on they stop together.
-            saver: Of the session; the run's checkpoints are its from now on.
-            due: When they are due.
-            step: Steps that the session has behind it; None where it does not count.
-
-        Raises:
-            ArgumentError: The run has a saver of its own.
-            BusyError: Another run saves into the folder of this saver.
-        """
-        if coord.on_stop is not None:
-            lost = self.boundary.step
-            if saver is not None:
-                self.boundary.keeper.lose()
-                self.boundary.go_on(saver, due, step)
-            saving = "save_model_steps= or save_model_secs=" if saver is not None else None
-            self._tell_of_recovery(lost, saving)
-            return
-        with contextlib.ExitStack() as undo:
-            if saver is not None:
-                undo.enter_context(self._folder.holding(saver.directory))
-                self.boundary.go_on(saver, due, step)
-                undo.callback(self.boundary.let_go)
-            undo.callback(setattr, coord, "on_stop", None)
-            self._guests[coord] = undo.pop_all()
-        coord.on_stop = functools.partial(self._follow, coord)
-        if self._coord.should_stop():
-            coord.request_stop()
-
-    def attach(
-        self, coord: tf.train.Coordinator, saver: Saver | None, step: int, *, again: bool
-    ) -> Boundary:
-        """Take a hook's session under the run, until `release`; training thread only.
-
-        Args:
-            coord: Of the session's threads, which stop when the run does.
-            saver: Of the session; None saves nothing.
-            step: Steps that the session has behind it.
-            again: Whether it replaces one that was lost.
-
-        Returns:
-            The step boundary, where the hook counts from now on.
-
-        Raises:
-            ArgumentError: The run has a saver of its own.
-        """
-        lost = self.boundary.step
-        self.boundary.attach(saver, step, again=again)
-        self._guests[coord] = contextlib.ExitStack()
-        self._guests[coord].callback(self.boundary.let_go)
-        if again:
-            self._tell_of_recovery(lost, "save_steps= or save_secs=")
-        return self.boundary
-
-    def at_end(self, close: Callable[[], object]) -> None:
-        """Call `close` when the loop is over and its last checkpoint saved; training thread only.
-
-        It closes what the loop, or an error, has left open.
-        """
-        self._left_open.callback(close)
-
-    def release(self, coord: tf.train.Coordinator | None = None) -> None:
-        """Let go of a session (None: of each), after a last checkpoint; training thread only."""
-        for guest in list(self._guests) if coord is None else [coord]:
-            self._guests.pop(guest, contextlib.ExitStack()).close()
-
-    def _tell_of_recovery(self, lost: int, saving: str | None) -> None:
-        """Say where it goes on; `saving` names what saves its checkpoints, None: nothing does."""
-        step, goes_on = self.boundary.step, "."
-        if saving is not None:
-            goes_on = (
-                f"; the training goes on from step {step:,}."
-                if step
-                else ", and no checkpoint was there: THE TRAINING STARTS ALL OVER, from step 0. "
-                f"Give {saving} to have one."
-            )
-        text = f"The session was lost at step {lost:,} and made again{goes_on}"
-        self.watch.note("recovery", text)
-        self.watch.log(event="recovery", step=step, text=text)
-
-    def note(self, topic: str, text: str | None) -> None:
-        """Warn of something in the panel, until (None) there is nothing to warn of; any thread."""
-        self.watch.note(topic, text)
-
-    def add(self, step: int | None, values: Mapping[str, SupportsFloat]) -> None:
-        """Record scalars of a step that was done, or (None) of the last one; any thread."""
-        if values:
-            step = self.boundary.step if step is None else step
-            self._recorder.queue.append(step, time.time(), values)
-
     # --- what it says of itself -----------------------------------------------------
 
     @property
@@ -294,7 +170,7 @@ class Life:
     @property
     def threads(self) -> tuple[str, ...]:
         """Names of the live threads under its coordinators."""
-        coords = {self._coord, *self._guests}
+        coords = {self._coord, *self.host.coords}
         return tuple(sorted(name for coord in coords for name in names_of_live(coord)))
 
     # --- training thread --------------------------------------------------------------
@@ -304,12 +180,12 @@ class Life:
     ) -> None:
         error: BaseException | None = None
         self.ident = self._commands.thread = threading.get_ident()
-        owner.set(self)
+        owner.set(self.host)
         try:
             with (
                 self.log.listening(),
                 session() as saver,
-                contextlib.ExitStack() as self._left_open,
+                self.host.left_open,
             ):
                 self.boundary.go_on(saver)
                 error = self._train(train)
@@ -381,16 +257,8 @@ class Life:
             self._lifecycle.apply(Event.STOP)
             self._asked_to_stop = not self._coord.exhausted
             self.watch.stop_asked()
-        for coord in list(self._guests):
-            if not coord.should_stop():
-                coord.request_stop()
+        self.host.stop()
         self._commands.wake()
-
-    def _follow(self, guest: Coordinator) -> None:
-        """A Supervisor whose session its loop has opened was asked to stop."""
-        if not self._coord.should_stop():
-            self._coord.exhausted = guest.exhausted
-            self._coord.request_stop()
 
     def _tick(self) -> None:
         self._commands.attention = True

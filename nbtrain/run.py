@@ -275,7 +275,7 @@ class Run:
         life = self.life
         if threading.get_ident() == life.ident:
             return life.boundary.reach()
-        return life.should_stop()
+        return bool(self.coord.should_stop())
 
     def record(
         self,

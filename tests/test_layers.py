@@ -29,6 +29,7 @@ FLOORS = (
     "watch",
     "keeper engines.graph_arguments",
     "boundary",
+    "host",
     "life",
     "run",
     "kernel engines.steps engines.graph engines.run_hook engines.eval_hook",
@@ -40,6 +41,7 @@ PURE = ["errors", "states", "commands", "cadence", "buckets", "store", "settings
 TRAINING = [
     "run",
     "life",
+    "host",
     "boundary",
     "keeper",
     "watch",

@@ -78,14 +78,14 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             ArgumentError: This is not the training thread of the run, or a scalar is none.
             CheckpointError: The folder holds checkpoints of another model.
         """
-        if owner.get() is not self._run.life:
+        if owner.get() is not self._run.life.host:
             raise ArgumentError(
                 f"A RunHook of {self._run!r} is used outside that run's training thread: make the "
                 "session in the function that @nbtrain.background calls, or use nbtrain.monitor()."
             )
         self._graph = graph = v1.get_default_graph()
         self._was_finalized = graph.finalized
-        self._run.life.at_end(self.close)
+        self._run.life.host.at_end(self.close)
         tensors = {tag: scalar_of(graph, tag, given) for tag, given in self._scalars.items()}
         self._request = v1.train.SessionRunArgs(tensors) if tensors else None
         scalars = list(tensors.values())
@@ -97,7 +97,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             check_fit(saver, checkpoints[-1].path)
         self._saved: Saved | None = None
         self._boundary = None
-        self._attempts = Attempts(graph, self._run.coord, self._run.life.note)
+        self._attempts = Attempts(graph, self._run.coord, self._run.life.host.note)
         self._lost = 0  # sessions in a row that were lost without a step
         self._told_to_stop = False
         self._known: dict[tuple[int, ...] | int, tuple[int, Any, Any]] = {}
@@ -109,14 +109,14 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         again = self._boundary is not None
         self._attempts.succeeded()
         # The set itself: to it are added those that other hooks start.
-        limit_closing(session, self._run.life.note, coord._registered_threads)
+        limit_closing(session, self._run.life.host.note, coord._registered_threads)
         self._close_session()  # one that was lost while another hook took it up
         self._opened = session, coord
         self._session = session
         self._saved = self._saved or self._what_is_saved()
         saver = session_saver(self._saved, session) if self._saved else None
         step = step_of(session, self._global_step) or 0
-        self._boundary = self._run.life.attach(coord, saver, step, again=again)
+        self._boundary = self._run.life.host.attach(coord, saver, step, again=again)
         if again:
             self._wait()
         elif self._boundary.arrive(0, None, lambda step: step):
@@ -155,7 +155,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
 
     def end(self, session: tf.compat.v1.Session) -> None:  # noqa: ARG002 - TensorFlow's
         """A last checkpoint, while the session is open."""
-        self._run.life.release()
+        self._run.life.host.release()
         self._attempts.end()
 
     def close(self) -> None:
