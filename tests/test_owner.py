@@ -320,7 +320,8 @@ def test_an_error_of_a_service_of_a_session_left_open_fails_the_run() -> None:
     def service() -> None:
         raise ValueError("the service's own mistake")
 
-    def loop(_sess: Any) -> None:
+    def loop(sess: Any) -> None:
+        sess.run(program.train_op)
         program.supervisor.loop(None, service)
         while not program.supervisor.should_stop():
             pass

@@ -284,10 +284,10 @@ def test_a_thread_that_evaluates_beside_the_training_does_not_get_the_turns(
     train_op = lockstep_graph()
     with train_op.graph.as_default():
         saver = v1.train.Saver(max_to_keep=0)
+        evaluated = tf.identity(v1.train.get_global_step())
         sv = nbtrain.Supervisor(
             saver=saver, logdir=str(tmp_path), save_model_steps=5, save_model_secs=0
         )
-        evaluated = tf.identity(v1.train.get_global_step())
     sess = sv.prepare_or_wait_for_session()
     steps: list[int] = []
 

@@ -14,7 +14,16 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from tests.supervised import Background, Counting, eventually, held, in_background, kinds, services
+from tests.supervised import (
+    Background,
+    Counting,
+    checkpoints,
+    eventually,
+    held,
+    in_background,
+    kinds,
+    services,
+)
 
 v1 = tf.compat.v1
 
@@ -326,4 +335,21 @@ def test_a_chief_that_waits_for_a_checkpoint_hears_a_stop(tmp_path: Path) -> Non
     waiting = Background(lambda: sv.prepare_or_wait_for_session(wait_for_checkpoint=True))
     sv.request_stop()
     with pytest.raises(tf.errors.CancelledError, match="A stop was requested"):
+        waiting.result()
+
+
+def test_a_chief_saves_while_workers_train(server: str, tmp_path: Path) -> None:
+    both = [replica("saves"), replica("saves")]
+    chief = both[0].supervisor(tmp_path, save_model_secs=0.02, summary_writer=None)
+    worker = both[1].supervisor(None, is_chief=False, recovery_wait_secs=0.02)
+
+    def work() -> None:
+        with worker.managed_session(server) as sess:
+            while not worker.should_stop():
+                sess.run(both[1].train_op)
+
+    waiting = Background(work)
+    with chief.managed_session(server):
+        eventually(lambda: len(checkpoints(tmp_path)) >= 5)
+        worker.request_stop()
         waiting.result()

@@ -167,7 +167,7 @@ class Services:
                 yield self._looper("summaries", secs, self._summarize)
             if step is not None:
                 yield self._looper("steps a second", secs, self._count_steps)
-        if self._by_steps and step is not None:
+        if self._by_steps and step is not None and not self._sess.sess_str:
             yield self._looper("turns", _FOLLOW_SECS, self._follow)
         if self._saves and self._save_secs:
             yield self._looper("checkpoints", self._save_secs, self._save_in_turn)
@@ -201,7 +201,10 @@ class Services:
         self._calls, self._looked = 0, step
 
     def _follow(self) -> None:
-        """What is due by steps is looked for in the thread that trains: find it."""
+        """What is due by steps is looked for in the thread that trains: find it.
+
+        Not in a cluster, where other processes train too, and a dead server answers nobody.
+        """
         self._turns.take(self._see_who_trains, self._supervisor.coord.should_stop)
 
     def _see_who_trains(self) -> None:
