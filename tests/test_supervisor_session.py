@@ -17,7 +17,6 @@ import nbtrain
 from tests.supervised import (
     Background,
     Counting,
-    checkpoints,
     eventually,
     held,
     in_background,
@@ -338,10 +337,21 @@ def test_a_chief_that_waits_for_a_checkpoint_hears_a_stop(tmp_path: Path) -> Non
         waiting.result()
 
 
-def test_a_chief_saves_while_workers_train(server: str, tmp_path: Path) -> None:
+def test_a_chief_keeps_what_it_saves_while_workers_train(server: str, tmp_path: Path) -> None:
     both = [replica("saves"), replica("saves")]
-    chief = both[0].supervisor(tmp_path, save_model_secs=0.02, summary_writer=None)
+    with both[0].graph.as_default():
+        saver = v1.train.Saver(max_to_keep=0)
+    chief = both[0].supervisor(tmp_path, saver=saver, save_model_secs=0.02, summary_writer=None)
     worker = both[1].supervisor(None, is_chief=False, recovery_wait_secs=0.02)
+    saved: set[str] = set()
+    save = saver.save
+
+    def save_and_note(*args: Any, **kwargs: Any) -> Any:
+        path = save(*args, **kwargs)
+        saved.add(Path(path).name)
+        return path
+
+    saver.save = save_and_note
 
     def work() -> None:
         with worker.managed_session(server) as sess:
@@ -350,6 +360,7 @@ def test_a_chief_saves_while_workers_train(server: str, tmp_path: Path) -> None:
 
     waiting = Background(work)
     with chief.managed_session(server):
-        eventually(lambda: len(checkpoints(tmp_path)) >= 5)
+        eventually(lambda: len(saved) >= 10)
         worker.request_stop()
         waiting.result()
+    assert {path.stem for path in tmp_path.glob("*.index")} == saved
