@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +190,18 @@ async def coroutine() -> dict[str, float]:
     return {"loss": 1.0}
 
 
+async def async_generator() -> AsyncIterator[dict[str, float]]:
+    """What would have to be awaited for each step that it gives."""
+    yield {"loss": 1.0}
+
+
+class Asynchronous:
+    """An object that is called, and would have to be awaited."""
+
+    async def __call__(self) -> dict[str, float]:
+        return {"loss": 1.0}
+
+
 def generator() -> Iterator[dict[str, float]]:
     """What gives steps, and is not called for each."""
     yield {"loss": 1.0}
@@ -200,7 +212,9 @@ def generator() -> Iterator[dict[str, float]]:
     [
         (lambda batch: {"loss": batch}, r"takes arguments \(missing .*'batch'\): give a function"),
         (tf.function(lambda batch: {"loss": batch}), "takes arguments .*'batch'"),
-        (coroutine, "returns a coroutine: give a function without arguments"),
+        (coroutine, r"returns a coroutine, which no .* awaits: give a function.*asyncio\.run\("),
+        (Asynchronous(), "returns a coroutine, which no training thread awaits: give a function"),
+        (async_generator, "returns an async generator, which no training thread awaits: give"),
         (generator, "returns a generator: give a function without arguments"),
     ],
 )

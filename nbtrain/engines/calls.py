@@ -8,7 +8,9 @@ from typing import Any
 from nbtrain.errors import ArgumentError
 
 
-def check_call(name: str, function: Any, *args: object, advice: str) -> None:
+def check_call(
+    name: str, function: Any, *args: object, advice: str, generates: bool = False
+) -> None:
     """See that a function can be called with these arguments, and answers at once.
 
     Args:
@@ -16,16 +18,22 @@ def check_call(name: str, function: Any, *args: object, advice: str) -> None:
         function: What was given.
         args: What it will be called with.
         advice: What to give instead.
+        generates: Whether it may be a generator function.
 
     Raises:
-        ArgumentError: It cannot be called so, or it is a generator or a coroutine function.
+        ArgumentError: It cannot be called so; or it is a generator function, or asynchronous.
     """
     if not callable(function):
         raise ArgumentError(f"{name}={function!r} cannot be called: {advice}")
-    if inspect.isgeneratorfunction(function):
-        raise ArgumentError(f"{name}={function!r} returns a generator: {advice}")
-    if inspect.iscoroutinefunction(function):
-        raise ArgumentError(f"{name}={function!r} returns a coroutine: {advice}")
+    for call in (function, type(function).__call__):  # of an object, that is the function
+        if inspect.isgeneratorfunction(call) and not generates:
+            raise ArgumentError(f"{name}={function!r} returns a generator: {advice}")
+        if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
+            kind = "a coroutine" if inspect.iscoroutinefunction(call) else "an async generator"
+            raise ArgumentError(
+                f"{name}={function!r} returns {kind}, which no training thread awaits: {advice} "
+                "What is asynchronous in it, asyncio.run(...) runs to its end."
+            )
     try:
         inspect.signature(function).bind(*args)
     except TypeError as error:
