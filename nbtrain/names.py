@@ -15,7 +15,7 @@ import dis
 import functools
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -148,12 +148,12 @@ class _Walk:
     def _claim(self, item: Any, way: _Way) -> None:
         """Claim what is trained: other models and variables may only be read."""
         if way.trains:
-            item = getattr(item, "optimizer", None) or item
-        if hasattr(item, "apply_gradients"):
+            item = _asked(item, "optimizer") or item
+        if _asked(item, "apply_gradients"):
             # What an optimizer was built for is named by nothing public in Keras.
-            self.trained += [item, *getattr(item, "_trainable_variables", ())]
+            self.trained += [item, *_several(item, "_trainable_variables")]
         elif way.assigns:
-            self.trained += [item, *getattr(item, "trainable_variables", ())]
+            self.trained += [item, *_several(item, "trainable_variables")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +233,20 @@ def _held_by(item: Any) -> Iterator[object]:
 
 def _attributes(item: object) -> list[object]:
     return list(getattr(item, "__dict__", {}).values())
+
+
+def _asked(item: object, name: str) -> Any:
+    """An attribute; None where there is none, or a property of the user's own raises."""
+    try:
+        return getattr(item, name, None)
+    except Exception:  # noqa: BLE001 - whatever it is, the training decides whether it matters
+        return None
+
+
+def _several(item: object, name: str) -> Sequence[object]:
+    """What an attribute lists; nothing where it is no list."""
+    asked = _asked(item, name)
+    return asked if isinstance(asked, (list, tuple)) else ()
 
 
 def _is_state(item: object) -> bool:

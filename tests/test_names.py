@@ -237,6 +237,37 @@ def test_a_walk_through_an_object_of_the_users_own_ends() -> None:
     assert Names([notebook["step"]]).trained() == []
 
 
+@pytest.mark.parametrize("name", ["optimizer", "apply_gradients", "trainable_variables"])
+def test_an_attribute_that_raises_reaches_nothing(name: str) -> None:
+    notebook = Notebook(f"""
+        import tensorflow as tf
+        class Model(tf.Module):
+            @property
+            def {name}(self):
+                raise RuntimeError("not built yet")
+            def fit(self):
+                count.assign_add(1)
+        model, count = Model(), tf.Variable(0)
+        def step():
+            model.fit()
+            count.assign_add(1)
+    """)
+    assert id(notebook["count"]) in ids(Names([notebook["step"]]).trained())
+
+
+def test_variables_that_are_named_by_a_method_are_not_reached() -> None:
+    notebook = Notebook("""
+        import tensorflow as tf
+        class Model(tf.Module):
+            def trainable_variables(self):
+                return [count]
+        model, count = Model(), tf.Variable(0)
+        def step():
+            model, count.assign_add(1)
+    """)
+    assert id(notebook["count"]) in ids(Names([notebook["step"]]).trained())
+
+
 # --- what becomes of a run ------------------------------------------------------
 
 WEIGHT = "import tensorflow as tf; weight = tf.Variable(0.0)"
