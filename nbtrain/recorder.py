@@ -8,6 +8,7 @@ and writing happen in `drain`, on a LooperThread, for all waiting records at onc
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +21,9 @@ from nbtrain.buckets import FloatArray
 from nbtrain.events.writer import EventWriter
 from nbtrain.records import LIMIT, Batch, Mark, RecordQueue
 from nbtrain.store import ScalarStore
+
+# Of these NumPy makes floats: it drops the imaginary part.
+_COMPLEX = {np.complex64, np.complex128, np.clongdouble}
 
 
 class Recorder:
@@ -152,15 +156,17 @@ class Recorder:
     def _column(
         self, tag: str, steps: Sequence[int], values: Sequence[SupportsFloat]
     ) -> FloatArray:
-        try:
-            return np.array([float(value) for value in values])
-        except (TypeError, ValueError, OverflowError):
-            pairs = zip(steps, values, strict=True)
-            return np.array([self._number(tag, step, value) for step, value in pairs])
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            if _COMPLEX.isdisjoint(map(type, values)):
+                return np.array([float(value) for value in values])
+        pairs = zip(steps, values, strict=True)
+        return np.array([self._number(tag, step, value) for step, value in pairs])
 
     def _number(self, tag: str, step: int, value: SupportsFloat) -> float:
         """The value as a float; NaN, with a word in `error`, for what is no number."""
         try:
+            if type(value) in _COMPLEX:
+                raise TypeError(f"{value} is complex")
             return float(value)
         except (TypeError, ValueError, OverflowError) as error:
             self._errors["value"] = f"{tag!r} at step {step:,} is no scalar, kept as NaN: {error}"

@@ -53,6 +53,16 @@ def no_mapping(values: object) -> ArgumentError:
     )
 
 
+def check_real(tag: str, value: object) -> None:
+    """Raise an ArgumentError for a complex number: its conversion drops the imaginary part."""
+    kind = getattr(getattr(value, "dtype", None), "name", type(value).__name__)
+    if kind.startswith("complex"):
+        raise ArgumentError(
+            f"{tag!r} is a {kind} number, and a curve is of real ones: record its magnitude, "
+            "tf.abs(...), or under two tags tf.math.real(...) and tf.math.imag(...)."
+        )
+
+
 def _changes(value: object) -> bool:
     return hasattr(value, "assign") or isinstance(value, np.ndarray)
 
@@ -60,6 +70,7 @@ def _changes(value: object) -> bool:
 def _check(tag: object, value: object) -> None:
     if not isinstance(tag, str) or not tag:
         raise ArgumentError(f"The tag {tag!r} is no name: give a string, such as 'loss'.")
+    check_real(tag, value)
     shape = getattr(value, "shape", None)
     if (shape is not None and len(shape)) or not hasattr(value, "__float__"):
         what = f"has the shape {tuple(shape)}" if shape else f"is {value!r}"

@@ -119,6 +119,7 @@ def test_a_step_that_was_mended_after_a_late_trace_failed_starts_again(
         (lambda: {"loss": tf.zeros([3])}, r"of shape \(3,\) as 'loss': return scalars by name"),
         (lambda: {"loss": None}, r"step\(\) returns None as 'loss'"),
         (lambda: {1: tf.constant(1.0)}, r" as 1: return scalars by name"),
+        (lambda: {"loss": tf.constant(1 + 2j)}, r"'loss' is a complex128 number"),
         (lambda: {"loss": {"deep": tf.constant(1.0)}}, r"a dict as 'loss'"),
     ],
 )

@@ -197,6 +197,17 @@ def test_a_value_that_is_no_scalar_in_a_burst_becomes_nan_too(store: ScalarStore
     assert "is no scalar, kept as NaN" in recorder.error
 
 
+@pytest.mark.parametrize("value", [np.complex64(1 + 2j), np.complex128(1 + 2j)])
+def test_what_turns_complex_becomes_nan_with_a_word(store: ScalarStore, value: Any) -> None:
+    recorder = Recorder(store, None)
+    record(recorder, 1, np.float32(0.5), value, np.float32(0.25))
+    recorder.drain()
+    np.testing.assert_array_equal(store["loss"].values, [0.5, np.nan, 0.25])
+    assert recorder.error is not None
+    assert "'loss' at step 2 is no scalar, kept as NaN: " in recorder.error
+    assert "complex" in recorder.error
+
+
 def test_an_event_file_that_cannot_be_written_does_not_stop_the_store(
     store: ScalarStore, tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ from nbtrain.errors import ArgumentError
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run
 from nbtrain.settings import Settings
+from nbtrain.tags import check_real
 from nbtrain.threads import Coordinator
 
 # Seconds that a cell waits for a step to be traced: what is wrong with it is best told there.
@@ -262,6 +263,7 @@ def _check_result(result: Any) -> None:
                 f"step() returns {_described(tensor)} as {tag!r}: return scalars by name, such as "
                 "tf.reduce_mean(...) gives."
             )
+        check_real(tag, tensor)
 
 
 def _described(value: object) -> str:
