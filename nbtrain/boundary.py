@@ -139,6 +139,11 @@ class Boundary:
                 self._recorder.open_segment(step)
         self.step = step
         if steps and values:
+            tags = self._tags
+            if values.keys() != tags.last:
+                tags.admit(values)
+            if tags.changing:  # a session gives what it was fed with itself, not a copy
+                values = tags.read(values)
             self._queue.append(step, time.time(), values)
         return look and self._look_up()
 

@@ -21,6 +21,7 @@ from nbtrain.buckets import FloatArray
 from nbtrain.events.writer import EventWriter
 from nbtrain.records import LIMIT, Batch, Mark, RecordQueue
 from nbtrain.store import ScalarStore
+from nbtrain.tags import changes
 
 # Of these NumPy makes floats: it drops the imaginary part.
 _COMPLEX = {np.complex64, np.complex128, np.clongdouble}
@@ -156,8 +157,14 @@ class Recorder:
     def _column(
         self, tag: str, steps: Sequence[int], values: Sequence[SupportsFloat]
     ) -> FloatArray:
+        kinds = set(map(type, values))
+        if any(map(changes, kinds)):  # told by its first value, it is read at once
+            self._errors["changing"] = (
+                f"{tag!r} is a variable or an array at step {steps[-1]:,}, and was none at first: "
+                "its curve may show what that held later. Record float(...) of it."
+            )
         with contextlib.suppress(TypeError, ValueError, OverflowError):
-            if _COMPLEX.isdisjoint(map(type, values)):
+            if _COMPLEX.isdisjoint(kinds):
                 return np.array([float(value) for value in values])
         pairs = zip(steps, values, strict=True)
         return np.array([self._number(tag, step, value) for step, value in pairs])

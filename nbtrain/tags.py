@@ -34,7 +34,7 @@ class KnownTags:
         if not self._known >= values.keys():
             for tag, value in values.items():
                 _check(tag, value)
-            self.changing |= {tag for tag, value in values.items() if _changes(value)}
+            self.changing |= {tag for tag, value in values.items() if changes(type(value))}
             self._known |= values.keys()
         self.last = dict.fromkeys(values, None).keys()
 
@@ -63,8 +63,9 @@ def check_real(tag: str, value: object) -> None:
         )
 
 
-def _changes(value: object) -> bool:
-    return hasattr(value, "assign") or isinstance(value, np.ndarray)
+def changes(kind: type) -> bool:
+    """Whether what is of this type may hold another value later: a variable, an array."""
+    return hasattr(kind, "assign") or issubclass(kind, np.ndarray)
 
 
 def _check(tag: object, value: object) -> None:

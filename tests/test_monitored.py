@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -389,3 +390,18 @@ def test_a_feed_is_eager_and_may_read_a_dataset() -> None:
         doubled.op, scalars={"doubled": doubled}, feed=lambda: {x: float(next(values) + 1)}
     )
     assert run.wait(SOON).scalars["doubled"].values.tolist() == [4.0, 6.0, 8.0]
+
+
+def test_an_array_that_the_feed_writes_to_is_recorded_as_each_step_was_fed() -> None:
+    count = Count()
+    with count.graph.as_default():
+        rate = v1.placeholder(tf.float32, [])
+    fed = np.zeros([], np.float32)
+
+    def feed() -> dict[Any, Any]:
+        fed[...] += 1.0
+        return {rate: fed}
+
+    run = nbtrain.monitor(count.train_op, scalars={"rate": rate}, feed=feed, steps=20).wait(SOON)
+    assert run.scalars["rate"].values.tolist() == [float(step) for step in range(1, 21)]
+    assert run.status.message is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -80,10 +81,10 @@ def test_tags_that_come_now_and_then_keep_their_steps(store: ScalarStore) -> Non
 
 def test_tensors_and_numbers_of_every_kind_become_floats(store: ScalarStore) -> None:
     recorder = Recorder(store, None)
-    record(recorder, 1, 1, True, np.float32(0.5), np.array(2.0), tf.constant(3.0), tf.constant(4))
-    record(recorder, 7, tf.constant(5.0, tf.bfloat16), tf.Variable(6.0))
+    record(recorder, 1, 1, True, np.float32(0.5), np.float64(2.0), tf.constant(3.0))
+    record(recorder, 6, tf.constant(4), tf.constant(5.0, tf.bfloat16))
     recorder.drain()
-    assert store["loss"].values.tolist() == [1.0, 1.0, 0.5, 2.0, 3.0, 4.0, 5.0, 6.0]
+    assert store["loss"].values.tolist() == [1.0, 1.0, 0.5, 2.0, 3.0, 4.0, 5.0]
     assert recorder.error is None
 
 
@@ -206,6 +207,18 @@ def test_what_turns_complex_becomes_nan_with_a_word(store: ScalarStore, value: A
     assert recorder.error is not None
     assert "'loss' at step 2 is no scalar, kept as NaN: " in recorder.error
     assert "complex" in recorder.error
+
+
+@pytest.mark.parametrize("make", [np.array, tf.Variable])
+def test_what_may_have_changed_before_it_was_read_is_told(
+    store: ScalarStore, make: Callable[[float], Any]
+) -> None:
+    recorder = Recorder(store, None)
+    record(recorder, 1, 0.5, make(0.25))
+    recorder.drain()
+    assert store["loss"].values.tolist() == [0.5, 0.25]
+    assert recorder.error is not None
+    assert recorder.error.startswith("'loss' is a variable or an array at step 2, and was none at")
 
 
 def test_an_event_file_that_cannot_be_written_does_not_stop_the_store(
