@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
-from nbtrain.engines.graph_saver import GraphSaver
+from nbtrain.engines.graph_saver import GraphSaver, Saved
 from nbtrain.engines.session_saver import find_saver, own_saver
 from nbtrain.engines.supervisor import Supervisor
 from nbtrain.errors import ArgumentError
@@ -76,7 +76,7 @@ class GraphEngine:
         if self._directory is not None:
             self._directory.mkdir(parents=True, exist_ok=True)
             if supervisor.saver is not None:
-                saver = GraphSaver(supervisor, self._directory)
+                saver = GraphSaver(Saved.by(supervisor), self._directory)
         run = owner.get()
         assert run is not None, "this is the training thread"
         driver = owner.set(Driver(run, frozenset(self._tags)))

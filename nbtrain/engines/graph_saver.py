@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import tensorflow as tf
 
@@ -25,46 +25,47 @@ from nbtrain.errors import CheckpointError
 from nbtrain.log import hushed
 
 
-class Saved(Protocol):
-    """What it knows of a Supervisor."""
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What is saved: the variables of a graph.
 
-    @property
-    def graph(self) -> tf.Graph:
-        """The graph."""
+    Attributes:
+        graph: The graph.
+        saver: Its `tf.compat.v1.train.Saver`, which writes and reads the checkpoints.
+        save_path: Prefix of their files.
+        global_step: The graph's global step, or None.
+        ready_op: Names of the variables that are not initialized, or None.
+    """
 
-    @property
-    def saver(self) -> Any:
-        """Its `tf.compat.v1.train.Saver`."""
+    graph: tf.Graph
+    saver: Any
+    save_path: str
+    global_step: Any
+    ready_op: Any
 
-    @property
-    def save_path(self) -> str:
-        """Prefix of its checkpoints."""
-
-    @property
-    def global_step(self) -> Any:
-        """Its global step, or None."""
-
-    @property
-    def ready_op(self) -> Any:
-        """Names of its variables that are not initialized, or None."""
+    @classmethod
+    def by(cls, supervisor: Any) -> Saved:
+        """What a Supervisor saves."""
+        step, ready_op = supervisor.global_step, supervisor.ready_op
+        return cls(supervisor.graph, supervisor.saver, supervisor.save_path, step, ready_op)
 
 
 class GraphSaver:
     """Saves and restores the variables of one session, between two steps.
 
     Args:
-        supervisor: Whose saver, graph and global step these are.
+        saved: What it saves.
         directory: The folder of the checkpoints.
 
     Attributes:
         sess: The session, once it is open.
     """
 
-    def __init__(self, supervisor: Saved, directory: Path) -> None:
+    def __init__(self, saved: Saved, directory: Path) -> None:
         self.directory = directory
         self.sess: tf.compat.v1.Session | None = None
-        self._supervisor = supervisor
-        self._prefix = str(directory / Path(supervisor.save_path).name)
+        self._saved = saved
+        self._prefix = str(directory / Path(saved.save_path).name)
         self._restored: Restored | None = None
 
     @contextlib.contextmanager
@@ -99,13 +100,13 @@ class GraphSaver:
         Raises:
             CheckpointError: It cannot be written, or a server that holds variables is lost.
         """
-        supervisor = self._supervisor
-        if why := unanswered(self.sess, supervisor.ready_op, supervisor.global_step):
+        saved = self._saved
+        if why := unanswered(self.sess, saved.ready_op, saved.global_step):
             raise CheckpointError(f"{why}.")
         step = self.global_step(step)
         name = f"{Path(self._prefix).name}-{step}"
-        with writing(self.directory, name), supervisor.graph.as_default():
-            supervisor.saver.save(
+        with writing(self.directory, name), saved.graph.as_default():
+            saved.saver.save(
                 self.sess,
                 self._prefix,
                 global_step=step,
@@ -122,8 +123,8 @@ class GraphSaver:
                 other shapes; nothing was restored.
         """
         proof = self._fitting(path)
-        with hushed(), reading(path), self._supervisor.graph.as_default():
-            self._supervisor.saver.restore(self.sess, path)
+        with hushed(), reading(path), self._saved.graph.as_default():
+            self._saved.saver.restore(self.sess, path)
         self._restored = self._counted(proof)
         return self._restored
 
@@ -134,12 +135,12 @@ class GraphSaver:
     def global_step(self, otherwise: int) -> int:
         """The global step now; `otherwise` where the graph has none."""
         assert self.sess is not None, "the session is open"
-        step = step_of(self.sess, self._supervisor.global_step)
+        step = step_of(self.sess, self._saved.global_step)
         return otherwise if step is None else step
 
     def _fitting(self, path: str) -> Restored:
         """The proof of a checkpoint that has a value for every variable of the saver."""
-        proof = check_fit(self._supervisor.saver, path)
+        proof = check_fit(self._saved.saver, path)
         if proof is None:
             raise misfit(path, "a tf.train.Checkpoint wrote it, of objects")
         return proof

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,32 +9,13 @@ import tensorflow as tf
 from tensorflow.core.protobuf.saver_pb2 import SaverDef
 
 from nbtrain.checkpoints import Restored, listed
-from nbtrain.engines.graph_saver import GraphSaver
+from nbtrain.engines.graph_saver import GraphSaver, Saved
 from nbtrain.errors import CheckpointError
 
 v1 = tf.compat.v1
 
 # With TensorFlow's 0 for "all", its `checkpoint` file would name the latest alone.
 _ALL = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """What is saved: the variables of a graph.
-
-    Attributes:
-        graph: The graph.
-        saver: Writes and reads the run's checkpoints.
-        save_path: Prefix of their files.
-        global_step: The graph's global step, or None.
-        ready_op: Names of the variables that are not initialized, or None.
-    """
-
-    graph: tf.Graph
-    saver: Any
-    save_path: str
-    global_step: Any
-    ready_op: Any
 
 
 class SessionSaver(GraphSaver):

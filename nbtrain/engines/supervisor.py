@@ -25,7 +25,7 @@ from nbtrain.engines.event_file import EventFile
 from nbtrain.engines.finalized import adding_to
 from nbtrain.engines.fit import check_fit
 from nbtrain.engines.global_step import adopt_global_step, step_of
-from nbtrain.engines.graph_saver import GraphSaver
+from nbtrain.engines.graph_saver import GraphSaver, Saved
 from nbtrain.engines.queues import add_closing, close_on_stop
 from nbtrain.engines.services import Services
 from nbtrain.engines.session_life import limit_closing
@@ -155,7 +155,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     def _come_under(self, run: Owner, sess: tf.compat.v1.Session) -> None:
         saver = None
         if self.saver is not None and self.save_path:
-            saver = GraphSaver(self, Path(self._logdir))
+            saver = GraphSaver(Saved.by(self), Path(self._logdir))
             saver.sess = sess
         due = Every(steps=self._save_model_steps, secs=self.save_model_secs)
         run.adopt(self._coord, saver, due, self.step_of(sess))
