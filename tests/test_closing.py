@@ -149,8 +149,18 @@ def test_a_session_under_a_supervisor_that_does_not_close_is_left_and_logged(
     count = Counting()
     sv = count.supervisor(tmp_path, init_fn=stuck.hold)
     in_background(lambda: count.trained(sv, 2))
-    assert NOT_CLOSED in caplog.text
+    assert caplog.text.count(NOT_CLOSED) == 1, "told once"
     assert stuck.asked == 1
+
+
+def test_under_a_supervisor_in_a_loop_of_ones_own_it_is_told_in_the_panel_alone(
+    stuck: Stuck, caplog: pytest.LogCaptureFixture
+) -> None:
+    count = Counting()
+    sv = count.supervisor("own", init_fn=stuck.hold)
+    run = nbtrain.background(lambda _run: count.trained(sv, 2)).wait(SOON)
+    assert str(run.status.message).count(NOT_CLOSED) == 1
+    assert NOT_CLOSED not in caplog.text
 
 
 def test_the_program_of_a_prepared_session_is_not_held_up_either(

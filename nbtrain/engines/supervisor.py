@@ -29,7 +29,7 @@ from nbtrain.engines.graph_saver import GraphSaver, Saved
 from nbtrain.engines.queues import add_closing, close_on_stop
 from nbtrain.engines.services import Services
 from nbtrain.engines.session_life import limit_closing
-from nbtrain.engines.turns import Turns, close_session
+from nbtrain.engines.turns import Turns
 from nbtrain.engines.waiting import ready_session, wait_for
 from nbtrain.errors import ArgumentError
 from nbtrain.owner import Owner, owner
@@ -137,7 +137,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             else:
                 sess = self._wait_for_chief(master, config, max_wait_secs)
             limit_closing(sess, _tell)
-            undo.callback(close_session, sess)
+            undo.callback(sess.close)  # in time, as is any other call of it
             self._turns_at(sess)
             undo.callback(self._end_turns)
             if not master:  # in a cluster, queues may be shared with others
@@ -208,7 +208,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 try:
                     self.stop(close_summary_writer=close_summary_writer)
                 finally:
-                    close_session(sess)
+                    sess.close()
 
     def should_stop(self) -> bool:
         """Whether to leave the loop; in the training thread of a run, its step boundary."""
