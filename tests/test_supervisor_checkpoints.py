@@ -305,3 +305,63 @@ def test_a_thread_that_evaluates_beside_the_training_does_not_get_the_turns(
     assert held == {step: {step} for step in held}
     assert [step % 5 for step in sorted(held)[:30]] == [0] * 30
     assert len(set(steps)) > 1, "it evaluated meanwhile"
+
+
+# --- two folders ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_two_supervisors_of_one_graph_leave_each_other_their_checkpoints(
+    given: bool, tmp_path: Path
+) -> None:
+    count = Counting()
+    if given:  # as a program does, for its settings
+        with count.graph.as_default():
+            v1.add_to_collection(v1.GraphKeys.SAVERS, v1.train.Saver(max_to_keep=2))
+    most = 2 if given else 5
+    first, second = (
+        count.supervisor(tmp_path / name, save_model_steps=1) for name in ("first", "second")
+    )
+    for sv in (first, second, first, second):
+        in_background(lambda sv=sv: count.trained(sv, 4))
+    for name in ("first", "second"):
+        steps = named_as_held(tmp_path / name)
+        assert steps == list(range(9 - most, 9))
+        state = tf.train.get_checkpoint_state(str(tmp_path / name))
+        assert [Path(path).name for path in state.all_model_checkpoint_paths] == [
+            f"model.ckpt-{step}" for step in steps
+        ]
+
+
+def test_the_saver_of_the_graph_is_that_of_its_first_supervisor_and_of_the_next_there(
+    tmp_path: Path,
+) -> None:
+    count = Counting()
+    with count.graph.as_default():
+        saver = v1.train.Saver()
+        v1.add_to_collection(v1.GraphKeys.SAVERS, saver)
+    assert count.supervisor(tmp_path / "here").saver is saver
+    other = count.supervisor(tmp_path / "there").saver
+    assert type(other) is type(saver)
+    assert other is not saver
+    assert count.supervisor(tmp_path / "here").saver is saver
+
+
+def test_a_saver_that_has_saved_elsewhere_goes_on_there_alone(tmp_path: Path) -> None:
+    count = Counting()
+    with count.graph.as_default(), v1.Session() as sess:
+        saver = v1.train.Saver(max_to_keep=1)
+        v1.add_to_collection(v1.GraphKeys.SAVERS, saver)
+        sess.run(v1.global_variables_initializer())
+        mine = saver.save(sess, str(tmp_path / "mine"))
+    count.trained(count.supervisor(tmp_path / "run", save_model_steps=1), 3)
+    assert checkpoints(tmp_path / "run") == [3]
+    assert tf.train.checkpoint_exists(mine)
+
+
+def test_a_saver_that_is_given_is_the_supervisors_own(tmp_path: Path) -> None:
+    count = Counting()
+    with count.graph.as_default():
+        saver = v1.train.Saver()
+    for name in ("here", "there"):
+        assert count.supervisor(tmp_path / name, saver=saver).saver is saver

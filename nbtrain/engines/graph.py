@@ -13,7 +13,7 @@ import tensorflow as tf
 from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
 from nbtrain.engines.graph_saver import GraphSaver, Saved
-from nbtrain.engines.session_saver import find_saver, own_saver
+from nbtrain.engines.savers import find_saver, own_saver
 from nbtrain.engines.supervisor import Supervisor
 from nbtrain.errors import ArgumentError
 from nbtrain.log import hushed
@@ -211,7 +211,6 @@ def _supervisor(graph: tf.Graph, directory: Path, keep: int | None) -> Superviso
     """A Supervisor that leaves saving and summaries to the run."""
     adopt_global_step(graph)
     with graph.as_default():
-        # In the graph's collection, where a cell that is run again finds it.
         found = find_saver(graph, None)
         saver = own_saver(found, directory, keep) if found else Supervisor.USE_DEFAULT
     return Supervisor(

@@ -22,8 +22,9 @@ from nbtrain.engines.fit import check_fit
 from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_arguments import scalar_of
 from nbtrain.engines.graph_saver import Saved
+from nbtrain.engines.savers import find_saver, own_saver
 from nbtrain.engines.session_life import Attempts, limit_closing, wait_secs
-from nbtrain.engines.session_saver import find_saver, own_saver, session_saver
+from nbtrain.engines.session_saver import session_saver
 from nbtrain.errors import ArgumentError
 from nbtrain.owner import owner
 from nbtrain.run import Run

@@ -27,6 +27,7 @@ from nbtrain.engines.fit import check_fit
 from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_saver import GraphSaver, Saved
 from nbtrain.engines.queues import add_closing, close_on_stop
+from nbtrain.engines.savers import supervised_saver
 from nbtrain.engines.services import Services
 from nbtrain.engines.session_life import limit_closing
 from nbtrain.engines.turns import Turns
@@ -88,6 +89,9 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             add_closing(graph)
             if given.arguments["global_step"] is self.USE_DEFAULT:
                 adopt_global_step(graph)
+            if given.arguments["saver"] is self.USE_DEFAULT:
+                saver = supervised_saver(graph, given.arguments["logdir"])
+                given.arguments["saver"] = saver or self.USE_DEFAULT
             own = given.arguments["summary_writer"] is self.USE_DEFAULT
             if own:  # made last: a Supervisor that is refused leaves nothing behind
                 given.arguments["summary_writer"] = None
@@ -401,7 +405,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             self.stop()
         finally:
             if turns is not None:
-                close_session(turns.sess)
+                turns.sess.close()  # in time
 
     def _close_writer(self) -> None:
         if getattr(self._summary_writer, "_closed", False):  # by an earlier stop
