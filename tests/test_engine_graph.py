@@ -211,6 +211,19 @@ def test_a_supervisor_without_a_folder_saves_nothing() -> None:
     assert run.checkpoints == ()
 
 
+@pytest.mark.parametrize("cadence", [{"save_steps": 10}, {"save_secs": 60.0}])
+@pytest.mark.parametrize("lacks", ["logdir", "saver"])
+def test_a_supervisor_that_cannot_save_is_asked_for_no_checkpoints(
+    lacks: str, cadence: dict[str, Any], tmp_path: Path
+) -> None:
+    count = Count()
+    given: dict[str, Any] = {"logdir": str(tmp_path), lacks: None}
+    supervisor = nbtrain.Supervisor(count.graph, **given)
+    with pytest.raises(ArgumentError, match=rf"the supervisor has no {lacks}, .*: give {lacks}="):
+        nbtrain.supervise(count.train_op, supervisor=supervisor, **cadence)
+    assert folder_is_empty()
+
+
 def test_the_timer_of_a_supervisor_is_left_to_the_run(tmp_path: Path) -> None:
     count = Count()
     supervisor = nbtrain.Supervisor(graph=count.graph, logdir=str(tmp_path), save_model_secs=1)

@@ -234,11 +234,26 @@ def test_a_summary_needs_a_writer() -> None:
         sv.summary_computed(s, b"")
 
 
-def test_without_a_logdir_nothing_is_saved_and_nothing_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["save_model_steps", "save_summaries_steps"])
+def test_without_a_logdir_what_is_to_be_saved_by_steps_is_refused(name: str) -> None:
+    with pytest.raises(ArgumentError, match=rf"{name}=10, and without a logdir .*: give logdir="):
+        Counting().supervisor(None, **{name: 10})
+
+
+def test_without_a_logdir_the_saver_of_a_supervisor_says_what_is_missing() -> None:
+    sv = Counting().supervisor(None)
+    with sv.managed_session() as sess, pytest.raises(ArgumentError, match="give logdir= to nbtr"):
+        sv.saver.save(sess, sv.save_path)
+
+
+def test_without_a_logdir_nothing_is_saved_and_nothing_runs(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     count = Counting()
-    sv = count.supervisor(None, save_model_secs=1, save_summaries_secs=1, save_model_steps=1)
+    sv = count.supervisor(None, save_model_secs=1, save_summaries_secs=1)
     assert sv.save_path is None
     with sv.managed_session() as sess:
+        assert "without it no checkpoint and no summary is saved" in caplog.text
         assert sv.start_standard_services(sess) is None
         sess.run(count.train_op)
         assert services() == []

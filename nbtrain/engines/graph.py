@@ -189,6 +189,8 @@ def supervise(
     graph = graph_of(train_op, supervisor)
     tensors = tensors_of(graph, scalars)
     check_feed(feed)
+    if supervisor is not None:
+        _check_saving(supervisor, settings)
     if supervisor is not None and supervisor.save_path and logdir is None:
         logdir = Path(supervisor.save_path).parent
     folder = Logdir(logdir, name, kind="supervise")
@@ -205,6 +207,17 @@ def supervise(
     engine = GraphEngine(supervisor, train_op, tensors, feed, directory, reopen=reopen)
     run = Run(engine, folder, settings)
     return run.start() if start else run
+
+
+def _check_saving(supervisor: Supervisor, settings: Settings) -> None:
+    """Raise an ArgumentError if the run is to save what its Supervisor cannot."""
+    lacks = "logdir" if not supervisor.save_path else "saver" if supervisor.saver is None else ""
+    for name, cadence in (("save_steps", settings.save_steps), ("save_secs", settings.save_secs)):
+        if lacks and cadence and cadence != getattr(Settings(), name):
+            raise ArgumentError(
+                f"{name}={cadence!r}, and the supervisor has no {lacks}, so nothing can be saved: "
+                f"give {lacks}= to nbtrain.Supervisor(...), or leave {name}= out."
+            )
 
 
 def _supervisor(graph: tf.Graph, directory: Path, keep: int | None) -> Supervisor:

@@ -159,8 +159,15 @@ class Saver(tf.compat.v1.train.Saver):
             super().__init__(var_list, *args, **kwargs)
 
     @_told_as(v1.train.Saver.save)
-    def save(self, sess: tf.compat.v1.Session, *args: Any, **kwargs: Any) -> str | None:  # noqa: D102
-        path: str | None = self._in_turn(sess, super().save, *args, **kwargs)
+    def save(  # noqa: D102
+        self, sess: tf.compat.v1.Session, save_path: str, *args: Any, **kwargs: Any
+    ) -> str | None:
+        if save_path is None:
+            raise ArgumentError(
+                "save_path is None, as that of a Supervisor without a logdir: give logdir= to "
+                "nbtrain.Supervisor(...), or say under which path to save."
+            )
+        path: str | None = self._in_turn(sess, super().save, save_path, *args, **kwargs)
         return path
 
     def restore(self, sess: tf.compat.v1.Session, save_path: str) -> None:

@@ -63,7 +63,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         kwargs: TensorFlow's other arguments, by name.
 
     Raises:
-        ArgumentError: The graph is empty, or finalized and without what must be added.
+        ArgumentError: The graph is empty, or finalized and without what must be added; or
+            something is to be saved by steps, and there is no logdir.
     """
 
     def __init__(
@@ -85,6 +86,9 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         make = inspect.unwrap(v1.train.Supervisor.__init__)
         given = inspect.signature(make).bind(self, graph, *args, **kwargs)
         given.apply_defaults()
+        if given.arguments["is_chief"] and not given.arguments["logdir"]:
+            _check_unsaved("save_model_steps", save_model_steps)
+            _check_unsaved("save_summaries_steps", save_summaries_steps)
         with graph.as_default(), adding_to(graph, "the Supervisor", _OPEN):
             add_closing(graph)
             if given.arguments["global_step"] is self.USE_DEFAULT:
@@ -284,7 +288,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             )
         if not self._logdir:
             tf.compat.v1.logging.warning(
-                "Standard services need a 'logdir' passed to the Supervisor"
+                "Standard services need a 'logdir' passed to the Supervisor: without it no "
+                "checkpoint and no summary is saved"
             )
             return None
         with self.graph.as_default():
@@ -432,6 +437,15 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     Loop = loop
     ShouldStop = should_stop
     SummaryComputed = summary_computed
+
+
+def _check_unsaved(name: str, steps: int | None) -> None:
+    """Raise an ArgumentError for what is to be saved although there is no folder."""
+    if steps:
+        raise ArgumentError(
+            f"{name}={steps!r}, and without a logdir there is no folder to save into: give "
+            f"logdir=, or leave {name}= out."
+        )
 
 
 def _tell(topic: str, text: str | None) -> None:
