@@ -10,7 +10,7 @@ import contextlib
 import logging
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 
 # Lines that are kept, the newest.
@@ -23,10 +23,14 @@ class Log(logging.Filter):
     What the verbosity (`tf.compat.v1.logging.set_verbosity`) holds back does not come here;
     the verbosity itself is the user's. Information goes here instead of to the logger's
     handlers, which would print it under whichever cell ran last; warnings go to both.
+
+    Attributes:
+        is_false: Tells of a line whether it is known to be wrong: it is dropped.
     """
 
     def __init__(self) -> None:
         super().__init__()
+        self.is_false: Callable[[str], bool] = lambda _line: False
         self._lines: deque[str] = deque(maxlen=MOST_LINES)
         self._ident = 0  # of the thread that is listened to
 
@@ -59,6 +63,8 @@ class Log(logging.Filter):
             text = record.getMessage()
         except Exception:  # noqa: BLE001 - a line that is malformed ends no training
             text = str(record.msg)
+        if self.is_false(text):
+            return False
         self._lines.append(f"{record.levelname}: {text}" if warns else text)
         return warns
 

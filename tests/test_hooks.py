@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -247,3 +248,36 @@ def test_the_verbosity_is_left_alone_and_heeded() -> None:
     run = nbtrain.monitor(count.train_op, hooks=[log], steps=2).wait(SOON)
     assert run.status.log == ()
     assert v1.logging.get_verbosity() == before
+
+
+@pytest.fixture
+def unsaid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TensorFlow gives some warnings five times only: it has given none yet."""
+    logging_of_tensorflow = sys.modules["tensorflow.python.platform.tf_logging"]
+    monkeypatch.setattr(logging_of_tensorflow, "_log_counter_per_token", {})
+
+
+def test_a_step_that_counts_is_not_said_not_to(
+    unsaid: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    count = Count()
+    with count.graph.as_default():  # as when it is read late in one step and early in the next
+        read = count.global_step.read_value() // 2 * 2
+        count.graph.add_to_collection("global_step_read_op_cache", read)
+    hook = v1.train.StepCounterHook(every_n_steps=100)
+    run = nbtrain.monitor(count.train_op, hooks=[hook], steps=6).wait(SOON)
+    assert run.status.log == ()
+    assert "has not been increased" not in caplog.text
+
+
+def test_a_step_that_does_not_count_is_still_said_not_to(unsaid: None) -> None:
+    count = Count(counting=False)
+
+    def loop(run: nbtrain.Run) -> None:
+        hooks = [nbtrain.RunHook(run), v1.train.StepCounterHook(every_n_steps=100)]
+        with count.graph.as_default(), v1.train.MonitoredSession(hooks=hooks) as sess:
+            for _ in range(3):
+                sess.run(count.train_op)
+
+    run = nbtrain.background(loop).wait(SOON)
+    assert any("has not been increased" in line for line in run.status.log)

@@ -88,6 +88,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._graph = graph = v1.get_default_graph()
         self._was_finalized = graph.finalized
         self._run.life.host.at_end(self.close)
+        self._run.life.log.is_false = self._is_false
         tensors = {tag: scalar_of(graph, tag, given) for tag, given in self._scalars.items()}
         self._request = v1.train.SessionRunArgs(tensors) if tensors else None
         scalars = list(tensors.values())
@@ -102,6 +103,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._attempts = Attempts(graph, self._run.coord, self._run.life.host.note)
         self._lost = 0  # sessions in a row that were lost without a step
         self._told_to_stop = False
+        self._steps: int | None = None  # by which the fetches at hand advance it, once known
         self._known: dict[tuple[int, ...] | int, tuple[int, Any, Any]] = {}
 
     def after_create_session(
@@ -150,7 +152,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         assert self._boundary is not None, "a session has been made"
         steps = self._steps
         if steps is None:
-            steps = self._learn(run_context.original_args.fetches)
+            steps = self._steps = self._learn(run_context.original_args.fetches)
         self._lost = 0
         if self._boundary.arrive(steps, run_values.results, self._recount):
             self._stop(run_context, steps)
@@ -228,6 +230,14 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             self._opened[1].request_stop()
         elif steps:
             run_context.request_stop()
+
+    def _is_false(self, line: str) -> bool:
+        """Whether TensorFlow says that a step has not counted, and it is known to.
+
+        Its StepCounterHook reads the global step beside the train op, sometimes before that
+        has counted and sometimes after: so two steps in a row may show it the same number.
+        """
+        return line.startswith("It seems that global step") and bool(self._steps)
 
     def _recount(self, expected: int) -> int:
         """The exact step. Another than expected: these fetches count unevenly."""
