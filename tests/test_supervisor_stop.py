@@ -184,11 +184,13 @@ def test_a_session_that_does_not_close_holds_nothing_up(
     monkeypatch.setattr("nbtrain.engines.turns.SERVER_SECS", 0.05)
     count, closed = Counting(), threading.Event()
     sv = count.supervisor(tmp_path, save_model_secs=600)
+    close = tf.compat.v1.Session.close
+    monkeypatch.setattr(
+        tf.compat.v1.Session, "close", lambda self: closed.wait(SOON) and close(self)
+    )
 
     def use() -> None:
         with sv.managed_session() as sess:
-            close = sess.close
-            sess.close = lambda: closed.wait(SOON) and close()
             sess.run(count.train_op)
 
     in_background(use)
