@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -290,6 +292,20 @@ def test_the_summaries_of_the_graph_are_written_to_the_folder() -> None:
         for value in event.summary.value
     }
     assert "weight_seen" in tags
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_event_file_of_the_summaries_is_closed_when_the_run_ends(fails: bool) -> None:
+    count = Count()
+    with count.graph.as_default():
+        v1.summary.scalar("weight_seen", tf.reduce_mean(count.weight))
+    before = set(threading.enumerate())
+    hooks = [Raising("after_run")] if fails else []
+    run = nbtrain.monitor(count.train_op, hooks=hooks, steps=3)
+    with pytest.raises(LookupError) if fails else contextlib.nullcontext():
+        run.wait(SOON)
+    left = {type(thread).__name__ for thread in set(threading.enumerate()) - before}
+    assert "_EventLoggerThread" not in left
 
 
 # --- what goes wrong --------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.engines.event_file import EventFile
 from nbtrain.engines.finalized import adding_to
 from nbtrain.engines.global_step import adopt_global_step
 from nbtrain.engines.graph import Feed
@@ -26,6 +27,10 @@ v1 = tf.compat.v1
 
 # Makes a MonitoredSession with the hooks given as hooks=.
 MakeSession = Callable[..., Any]
+# The same with these hooks, and puts on the stack what must be closed after it.
+_Make = Callable[[Sequence[Any], contextlib.ExitStack], Any]
+# Steps between two summaries.
+_SUMMARY_STEPS = 100
 
 
 class MonitorEngine:
@@ -37,7 +42,7 @@ class MonitorEngine:
         scalars: Tag to tensor of shape (), fetched together with it.
         feed: Gives the feed_dict of each step; None feeds nothing.
         hooks: The user's hooks.
-        make: Makes the session, given all hooks.
+        make: Makes the session, given all hooks and what is closed after it.
         scaffold: Brings the saver; None takes the graph's.
     """
 
@@ -50,7 +55,7 @@ class MonitorEngine:
         scalars: Mapping[str, Any],
         feed: Feed | None,
         hooks: Sequence[Any],
-        make: MakeSession,
+        make: _Make,
         scaffold: Any,
     ) -> None:
         self.coord = Coordinator(graph=graph)
@@ -78,7 +83,7 @@ class MonitorEngine:
         with contextlib.ExitStack() as stack:
             # Opened and closed inside the graph; between that a feed is eager, as a cell is.
             with self._graph.as_default():
-                sess = self._open(hook).__enter__()
+                sess = self._open(hook, stack).__enter__()
             stack.push(functools.partial(self._exit, sess))
             try:
                 with saying_how_to_feed():
@@ -90,13 +95,13 @@ class MonitorEngine:
         with self._graph.as_default():
             return sess.__exit__(*error)
 
-    def _open(self, hook: RunHook) -> Any:
+    def _open(self, hook: RunHook, stack: contextlib.ExitStack) -> Any:
         with adding_to(
             self._graph,
             "the session",
             "build it anew; what a Supervisor of your own has trained stays finalized.",
         ):
-            return self._make(hooks=[hook, *self._hooks])
+            return self._make([hook, *self._hooks], stack)
 
     def _loop(self, sess: Any) -> None:
         feed, train_op = self._feed, self._train_op
@@ -178,9 +183,9 @@ def monitor(
             "that makes a session with the hooks given as hooks=, and all hooks in hooks=."
         )
     folder = Logdir(logdir, name, kind="monitor")
-    make = session or _training_session(
-        graph, scaffold, chief_only_hooks, folder, settings.stop_grace_secs
-    )
+    make = _training_session(graph, scaffold, chief_only_hooks, folder, settings.stop_grace_secs)
+    if session is not None:
+        make = _given(session)
     engine = MonitorEngine(graph, train_op, tensors, feed, tuple(hooks), make, scaffold)
     run = Run(engine, folder, settings)
     return run.start() if start else run
@@ -201,29 +206,42 @@ def _training_session(
     chief_only_hooks: Sequence[Any],
     folder: Logdir,
     grace_secs: float,
-) -> MakeSession:
+) -> _Make:
     """A MonitoredTrainingSession that leaves saving and counting to the run."""
 
-    def make(hooks: Sequence[Any]) -> Any:
+    def make(hooks: Sequence[Any], stack: contextlib.ExitStack) -> Any:
+        filled = scaffold or v1.train.Scaffold()
         # A SummarySaverHook adds to the graph, needs a global step, and costs each step as much
         # as all the rest of its hooks: also where there is nothing to summarize.
         summarizes = _has_summaries(graph, scaffold) and not graph.finalized
-        summarizes = summarizes and adopt_global_step(graph) is not None
+        if summarizes and adopt_global_step(graph) is not None:
+            # Not by summary_dir: the file, and a thread for it, would stay open in TensorFlow's
+            # cache as long as the kernel lives.
+            writer = EventFile(str(folder.path))
+            stack.callback(writer.close)
+            writer.add_graph(graph)
+            summary_hook = v1.train.SummarySaverHook(
+                save_steps=_SUMMARY_STEPS, summary_writer=writer, scaffold=filled
+            )
+            hooks = [*hooks, summary_hook]
         return v1.train.MonitoredTrainingSession(
-            scaffold=scaffold,
+            scaffold=filled,
             # No checkpoint_dir: the first hook restores, by a saver of its own.
-            summary_dir=str(folder.path),
             hooks=hooks,
             chief_only_hooks=chief_only_hooks,
             save_checkpoint_secs=None,
             save_checkpoint_steps=None,
-            save_summaries_steps=100 if summarizes else None,
+            save_summaries_steps=None,
             save_summaries_secs=None,
             log_step_count_steps=None,
             stop_grace_period_secs=grace_secs,
         )
 
     return make
+
+
+def _given(session: MakeSession) -> _Make:
+    return lambda hooks, _stack: session(hooks=hooks)
 
 
 def _has_summaries(graph: tf.Graph, scaffold: Any) -> bool:

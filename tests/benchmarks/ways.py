@@ -212,7 +212,7 @@ def monitored(step: GraphStep, run: Run, kind: str, stack: contextlib.ExitStack)
     else:
         hook.train_op = step.train_op
         engine = MonitorEngine(step.graph, step.train_op, {}, None, (), make, None)
-        under = MonitorLoop(stack.enter_context(make(hooks=[hook])), engine)
+        under = MonitorLoop(stack.enter_context(make([hook], stack)), engine)
     return {
         "MonitoredSession": Monitored(_plain(stack, []), step.fetches, ticks=False),
         kind: under,
