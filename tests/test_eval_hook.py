@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -137,6 +138,37 @@ def test_a_stop_is_heard_between_two_batches_of_a_feed_without_end(gate: Gate) -
     gate.open()
     assert run.wait(SOON).status.phase is Phase.STOPPED
     assert "val_loss" not in run.scalars
+
+
+def test_a_feed_is_eager_whether_it_is_called_for_each_batch_or_returns_them_all() -> None:
+    fed = Fed()
+
+    def all_batches() -> Iterator[Any]:
+        assert tf.executing_eagerly()
+        for value in tf.data.Dataset.range(1, 4):
+            yield fed.batch(float(value))
+
+    assert points(evaluated(fed, feed=all_batches, steps=2)) == [(2, 4.0)]
+    fed = Fed()
+    hook = nbtrain.EvalHook(
+        {"val_loss": fed.loss},
+        feed=lambda: fed.batch(float(tf.constant(0.5) + 1.0)),
+        every_steps=2,
+        steps=3,
+    )
+    run = nbtrain.monitor(fed.train_op, hooks=[hook], steps=2).wait(SOON)
+    assert points(run) == [(2, 3.5)]
+
+
+def test_an_evaluation_that_does_not_end_says_so_and_how_to_cap_it() -> None:
+    fed = Fed()
+    hook = nbtrain.EvalHook({"val_loss": fed.loss}, feed=lambda: fed.batch(0.0), every_steps=2)
+    run = nbtrain.monitor(fed.train_op, hooks=[hook])
+    text = r"An evaluation has taken [\d,]+ batches, and its input has not ended.*steps=, the batch"
+    reached(run, lambda run: re.search(text, str(run.status.message)) is not None)
+    run.request_stop()
+    assert run.wait(SOON).status.phase is Phase.STOPPED
+    assert run.status.message is None
 
 
 def test_an_evaluation_without_a_batch_says_what_to_give() -> None:
@@ -278,6 +310,11 @@ def test_other_hooks_do_not_see_an_evaluation() -> None:
 # --- what cannot be used --------------------------------------------------------------
 
 
+async def asynchronous() -> dict[Any, Any]:
+    """What would have to be awaited."""
+    return {}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -285,6 +322,8 @@ def test_other_hooks_do_not_see_an_evaluation() -> None:
         ({"every_steps": None}, "Give every_steps= or every_secs="),
         ({"steps": 0}, "steps=0: give a whole number of batches"),
         ({"feed": iter([])}, "an iterator lasts one evaluation only"),
+        ({"feed": asynchronous}, "returns a coroutine, .*: give a function without arguments"),
+        ({"feed": lambda step: {}}, "takes arguments .*'step'.*: give a function without"),
         ({"steps": float("inf")}, "steps=inf: give a whole number of batches"),
         ({"steps": 2.5}, "steps=2.5: give a whole number of batches"),
         ({"every_steps": -1}, "every_steps=-1: give a whole number"),

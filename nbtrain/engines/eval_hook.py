@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from nbtrain.cadence import Every
 from nbtrain.engines.below import ops_below
+from nbtrain.engines.calls import check_call
 from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_arguments import scalar_of
 from nbtrain.errors import ArgumentError
@@ -22,6 +23,10 @@ from nbtrain.owner import Owner, owner
 v1 = tf.compat.v1
 
 Feeds = Mapping[Any, Any] | Callable[[], Any]
+
+# Of an evaluation without a limit it is told each time it has lasted so much longer.
+_MANY_BATCHES = 1_000
+_LONG_SECS = 10.0
 
 
 class EvalHook(tf.compat.v1.train.SessionRunHook):
@@ -37,12 +42,13 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
             reset before each evaluation.
         feed: The feed_dict of the only batch; or a function that is called for each batch
             and returns its feed_dict, or for each evaluation and returns the iterable of its
-            feed_dicts. None feeds nothing.
+            feed_dicts; eager as a cell is. None feeds nothing.
         every_steps: Global steps between two evaluations; None evaluates none by steps.
         every_secs: Seconds between two; None evaluates none by time.
         steps: Batches of an evaluation at most. None takes them until the feed, or the
-            input of the graph, is exhausted; one where there is nothing to exhaust. A stop
-            of the run ends an evaluation between two, and nothing of it is recorded.
+            input of the graph, is exhausted, and the panel says how many it has taken where
+            that lasts; one where there is nothing to exhaust. A stop of the run ends an
+            evaluation between two, and nothing of it is recorded.
         init_op: Run before each evaluation, such as the initializer of an iterator.
 
     Raises:
@@ -85,6 +91,9 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
                 f"feed={type(feed).__name__} object: give a feed_dict, or a function that returns "
                 "one, or that returns the iterable of all; an iterator lasts one evaluation only."
             )
+        if callable(feed):
+            advice = "give a function without arguments that returns a feed_dict, or all of them."
+            check_call("feed", feed, advice=advice, generates=True)
         self._metrics = dict(metrics)
         self._feed = feed
         self._due = Every(steps=every_steps or None, secs=every_secs)
@@ -164,16 +173,22 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         session.run([self._resets, [] if self._init_op is None else self._init_op])
         sums = dict.fromkeys(self._means, 0.0)
         batches = 0
+        lasting = Every(steps=_MANY_BATCHES, secs=_LONG_SECS)
+        lasting.start(0, time.monotonic())
         try:
-            for feed in self._batches():
+            for feed in _eagerly(self._batches()):
                 if batches and self._owner.asked_to_stop():
                     return  # what some of the batches say is no validation
                 means, _ = session.run([self._means, self._updates], feed)
                 batches += 1
                 for tag, value in means.items():
                     sums[tag] += float(value)
+                if self._steps is None and lasting(batches, time.monotonic()):
+                    self._tell(batches)
         except (StopIteration, tf.errors.OutOfRangeError):
             pass  # the validation set is exhausted, and not the training's input
+        finally:
+            self._tell(None)
         if batches:
             values = {tag: total / batches for tag, total in sums.items()}
             values.update({tag: float(v) for tag, v in session.run(self._values).items()})
@@ -184,6 +199,18 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
                 "a function that returns a new iterable for each evaluation.",
                 step,
             )
+
+    def _tell(self, batches: int | None) -> None:
+        """Say in the panel that an evaluation lasts; None: that it has ended."""
+        assert self._owner is not None, "begin() has found it"
+        text = (
+            None
+            if batches is None
+            else f"An evaluation has taken {batches:,} batches, and its input has not ended. Where "
+            "it never does, as that of a dataset that repeats: stop the run, and give EvalHook "
+            "steps=, the batches to take at most."
+        )
+        self._owner.note("evaluation", text)
 
     def _batches(self) -> Iterator[Mapping[Any, Any] | None]:
         """The feed_dict of each batch of one evaluation."""
@@ -210,6 +237,17 @@ def _called(feed: Callable[[], Any]) -> Iterator[Mapping[Any, Any]]:
         while True:
             yield given
             given = feed()
+
+
+def _eagerly(feeds: Iterator[Any]) -> Iterator[Any]:
+    """The same, each computed outside the graph in which hooks are called."""
+    while True:
+        with tf.__internal__.eager_context.eager_mode():
+            try:
+                feed = next(feeds)
+            except StopIteration:
+                return
+        yield feed
 
 
 def _counters(graph: tf.Graph, updates: Sequence[Any]) -> list[Any]:
