@@ -109,7 +109,8 @@ class Keeper:
         if self._saver is None:
             raise CheckpointError(
                 "This run has nothing to save: start it with checkpoint= (a tf.train.Checkpoint), "
-                "or with a Supervisor that has a logdir and a saver."
+                "or with a Supervisor that has a logdir and a saver. What a worker trains is saved "
+                "by its chief."
             )
         self._watch.folder.make_sure(step)
         self._saved_step = step = self._saver.save(step)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Protocol, SupportsFloat
 
+import tensorflow as tf
+
 from nbtrain.cadence import Every
 from nbtrain.checkpoints import Saver
 from nbtrain.threads import Coordinator
@@ -81,3 +83,12 @@ class Driver:
 
 # Set in the context of a training thread; threads that it starts do not inherit it.
 owner: ContextVar[Owner | None] = ContextVar("owner", default=None)
+
+
+def tell(topic: str, text: str | None) -> None:
+    """Warn in the panel of the run that trains in this thread; where there is none, in the log."""
+    run = owner.get()
+    if run is not None:
+        run.note(topic, text)
+    elif text is not None:
+        tf.compat.v1.logging.warning(text)

@@ -310,7 +310,7 @@ def test_replicas_with_a_chief(cluster: Cluster, tmp_path: Path) -> None:
 def test_a_server_that_dies_holds_nothing_up(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nbtrain.engines.turns.SERVER_SECS", 1.0)
+    monkeypatch.setattr("nbtrain.engines.servers.SERVER_SECS", 1.0)
 
     def program() -> None:
         with tf.Graph().as_default(), v1.device("/cpu:0"):
@@ -351,7 +351,7 @@ def hooked(cluster: Cluster, run: nbtrain.Run) -> None:
 def test_the_last_checkpoint_of_a_run_whose_server_died_is_given_up(
     by: str, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nbtrain.engines.turns.SERVER_SECS", 1.0)
+    monkeypatch.setattr("nbtrain.engines.servers.SERVER_SECS", 1.0)
 
     def loop(run: nbtrain.Run) -> None:
         if by == "a hook":

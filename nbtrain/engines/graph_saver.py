@@ -20,7 +20,7 @@ from nbtrain.checkpoints import (
 )
 from nbtrain.engines.fit import check_fit
 from nbtrain.engines.global_step import step_of
-from nbtrain.engines.turns import unanswered
+from nbtrain.engines.servers import LOST, REMEDY, lost, unanswered
 from nbtrain.errors import CheckpointError
 from nbtrain.log import hushed
 
@@ -101,31 +101,31 @@ class GraphSaver:
             CheckpointError: It cannot be written, or a server that holds variables is lost.
         """
         saved = self._saved
-        if why := unanswered(self.sess, saved.ready_op, saved.global_step):
-            raise CheckpointError(f"{why}.")
-        step = self.global_step(step)
-        name = f"{Path(self._prefix).name}-{step}"
-        with writing(self.directory, name), saved.graph.as_default():
-            saved.saver.save(
-                self.sess,
-                self._prefix,
-                global_step=step,
-                # Every checkpoint is of the graph that the Supervisor wrote at its start.
-                write_meta_graph=False,
-            )
-        return step
+        with self._answering():
+            step = self.global_step(step)
+            name = f"{Path(self._prefix).name}-{step}"
+            with writing(self.directory, name), saved.graph.as_default():
+                saved.saver.save(
+                    self.sess,
+                    self._prefix,
+                    global_step=step,
+                    # Every checkpoint is of the graph that the Supervisor wrote at its start.
+                    write_meta_graph=False,
+                )
+            return step
 
     def restore(self, path: str) -> Restored:
         """Set the variables from a checkpoint.
 
         Raises:
-            CheckpointError: It cannot be read, lacks variables of the graph, or has them in
-                other shapes; nothing was restored.
+            CheckpointError: It cannot be read, lacks variables of the graph, has them in other
+                shapes, or a server that holds variables is lost; nothing was restored.
         """
         proof = self._fitting(path)
-        with hushed(), reading(path), self._saved.graph.as_default():
-            self._saved.saver.restore(self.sess, path)
-        self._restored = self._counted(proof)
+        with self._answering():
+            with hushed(), reading(path), self._saved.graph.as_default():
+                self._saved.saver.restore(self.sess, path)
+            self._restored = self._counted(proof)
         return self._restored
 
     def proof(self) -> Restored | None:
@@ -137,6 +137,25 @@ class GraphSaver:
         assert self.sess is not None, "the session is open"
         step = step_of(self.sess, self._saved.global_step)
         return otherwise if step is None else step
+
+    @contextlib.contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Refuse what would wait for ever for a server, and what one that is lost has failed.
+
+        Raises:
+            CheckpointError: A server that holds variables is lost: no file is to blame.
+        """
+        assert self.sess is not None, "the session is open"
+        saved = self._saved
+        if why := unanswered(self.sess, saved.ready_op, saved.global_step):
+            raise CheckpointError(f"{why}. {REMEDY}")
+        try:
+            yield
+        except (CheckpointError, *LOST) as error:
+            cause = error.__cause__ if isinstance(error, CheckpointError) else error
+            if why := lost(self.sess, cause):
+                raise CheckpointError(f"{why}. {REMEDY}") from cause
+            raise
 
     def _fitting(self, path: str) -> Restored:
         """The proof of a checkpoint that has a value for every variable of the saver."""

@@ -16,7 +16,7 @@ import tensorflow as tf
 from nbtrain.engines.finalized import adding_to
 from nbtrain.engines.fit import check_fit
 from nbtrain.engines.turns import turns_at
-from nbtrain.engines.waiting import ready_session, wait_for
+from nbtrain.engines.waiting import ready_session, wait_for, wait_for_servers
 from nbtrain.errors import ArgumentError
 from nbtrain.threads import Coordinator
 
@@ -92,6 +92,8 @@ class SessionManager(tf.compat.v1.train.SessionManager):
             lambda: wait_once(master, config=config, max_wait_secs=0),
             self._graph,
             self._coord,
+            master=master,
+            config=config,
             every_secs=self._recovery_wait_secs,
             max_wait_secs=_unending(max_wait_secs),
         )
@@ -125,6 +127,7 @@ class SessionManager(tf.compat.v1.train.SessionManager):
                     )
             if saver and path:
                 check_fit(saver, path)
+            wait_for_servers(master, config, self._coord)
             restored: tuple[tf.compat.v1.Session, bool] = super()._restore_checkpoint(
                 master, saver, checkpoint_dir, checkpoint_filename_with_path, config=config
             )

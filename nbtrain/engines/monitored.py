@@ -10,13 +10,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.engines.attempts import NoSession
 from nbtrain.engines.event_file import EventFile
 from nbtrain.engines.finalized import adding_to
 from nbtrain.engines.global_step import adopt_global_step
 from nbtrain.engines.graph import Feed
 from nbtrain.engines.graph_arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
 from nbtrain.engines.run_hook import RunHook
-from nbtrain.engines.session_life import NoSession
 from nbtrain.errors import ArgumentError
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run

@@ -17,13 +17,14 @@ import tensorflow as tf
 
 from nbtrain.boundary import Boundary
 from nbtrain.checkpoints import listed
+from nbtrain.engines.attempts import Attempts, wait_secs
 from nbtrain.engines.below import placeholders_below
 from nbtrain.engines.fit import check_fit
 from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_arguments import scalar_of
 from nbtrain.engines.graph_saver import Saved
 from nbtrain.engines.savers import find_saver, own_saver
-from nbtrain.engines.session_life import Attempts, limit_closing, wait_secs
+from nbtrain.engines.servers import limit_closing
 from nbtrain.engines.session_saver import session_saver
 from nbtrain.errors import ArgumentError
 from nbtrain.owner import owner
@@ -178,7 +179,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
 
     def _what_is_saved(self) -> Saved | None:
         saver = find_saver(self._graph, self._scaffold)
-        if saver is None:
+        if saver is None or self._attempts.for_worker:
             return None
         saver = own_saver(saver, self._directory, self._run.keep)
         path = str(self._directory / "model.ckpt")

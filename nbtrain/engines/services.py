@@ -12,7 +12,8 @@ import tensorflow as tf
 
 from nbtrain.cadence import Every
 from nbtrain.engines.below import placeholders_below
-from nbtrain.engines.turns import Turns, unanswered
+from nbtrain.engines.servers import LOST, unanswered
+from nbtrain.engines.turns import Turns
 from nbtrain.errors import ArgumentError
 from nbtrain.threads import Coordinator, LooperThread
 
@@ -24,8 +25,6 @@ _FOLLOW_SECS = 0.1
 _ATTEMPTS = 3
 # Seconds for the last summary, which may wait for input that comes no more.
 _SUMMARY_SECS = 5.0
-# After these there is no server that holds the variables.
-_LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
 # What a summary of queues says that have ended, were closed by the stop, or stand empty.
 _NO_INPUT = (
     tf.errors.OutOfRangeError,
@@ -140,7 +139,7 @@ class Services:
 
     def try_to_finish(self, first: Exception) -> None:
         """The same after an error, which remains the one to raise."""
-        if isinstance(first, _LOST):
+        if isinstance(first, LOST):
             return
         try:
             self.finish(0.0)

@@ -28,12 +28,12 @@ from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_saver import GraphSaver, Saved
 from nbtrain.engines.queues import add_closing, close_on_stop
 from nbtrain.engines.savers import supervised_saver
+from nbtrain.engines.servers import REMEDY, limit_closing, lost
 from nbtrain.engines.services import Services
-from nbtrain.engines.session_life import limit_closing
 from nbtrain.engines.turns import Turns
-from nbtrain.engines.waiting import ready_session, wait_for
+from nbtrain.engines.waiting import ready_session, wait_for, wait_for_servers
 from nbtrain.errors import ArgumentError
-from nbtrain.owner import Owner, owner
+from nbtrain.owner import Owner, owner, tell
 from nbtrain.threads import Coordinator, LooperThread
 
 v1 = tf.compat.v1
@@ -144,7 +144,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 sess = self._prepare(master, config, wait_for_checkpoint, max_wait_secs)
             else:
                 sess = self._wait_for_chief(master, config, max_wait_secs)
-            limit_closing(sess, _tell)
+            limit_closing(sess, tell)
             undo.callback(sess.close)  # in time, as is any other call of it
             self._turns_at(sess)
             undo.callback(self._end_turns)
@@ -211,6 +211,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 yield sess
             except Exception as error:  # noqa: BLE001 - raised again by stop()
                 self._leave_run()  # which hears the error itself, and was not asked to stop
+                if why := lost(sess, error):
+                    tell("lost", f"{why}. {REMEDY}")
                 self.request_stop(error)
             finally:
                 try:
@@ -236,6 +238,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             )
         if self.saver and self._logdir and (latest := tf.train.latest_checkpoint(self._logdir)):
             check_fit(self.saver, latest)
+        wait_for_servers(master, config, self._coord, max_wait_secs)
         return self._session_manager.prepare_session(
             master,
             init_op=self.init_op,
@@ -253,6 +256,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             lambda: self._session_manager.wait_for_session(master, config=config, max_wait_secs=0),
             self.graph,
             self._coord,
+            master=master,
+            config=config,
             every_secs=self._recovery_wait_secs,
             max_wait_secs=max_wait_secs,
         )
@@ -446,12 +451,3 @@ def _check_unsaved(name: str, steps: int | None) -> None:
             f"{name}={steps!r}, and without a logdir there is no folder to save into: give "
             f"logdir=, or leave {name}= out."
         )
-
-
-def _tell(topic: str, text: str | None) -> None:
-    """Warn in the panel of the run that trains in this thread; where there is none, in the log."""
-    run = owner.get()
-    if run is not None:
-        run.note(topic, text)
-    elif text is not None:
-        v1.logging.warning(text)

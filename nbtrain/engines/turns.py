@@ -23,8 +23,6 @@ from nbtrain.threads import serves
 _PATIENCE_SECS = 0.05
 # Where a session keeps them.
 _TURNS = "_nbtrain_turns"
-# Seconds for a server to answer. A dead one never does, and no call to it ends.
-SERVER_SECS = 10.0
 
 
 class Turns:
@@ -153,45 +151,3 @@ def turns_at(sess: Any) -> Turns | None:
     """The turns at a session; None where nothing keeps them."""
     turns: Turns | None = getattr(sess, _TURNS, None)
     return turns
-
-
-def close_session(sess: tf.compat.v1.Session) -> None:
-    """Close a session, which in a cluster with a dead server may take for ever."""
-    close_in_time(sess.close, tf.compat.v1.logging.warning)
-
-
-def close_in_time(close: Callable[[], object], tell: Callable[[str], object]) -> None:
-    """Call what closes a session; if it has not ended in time, leave it and say so."""
-    if not ends_soon(close):
-        tell(
-            f"The session has not closed within {SERVER_SECS:g} s, and is left to itself: a "
-            "server of its cluster does not answer."
-        )
-
-
-def unanswered(sess: tf.compat.v1.Session, *asked: Any) -> str | None:
-    """In words that a server of a session's cluster does not answer; None where all do.
-
-    Args:
-        sess: The session; one of this process needs no server.
-        asked: What is run to ask every server that holds a variable, as far as is known.
-    """
-    ops = [op for op in asked if op is not None]
-    if not sess.sess_str or ends_soon(lambda: sess.run(ops)):
-        return None
-    return (
-        f"a server of {tf.compat.as_str(sess.sess_str)} has not answered within {SERVER_SECS:g} s"
-    )
-
-
-def ends_soon(ask: Callable[[], object]) -> bool:
-    """Whether a server answers within `SERVER_SECS`, be it with an error."""
-
-    def asking() -> None:
-        with contextlib.suppress(Exception):  # of closing, as TensorFlow's: nobody is to tell
-            ask()
-
-    thread = threading.Thread(target=asking, name="nbtrain asking", daemon=True)
-    thread.start()
-    thread.join(SERVER_SECS)
-    return not thread.is_alive()

@@ -6,18 +6,22 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent import futures
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import tensorflow as tf
 
-from nbtrain.engines.turns import close_session
+from nbtrain.engines.servers import ask_all, close_session
+from nbtrain.owner import tell
 
 Made = TypeVar("Made")
 
 # Seconds between two looks at whether an attempt has ended or a stop was requested.
 _PATIENCE_SECS = 0.05
+_UNSAVED = "What was trained since the latest checkpoint is lost."
 # Seconds that an attempt under way may last beyond the time to wait.
 _ATTEMPT_SECS = 5.0
+# Seconds after which it is told that a server is waited for: the first answer takes a moment.
+_TELL_SECS = 1.0
 
 
 def wait_for(
@@ -27,6 +31,7 @@ def wait_for(
     every_secs: float,
     max_wait_secs: float,
     discard: Callable[[Made], object] = lambda _made: None,
+    late: Callable[[], object] = lambda: None,
 ) -> Made | None:
     """Attempt something until it succeeds.
 
@@ -37,6 +42,7 @@ def wait_for(
         every_secs: Seconds between two attempts.
         max_wait_secs: Seconds in all.
         discard: Called with what comes of an attempt that is waited for no more.
+        late: Called once in each attempt that lasts.
 
     Returns:
         What the attempt gave; None if it was not ready in time.
@@ -46,7 +52,7 @@ def wait_for(
     """
     deadline = time.monotonic() + max_wait_secs
     while True:
-        made = _attempted(attempt, coord, deadline, discard)
+        made = _attempted(attempt, coord, deadline, discard, late)
         left = deadline - time.monotonic()
         if made is not None or left <= 0:
             return made
@@ -59,6 +65,8 @@ def ready_session(
     graph: tf.Graph,
     coord: tf.train.Coordinator,
     *,
+    master: str,
+    config: Any,
     every_secs: float,
     max_wait_secs: float,
 ) -> tf.compat.v1.Session:
@@ -68,6 +76,8 @@ def ready_session(
         attempt: Gives the session, or raises a `tf.errors.DeadlineExceededError` at once.
         graph: Its graph.
         coord: Whose stop ends the waiting.
+        master: Address of the TensorFlow master.
+        config: The session's `ConfigProto`, or None.
         every_secs: Seconds between two attempts.
         max_wait_secs: Seconds in all.
 
@@ -75,8 +85,11 @@ def ready_session(
         tf.errors.CancelledError: A stop was requested.
         tf.errors.DeadlineExceededError: It was not ready in time.
     """
+    wait_for_servers(master, config, coord, max_wait_secs)
 
     def attempt_in_graph() -> tf.compat.v1.Session | None:
+        if master:  # one may have died since
+            ask_all(master, config)
         with graph.as_default():
             try:
                 return attempt()
@@ -100,11 +113,58 @@ def ready_session(
     return sess
 
 
+def wait_for_servers(
+    master: str, config: Any, coord: tf.train.Coordinator, max_wait_secs: float = float("inf")
+) -> None:
+    """Until every server that a session needs answers, for one does until it is made.
+
+    Args:
+        master: Address of the TensorFlow master; "" for this process, where none is needed.
+        config: The session's `ConfigProto`, whose `device_filters` say which are needed; or None.
+        coord: Whose stop ends the waiting.
+        max_wait_secs: Seconds to wait.
+
+    Raises:
+        tf.errors.CancelledError: A stop was requested.
+        tf.errors.DeadlineExceededError: One has not answered in time.
+    """
+    if not master:
+        return
+    silent = f"A server that a session at {master} needs does not answer"
+    told: list[str] = []
+
+    def late() -> None:
+        told.append(silent)
+        tell(
+            "servers",
+            f"{silent}, and is waited for: start it, or name in ConfigProto(device_filters=...) "
+            "those that are needed. A stop ends the waiting.",
+        )
+
+    try:
+        answered = wait_for(
+            lambda: ask_all(master, config),
+            coord,
+            every_secs=0.0,
+            max_wait_secs=max_wait_secs,
+            late=late,
+        )
+    except tf.errors.CancelledError:
+        if told:
+            tell("servers", f"{silent}: stopped without a session. {_UNSAVED}")
+        raise
+    tell("servers", None)
+    if answered is None:
+        text = f"{silent}, for {max_wait_secs:g} s."
+        raise tf.errors.DeadlineExceededError(None, None, text)
+
+
 def _attempted(
     attempt: Callable[[], Made | None],
     coord: tf.train.Coordinator,
     deadline: float,
     discard: Callable[[Made], object],
+    late: Callable[[], object],
 ) -> Made | None:
     answer: futures.Future[Made | None] = futures.Future()
 
@@ -123,7 +183,11 @@ def _attempted(
             answer.set_result(made)
 
     threading.Thread(target=call, name="nbtrain attempt", daemon=True).start()
+    tell_at = time.monotonic() + _TELL_SECS
     while not futures.wait([answer], _PATIENCE_SECS).done:
+        if time.monotonic() > tell_at:
+            tell_at = float("inf")
+            late()
         if coord.should_stop() and answer.cancel():
             raise _stopped()
         if time.monotonic() > deadline + _ATTEMPT_SECS and answer.cancel():

@@ -1,33 +1,27 @@
-"""How long the making and the closing of a session may last: TensorFlow sets no limit.
+"""The attempts to make a MonitoredSession, which TensorFlow neither ends nor tells of.
 
-A MonitoredSession that cannot be made, as its server does not answer, is attempted again
-at once and for ever, and no stop is heard between. A session of a server that has died
-never closes.
-
-What goes on inside one call of TensorFlow's cannot be ended: a dead server fails a step, or
-an attempt, only where GRPC_FAIL_FAST=true stood in the environment when TensorFlow was
-imported. Without it the call lasts until the server is back, and the panel shows where.
+A session that cannot be made, as its server does not answer, is attempted again at once
+and for ever; a worker waits half an hour for its chief, and looks twice a minute. No stop
+is heard in all that. Here one is.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
-from threading import Thread, current_thread
+import sys
 from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.engines.turns import close_in_time
+from nbtrain.engines.in_graph import SessionManager
+from nbtrain.engines.servers import Tell
+
+v1 = tf.compat.v1
 
 # Seconds until the next attempt: doubled each time, as long as none succeeds.
 _FIRST_WAIT_SECS = 0.1
 _LONGEST_WAIT_SECS = 30.0
-# Seconds in which threads end that have waited for what the closing cancels.
-_LAST_SECS = 1.0
-
-# Where a session stands is told under this topic; None: there is nothing to tell any more.
-Tell = Callable[[str, str | None], object]
+# Seconds between two looks of a worker at whether its chief has made the session ready.
+_RECOVERY_WAIT_SECS = 1.0
 
 
 class NoSession(StopIteration):
@@ -43,15 +37,20 @@ class Attempts:
 
     TensorFlow tells nobody of an attempt that failed. But each begins with
     `Scaffold.finalize`, which finalizes the graph: this is where the pause is made, in the
-    graph's own `finalize`, until `end`.
+    graph's own `finalize`, until `end`; and where the creator of the session is given a
+    session manager that hears a stop.
 
     Args:
         graph: The graph.
-        coord: Whose stop ends a pause, and the attempts.
+        coord: Whose stop ends a pause, a wait for a server, and the attempts.
         tell: Is told how it stands.
+
+    Attributes:
+        for_worker: Whether the session is a worker's, whose variables its chief initializes.
     """
 
     def __init__(self, graph: tf.Graph, coord: tf.train.Coordinator, tell: Tell) -> None:
+        self.for_worker = False
         self._graph = graph
         self._coord = coord
         self._tell = tell
@@ -95,6 +94,22 @@ class Attempts:
                 raise NoSession
         self._under_way = True
         tf.Graph.finalize(self._graph)
+        self._meet(_creator())
+
+    def _meet(self, creator: Any) -> None:
+        """See for whom a session is made, and lend its creator what makes it."""
+        self.for_worker = isinstance(creator, v1.train.WorkerSessionCreator)
+        if creator is not None and creator._session_manager is None:
+            scaffold = creator._scaffold
+            creator._session_manager = SessionManager(
+                scaffold.local_init_op,
+                scaffold.ready_op,
+                scaffold.ready_for_local_init_op,
+                self._graph,
+                _RECOVERY_WAIT_SECS,
+                coord=self._coord,
+                local_init_feed_dict=scaffold.local_init_feed_dict,
+            )
 
 
 def wait_secs(attempts: int) -> float:
@@ -102,38 +117,15 @@ def wait_secs(attempts: int) -> float:
     return float(min(_FIRST_WAIT_SECS * 2.0 ** min(attempts, 16), _LONGEST_WAIT_SECS))
 
 
-def limit_closing(sess: tf.compat.v1.Session, tell: Tell, threads: Iterable[Thread] = ()) -> None:
-    """Have a session's `close` return in time, whoever calls it, and say what is left behind.
+def _creator() -> Any:
+    """Who makes the session, at this moment; None where it is none of TensorFlow's.
 
-    Args:
-        sess: The session; its own `close` is called once, and waited for as long as a server
-            has to answer.
-        tell: Is told of a session that has not closed, and of threads that have not ended.
-        threads: The session's, looked at when it is closed: they have been stopped by then.
+    Nothing but the call under way knows: a MonitoredSession tells no hook of its creator.
     """
-    close: Any = sess.close
-
-    def close_once() -> None:
-        sess.close = _nothing  # whoever comes second need not wait again
-        close_in_time(close, lambda text: tell("close", text))
-        if alive := _still_alive(threads):
-            tell(
-                "threads",
-                f"The session is closed, and of its threads {', '.join(alive)} still run: they "
-                "wait for something else than the session, and are left to themselves.",
-            )
-
-    sess.close = close_once
-
-
-def _still_alive(threads: Iterable[Thread]) -> list[str]:
-    """The names of threads that do not end although their session is closed."""
-    deadline = time.monotonic() + _LAST_SECS
-    alive = [thread for thread in threads if thread.is_alive() and thread is not current_thread()]
-    for thread in alive:
-        thread.join(max(0.0, deadline - time.monotonic()))
-    return sorted(thread.name for thread in alive if thread.is_alive())
-
-
-def _nothing() -> None:
-    """Closed already."""
+    frame = sys._getframe()
+    while frame is not None:
+        caller = frame.f_locals.get("self")
+        if isinstance(caller, (v1.train.ChiefSessionCreator, v1.train.WorkerSessionCreator)):
+            return caller
+        frame = frame.f_back
+    return None

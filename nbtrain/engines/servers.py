@@ -1,0 +1,146 @@
+"""Asking the servers of a session's cluster, any of which may be dead.
+
+TensorFlow sets no limit to a call, and one that waits for a dead server inside it cannot
+be ended. What has a limit here is asked in a thread of its own, which is left to itself
+where no answer comes.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import tensorflow as tf
+
+# Seconds for a server to answer. A dead one never does, and no call to it ends.
+SERVER_SECS = 10.0
+# After these there is no server that holds the variables.
+LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
+# What to do then.
+REMEDY = "Once it has been started again, the training can go on from the latest checkpoint."
+# Seconds in which threads end that have waited for what the closing cancels.
+_LAST_SECS = 1.0
+# How TensorFlow names the server that a call was made to.
+_CALLED = re.compile(r"remote target (/job:\S+)")
+
+# Where a session stands is told under this topic; None: there is nothing to tell any more.
+Tell = Callable[[str, str | None], object]
+
+
+def unanswered(sess: tf.compat.v1.Session, *asked: Any) -> str | None:
+    """In words that a server of a session's cluster is lost or silent; None where all answer.
+
+    Args:
+        sess: The session; one of this process needs no server.
+        asked: What is run to ask every server that holds a variable, as far as is known.
+    """
+    ops = [op for op in asked if op is not None]
+    errors: list[Exception] = []
+    if not sess.sess_str:
+        return None
+    if not ends_soon(lambda: sess.run(ops), errors.append):
+        return f"a server of {_master(sess)} has not answered within {SERVER_SECS:g} s"
+    return lost(sess, errors[0]) if errors else None
+
+
+def lost(sess: tf.compat.v1.Session, error: BaseException | None) -> str | None:
+    """In words that a server of a session's cluster is lost; None for any other error."""
+    if not sess.sess_str or not isinstance(error, LOST):
+        return None
+    called = _CALLED.search(error.message)
+    server = f"the server {called.group(1)}" if called else "a server"
+    return f"{server} of {_master(sess)} is lost"
+
+
+def ends_soon(
+    ask: Callable[[], object], failed: Callable[[Exception], object] = lambda _error: None
+) -> bool:
+    """Whether a server answers within `SERVER_SECS`, be it with an error, given to `failed`."""
+
+    def asking() -> None:
+        try:
+            ask()
+        except Exception as error:  # noqa: BLE001 - as TensorFlow's closing: nobody is to tell
+            failed(error)
+
+    thread = threading.Thread(target=asking, name="nbtrain asking", daemon=True)
+    thread.start()
+    thread.join(SERVER_SECS)
+    return not thread.is_alive()
+
+
+def ask_all(master: str, config: Any) -> bool:
+    """Ask every server that a session needs; lasts until all have answered.
+
+    Not by a session of the graph that is trained: as long as that waits for a server, whoever
+    adds to the graph waits too.
+    """
+    with tf.Graph().as_default():
+        nothing = tf.no_op()
+        with tf.compat.v1.Session(master, config=config) as sess:
+            sess.run(nothing)
+    return True
+
+
+# --- closing ------------------------------------------------------------------------
+
+
+def close_session(sess: tf.compat.v1.Session) -> None:
+    """Close a session, which in a cluster with a dead server may take for ever."""
+    close_in_time(sess.close, tf.compat.v1.logging.warning)
+
+
+def close_in_time(close: Callable[[], object], tell: Callable[[str], object]) -> None:
+    """Call what closes a session; if it has not ended in time, leave it and say so."""
+    if not ends_soon(close):
+        tell(
+            f"The session has not closed within {SERVER_SECS:g} s, and is left to itself: a "
+            "server of its cluster does not answer."
+        )
+
+
+def limit_closing(
+    sess: tf.compat.v1.Session, tell: Tell, threads: Iterable[threading.Thread] = ()
+) -> None:
+    """Have a session's `close` return in time, whoever calls it, and say what is left behind.
+
+    Args:
+        sess: The session; its own `close` is called once, and waited for as long as a server
+            has to answer.
+        tell: Is told of a session that has not closed, and of threads that have not ended.
+        threads: The session's, looked at when it is closed: they have been stopped by then.
+    """
+    close: Any = sess.close
+
+    def close_once() -> None:
+        sess.close = _nothing  # whoever comes second need not wait again
+        close_in_time(close, lambda text: tell("close", text))
+        if alive := _still_alive(threads):
+            tell(
+                "threads",
+                f"The session is closed, and of its threads {', '.join(alive)} still run: they "
+                "wait for something else than the session, and are left to themselves.",
+            )
+
+    sess.close = close_once
+
+
+def _still_alive(threads: Iterable[threading.Thread]) -> list[str]:
+    """The names of threads that do not end although their session is closed."""
+    deadline = time.monotonic() + _LAST_SECS
+    me = threading.current_thread()
+    alive = [thread for thread in threads if thread.is_alive() and thread is not me]
+    for thread in alive:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return sorted(thread.name for thread in alive if thread.is_alive())
+
+
+def _master(sess: tf.compat.v1.Session) -> str:
+    return str(tf.compat.as_str(sess.sess_str))
+
+
+def _nothing() -> None:
+    """Closed already."""
