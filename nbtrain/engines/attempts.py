@@ -8,6 +8,7 @@ is heard in all that. Here one is.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -44,13 +45,23 @@ class Attempts:
         graph: The graph.
         coord: Whose stop ends a pause, a wait for a server, and the attempts.
         tell: Is told how it stands.
+        latest: Gives the checkpoint that a saver can initialize all variables from, or None.
 
     Attributes:
         for_worker: Whether the session is a worker's, whose variables its chief initializes.
+        restored: The checkpoint that a chief's session was initialized from, or None.
     """
 
-    def __init__(self, graph: tf.Graph, coord: tf.train.Coordinator, tell: Tell) -> None:
+    def __init__(
+        self,
+        graph: tf.Graph,
+        coord: tf.train.Coordinator,
+        tell: Tell,
+        latest: Callable[[Any], str | None],
+    ) -> None:
         self.for_worker = False
+        self._latest = latest
+        self.restored: str | None = None
         self._graph = graph
         self._coord = coord
         self._tell = tell
@@ -99,8 +110,12 @@ class Attempts:
     def _meet(self, creator: Any) -> None:
         """See for whom a session is made, and lend its creator what makes it."""
         self.for_worker = isinstance(creator, v1.train.WorkerSessionCreator)
-        if creator is not None and creator._session_manager is None:
-            scaffold = creator._scaffold
+        if creator is None:
+            return
+        scaffold = creator._scaffold
+        if creator._master and not self.for_worker:
+            self._lend_checkpoint(creator)
+        if creator._session_manager is None:
             creator._session_manager = SessionManager(
                 scaffold.local_init_op,
                 scaffold.ready_op,
@@ -110,6 +125,13 @@ class Attempts:
                 coord=self._coord,
                 local_init_feed_dict=scaffold.local_init_feed_dict,
             )
+
+    def _lend_checkpoint(self, creator: Any) -> None:
+        """Have a chief restore before workers see its variables, and train initial values."""
+        own = creator._checkpoint_dir or creator._checkpoint_filename_with_path
+        if not own or own == self.restored:
+            self.restored = self._latest(creator._scaffold.saver)
+            creator._checkpoint_filename_with_path = self.restored
 
 
 def wait_secs(attempts: int) -> float:

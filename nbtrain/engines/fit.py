@@ -52,6 +52,14 @@ def check_fit(saver: tf.compat.v1.train.Saver, path: str) -> Restored | None:
     )
 
 
+def read_all(path: str) -> None:
+    """Raise a CheckpointError unless every tensor of a checkpoint can be read."""
+    with reading(path):
+        reader = tf.train.load_checkpoint(path)
+        for name in reader.get_variable_to_shape_map():
+            reader.get_tensor(name)
+
+
 def _saved(saver: Any) -> Iterator[tuple[str, tuple[tf.Operation, tf.TensorShape]]]:
     """What a saver saves, by the names in a checkpoint; the whole of a partitioned variable."""
     items = saver._var_list or ()  # named by nothing public

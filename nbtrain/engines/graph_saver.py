@@ -18,7 +18,7 @@ from nbtrain.checkpoints import (
     reading,
     writing,
 )
-from nbtrain.engines.fit import check_fit
+from nbtrain.engines.fit import check_fit, read_all
 from nbtrain.engines.global_step import step_of
 from nbtrain.engines.servers import LOST, REMEDY, lost, unanswered
 from nbtrain.errors import CheckpointError
@@ -84,7 +84,7 @@ class GraphSaver:
             yield
         except Exception:  # of a file that was cut short TensorFlow says: the input is exhausted
             for path in latest:
-                _read_all(path)
+                read_all(path)
             raise
 
     def resume(self) -> Restored | None:
@@ -167,11 +167,3 @@ class GraphSaver:
     def _counted(self, proof: Restored) -> Restored:
         """The proof with the step that the session is at."""
         return replace(proof, step=self.global_step(proof.step))
-
-
-def _read_all(path: str) -> None:
-    """Raise a CheckpointError unless every tensor of a checkpoint can be read."""
-    with reading(path):
-        reader = tf.train.load_checkpoint(path)
-        for name in reader.get_variable_to_shape_map():
-            reader.get_tensor(name)

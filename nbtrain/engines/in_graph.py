@@ -14,7 +14,8 @@ from typing import Any, TypeVar, cast
 import tensorflow as tf
 
 from nbtrain.engines.finalized import adding_to
-from nbtrain.engines.fit import check_fit
+from nbtrain.engines.fit import check_fit, read_all
+from nbtrain.engines.servers import LOST
 from nbtrain.engines.turns import turns_at
 from nbtrain.engines.waiting import ready_session, wait_for, wait_for_servers
 from nbtrain.errors import ArgumentError
@@ -128,9 +129,14 @@ class SessionManager(tf.compat.v1.train.SessionManager):
             if saver and path:
                 check_fit(saver, path)
             wait_for_servers(master, config, self._coord)
-            restored: tuple[tf.compat.v1.Session, bool] = super()._restore_checkpoint(
-                master, saver, checkpoint_dir, checkpoint_filename_with_path, config=config
-            )
+            try:
+                restored: tuple[tf.compat.v1.Session, bool] = super()._restore_checkpoint(
+                    master, saver, checkpoint_dir, checkpoint_filename_with_path, config=config
+                )
+            except Exception as error:
+                if saver and path and not isinstance(error, LOST):
+                    read_all(path)  # of one that was cut short TensorFlow says: no more input
+                raise
             return restored
 
     @_told_as(v1.train.SessionManager.prepare_session)

@@ -25,7 +25,7 @@ from nbtrain.engines.graph_arguments import scalar_of
 from nbtrain.engines.graph_saver import Saved
 from nbtrain.engines.savers import find_saver, own_saver
 from nbtrain.engines.servers import limit_closing
-from nbtrain.engines.session_saver import session_saver
+from nbtrain.engines.session_saver import SessionSaver, session_saver
 from nbtrain.errors import ArgumentError
 from nbtrain.owner import owner
 from nbtrain.run import Run
@@ -101,7 +101,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             check_fit(saver, checkpoints[-1].path)
         self._saved: Saved | None = None
         self._boundary = None
-        self._attempts = Attempts(graph, self._run.coord, self._run.life.host.note)
+        self._attempts = Attempts(graph, self._run.coord, self._run.life.host.note, self._latest)
         self._lost = 0  # sessions in a row that were lost without a step
         self._told_to_stop = False
         self._steps: int | None = None  # by which the fetches at hand advance it, once known
@@ -118,8 +118,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._close_session()  # one that was lost while another hook took it up
         self._opened = session, coord
         self._session = session
-        self._saved = self._saved or self._what_is_saved()
-        saver = session_saver(self._saved, session) if self._saved else None
+        saver = self._session_saver(session)
         step = step_of(session, self._global_step) or 0
         self._boundary = self._run.life.host.attach(coord, saver, step, again=again)
         if again:
@@ -176,6 +175,23 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             session, coord = opened
             coord.request_stop()
             session.close()
+
+    def _session_saver(self, session: tf.compat.v1.Session) -> SessionSaver | None:
+        self._saved = self._saved or self._what_is_saved()
+        if self._saved is None:
+            return None
+        return session_saver(self._saved, session, restored=self._attempts.restored)
+
+    def _latest(self, saver: Any) -> str | None:
+        """The latest checkpoint, if that saver can initialize all variables from it."""
+        checkpoints = listed(self._directory)
+        if not checkpoints or not isinstance(saver, v1.train.Saver):
+            return None
+        path = checkpoints[-1].path
+        proof = check_fit(saver, path)
+        variables = self._graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
+        whole = proof and {variable.op.name for variable in variables} <= set(proof.matched)
+        return path if whole else None
 
     def _what_is_saved(self) -> Saved | None:
         saver = find_saver(self._graph, self._scaffold)

@@ -12,7 +12,13 @@ from nbtrain.errors import CheckpointError
 
 
 class SessionSaver(GraphSaver):
-    """Saves and restores the variables of a session that somebody else opens and closes."""
+    """Saves and restores the variables of a session that somebody else opens and closes.
+
+    Attributes:
+        restored: Path of the checkpoint that its variables were initialized from, or None.
+    """
+
+    restored: str | None = None
 
     def save(self, step: int) -> int:
         """Write a checkpoint.
@@ -33,15 +39,19 @@ class SessionSaver(GraphSaver):
         if not checkpoints:
             return None
         latest, step = checkpoints[-1], self.global_step(0)
+        if latest.path == self.restored:  # workers may have trained on since
+            return self._counted(self._fitting(latest.path))
         if step < latest.step:
             return self.restore(latest.path)
         return self._fitting(latest.path) if step == latest.step else None
 
 
-def session_saver(saved: Saved, sess: tf.compat.v1.Session) -> SessionSaver:
-    """The saver of one session."""
+def session_saver(
+    saved: Saved, sess: tf.compat.v1.Session, *, restored: str | None = None
+) -> SessionSaver:
+    """The saver of one session, initialized from the checkpoint `restored`, if there is one."""
     directory = Path(saved.save_path).parent
     directory.mkdir(parents=True, exist_ok=True)
     session_saver = SessionSaver(saved, directory)
-    session_saver.sess = sess
+    session_saver.sess, session_saver.restored = sess, restored
     return session_saver

@@ -1,0 +1,284 @@
+"""A chief, workers and a parameter server on this machine, each a process of its own.
+
+They are forked off one process in which TensorFlow is imported and nothing of it has run
+yet: a process more costs no second import.
+"""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+import socket
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+import nbtrain
+from nbtrain.engines import servers
+from tests.gate import SOON
+
+v1 = tf.compat.v1
+
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["tensorflow", "nbtrain"])
+
+# Steps between two checkpoints of the chief's.
+SAVE_STEPS = 20
+
+
+class Status(NamedTuple):
+    """What a replica says of its run.
+
+    Attributes:
+        phase: The phase's word.
+        step: Of the run.
+        message: What the panel warns of.
+        notice: What it says of the beginning.
+        error: What ended it, as Python writes it.
+        done: Calls of the train op, where the loop is the program's own.
+    """
+
+    phase: str
+    step: int
+    message: str
+    notice: str
+    error: str
+    done: int
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run has."""
+        return self.phase in {"finished", "stopped", "failed"}
+
+
+class Member:
+    """A process of a cluster."""
+
+    def __init__(self, target: Any, *args: Any) -> None:
+        self._pipe, theirs = PROCESSES.Pipe()
+        self.process = PROCESSES.Process(target=target, args=(theirs, *args), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def ask(self, question: str, *args: Any) -> Any:
+        """Have it call a method of its `Replica`; what that returns."""
+        self._pipe.send((question, args))
+        return self.answer()
+
+    def answer(self) -> Any:
+        """The next thing it says."""
+        assert self._pipe.poll(SOON), "no answer: the process hangs"
+        answer = self._pipe.recv()
+        assert not isinstance(answer, BaseException), answer
+        return answer
+
+    def status(self) -> Status:
+        """Of its run."""
+        status: Status = self.ask("status")
+        return status
+
+    def leave(self) -> int | None:
+        """Let it end by itself, as a kernel does; its exit code, None if it does not."""
+        self._pipe.close()
+        self.process.join(SOON)
+        return self.process.exitcode
+
+    def kill(self) -> None:
+        """As a machine that is switched off."""
+        self.process.kill()
+        self.process.join(SOON)
+        self._pipe.close()
+
+
+class Cluster:
+    """One parameter server and two places for workers, the first for the chief.
+
+    Args:
+        folder: In which the replicas work.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        ports = [f"127.0.0.1:{port}" for port in free_ports(3)]
+        self._spec = {"ps": ports[:1], "worker": ports[1:]}
+        self._folder = folder
+        self._members: list[Member] = []
+
+    def server(self) -> Member:
+        """Start the parameter server, at the same address each time."""
+        member = self._start(serve)
+        assert member.answer() == "serves"
+        return member
+
+    def chief(self, program: str) -> Member:
+        """Start the chief; `program` is a method of `Replica`."""
+        return self._start(train, self._folder, 0, program)
+
+    def worker(self, program: str) -> Member:
+        """Start a worker."""
+        return self._start(train, self._folder, 1, program)
+
+    def kill(self) -> None:
+        """All of it."""
+        for member in self._members:
+            member.kill()
+
+    def _start(self, target: Any, *args: Any) -> Member:
+        self._members.append(Member(target, self._spec, *args))
+        return self._members[-1]
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine on which nobody listens."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [int(each.getsockname()[1]) for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+# --- in the processes ---------------------------------------------------------------
+
+
+def serve(pipe: Connection, spec: dict[str, list[str]]) -> None:
+    """The parameter server: until it is killed."""
+    server = tf.distribute.Server(tf.train.ClusterSpec(spec), job_name="ps", task_index=0)
+    pipe.send("serves")
+    server.join()
+
+
+def train(
+    pipe: Connection, spec: dict[str, list[str]], folder: Path, index: int, program: str
+) -> None:
+    """A replica that trains, and answers what it is asked, until the pipe is closed."""
+    os.chdir(folder)
+    servers.SERVER_SECS = 2.0
+    replica = Replica(spec, index)
+    replica.run = getattr(replica, program)()
+    while True:
+        try:
+            question, args = pipe.recv()
+        except EOFError:
+            return
+        try:
+            pipe.send(getattr(replica, question)(*args))
+        except Exception as error:
+            pipe.send(error)
+
+
+class Replica:
+    """A graph whose variables are on the parameter server, and the run that trains it."""
+
+    run: nbtrain.Run
+
+    def __init__(self, spec: dict[str, list[str]], index: int) -> None:
+        cluster, me = tf.train.ClusterSpec(spec), f"/job:worker/task:{index}"
+        self.target = tf.distribute.Server(cluster, job_name="worker", task_index=index).target
+        self.is_chief = index == 0
+        # Or else a session waits for the other worker too.
+        self.config = v1.ConfigProto(device_filters=["/job:ps", me])
+        self.done = 0
+        self.graph = tf.Graph()
+        with (
+            self.graph.as_default(),
+            v1.device(v1.train.replica_device_setter(cluster=cluster, worker_device=me)),
+        ):
+            step = v1.train.get_or_create_global_step()
+            weight = v1.get_variable("weight", initializer=5.0)
+            self.loss = tf.square(weight - 1.0, name="loss")
+            descent = v1.train.GradientDescentOptimizer(0.001)
+            self.train_op = descent.minimize(self.loss, global_step=step)
+
+    # --- programs ---
+
+    def supervised(self) -> nbtrain.Run:
+        """Under a Supervisor, in a loop of its own."""
+        sv = nbtrain.Supervisor(
+            self.graph,
+            logdir="supervised" if self.is_chief else None,
+            is_chief=self.is_chief,
+            recovery_wait_secs=0.1,
+            save_model_secs=0,
+            save_model_steps=SAVE_STEPS,
+            save_summaries_secs=0.1,
+            stop_grace_secs=20,
+        )
+
+        def loop(_run: nbtrain.Run) -> None:
+            with sv.managed_session(self.target, config=self.config) as sess:
+                while not sv.should_stop():
+                    sess.run(self.train_op)
+                    self.done += 1
+
+        return nbtrain.background(loop, name=self._name)
+
+    def hooked(self) -> nbtrain.Run:
+        """In a MonitoredTrainingSession, in a loop of its own."""
+
+        def loop(run: nbtrain.Run) -> None:
+            hook = nbtrain.RunHook(run, {"loss": self.loss})
+            with self.graph.as_default(), self._session(hooks=[hook]) as sess:
+                while not sess.should_stop():
+                    sess.run(self.train_op)
+                    self.done += 1
+
+        return nbtrain.background(loop, name=self._name, save_steps=SAVE_STEPS)
+
+    def monitored(self) -> nbtrain.Run:
+        """The same by `nbtrain.monitor`, with an evaluation."""
+        hook = nbtrain.EvalHook({"val_loss": self.loss}, every_steps=5)
+        return nbtrain.monitor(
+            self.train_op,
+            scalars={"loss": self.loss},
+            hooks=[hook],
+            session=self._session,
+            name=self._name,
+            save_steps=SAVE_STEPS,
+        )
+
+    @property
+    def _session(self) -> Any:
+        return functools.partial(
+            v1.train.MonitoredTrainingSession,
+            self.target,
+            is_chief=self.is_chief,
+            config=self.config,
+            log_step_count_steps=None,
+        )
+
+    @property
+    def _name(self) -> str:
+        return "chief" if self.is_chief else "worker"
+
+    # --- answers ---
+
+    def status(self) -> Status:
+        """Of the run."""
+        status = self.run.status
+        error = "" if self.run.life.error is None else repr(self.run.life.error)
+        texts = status.message or "", status.notice or ""
+        return Status(str(status.phase), status.step, *texts, error, self.done)
+
+    def receipt(self, command: str) -> tuple[bool, str]:
+        """Whether a command was applied, and what its receipt says."""
+        outcome = getattr(self.run, command)().wait(SOON)
+        return outcome.applied, outcome.text
+
+    def stop(self) -> str:
+        """Stop the run; its last phase."""
+        self.run.request_stop()
+        assert self.run.life.ended.wait(SOON), self.run.status
+        return str(self.run.status.phase)
+
+    def start(self) -> None:
+        """Start the run once more."""
+        self.run.start()
+
+    def checkpoints(self) -> list[int]:
+        """Steps of the checkpoints on disk."""
+        return [checkpoint.step for checkpoint in self.run.checkpoints]
