@@ -215,7 +215,8 @@ class Replica:
                     sess.run(self.train_op)
                     self.done += 1
 
-        return nbtrain.background(loop, name=self._name)
+        run: nbtrain.Run = nbtrain.background(loop, name=self._name)
+        return run
 
     def hooked(self) -> nbtrain.Run:
         """In a MonitoredTrainingSession, in a loop of its own."""
@@ -227,7 +228,8 @@ class Replica:
                     sess.run(self.train_op)
                     self.done += 1
 
-        return nbtrain.background(loop, name=self._name, save_steps=SAVE_STEPS)
+        run: nbtrain.Run = nbtrain.background(loop, name=self._name, save_steps=SAVE_STEPS)
+        return run
 
     def monitored(self) -> nbtrain.Run:
         """The same by `nbtrain.monitor`, with an evaluation."""

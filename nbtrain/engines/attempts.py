@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import tensorflow as tf
@@ -144,7 +145,7 @@ def _creator() -> Any:
 
     Nothing but the call under way knows: a MonitoredSession tells no hook of its creator.
     """
-    frame = sys._getframe()
+    frame: FrameType | None = sys._getframe()
     while frame is not None:
         caller = frame.f_locals.get("self")
         if isinstance(caller, (v1.train.ChiefSessionCreator, v1.train.WorkerSessionCreator)):
