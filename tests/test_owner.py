@@ -512,3 +512,16 @@ def test_a_step_after_the_last_boundary_is_in_the_last_checkpoint() -> None:
     run.wait(SOON)
     assert held_by_the_last(run) == run.status.step == 3
     assert run.scalars["weight"].steps.tolist() == [1, 2, 3]
+
+
+def test_an_error_like_that_of_a_stop_fails_a_run_that_nobody_stopped() -> None:
+    program = Program()
+
+    def loop(sess: Any) -> None:
+        sess.run(program.train_op)
+        raise tf.errors.CancelledError(None, None, "of the program's own")
+
+    program.loop = loop  # type: ignore[method-assign]
+    run = nbtrain.background(program)
+    with pytest.raises(tf.errors.CancelledError, match="of the program's own"):
+        run.wait(SOON)

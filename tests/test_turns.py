@@ -190,3 +190,25 @@ def test_what_waits_at_the_end_is_not_lost(gate: Gate) -> None:
     training.result()
     waiting.result()
     assert gated.order == ["step", "taken"]
+
+
+def test_after_a_hand_over_no_turn_comes_in_a_call_that_had_begun(gate: Gate) -> None:
+    gated = Gated(gate)
+    gated.turns = Turns(gated.sess)
+    training = Background(lambda: gated.sess.run(gated.step))
+    gate.wait_for_arrivals()
+    assert Background(gated.turns.hand_over).result()
+    taken = gated.take()
+    gated.waits()
+    gate.allow()
+    training.result()
+    taken.result()
+    assert gated.order == ["step", "taken"]
+
+
+def test_the_owner_does_not_hand_over_in_a_call_of_its_own(gate: Gate) -> None:
+    gated = Gated(gate)
+    gated.turns = Turns(gated.sess)
+    Background(lambda: gated.sess.run(gated.other)).result()
+    assert not gated.turns.hand_over()
+    assert Background(gated.turns.hand_over).result()
