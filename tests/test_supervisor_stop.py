@@ -183,17 +183,13 @@ def test_a_session_that_does_not_close_holds_nothing_up(
 ) -> None:
     monkeypatch.setattr("nbtrain.engines.servers.SERVER_SECS", 0.05)
     count, closed = Counting(), threading.Event()
-    sv = count.supervisor(tmp_path, save_model_secs=600)
-    close = tf.compat.v1.Session.close
-    monkeypatch.setattr(
-        tf.compat.v1.Session, "close", lambda self: closed.wait(SOON) and close(self)
-    )
 
-    def use() -> None:
-        with sv.managed_session() as sess:
-            sess.run(count.train_op)
+    def hold(sess: Any) -> None:
+        close = sess.close
+        sess.close = lambda: closed.wait(SOON) and close()
 
-    in_background(use)
+    sv = count.supervisor(tmp_path, save_model_secs=600, init_fn=hold)
+    in_background(lambda: count.trained(sv, 1))
     assert not closed.is_set()
     closed.set()
     assert checkpoints(tmp_path)[-1] == 1
