@@ -20,6 +20,7 @@ import tensorflow as tf
 import nbtrain
 from nbtrain import Supervisor
 from tests.gate import SOON
+from tests.models import applied, refused
 from tests.supervised import (
     Background,
     Counting,
@@ -364,3 +365,35 @@ def test_the_last_checkpoint_of_a_run_whose_server_died_is_given_up(
         run.wait(SOON)
     assert "No checkpoint at step" in str(run.status.message)
     assert "has not answered within 1 s" in str(run.status.message)
+
+
+@pytest.mark.parametrize("by", ["a Supervisor", "a hook"])
+def test_a_restore_whose_server_died_is_refused_and_no_checkpoint_blamed(
+    by: str, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nbtrain.engines.servers.SERVER_SECS", 1.0)
+
+    def loop(run: nbtrain.Run) -> None:
+        with tf.Graph().as_default(), v1.device("/cpu:0"), contextlib.ExitStack() as stack:
+            my_train_op, _ = model()
+            if by == "a hook":
+                hooks = [nbtrain.RunHook(run)]
+                session = v1.train.MonitoredTrainingSession(cluster.target, hooks=hooks)
+            else:
+                sv = Supervisor(logdir=str(tmp_path / "supervised"), save_summaries_secs=0)
+                session = sv.managed_session(cluster.target)
+            sess = stack.enter_context(session)
+            while not run.should_stop():
+                sess.run(my_train_op)
+
+    run = nbtrain.background(loop)
+    applied(run.pause())
+    step = applied(run.save()).step
+    cluster.kill()
+    text = refused(run.restore()).text
+    assert "has not answered within 1 s. Once it has been started again" in text
+    assert [checkpoint.step for checkpoint in run.checkpoints] == [step]
+    run.request_stop()
+    with contextlib.suppress(tf.errors.UnavailableError):  # which a Supervisor raises at its stop
+        run.wait(SOON)
+    assert run.status.phase.ended
