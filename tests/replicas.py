@@ -152,6 +152,13 @@ def serve(pipe: Connection, spec: dict[str, list[str]]) -> None:
     server.join()
 
 
+def serve_alone(pipe: Connection) -> None:
+    """A server without a cluster: until it is killed."""
+    server = tf.distribute.Server.create_local_server()
+    pipe.send(server.target)
+    server.join()
+
+
 def train(
     pipe: Connection, spec: dict[str, list[str]], folder: Path, index: int, program: str
 ) -> None:

@@ -6,10 +6,6 @@ Each is run as in a notebook: in a thread, with eager execution on.
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +17,7 @@ import nbtrain
 from nbtrain import Supervisor
 from tests.gate import SOON
 from tests.models import applied, refused
+from tests.replicas import Member, serve_alone
 from tests.supervised import (
     Background,
     Counting,
@@ -246,48 +243,24 @@ def test_a_training_that_is_tried_again_when_it_was_aborted(tmp_path: Path) -> N
 
 # --- a cluster -------------------------------------------------------------------
 
-SERVER = """
-import sys, tensorflow as tf
-server = tf.distribute.Server.create_local_server()
-print(server.target, flush=True)
-sys.stdin.read()
-"""
 
-
-class Cluster:
-    """A TensorFlow server in a process of its own."""
+class Server(Member):
+    """A TensorFlow server in a process of its own, which holds the variables and is the master."""
 
     def __init__(self) -> None:
-        environ = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", SERVER],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environ,
-            text=True,
-        )
-        assert self.process.stdout is not None
-        self.target = self.process.stdout.readline().strip()
-
-    def kill(self) -> None:
-        """As a machine that is switched off."""
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait(SOON)
+        super().__init__(serve_alone)
+        self.target: str = self.answer()
 
 
 @pytest.fixture
-def cluster() -> Iterator[Cluster]:
+def cluster() -> Iterator[Server]:
     """A server; killed when the test is over."""
-    cluster = Cluster()
-    yield cluster
-    cluster.kill()
-    for pipe in (cluster.process.stdin, cluster.process.stdout):
-        assert pipe is not None
-        pipe.close()
+    server = Server()
+    yield server
+    server.kill()
 
 
-def test_replicas_with_a_chief(cluster: Cluster, tmp_path: Path) -> None:
+def test_replicas_with_a_chief(cluster: Server, tmp_path: Path) -> None:
     def program(is_chief: bool) -> int:
         with tf.Graph().as_default(), v1.device("/cpu:0"):
             my_train_op, _ = model()
@@ -309,7 +282,7 @@ def test_replicas_with_a_chief(cluster: Cluster, tmp_path: Path) -> None:
 
 
 def test_a_server_that_dies_holds_nothing_up(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("nbtrain.engines.servers.SERVER_SECS", 1.0)
 
@@ -331,7 +304,7 @@ def test_a_server_that_dies_holds_nothing_up(
     assert checkpoints(tmp_path / "again") == [5]
 
 
-def supervised(cluster: Cluster, logdir: Path) -> None:
+def supervised(cluster: Server, logdir: Path) -> None:
     with tf.Graph().as_default(), v1.device("/cpu:0"):
         my_train_op, _ = model()
         with Supervisor(logdir=str(logdir)).managed_session(cluster.target) as sess:
@@ -339,7 +312,7 @@ def supervised(cluster: Cluster, logdir: Path) -> None:
             cluster.kill()
 
 
-def hooked(cluster: Cluster, run: nbtrain.Run) -> None:
+def hooked(cluster: Server, run: nbtrain.Run) -> None:
     with tf.Graph().as_default(), v1.device("/cpu:0"):
         my_train_op, _ = model()
         hooks = [nbtrain.RunHook(run)]
@@ -350,7 +323,7 @@ def hooked(cluster: Cluster, run: nbtrain.Run) -> None:
 
 @pytest.mark.parametrize("by", ["a Supervisor", "a hook"])
 def test_the_last_checkpoint_of_a_run_whose_server_died_is_given_up(
-    by: str, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    by: str, cluster: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("nbtrain.engines.servers.SERVER_SECS", 1.0)
 
@@ -369,7 +342,7 @@ def test_the_last_checkpoint_of_a_run_whose_server_died_is_given_up(
 
 @pytest.mark.parametrize("by", ["a Supervisor", "a hook"])
 def test_a_restore_whose_server_died_is_refused_and_no_checkpoint_blamed(
-    by: str, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    by: str, cluster: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("nbtrain.engines.servers.SERVER_SECS", 1.0)
 
