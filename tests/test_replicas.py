@@ -79,8 +79,12 @@ def test_a_supervised_run_whose_server_is_killed_fails_in_words(cluster: Cluster
         assert "has not closed within" in status.message
     held = chief.ask("checkpoints")[-1]
     assert held >= SAVE_STEPS
+    for member in (chief, worker):  # once more in the same process: there is no server
+        member.ask("start")
+        when(member, lambda status: "and is waited for: start it" in status.message)
+        assert member.ask("stop") == "stopped"
     cluster.server()
-    for member in (chief, worker):  # once more in the same process
+    for member in (chief, worker):
         member.ask("start")
     when(chief, lambda status: f"Goes on from model.ckpt-{held}:" in status.notice)
     trains(worker)
