@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,3 +37,19 @@ def test_a_kernel_that_is_shut_down_leaves_a_last_checkpoint(tmp_path: Path) -> 
     (checkpoint,) = listed(tmp_path / "exited" / "checkpoints")
     assert checkpoint.step > 100
     assert '"stopped"' in (tmp_path / "exited" / "steering.jsonl").read_text()
+
+
+LEFT_OPEN = """\
+import tensorflow as tf, nbtrain
+with tf.Graph().as_default():
+    train_op = tf.compat.v1.train.get_or_create_global_step().assign_add(1)
+    sv = nbtrain.Supervisor(logdir="supervised")
+sess = sv.prepare_or_wait_for_session()
+sess.run(train_op)
+sv.stop()
+"""
+
+
+def test_a_program_that_leaves_its_session_open_ends(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", LEFT_OPEN], cwd=tmp_path, timeout=100, check=True)
+    assert [checkpoint.step for checkpoint in listed(tmp_path / "supervised")][-1] == 1

@@ -8,6 +8,7 @@ where no answer comes.
 from __future__ import annotations
 
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -117,6 +118,8 @@ def limit_closing(
 
     def close_once() -> None:
         sess.close = _nothing  # whoever comes second need not wait again
+        if sys.is_finalizing():  # no thread runs any more, and nothing is left behind
+            return
         close_in_time(close, lambda text: tell("close", text))
         if alive := _still_alive(threads):
             tell(
