@@ -1,5 +1,8 @@
 # `make lab` and `make test` do all the set-up; each makes .venv itself.
 
+# Another environment that happens to be active is not this one.
+unexport VIRTUAL_ENV
+
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10 python; do \
 	"$$p" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
 	&& command -v "$$p" && break; done)
