@@ -357,6 +357,19 @@ def test_a_scalar_of_another_shape_is_refused() -> None:
         nbtrain.background(loop).wait(SOON)
 
 
+def test_a_loop_that_mends_what_its_hook_refused_goes_on() -> None:
+    loop = Loop()
+
+    def mending(run: Run) -> None:
+        with loop.count.graph.as_default(), pytest.raises(ArgumentError, match="no tensor of the"):
+            in_training_session([nbtrain.RunHook(run, {"loss": "nothing:0"})])
+        loop(run)
+
+    run = nbtrain.background(mending, steps=3).wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    assert run.scalars["loss"].steps.tolist() == [1, 2, 3]
+
+
 def test_a_run_that_saves_something_else_refuses_it() -> None:
     run = nbtrain.background(Loop(), checkpoint=Counter().checkpoint, start=False)
     with pytest.raises(ArgumentError, match="leave checkpoint= out"):

@@ -88,8 +88,6 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             )
         self._graph = graph = v1.get_default_graph()
         self._was_finalized = graph.finalized
-        self._run.life.host.at_end(self.close)
-        self._run.life.log.is_false = self._is_false
         tensors = {tag: scalar_of(graph, tag, given) for tag, given in self._scalars.items()}
         self._request = v1.train.SessionRunArgs(tensors) if tensors else None
         scalars = list(tensors.values())
@@ -106,6 +104,8 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._told_to_stop = False
         self._steps: int | None = None  # by which the fetches at hand advance it, once known
         self._known: dict[tuple[int, ...] | int, tuple[int, Any, Any]] = {}
+        self._run.life.log.is_false = self._is_false
+        self._run.life.host.at_end(self.close)
 
     def after_create_session(
         self, session: tf.compat.v1.Session, coord: tf.train.Coordinator
