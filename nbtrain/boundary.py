@@ -151,9 +151,8 @@ class Boundary:
         """The saver's session is about to close: a last checkpoint."""
         step, gone_on = self.step, self._looping and not self._told
         self._set(self.keeper.let_go(step, gone_on=gone_on))
-        if self._pending is not None and self.step > step:  # of the step that was at hand
-            self._queue.append(self.step, time.time(), self._pending)
-            self._pending = None
+        if self.step > step:  # the session has counted the step that was at hand
+            self._hand_over()
         self._looping = self._hooked = False
 
     def reach(self) -> bool:
@@ -249,7 +248,7 @@ class Boundary:
         """After the loop: the record of a finished step, what still waits, a last checkpoint."""
         if finished and self._pending is not None:  # the loop was left without a last boundary
             self.step += 1
-            self._queue.append(self.step, time.time(), self._pending)
+            self._hand_over()
         astray = "" if finished else self._names.astray()
         # What to do about a pause is of no use any more.
         self._watch.note("names", f"When the run failed, {astray}." if astray else None)
@@ -280,9 +279,7 @@ class Boundary:
     def _look_up(self) -> bool:
         """Do what is not done at every step; ten times a second, and when something waits."""
         self._commands.attention = False  # first: what comes from now on sets it again
-        if self._pending:  # `record` was called by a step that `drive` called
-            self._queue.append(self.step, time.time(), self._pending)
-            self._pending = None
+        self._hand_over()  # `record` was called by a step that `drive` called
         if self._total is not None and self.step >= self._total:
             self._over = True
         else:
@@ -298,6 +295,12 @@ class Boundary:
         if self._told:
             self._commands.attention = True  # whoever asks again is told again
         return self._told
+
+    def _hand_over(self) -> None:
+        """Hand over the record of the step that was done last, if one is pending."""
+        if self._pending:
+            self._queue.append(self.step, time.time(), self._pending)
+        self._pending = None
 
     def _set(self, step: int) -> None:
         """Be at this step, which a session counts itself; no step was taken."""

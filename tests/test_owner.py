@@ -514,6 +514,23 @@ def test_a_step_after_the_last_boundary_is_in_the_last_checkpoint() -> None:
     assert run.scalars["weight"].steps.tolist() == [1, 2, 3]
 
 
+def test_what_a_loop_records_last_is_recorded_once_however_its_session_counts() -> None:
+    program = LeftOpen()
+
+    @nbtrain.background
+    def run(run: Run) -> None:
+        sess = program.supervisor.prepare_or_wait_for_session()
+        while not program.supervisor.should_stop():
+            sess.run(program.train_op)
+            sess.run(program.train_op)
+            run.record(weight=1.0)
+            if program.supervisor.step_of(sess) == 6:
+                break
+
+    assert run.wait(SOON).scalars["weight"].steps.tolist() == [1, 2, 3]
+    assert held_by_the_last(run) == run.status.step == 6
+
+
 def test_an_error_like_that_of_a_stop_fails_a_run_that_nobody_stopped() -> None:
     program = Program()
 
