@@ -1173,6 +1173,14 @@ def test_a_variable_is_recorded_as_it_was_at_its_step() -> None:
         assert run.scalars[tag].values.tolist() == list(range(1, 301))
 
 
+def test_a_record_of_nothing_is_no_further_step() -> None:
+    def loop(run: Run) -> None:
+        while not run.should_stop():
+            run.record({})
+
+    assert nbtrain.background(loop, steps=5).wait(SOON).status.step == 5
+
+
 def test_another_thread_may_not_record(gate: Gate) -> None:
     run, _ = held(gate)
     with pytest.raises(ArgumentError, match="another thread than its training thread"):
