@@ -41,7 +41,7 @@ class KnownTags:
     def read(self, values: Values) -> dict[str, SupportsFloat]:
         """The same values, those that go on changing as the numbers they are now."""
         return {
-            tag: float(value) if tag in self.changing else value for tag, value in values.items()
+            tag: _now(value) if tag in self.changing else value for tag, value in values.items()
         }
 
 
@@ -66,6 +66,14 @@ def check_real(tag: str, value: object) -> None:
 def changes(kind: type) -> bool:
     """Whether what is of this type may hold another value later: a variable, an array."""
     return hasattr(kind, "assign") or issubclass(kind, np.ndarray)
+
+
+def _now(value: SupportsFloat) -> SupportsFloat:
+    """The number that a value is now; itself if it is none, which is told where all are read."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return value
 
 
 def _check(tag: object, value: object) -> None:

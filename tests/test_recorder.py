@@ -218,7 +218,7 @@ def test_what_may_have_changed_before_it_was_read_is_told(
     recorder.drain()
     assert store["loss"].values.tolist() == [0.5, 0.25]
     assert recorder.error is not None
-    assert recorder.error.startswith("'loss' is a variable or an array at step 2, and was none at")
+    assert recorder.error.startswith("'loss' is a variable or an array at step 2, and was not read")
 
 
 def test_an_event_file_that_cannot_be_written_does_not_stop_the_store(

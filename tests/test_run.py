@@ -1181,6 +1181,15 @@ def test_a_record_of_nothing_is_no_further_step() -> None:
     assert nbtrain.background(loop, steps=5).wait(SOON).status.step == 5
 
 
+@pytest.mark.parametrize("value", [None, "none", np.zeros([2]), np.array(1 + 2j)])
+@pytest.mark.parametrize("first", [1.0, np.array(1.0)], ids=["number", "array"])
+def test_what_is_no_scalar_under_a_known_tag_is_nan_with_a_word(first: Any, value: Any) -> None:
+    values = iter([first, value, first])
+    run = nbtrain.train(lambda: {"loss": next(values)}).wait(SOON)
+    np.testing.assert_array_equal(run.scalars["loss"].values, [1.0, np.nan, 1.0])
+    assert "'loss' at step 2 is no scalar, kept as NaN: " in str(run.status.message)
+
+
 def test_another_thread_may_not_record(gate: Gate) -> None:
     run, _ = held(gate)
     with pytest.raises(ArgumentError, match="another thread than its training thread"):
