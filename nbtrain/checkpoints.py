@@ -113,8 +113,9 @@ def listed(directory: Path) -> tuple[Checkpoint, ...]:
         step = step_in_name(name)
         if step is not None and name in complete:
             path = directory / name
-            saved = times[number] if number < len(times) else _saved_at(path)
-            found.append(Checkpoint(step, str(path), saved))
+            with contextlib.suppress(FileNotFoundError):  # it has just been deleted
+                saved = times[number] if number < len(times) else _saved_at(path)
+                found.append(Checkpoint(step, str(path), saved))
     return tuple(found)
 
 

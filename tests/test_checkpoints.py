@@ -312,6 +312,21 @@ def test_a_checkpoint_is_listed_with_step_path_and_time(tmp_path: Path) -> None:
     assert abs(checkpoint.wall_time - index.stat().st_mtime) < 60
 
 
+def test_a_checkpoint_whose_file_vanishes_while_it_is_looked_at_is_not_listed(
+    tmp_path: Path,
+) -> None:
+    saver = saver_of(Line(), tmp_path)
+    saver.save(1)
+    saver.save(2)
+    both = [str(tmp_path / f"ckpt-{step}") for step in (1, 2)]
+    # Without the times of saving, as a graph's Saver writes it: they are looked for.
+    tf.compat.v1.train.update_checkpoint_state(str(tmp_path), both[1], both)
+    index = tmp_path / "ckpt-1.index"
+    index.unlink()
+    index.symlink_to("nowhere")  # its name is there, and it is not: as between two looks
+    assert [checkpoint.step for checkpoint in listed(tmp_path)] == [2]
+
+
 def test_a_folder_without_checkpoints_lists_none(tmp_path: Path) -> None:
     assert listed(tmp_path) == ()
     assert listed(tmp_path / "nowhere") == ()
