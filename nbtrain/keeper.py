@@ -104,7 +104,7 @@ class Keeper:
         """Save now.
 
         Raises:
-            CheckpointError: It cannot be written, or there is nothing to save.
+            CheckpointError: It cannot be written, or not be listed; or there is nothing to save.
         """
         if self._saver is None:
             raise CheckpointError(
@@ -113,8 +113,15 @@ class Keeper:
                 "by its chief."
             )
         self._watch.folder.make_sure(step)
-        self._saved_step = step = self._saver.save(step)
+        step = self._saver.save(step)
         self._list(self._saver)
+        if all(checkpoint.step != step for checkpoint in self.checkpoints):
+            raise CheckpointError(
+                f"What was saved cannot be found in {self._saver.directory}: it was deleted at "
+                "once, or its saver writes TensorFlow's old format, which is not restored here: "
+                "leave write_version= out."
+            )
+        self._saved_step = step
         self._watch.note("save", None)
         return step
 

@@ -224,6 +224,16 @@ def test_a_supervisor_that_cannot_save_is_asked_for_no_checkpoints(
     assert folder_is_empty()
 
 
+def test_a_saver_of_the_old_format_is_told_of_and_the_training_goes_on(tmp_path: Path) -> None:
+    count = Count()
+    with count.graph.as_default():
+        saver = v1.train.Saver(write_version=v1.train.SaverDef.V1)
+    supervisor = nbtrain.Supervisor(count.graph, logdir=str(tmp_path), saver=saver)
+    run = nbtrain.supervise(count.train_op, supervisor=supervisor, steps=5, save_steps=2)
+    assert run.wait(SOON).status.step == 5
+    assert "No checkpoint at step 5: What was saved cannot be found in" in str(run.status.message)
+
+
 def test_the_timer_of_a_supervisor_is_left_to_the_run(tmp_path: Path) -> None:
     count = Count()
     supervisor = nbtrain.Supervisor(graph=count.graph, logdir=str(tmp_path), save_model_secs=1)
