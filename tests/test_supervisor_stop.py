@@ -134,8 +134,8 @@ def test_a_stop_by_another_thread_saves_between_two_calls(tmp_path: Path) -> Non
     assert (held(tmp_path, step), held(tmp_path, step, "weight")) == (step, 2.0 * step)
 
 
-def test_a_stop_does_not_wait_for_ever_for_a_training_thread_that_is_blocked(
-    tmp_path: Path,
+def test_a_stop_does_not_wait_for_ever_for_a_training_thread_that_is_blocked_and_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     count, held = Counting(), threading.Event()
     with count.graph.as_default():
@@ -152,6 +152,7 @@ def test_a_stop_does_not_wait_for_ever_for_a_training_thread_that_is_blocked(
     eventually(lambda: sv._turns is not None and sv._turns._waiting)
     sv.stop()
     assert kinds(tmp_path)[-1] == "STOP"
+    assert "The last checkpoint and summary were not written: the training thread" in caplog.text
     held.set()
     background.result()
     prepared[0].close()

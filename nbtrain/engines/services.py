@@ -122,7 +122,8 @@ class Services:
         """The last checkpoint and summary, of the state in which the training ended.
 
         Args:
-            secs: Seconds that a call of the training thread may last until then.
+            secs: Seconds that a call of the training thread may last until then; beyond them
+                nothing is written, and a warning says so.
 
         Raises:
             tf.errors.UnavailableError: A server of the session does not answer.
@@ -135,7 +136,11 @@ class Services:
             text = f"The last checkpoint and summary were not written: {why}."
             raise tf.errors.UnavailableError(None, None, text)
         deadline = time.monotonic() + secs
-        self._turns.take(self._finish, lambda: time.monotonic() > deadline)
+        if not self._turns.take(self._finish, lambda: time.monotonic() > deadline):
+            tf.compat.v1.logging.warning(
+                "The last checkpoint and summary were not written: the training thread is still in "
+                "a call of its session, after stop_grace_secs."
+            )
 
     def try_to_finish(self, first: Exception) -> None:
         """The same after an error, which remains the one to raise."""
@@ -148,13 +153,14 @@ class Services:
                 "The last checkpoint and summary were not written: %s", error
             )
 
-    def _finish(self) -> None:
+    def _finish(self) -> bool:
         if self._saves and not self._is_at(self._saved_step):
             self._save()
         if self._summarizes and not self._is_at(self._summed_step):
             limit = tf.compat.v1.RunOptions(timeout_in_ms=int(1000 * _SUMMARY_SECS))
             with contextlib.suppress(*_NO_INPUT):
                 self._summarize(limit)
+        return True
 
     def _is_at(self, step: int | None) -> bool:
         return step is not None and step == self._step()
