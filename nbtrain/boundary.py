@@ -105,11 +105,10 @@ class Boundary:
 
     def attach(self, saver: Saver | None, step: int, *, again: bool) -> None:
         """A hook has got a session, and counts from now on; `again`: the one before was lost."""
-        self.step, self._hooked = step, True
+        self._hooked = True
         if again:
             self.keeper.lose()
-        else:
-            self._origin = step
+        self._set(step)
         self.go_on(saver)
         if self._begun:
             self._looping = False

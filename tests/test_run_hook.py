@@ -357,6 +357,20 @@ def test_a_scalar_of_another_shape_is_refused() -> None:
         nbtrain.background(loop).wait(SOON)
 
 
+def test_the_speed_of_a_life_is_that_of_all_its_sessions() -> None:
+    loop = Loop()
+
+    def twice(run: Run) -> None:
+        for last in (4, 6):
+            with loop.count.graph.as_default():
+                loop.hooks = [v1.train.StopAtStepHook(last_step=last)]
+            loop(run)
+
+    status = nbtrain.background(twice).wait(SOON).status
+    assert status.step == 6
+    assert status.steps_per_s == pytest.approx(6 / status.elapsed_s)
+
+
 def test_a_loop_that_mends_what_its_hook_refused_goes_on() -> None:
     loop = Loop()
 
