@@ -75,6 +75,7 @@ class Boundary:
         self._again = again
         self._begun = self._looping = self._hooked = self._driving = self._over = False
         self._told = False  # to leave the loop
+        self._passed = self._passing = False  # by a loop that does not ask; being at it
         self._next = 0  # step at which to look up, whatever the flag says
 
     def go_on(self, saver: Saver | None, due: Every | None = None, step: int | None = None) -> None:
@@ -148,11 +149,12 @@ class Boundary:
 
     def let_go(self) -> None:
         """The saver's session is about to close: a last checkpoint."""
-        step, gone_on = self.step, self._looping and not self._told
+        step, gone_on = self.step, (self._looping or self._passed) and not self._told
+        self._passing = True
         self._set(self.keeper.let_go(step, gone_on=gone_on))
         if self.step > step:  # the session has counted the step that was at hand
             self._hand_over()
-        self._looping = self._hooked = False
+        self._looping = self._hooked = self._passed = self._passing = False
 
     def reach(self) -> bool:
         """Do what is to be done between two steps; returns whether to leave the loop."""
@@ -166,6 +168,32 @@ class Boundary:
             self._pending = None
             self._queue.append(step, time.time(), pending)
         return (step >= self._next or self._commands.attention) and self._look_up()
+
+    def pass_by(self, recount: Callable[[int], int]) -> None:
+        """Before a call of a session, whose loop may not ask whether to stop: then, in its place.
+
+        Args:
+            recount: Gives the session's own step, where this one is expected.
+        """
+        if self._looping or self._hooked or self._passing:
+            return
+        self._passed = True
+        if self._pending:  # of the step that is done
+            self.step += 1
+            self._hand_over()
+        if self._told or not (self._commands.attention or self.step >= self._next):
+            return
+        self._passing = True
+        try:
+            self._begin()
+            self._looping = False  # until it asks
+            step = recount(self.step)
+            if step < self.step:
+                self._recorder.open_segment(step)
+            self.step = step
+            self._look_up()
+        finally:
+            self._passing = False
 
     def record(
         self,

@@ -196,8 +196,8 @@ def _check_use(table: symtable.SymbolTable, tree: ast.AST) -> None:
     if not asks and not any(_uses_run(part) for part in _parts(table)):
         raise ArgumentError(
             "The cell does not use `run`: it is the loop of a run, and asks run.should_stop() "
-            "once a step. Begin it with `while not run.should_stop():`, or hand `run` to the "
-            "function that does."
+            "once a step. Begin it with `while not run.should_stop():` (or `sv.should_stop()` of "
+            "an nbtrain.Supervisor), or hand `run` to the function that does."
         )
 
 

@@ -61,6 +61,11 @@ class Host:
         # Of each session the coordinator, and what is to be undone at its release.
         self._guests: dict[tf.train.Coordinator, contextlib.ExitStack] = {}
 
+    @property
+    def name(self) -> str:
+        """The name of the run."""
+        return self._folder.name
+
     def should_stop(self) -> bool:
         """Whether to leave the loop: in the training thread the step boundary; any thread."""
         if threading.get_ident() == self._commands.thread:
@@ -128,6 +133,10 @@ class Host:
         coord.on_stop = functools.partial(self._follow, coord)
         if self._coord.should_stop():
             coord.request_stop()
+
+    def pass_by(self, recount: Callable[[int], int]) -> None:
+        """What a loop that never asks whether to stop would not do; training thread only."""
+        self._boundary.pass_by(recount)
 
     def attach(
         self, coord: tf.train.Coordinator, saver: Saver | None, step: int, *, again: bool

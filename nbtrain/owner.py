@@ -16,6 +16,10 @@ from nbtrain.threads import Coordinator
 class Owner(Protocol):
     """A run, as a Supervisor sees it whose session is opened in its training thread."""
 
+    @property
+    def name(self) -> str:
+        """The name of the run."""
+
     def should_stop(self) -> bool:
         """The step boundary."""
 
@@ -32,6 +36,13 @@ class Owner(Protocol):
 
     def adopt(self, coord: Coordinator, saver: Saver | None, due: Every, step: int | None) -> None:
         """Take a session under the run: their stops are one, and its saver is the run's."""
+
+    def pass_by(self, recount: Callable[[int], int]) -> None:
+        """Before each call of the session: do what a loop that never asks would not.
+
+        Args:
+            recount: Gives the session's own step, where this one is expected.
+        """
 
     def release(self, coord: Coordinator) -> None:
         """Let go of a Supervisor and its session, after a last checkpoint."""
@@ -55,6 +66,11 @@ class Driver:
         self._run = run
         self._tags = tags
 
+    @property
+    def name(self) -> str:
+        """The name of the run."""
+        return self._run.name
+
     def should_stop(self) -> bool:
         """Whether a stop was requested: the boundary is the engine's."""
         return self._run.asked_to_stop()
@@ -68,6 +84,9 @@ class Driver:
 
     def adopt(self, coord: Coordinator, saver: Saver | None, due: Every, step: int | None) -> None:
         """Nothing: it is the run's already."""
+
+    def pass_by(self, recount: Callable[[int], int]) -> None:
+        """Nothing: the engine asks."""
 
     def release(self, coord: Coordinator) -> None:
         """Nothing: the run lets go of it when the loop is over."""

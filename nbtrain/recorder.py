@@ -160,8 +160,8 @@ class Recorder:
         kinds = set(map(type, values))
         if any(map(changes, kinds)):  # told by its first value, it is read at once
             self._errors["changing"] = (
-                f"{tag!r} is a variable or an array at step {steps[-1]:,}, and was not read at once: "
-                "its curve may show what that held later. Record float(...) of it."
+                f"{tag!r} is a variable or an array at step {steps[-1]:,}, and was not read at "
+                "once: its curve may show what that held later. Record float(...) of it."
             )
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             if _COMPLEX.isdisjoint(kinds):

@@ -182,7 +182,9 @@ class Watch:
         if phase is Phase.PREPARING and (late := now - self._began) >= PREPARING_SECS:
             return (
                 f"Preparing for {late:.0f} s. A loop of one's own begins when it first asks "
-                "run.should_stop(), and asks it once a step; the training thread is here"
+                "run.should_stop(), and asks it once a step; in its place do sv.should_stop() of "
+                "an nbtrain.Supervisor, and hooks=[nbtrain.RunHook(run)] of a MonitoredSession. "
+                "The training thread is here"
             )
         return None
 

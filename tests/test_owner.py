@@ -542,3 +542,97 @@ def test_an_error_like_that_of_a_stop_fails_a_run_that_nobody_stopped() -> None:
     run = nbtrain.background(program)
     with pytest.raises(tf.errors.CancelledError, match="of the program's own"):
         run.wait(SOON)
+
+
+# --- one Supervisor, two runs -------------------------------------------------------
+
+
+@both_ways
+def test_a_supervisor_that_trains_under_a_run_refuses_a_second_and_the_first_goes_on(
+    program: type[Program], gate: Gate
+) -> None:
+    program_of_both = program(gate)
+    first = nbtrain.background(program_of_both, name="first")
+    gate.wait_for_arrivals()
+    second = nbtrain.background(program_of_both, name="second")
+    with pytest.raises(BusyError, match="trains under the run 'first', which has not ended: stop"):
+        second.wait(SOON)
+    assert first.status.phase is Phase.RUNNING
+    with (
+        pytest.raises(BusyError, match="under the run 'first'"),
+        program_of_both.supervisor.managed_session(),
+    ):
+        pytest.fail("it trains already")
+    gate.open()
+    reached(first, lambda run: run.status.step > 3)
+    first.request_stop()
+    first.wait(SOON)
+    assert first.status.phase is Phase.STOPPED
+    assert listed(Path("supervised"))[-1].step == first.status.step
+    third = nbtrain.background(program_of_both)
+    reached(third, lambda run: run.status.step > first.status.step)
+    third.request_stop()
+    assert third.wait(SOON).status.phase is Phase.STOPPED
+
+
+# --- loops that never ask -----------------------------------------------------------
+
+
+class NeverAsks(Program):
+    """A loop of a fixed length that records each step."""
+
+    steps = 40
+
+    def __call__(self, run: Run) -> None:
+        """So many steps, whatever is asked for."""
+        with self.supervisor.managed_session() as sess:
+            for _ in range(self.steps):
+                if self.gate is not None:
+                    self.gate()
+                sess.run(self.train_op)
+                run.record(weight=sess.run(self.weight))
+
+
+def test_a_loop_that_never_asks_is_recorded_and_saved_at_its_end_also_when_it_goes_on() -> None:
+    program = NeverAsks()
+    for lives in (1, 2):
+        run = nbtrain.background(program).wait(SOON)
+        assert run.status.step == 40 * lives
+        assert listed(Path("supervised"))[-1].step == 40 * lives
+        weights = run.scalars["weight"].values
+        assert weights.tolist() == [40 * (lives - 1) + step for step in range(1, 41)]
+        assert run.scalars["weight"].steps.tolist() == weights.tolist()
+
+
+def test_a_loop_that_never_asks_is_saved_by_steps_and_by_seconds() -> None:
+    by_steps = NeverAsks(save_model_steps=10)
+    nbtrain.background(by_steps).wait(SOON)
+    assert {10, 20, 30, 40} <= {checkpoint.step for checkpoint in listed(Path("supervised"))}
+
+
+def test_a_loop_that_never_asks_is_saved_by_time_between_two_calls() -> None:
+    program = NeverAsks(save_model_secs=0.01)
+    program.steps = 3_000
+    run = nbtrain.background(program).wait(SOON)
+    saved = listed(Path("supervised"))
+    assert len(saved) > 1
+    for checkpoint in saved:
+        reader = tf.train.load_checkpoint(checkpoint.path)
+        assert reader.get_tensor("weight") == reader.get_tensor("global_step") == checkpoint.step
+    assert saved[-1].step == run.status.step == 3_000
+
+
+def test_a_loop_that_never_asks_is_paused_saved_and_restored_between_two_calls(gate: Gate) -> None:
+    program = NeverAsks(gate)
+    run = nbtrain.background(program)
+    gate.allow(2)
+    gate.wait_for_arrivals(3)
+    assert run.status.phase is Phase.RUNNING
+    paused = run.pause()
+    gate.allow(1)
+    step = applied(paused).step
+    saved = applied(run.save())
+    assert saved.text == f"saved model.ckpt-{step}"
+    applied(run.resume())
+    gate.open()
+    assert run.wait(SOON).status.step == 40

@@ -141,7 +141,7 @@ def test_a_turn_may_be_given_up(gate: Gate) -> None:
 def test_what_comes_before_a_call_may_call_itself(gate: Gate) -> None:
     gated, looked = Gated(gate), list[float]()
     turns = Turns(gated.sess)
-    turns.before_run = lambda: looked.append(float(gated.sess.run(gated.other)))
+    turns.before_run.append(lambda: looked.append(float(gated.sess.run(gated.other))))
     gated.sess.run(gated.other)
     gated.sess.run(gated.other)
     assert looked == [7.0, 7.0]
@@ -150,7 +150,7 @@ def test_what_comes_before_a_call_may_call_itself(gate: Gate) -> None:
 def test_a_callable_keeps_the_turns_too(gate: Gate) -> None:
     gated, looked = Gated(gate), list[int]()
     turns = Turns(gated.sess)
-    turns.before_run = lambda: looked.append(1)
+    turns.before_run.append(lambda: looked.append(1))
     made = gated.sess.make_callable(gated.other)
     assert (made(), made()) == (7.0, 7.0)
     assert looked == [1, 1]
@@ -173,7 +173,7 @@ def test_the_end_leaves_the_session_as_it_was(gate: Gate) -> None:
     gated = Gated(gate)
     before = dict(vars(gated.sess))
     turns = Turns(gated.sess)
-    turns.before_run = lambda: pytest.fail("after the end")
+    turns.before_run.append(lambda: pytest.fail("after the end"))
     turns.end()
     assert vars(gated.sess) == before
     assert gated.sess.run(gated.other) == 7.0

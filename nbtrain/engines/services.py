@@ -112,7 +112,7 @@ class Services:
         if self._by_steps and step is not None:
             for every, _ in self._by_steps:
                 every.start(step, 0.0)
-            self._turns.before_run = self._look
+            self._turns.before_run.append(self._look)
         threads = list(self._threads())
         for thread in threads:
             thread.start()
@@ -128,7 +128,7 @@ class Services:
         Raises:
             tf.errors.UnavailableError: A server of the session does not answer.
         """
-        self._turns.before_run = None
+        self._turns.before_run.clear()
         if getattr(self._sess, "_closed", False):  # as a program may, before it stops
             return
         supervisor = self._supervisor

@@ -13,6 +13,7 @@ with sv.managed_session() as sess:         # restored, or initialized; services 
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -32,7 +33,7 @@ from nbtrain.engines.servers import REMEDY, limit_closing, lost
 from nbtrain.engines.services import Services
 from nbtrain.engines.turns import Turns
 from nbtrain.engines.waiting import ready_session, wait_for, wait_for_servers
-from nbtrain.errors import ArgumentError
+from nbtrain.errors import ArgumentError, BusyError
 from nbtrain.owner import Owner, owner, tell
 from nbtrain.threads import Coordinator, LooperThread
 
@@ -132,7 +133,9 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             tf.errors.CancelledError: A stop was requested while it waited.
             tf.errors.DeadlineExceededError: Nothing came within `max_wait_secs`.
             RuntimeError: The init ops leave variables uninitialized; it names them.
+            BusyError: It trains under another run.
         """
+        self._check_free()
         self._coord.renew()
         self._run = owner.get()
         if self._run is not None:
@@ -157,8 +160,20 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 undo.callback(self._run.release, self._coord)
             if start_standard_services:
                 self._start(sess)
+            if self._run is not None:
+                count = functools.partial(self._recount, sess)
+                self._turns_at(sess).before_run.append(functools.partial(self._run.pass_by, count))
             undo.pop_all()
             return sess
+
+    def _check_free(self) -> None:
+        """See that no other run trains with it: its threads and its folder are one."""
+        if self._run is not None and self._run is not owner.get():
+            raise BusyError(
+                f"This Supervisor trains under the run {self._run.name!r}, which has not ended: "
+                "stop that run first, or make another Supervisor with a logdir= of its own.",
+                run=self._run.name,
+            )
 
     def _come_under(self, run: Owner, sess: tf.compat.v1.Session) -> None:
         saver = None
@@ -167,6 +182,10 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             saver.sess = sess
         due = Every(steps=self._save_model_steps, secs=self.save_model_secs)
         run.adopt(self._coord, saver, due, self.step_of(sess))
+
+    def _recount(self, sess: tf.compat.v1.Session, step: int) -> int:
+        own = self.step_of(sess)
+        return step if own is None else own
 
     def _start(self, sess: tf.compat.v1.Session) -> None:
         if self.is_chief:
@@ -194,7 +213,11 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             start_standard_services: Whether to start services and queue runners.
             close_summary_writer: Whether to close the summary writer at the end.
             max_wait_secs: Seconds to wait for a session that is ready.
+
+        Raises:
+            BusyError: It trains under another run.
         """
+        self._check_free()  # before `stop`, which would be that run's
         with self.graph.as_default():
             try:
                 sess = self.prepare_or_wait_for_session(
@@ -398,6 +421,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         """In the training thread: a last checkpoint; a stop is not the run's any more."""
         if self._run is not None and self._run is owner.get():
             self._run.release(self._coord)
+            if self._turns is not None:
+                self._turns.before_run.clear()
 
     def _left_open(self) -> None:
         """The run ends: stop and close what its loop has left open."""

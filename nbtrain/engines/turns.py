@@ -36,12 +36,12 @@ class Turns:
 
     Attributes:
         sess: The session.
-        before_run: Called by the owner before each call of its own; cheap, or None.
+        before_run: Called by the owner, in turn, before each call of its own; cheap.
     """
 
     def __init__(self, sess: tf.compat.v1.Session) -> None:
         self.sess = sess
-        self.before_run: Callable[[], object] | None = None
+        self.before_run: list[Callable[[], object]] = []
         self._owner = threading.get_ident()
         self._waiting: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._turn = threading.RLock()  # held during a call of the owner's, and during what waits
@@ -55,7 +55,7 @@ class Turns:
 
     def end(self) -> None:
         """Leave the session as it was; what waits for it now is done at once."""
-        self.before_run = None
+        self.before_run.clear()
         for name in ("run", "make_callable", _TURNS):
             vars(self.sess).pop(name, None)
 
@@ -122,10 +122,11 @@ class Turns:
                 if self._taker is None:
                     if self._waiting:
                         self._take_waiting()
-                    if self.before_run is not None:
+                    if self.before_run:
                         self._taker = caller
                         try:
-                            self.before_run()
+                            for act in self.before_run:
+                                act()
                         finally:
                             self._taker = None
                 return call(*args, **kwargs)
