@@ -75,7 +75,9 @@ class Boundary:
         self._again = again
         self._begun = self._looping = self._hooked = self._driving = self._over = False
         self._told = False  # to leave the loop
-        self._passed = self._passing = False  # by a loop that does not ask; being at it
+        self._gone_on = False  # a loop of the program's own may have trained since it asked
+        self._passing = False  # `pass_by` is at work, or must not be
+        self._handed = 0  # step of the record that it handed over last
         self._next = 0  # step at which to look up, whatever the flag says
 
     def go_on(self, saver: Saver | None, due: Every | None = None, step: int | None = None) -> None:
@@ -100,6 +102,7 @@ class Boundary:
             )
         self.keeper.start(self.step)
         self._commands.attention = True
+        self._gone_on, self._handed = not self._hooked, self.step
         if self._begun and not self._hooked:
             self._looping, self._pending = False, None  # no step of its own is at hand
             self._recorder.open_segment(self.step)
@@ -149,12 +152,11 @@ class Boundary:
 
     def let_go(self) -> None:
         """The saver's session is about to close: a last checkpoint."""
-        step, gone_on = self.step, (self._looping or self._passed) and not self._told
-        self._passing = True
-        self._set(self.keeper.let_go(step, gone_on=gone_on))
+        step, self._passing = self.step, True
+        self._set(self.keeper.let_go(step, gone_on=self._gone_on and not self._told))
         if self.step > step:  # the session has counted the step that was at hand
             self._hand_over()
-        self._looping = self._hooked = self._passed = self._passing = False
+        self._looping = self._hooked = self._gone_on = self._passing = False
 
     def reach(self) -> bool:
         """Do what is to be done between two steps; returns whether to leave the loop."""
@@ -177,16 +179,17 @@ class Boundary:
         """
         if self._looping or self._hooked or self._passing:
             return
-        self._passed = True
-        if self._pending:  # of the step that is done
-            self.step += 1
+        if self._pending:  # of a step that is done, and may be counted already
+            self.step += self.step <= self._handed
+            self._handed = self.step
             self._hand_over()
         if self._told or not (self._commands.attention or self.step >= self._next):
             return
         self._passing = True
         try:
-            self._begin()
-            self._looping = False  # until it asks
+            if not self._begun:
+                self._begin()
+                self._looping, self._handed = False, self.step  # until it asks
             step = recount(self.step)
             if step < self.step:
                 self._recorder.open_segment(step)
@@ -248,7 +251,7 @@ class Boundary:
         try:
             self._drive(step)
         finally:
-            self._driving = self._looping = False
+            self._driving = self._looping = self._gone_on = False
 
     def _drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
         now, queue, commands, known = time.time, self._queue, self._commands, self._tags
@@ -283,7 +286,7 @@ class Boundary:
             self._lifecycle.apply(Event.LOOP_ENDED)
         self.keeper.prove(self.step)
         self._obey()
-        self._looping = self._looping and finished  # what an error has left is no step
+        self._gone_on = self._gone_on and finished  # what an error has left is no step
         self.let_go()
 
     @property
@@ -292,7 +295,7 @@ class Boundary:
         return self.step - self._origin
 
     def _begin(self) -> None:
-        self._looping = not self._hooked
+        self._looping = self._gone_on = not self._hooked
         if self._begun:
             return
         self._begun = True

@@ -189,6 +189,21 @@ def test_a_loop_left_after_a_saved_boundary_has_its_last_step_saved() -> None:
     assert held.get_tensor("count/.ATTRIBUTES/VARIABLE_VALUE") == 3
 
 
+def test_a_loop_that_never_asks_is_saved_in_each_life() -> None:
+    counter = Counter()
+
+    @nbtrain.background(checkpoint=counter.checkpoint)
+    def loop(run: Run) -> None:
+        counter.step()
+
+    for life in (1, 2):
+        loop.wait(SOON)
+        held = tf.train.load_checkpoint(loop.checkpoints[-1].path)
+        assert held.get_tensor("count/.ATTRIBUTES/VARIABLE_VALUE") == life
+        loop.start()
+    loop.wait(SOON)
+
+
 def test_a_run_without_a_thread_to_be_had_fails_and_can_be_started_again() -> None:
     counter = Counter()
     run = nbtrain.train(counter.step, steps=3, checkpoint=counter.checkpoint, start=False)

@@ -514,6 +514,21 @@ def test_a_step_after_the_last_boundary_is_in_the_last_checkpoint() -> None:
     assert run.scalars["weight"].steps.tolist() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("program", [Program, Unmanaged, LeftOpen])
+def test_a_loop_that_never_asks_loses_no_step_when_it_goes_on(program: type[Program]) -> None:
+    training = program()
+
+    def loop(sess: Any) -> None:
+        for _ in range(3):
+            sess.run(training.train_op)
+
+    training.loop = loop  # type: ignore[method-assign]
+    run = nbtrain.background(training).wait(SOON)
+    assert held_by_the_last(run) == run.status.step == 3
+    run.start().wait(SOON)
+    assert held_by_the_last(run) == run.status.step == 6
+
+
 def test_what_a_loop_records_last_is_recorded_once_however_its_session_counts() -> None:
     program = LeftOpen()
 
