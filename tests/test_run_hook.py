@@ -414,3 +414,14 @@ def test_a_loop_that_does_not_ask_takes_one_step_more_and_is_then_refused() -> N
     with pytest.raises(RuntimeError, match="Run called even after should_stop requested"):
         run.wait(SOON)
     assert run.status.step == 6
+
+
+def test_a_session_outside_its_graph_is_refused_with_what_to_do() -> None:
+    def loop(run: Run) -> None:
+        with in_training_session([nbtrain.RunHook(run)]):
+            pytest.fail("there is nothing to train")
+
+    run = nbtrain.background(loop)
+    with pytest.raises(ArgumentError, match=r"default graph is empty: .*`with graph\.as_default"):
+        run.wait(SOON)
+    assert run.status.phase is Phase.FAILED

@@ -19,6 +19,7 @@ from nbtrain.boundary import Boundary
 from nbtrain.checkpoints import listed
 from nbtrain.engines.attempts import Attempts, wait_secs
 from nbtrain.engines.below import placeholders_below
+from nbtrain.engines.finalized import adding_to
 from nbtrain.engines.fit import check_fit
 from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_arguments import scalar_of
@@ -87,14 +88,20 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
                 "session in the function that @nbtrain.background calls, or use nbtrain.monitor()."
             )
         self._graph = graph = v1.get_default_graph()
+        if not graph.get_operations():
+            raise ArgumentError(
+                "The default graph is empty: make the MonitoredSession inside `with "
+                "graph.as_default():`."
+            )
         self._was_finalized = graph.finalized
         tensors = {tag: scalar_of(graph, tag, given) for tag, given in self._scalars.items()}
         self._request = v1.train.SessionRunArgs(tensors) if tensors else None
         scalars = list(tensors.values())
         self._fed = scalars if placeholders_below(scalars) else []
-        self._global_step = adopt_global_step(graph)
         self._directory = self._run.logdir / "checkpoints"
-        saver = find_saver(graph, self._scaffold)
+        with adding_to(graph, "the RunHook", "make its session before the graph is finalized."):
+            self._global_step = adopt_global_step(graph)
+            saver = find_saver(graph, self._scaffold)
         if isinstance(saver, v1.train.Saver) and (checkpoints := listed(self._directory)):
             check_fit(saver, checkpoints[-1].path)
         self._saved: Saved | None = None

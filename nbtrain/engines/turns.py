@@ -8,6 +8,7 @@ where that thread does something else, the waiting thread takes it at once.
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 from collections import deque
@@ -17,10 +18,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.errors import ArgumentError
 from nbtrain.threads import serves
 
 # Seconds between two looks at whether the training thread has left the session alone.
 _PATIENCE_SECS = 0.05
+# In what TensorFlow says of an operation of another graph.
+_STRANGE = "is not an element of this graph"
 # Where a session keeps them.
 _TURNS = "_nbtrain_turns"
 
@@ -123,15 +127,23 @@ class Turns:
                     if self._waiting:
                         self._take_waiting()
                     if self.before_run:
-                        self._taker = caller
-                        try:
-                            for act in self.before_run:
-                                act()
-                        finally:
-                            self._taker = None
-                return call(*args, **kwargs)
+                        self._look(caller)
+                try:
+                    return call(*args, **kwargs)
+                except (TypeError, ValueError) as error:
+                    if _STRANGE in str(error):
+                        raise strange(error) from None
+                    raise
 
         return called
+
+    def _look(self, caller: int) -> None:
+        self._taker = caller
+        try:
+            for act in self.before_run:
+                act()
+        finally:
+            self._taker = None
 
     def _take_waiting(self) -> None:
         self._taker = threading.get_ident()
@@ -146,6 +158,16 @@ class Turns:
                     done.set_exception(error)
         finally:
             self._taker = None
+
+
+def strange(error: Exception) -> ArgumentError:
+    """What to say of a fetch, or a key of a feed, that a session does not know."""
+    found = re.search(r'[Nn]ame: "?([^"\n]+)|Tensor\("?([^",]+)', str(error))
+    name = repr(found[1] or found[2]) if found else "What was fetched or fed"
+    return ArgumentError(
+        f"{name} is of another graph than the session: was the graph built again, and its "
+        "Supervisor not? Run that cell again too, and then this one."
+    )
 
 
 def turns_at(sess: Any) -> Turns | None:
