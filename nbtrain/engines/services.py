@@ -131,8 +131,7 @@ class Services:
         self._turns.before_run.clear()
         if getattr(self._sess, "_closed", False):  # as a program may, before it stops
             return
-        supervisor = self._supervisor
-        if why := unanswered(self._sess, supervisor.ready_op, supervisor.global_step):
+        if why := self.unanswered():
             text = f"The last checkpoint and summary were not written: {why}."
             raise tf.errors.UnavailableError(None, None, text)
         deadline = time.monotonic() + secs
@@ -141,6 +140,11 @@ class Services:
                 "The last checkpoint and summary were not written: the training thread is still in "
                 "a call of its session, after stop_grace_secs."
             )
+
+    def unanswered(self) -> str | None:
+        """In words that a server of the session is lost or silent; None where all answer."""
+        supervisor = self._supervisor
+        return unanswered(self._sess, supervisor.ready_op, supervisor.global_step)
 
     def try_to_finish(self, first: Exception) -> None:
         """The same after an error, which remains the one to raise."""

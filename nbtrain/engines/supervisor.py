@@ -22,6 +22,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbtrain.cadence import Every
+from nbtrain.engines import servers
 from nbtrain.engines.event_file import EventFile
 from nbtrain.engines.finalized import adding_to
 from nbtrain.engines.fit import check_fit
@@ -245,8 +246,9 @@ class Supervisor(tf.compat.v1.train.Supervisor):
 
     def should_stop(self) -> bool:
         """Whether to leave the loop; in the training thread of a run, its step boundary."""
-        if self._run is not None and self._turns is not None:
-            return self._run.should_stop()
+        run = self._run  # which another thread's `stop` forgets
+        if run is not None and self._turns is not None:
+            return run.should_stop()
         return bool(self._coord.should_stop())
 
     def _prepare(
@@ -370,11 +372,12 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     def write_summary(self, summary: Any, step: int | None) -> None:
         """Write a summary; its scalars are also recorded by the run that it trains under."""
         self._summary_writer.add_summary(summary, step)
-        if self._run is not None:
+        run = self._run
+        if run is not None:
             if isinstance(summary, bytes):
                 summary = tf.compat.v1.Summary.FromString(summary)
             scalars = {v.tag: v.simple_value for v in summary.value if v.HasField("simple_value")}
-            self._run.add(step, scalars)
+            run.add(step, scalars)
 
     def step_of(self, sess: tf.compat.v1.Session) -> int | None:
         """The global step of a session at this moment; None where the graph has none."""
@@ -406,6 +409,10 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             if close_summary_writer and self._summary_writer:
                 last_first.callback(self._close_writer)
             last_first.callback(self._end_turns)
+            if services is not None and services.unanswered():  # nor are its threads answered
+                ignore_live_threads, given = True, vars(self)["_stop_grace_secs"]
+                last_first.callback(vars(self).update, _stop_grace_secs=given)
+                vars(self).update(_stop_grace_secs=min(given, servers.SERVER_SECS))
             try:
                 super().stop(
                     threads, close_summary_writer=False, ignore_live_threads=ignore_live_threads
