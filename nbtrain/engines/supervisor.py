@@ -410,9 +410,9 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 last_first.callback(self._close_writer)
             last_first.callback(self._end_turns)
             if services is not None and services.unanswered():  # nor are its threads answered
-                ignore_live_threads, given = True, vars(self)["_stop_grace_secs"]
-                last_first.callback(vars(self).update, _stop_grace_secs=given)
-                vars(self).update(_stop_grace_secs=min(given, servers.SERVER_SECS))
+                ignore_live_threads, given = True, self.__dict__["_stop_grace_secs"]
+                last_first.callback(self.__dict__.update, _stop_grace_secs=given)
+                self.__dict__.update(_stop_grace_secs=min(given, servers.SERVER_SECS))
             try:
                 super().stop(
                     threads, close_summary_writer=False, ignore_live_threads=ignore_live_threads
