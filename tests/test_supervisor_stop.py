@@ -158,14 +158,18 @@ def test_a_stop_does_not_wait_for_ever_for_a_training_thread_that_is_blocked_and
     prepared[0].close()
 
 
-def test_a_session_that_the_program_closed_first_is_stopped_in_peace(tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", [1000, None], ids=["saves", "saves nothing"])
+def test_a_session_that_the_program_closed_first_is_stopped_and_what_is_lost_is_told(
+    every: int | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     count = Counting()
-    sv = count.supervisor(tmp_path, save_model_steps=1000)
-    sess = sv.prepare_or_wait_for_session()
-    sess.run(count.train_op)
-    sess.close()
-    sv.stop()
+    sv = count.supervisor(tmp_path, save_model_steps=every)
+    with sv.managed_session() as sess:
+        sess.run(count.train_op)
+        sess.close()
     assert kinds(tmp_path)[-1] == "STOP"
+    told = "The last checkpoint was not saved: the session was closed before" in caplog.text
+    assert told is bool(every)
 
 
 def test_it_may_be_stopped_twice(tmp_path: Path) -> None:

@@ -130,6 +130,12 @@ class Services:
         """
         self._turns.before_run.clear()
         if getattr(self._sess, "_closed", False):  # as a program may, before it stops
+            if self._saves:
+                tf.compat.v1.logging.warning(
+                    "The last checkpoint was not saved: the session was closed before the "
+                    "Supervisor stopped. Leave closing to managed_session(), or call sv.stop() "
+                    "before sess.close()."
+                )
             return
         if why := self.unanswered():
             text = f"The last checkpoint and summary were not written: {why}."
