@@ -175,6 +175,17 @@ def unwritable(path: Path, error: OSError) -> ArgumentError:
     )
 
 
+def check_no_file(path: Path) -> None:
+    """Look at a folder that is yet to be made.
+
+    Raises:
+        ArgumentError: It, or one above it, is a file.
+    """
+    there = next((folder for folder in [path, *path.parents] if folder.exists()), None)
+    if there is not None and not there.is_dir():
+        raise unwritable(path, FileExistsError() if there == path else NotADirectoryError())
+
+
 def _check_name(name: object) -> None:
     if name is None:
         return

@@ -348,6 +348,12 @@ def test_without_a_graph_it_says_how_to_give_one(name: str) -> None:
         getattr(nbtrain, name)()
 
 
+@pytest.mark.parametrize("name", ["SessionManager", "Saver", "QueueRunner"])
+def test_an_argument_that_tensorflow_does_not_know_is_what_is_wrong(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"{name}\(\) got an unexpected keyword argument 'grph'"):
+        getattr(nbtrain, name)(grph=Count().graph)
+
+
 @pytest.mark.parametrize("name", ["SessionManager", "Saver", "QueueRunner", "LooperThread"])
 def test_it_takes_the_place_of_tensorflows_class(name: str) -> None:
     own, tensorflows = getattr(nbtrain, name), getattr(v1.train, name)

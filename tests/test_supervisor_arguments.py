@@ -104,6 +104,8 @@ def test_every_argument_may_be_given_by_position() -> None:
 def test_an_argument_that_tensorflow_does_not_know_is_refused() -> None:
     with pytest.raises(TypeError, match="save_model_sec"):
         nbtrain.Supervisor(Counting().graph, save_model_sec=1)
+    with pytest.raises(TypeError, match="grph"):  # and not that there is no graph
+        nbtrain.Supervisor(grph=Counting().graph)
 
 
 def test_the_default_graph_of_the_calling_thread_is_taken() -> None:
@@ -197,6 +199,16 @@ def test_a_graph_that_an_earlier_supervisor_finalized_has_all_it_takes(tmp_path:
     sv = count.supervisor(tmp_path)
     count.trained(sv, 2)
     assert count.graph.finalized
+
+
+@pytest.mark.parametrize(
+    ("below", "why"), [("", "a file of this name"), ("logdir", "one of the folders above")]
+)
+def test_a_logdir_that_is_a_file_is_refused(below: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("something else")
+    with pytest.raises(ArgumentError, match=f"The folder .*file.* cannot be written: .*{why}"):
+        nbtrain.Supervisor(Counting().graph, logdir=str(tmp_path / "file" / below))
+    assert (tmp_path / "file").read_text() == "something else"
 
 
 def test_a_refused_supervisor_leaves_nothing_behind(tmp_path: Path) -> None:

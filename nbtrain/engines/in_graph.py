@@ -8,6 +8,7 @@ or look into an empty graph. These enter the graph that their arguments belong t
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
@@ -68,6 +69,7 @@ class SessionManager(tf.compat.v1.train.SessionManager):
         **kwargs: Any,
     ) -> None:
         operations = (local_init_op, ready_op, ready_for_local_init_op)
+        _check_arguments(v1.train.SessionManager, **kwargs)
         graph = graph or graph_of(operations, "SessionManager")
         super().__init__(
             local_init_op, ready_op, ready_for_local_init_op, graph, recovery_wait_secs, **kwargs
@@ -162,6 +164,7 @@ class Saver(tf.compat.v1.train.Saver):
     """
 
     def __init__(self, var_list: Any = None, *args: Any, **kwargs: Any) -> None:
+        _check_arguments(v1.train.Saver, var_list, *args, **kwargs)
         items = var_list.values() if isinstance(var_list, dict) else var_list or ()
         graph = graph_of(items, "Saver")
         with graph.as_default(), adding_to(graph, "a Saver", _EARLIER):
@@ -210,9 +213,18 @@ class QueueRunner(tf.compat.v1.train.QueueRunner):
     """
 
     def __init__(self, queue: Any = None, enqueue_ops: Any = None, **kwargs: Any) -> None:
+        _check_arguments(v1.train.QueueRunner, queue, enqueue_ops, **kwargs)
         graph = graph_of(enqueue_ops or (), "QueueRunner")
         with graph.as_default(), adding_to(graph, "a QueueRunner", _EARLIER):
             super().__init__(queue, enqueue_ops, **kwargs)
+
+
+def _check_arguments(kind: type, *args: Any, **kwargs: Any) -> None:
+    """Raise the TypeError for arguments that a class does not take, before any other error."""
+    try:
+        inspect.signature(kind).bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{kind.__name__}() {error}") from None
 
 
 def graph_of(items: Iterable[Any], of: str) -> tf.Graph:

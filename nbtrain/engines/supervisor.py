@@ -35,6 +35,7 @@ from nbtrain.engines.services import Services
 from nbtrain.engines.turns import Turns
 from nbtrain.engines.waiting import ready_session, wait_for, wait_for_servers
 from nbtrain.errors import ArgumentError, BusyError
+from nbtrain.logdir import check_no_file
 from nbtrain.owner import Owner, owner, tell
 from nbtrain.threads import Coordinator, LooperThread
 
@@ -79,18 +80,20 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     ) -> None:
         if graph is None:
             graph = v1.get_default_graph()
+        # Unwrapped: without the advice, in every notebook, to use something else.
+        make = inspect.unwrap(v1.train.Supervisor.__init__)
+        given = inspect.signature(make).bind(self, graph, *args, **kwargs)
+        given.apply_defaults()
         if not isinstance(graph, tf.Graph) or not graph.get_operations():
             raise ArgumentError(
                 f"The graph {graph!r} is empty: pass graph=, or build the Supervisor inside "
                 "`with graph.as_default():`."
             )
-        # Unwrapped: without the advice, in every notebook, to use something else.
-        make = inspect.unwrap(v1.train.Supervisor.__init__)
-        given = inspect.signature(make).bind(self, graph, *args, **kwargs)
-        given.apply_defaults()
         if given.arguments["is_chief"] and not given.arguments["logdir"]:
             _check_unsaved("save_model_steps", save_model_steps)
             _check_unsaved("save_summaries_steps", save_summaries_steps)
+        if given.arguments["is_chief"] and given.arguments["logdir"]:
+            check_no_file(Path(given.arguments["logdir"]))
         with graph.as_default(), adding_to(graph, "the Supervisor", _OPEN):
             add_closing(graph)
             if given.arguments["global_step"] is self.USE_DEFAULT:
