@@ -690,8 +690,10 @@ def test_a_scalar_that_cannot_be_fetched_is_refused(given: Any, message: str) ->
 
 
 def test_a_scalar_of_another_graph_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="is no tensor of the graph"):
-        nbtrain.supervise(Count().train_op, scalars={"loss": Count().loss})
+    other = Count()
+    for given in (other.loss, other.weight):
+        with pytest.raises(ArgumentError, match=r"is '.*' of another graph: was the graph"):
+            nbtrain.supervise(Count().train_op, scalars={"loss": given})
     assert folder_is_empty()
 
 

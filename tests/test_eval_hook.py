@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -346,7 +347,8 @@ def test_an_argument_that_cannot_be_used_is_refused(
     [
         (lambda fed: fed.x[None] * np.ones(3), "a scalar was expected"),
         (lambda fed: (fed.x,), "has 1 parts: give a tensor, or the pair"),
-        (lambda fed: "missing:0", "is no tensor of the graph"),
+        (lambda fed: "missing:0", r"metrics\['a'\]='missing:0' is no tensor of the graph"),
+        (lambda fed: Fed().loss, r"metrics\['a'\] is '.*' of another graph"),
     ],
 )
 def test_a_metric_that_is_none_fails_the_run_before_its_first_step(
@@ -357,6 +359,27 @@ def test_a_metric_that_is_none_fails_the_run_before_its_first_step(
         metric = make(fed)
     with pytest.raises(ArgumentError, match=message):
         evaluated(fed, metrics={"a": metric})
+
+
+def test_a_tag_that_the_run_records_already_starts_nothing() -> None:
+    fed = Fed()
+    first, second = (nbtrain.EvalHook({"val": fed.loss}, every_steps=1) for _ in range(2))
+    for scalars, hooks in (({"val": fed.x}, [first]), ({}, [first, second])):
+        with pytest.raises(ArgumentError, match=r"evaluates 'val'.*another, such as 'val_val'"):
+            nbtrain.monitor(fed.train_op, scalars=scalars, hooks=hooks)
+    assert nbtrain.runs() == {}
+    assert not Path("runs").exists()
+
+
+def test_a_placeholder_that_an_evaluation_lacks_is_one_of_its_own_feed() -> None:
+    fed = Fed()
+    with fed.graph.as_default():
+        x = v1.placeholder(tf.float32, [], name="pixels")
+        train_op, loss = tf.group(fed.train_op, tf.sqrt(x)), tf.sqrt(x)
+    hook = nbtrain.EvalHook({"val_loss": loss}, every_steps=1)
+    run = nbtrain.monitor(train_op, feed=lambda: {x: 1.0}, hooks=[hook], steps=3)
+    with pytest.raises(ArgumentError, match="'pixels' was not fed: give EvalHook's feed="):
+        run.wait(SOON)
 
 
 def test_outside_a_run_it_says_where_it_belongs() -> None:

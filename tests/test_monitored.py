@@ -186,7 +186,10 @@ def test_a_graph_is_trained_by_one_run_at_a_time() -> None:
     [
         ({"feed": {}}, "feed={} cannot be called"),
         ({"feed": lambda run: {}}, r"takes arguments \(missing .*'run'\): give a function without"),
-        ({"hooks": [1]}, "hooks=1: give a list of"),
+        ({"hooks": [1]}, r"hooks=\[1\]: give a list of"),
+        ({"hooks": 3}, "hooks=3: give a list of"),
+        ({"hooks": v1.train.StopAtStepHook(9)}, r"is one hook: give a list, hooks=\[hook\]"),
+        ({"chief_only_hooks": [None]}, r"chief_only_hooks=\[None\]: give a list of"),
         ({"scalars": {"loss": "vector:0"}}, None),
         ({"scalars": {"loss": "missing:0"}}, "is no tensor of the graph"),
         ({"session": 3}, "give a function that makes a session"),
@@ -197,7 +200,7 @@ def test_an_argument_that_cannot_be_used_starts_nothing(
     arguments: dict[str, Any], message: str | None
 ) -> None:
     if message is None:
-        arguments, message = {"scalars": {"loss": Count(size=2).vector}}, "is no tensor|the shape"
+        arguments, message = {"scalars": {"loss": Count(size=2).vector}}, "of another graph"
     with pytest.raises(ArgumentError, match=message):
         nbtrain.monitor(Count().train_op, **arguments)
     assert nbtrain.runs() == {}

@@ -16,7 +16,7 @@ from nbtrain.cadence import Every
 from nbtrain.engines.below import ops_below
 from nbtrain.engines.calls import check_call
 from nbtrain.engines.global_step import adopt_global_step, step_of
-from nbtrain.engines.graph_arguments import scalar_of
+from nbtrain.engines.graph_arguments import saying_how_to_feed, scalar_of
 from nbtrain.errors import ArgumentError
 from nbtrain.owner import Owner, owner
 
@@ -101,6 +101,11 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         self._init_op = init_op
         self._owner: Owner | None = None
 
+    @property
+    def tags(self) -> frozenset[str]:
+        """Under which it records."""
+        return frozenset(self._metrics)
+
     # --- as a hook --------------------------------------------------------------
 
     def begin(self) -> None:
@@ -127,11 +132,13 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
                     "update_op) that tf.compat.v1.metrics returns."
                 )
         self._means = {
-            tag: scalar_of(graph, tag, given)
+            tag: scalar_of(graph, tag, given, among="metrics")
             for tag, given in self._metrics.items()
             if tag not in pairs
         }
-        self._values = {tag: scalar_of(graph, tag, pair[0]) for tag, pair in pairs.items()}
+        self._values = {
+            tag: scalar_of(graph, tag, pair[0], among="metrics") for tag, pair in pairs.items()
+        }
         self._updates = [pair[1] for pair in pairs.values()]
         self._resets = [variable.initializer for variable in _counters(graph, self._updates)]
         self._runs = self._last = 0
@@ -179,7 +186,8 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
             for feed in _eagerly(self._batches()):
                 if batches and self._owner.asked_to_stop():
                     return  # what some of the batches say is no validation
-                means, _ = session.run([self._means, self._updates], feed)
+                with saying_how_to_feed("EvalHook's feed"):
+                    means, _ = session.run([self._means, self._updates], feed)
                 batches += 1
                 for tag, value in means.items():
                     sums[tag] += float(value)

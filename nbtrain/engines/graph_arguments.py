@@ -70,17 +70,28 @@ def tensors_of(graph: tf.Graph, scalars: Any) -> dict[str, tf.Tensor]:
     return {tag: scalar_of(graph, tag, given) for tag, given in scalars.items()}
 
 
-def scalar_of(graph: tf.Graph, tag: str, given: Any) -> Any:
+def scalar_of(graph: tf.Graph, tag: str, given: Any, *, among: str = "scalars") -> Any:
     """The tensor of shape () that was given under a tag, itself or by its name.
+
+    Args:
+        graph: Its graph.
+        tag: The tag.
+        given: The tensor, a variable, or the name of either.
+        among: The argument that it is part of.
 
     Raises:
         ArgumentError: It is no number of this graph.
     """
+    if isinstance(other := getattr(given, "graph", None), tf.Graph) and other is not graph:
+        raise ArgumentError(
+            f"{among}[{tag!r}] is {given.name!r} of another graph: was the graph built again? Give "
+            "the tensor of the graph that is trained."
+        )
     try:
         tensor = graph.as_graph_element(given, allow_operation=False)
     except (KeyError, TypeError, ValueError) as error:
         raise ArgumentError(
-            f"scalars[{tag!r}]={given!r} is no tensor of the graph ({error}): give a tensor, or a "
+            f"{among}[{tag!r}]={given!r} is no tensor of the graph ({error}): give a tensor, or a "
             "name such as 'loss:0'."
         ) from None
     if not isinstance(tag, str) or not tag:
@@ -92,12 +103,12 @@ def scalar_of(graph: tf.Graph, tag: str, given: Any) -> Any:
     kind = tensor.dtype.base_dtype
     if not (kind.is_floating or kind.is_integer or kind.is_bool):
         raise ArgumentError(
-            f"scalars[{tag!r}] is a {kind.name}, and a number was expected: give a tensor of one; "
+            f"{among}[{tag!r}] is a {kind.name}, and a number was expected: give a tensor of one; "
             "of a variable, itself or its read_value()."
         )
     if tensor.shape.rank not in (0, None):
         raise ArgumentError(
-            f"scalars[{tag!r}] has the shape {tensor.shape}, and a scalar was expected: reduce it, "
+            f"{among}[{tag!r}] has the shape {tensor.shape}, and a scalar was expected: reduce it, "
             "as tf.reduce_mean(...) does."
         )
     return tensor
@@ -115,8 +126,11 @@ def check_feed(feed: Any) -> None:
 
 
 @contextlib.contextmanager
-def saying_how_to_feed() -> Iterator[None]:
+def saying_how_to_feed(feed: str = "feed") -> Iterator[None]:
     """Run a graph that is fed by the user.
+
+    Args:
+        feed: What the user knows it by.
 
     Raises:
         ArgumentError: In the place of what TensorFlow raises for what it is fed with.
@@ -124,29 +138,29 @@ def saying_how_to_feed() -> Iterator[None]:
     try:
         yield
     except (TypeError, RuntimeError, tf.errors.InvalidArgumentError) as error:
-        if advice := _on_feeding(str(error)):
+        if advice := _on_feeding(str(error), feed):
             raise ArgumentError(advice) from error
         raise
 
 
-def _on_feeding(error: str) -> str | None:
+def _on_feeding(error: str, feed: str) -> str | None:
     """What to do about an error that TensorFlow raises for what the graph is fed with."""
     if error.startswith("Cannot interpret feed_dict key"):
         return (
-            f"feed returned a key that is no tensor of this graph ({error}) Return the graph's "
+            f"{feed} returned a key that is no tensor of this graph ({error}) Return the graph's "
             "own placeholders; where it was built again, start a run of the new one."
         )
     if error.startswith("FlattenDictItems"):
         kind = error.rpartition("instead of ")[2].strip(".'") or "something else"
-        return f"feed returned a {kind}: return a dict, such as {{x: next(batches)}}."
+        return f"{feed} returned a {kind}: return a dict, such as {{x: next(batches)}}."
     if found := re.search(r"must feed a value for placeholder tensor '([^']*)'", error):
         return (
-            f"The placeholder {found[1]!r} was not fed: give feed=, a function that returns a "
+            f"The placeholder {found[1]!r} was not fed: give {feed}=, a function that returns a "
             "dict with a value for it, such as lambda: {x: next(batches)}."
         )
     if error.startswith("The value of a feed cannot be a tf.Tensor"):
         return (
-            "feed returned a TensorFlow tensor as a value, and a session takes numbers and NumPy "
-            "arrays: give tensor.numpy(), or read the dataset's as_numpy_iterator()."
+            f"{feed} returned a TensorFlow tensor as a value, and a session takes numbers and "
+            "NumPy arrays: give tensor.numpy(), or read the dataset's as_numpy_iterator()."
         )
     return None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from nbtrain.engines.attempts import NoSession
+from nbtrain.engines.eval_hook import EvalHook
 from nbtrain.engines.event_file import EventFile
 from nbtrain.engines.finalized import adding_to
 from nbtrain.engines.global_step import adopt_global_step
@@ -176,7 +177,8 @@ def monitor(
     graph = graph_of(train_op, None)
     tensors = tensors_of(graph, scalars)
     check_feed(feed)
-    _check_hooks(hooks, chief_only_hooks)
+    _check_hooks(hooks=hooks, chief_only_hooks=chief_only_hooks)
+    _check_tags(tensors, (*hooks, *chief_only_hooks))
     if session is not None and (chief_only_hooks or not callable(session)):
         raise ArgumentError(
             f"session={session!r} with chief_only_hooks={chief_only_hooks!r}: give a function "
@@ -191,13 +193,30 @@ def monitor(
     return run.start() if start else run
 
 
-def _check_hooks(*given: Any) -> None:
-    for hooks in given:
-        for hook in hooks if isinstance(hooks, Sequence) else [hooks]:
-            if not isinstance(hook, v1.train.SessionRunHook):
-                raise ArgumentError(
-                    f"hooks={hook!r}: give a list of tf.compat.v1.train.SessionRunHook objects."
-                )
+def _check_hooks(**given: Any) -> None:
+    """Raise an ArgumentError for what is no sequence of hooks."""
+    kind = v1.train.SessionRunHook
+    for name, hooks in given.items():
+        if isinstance(hooks, kind):
+            raise ArgumentError(f"{name}={hooks!r} is one hook: give a list, {name}=[hook].")
+        if not isinstance(hooks, Sequence) or not all(isinstance(hook, kind) for hook in hooks):
+            raise ArgumentError(
+                f"{name}={hooks!r}: give a list of tf.compat.v1.train.SessionRunHook objects."
+            )
+
+
+def _check_tags(scalars: Iterable[str], hooks: Sequence[Any]) -> None:
+    """Raise an ArgumentError for a tag under which two would record: a curve is of one thing."""
+    taken = set(scalars)
+    for hook in hooks:
+        if not isinstance(hook, EvalHook):
+            continue
+        if twice := sorted(taken & hook.tags):
+            raise ArgumentError(
+                f"An EvalHook evaluates {twice[0]!r}, and a scalar or another EvalHook is recorded "
+                f"under that tag: give the metric another, such as 'val_{twice[0]}'."
+            )
+        taken |= hook.tags
 
 
 def _training_session(
