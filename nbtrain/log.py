@@ -56,7 +56,7 @@ class Log(logging.Filter):
         """Keep a record of the thread; whether it goes on to the handlers."""
         if record.thread != self._ident:
             return True
-        if _is_told(record):
+        if _is_told(record) or _is_internal(record):
             return False
         warns = record.levelno >= logging.WARNING
         try:
@@ -78,7 +78,7 @@ def hushed() -> Iterator[None]:
     logger = logging.getLogger("tensorflow")
 
     def is_wanted(record: logging.LogRecord) -> bool:
-        return not _is_told(record)
+        return not (_is_told(record) or (_hushed.get() and _is_internal(record)))
 
     logger.addFilter(is_wanted)
     token = _hushed.set(True)
@@ -94,7 +94,15 @@ _hushed: ContextVar[bool] = ContextVar("hushed", default=False)
 
 
 def _is_told(record: logging.LogRecord) -> bool:
-    """Whether the thread that logs a record is hushed, and the record no warning to heed."""
-    # TensorFlow's Saver calls what TensorFlow deprecates: nobody can mend that here.
-    own = isinstance(record.args, tuple) and "get_checkpoint_mtimes" in record.args
-    return _hushed.get() and (record.levelno <= logging.INFO or own)
+    """Whether the thread that logs a record is hushed, and the record is no warning."""
+    return _hushed.get() and record.levelno <= logging.INFO
+
+
+def _is_internal(record: logging.LogRecord) -> bool:
+    """Whether TensorFlow's Saver is told not to call what TensorFlow deprecates.
+
+    As when it deletes the oldest of its checkpoints: nobody but TensorFlow can mend that.
+    """
+    args = record.args
+    caller = str(args[0]) if isinstance(args, tuple) and args else ""
+    return "deprecated" in str(record.msg) and "tensorflow/python/training/saver.py" in caller

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
 
 import pytest
 import tensorflow as tf
@@ -34,9 +35,19 @@ def test_what_the_panel_tells_already_is_not_in_the_log_of_the_run_either() -> N
     with log.listening(), hushed():
         with hushed():
             logger.info("Restoring parameters from model.ckpt-8")
-        logger.warning("%s is deprecated", "get_checkpoint_mtimes")
         logger.warning("mind the gap")
     assert log.lines == ("WARNING: mind the gap",)
+
+
+@pytest.mark.parametrize("quiet", [contextlib.nullcontext, hushed])
+def test_what_tensorflows_saver_should_not_call_is_told_to_nobody(
+    quiet: Callable[[], contextlib.AbstractContextManager[None]], caplog: pytest.LogCaptureFixture
+) -> None:
+    log, text = Log(), "From %s: %s is deprecated"
+    with log.listening(), quiet():
+        tf.get_logger().warning(text, "lib/tensorflow/python/training/saver.py:9", "remove_it")
+        tf.get_logger().warning(text, "program.py:9", "a_call_of_its_own")
+    assert log.lines == ("WARNING: From program.py:9: a_call_of_its_own is deprecated",)
 
 
 def test_what_comes_after_a_hush_is_in_the_log() -> None:
