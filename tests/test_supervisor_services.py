@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -159,13 +160,25 @@ def test_a_training_that_goes_back_is_saved_by_steps_from_there(tmp_path: Path) 
     assert set(checkpoints(tmp_path)) > {10, 20, 28}
 
 
-def test_the_first_speed_is_of_an_interval_and_no_nonsense(tmp_path: Path) -> None:
+def test_no_speed_is_told_before_there_was_an_interval(tmp_path: Path) -> None:
+    count = Counting()
+    sv = count.supervisor(tmp_path, save_summaries_secs=600)  # the first act comes at once
+    train_until(count, sv, lambda: points(tmp_path, "twice"))
+    assert points(tmp_path, "global_step/sec") == []
+
+
+def test_a_speed_is_that_of_the_steps_of_its_interval(tmp_path: Path) -> None:
     count = Counting()
     sv = count.supervisor(tmp_path, save_summaries_secs=0.05)
-    train_until(count, sv, lambda: points(tmp_path, "global_step/sec"))
-    step, speed = points(tmp_path, "global_step/sec")[0]
-    assert step > 0
-    assert speed > 0.0
+
+    def told() -> list[tuple[int, float]]:
+        return points(tmp_path, "global_step/sec")
+
+    train_until(count, sv, lambda: any(speed for _, speed in told()))
+    for (before, _), (step, speed) in itertools.pairwise(told()):
+        # There are none where the machine had other things to do.
+        assert (speed > 0.0) is (step > before)
+        assert speed < float("inf")
 
 
 def test_a_summary_op_that_needs_a_feed_is_refused_and_the_session_closed(tmp_path: Path) -> None:
