@@ -321,6 +321,43 @@ def test_hover_zoom_and_log_scale(page: NotebookPage) -> None:
     expect(over).to_be_visible()
 
 
+TALK = """\
+@nbtrain.background
+def talk(run):
+    while not run.should_stop():
+        time.sleep(0.05)
+        tf.get_logger().info("line %d", run.status.step)
+talk
+"""
+AT_END = "e => e.scrollTop + e.clientHeight >= e.scrollHeight - 2"
+
+
+@pytest.mark.cells("run.request_stop(); tf.get_logger().setLevel('INFO'); run.wait(20)", TALK)
+def test_the_newest_line_of_the_log_is_in_view_unless_the_reader_has_scrolled_up(
+    page: NotebookPage,
+) -> None:
+    page.run(2)
+    page.run(3)
+    wait_for_step(page, 3, 60)  # more lines than there is room for
+    panel = page.panel(3)
+    log = panel.locator("[data-role=log]")
+    panel.get_by_text("Log", exact=True).click()
+
+    def grows() -> None:
+        last = int(log.inner_text().split()[-1])
+        expect(log).to_contain_text(re.compile(rf"line {last + 5}\b"), timeout=20 * SECOND)
+
+    for _ in range(2):
+        assert log.evaluate(AT_END)
+        grows()
+    log.evaluate("e => { e.scrollTop = 40; }")
+    grows()
+    assert log.evaluate("e => e.scrollTop") == 40
+    log.evaluate("e => { e.scrollTop = e.scrollHeight; }")
+    grows()
+    assert log.evaluate(AT_END)
+
+
 def test_two_views_and_the_keyboard(page: NotebookPage) -> None:
     panel = page.panel(1)
     button = panel.locator("[data-command=pause]")

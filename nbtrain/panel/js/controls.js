@@ -34,6 +34,7 @@ export class Controls {
     this.error = el("pre", { "data-role": "error", tabindex: 0 });
     this.log = el("pre", { "data-role": "log", tabindex: 0 });
     this.logged = el("details", { class: "nbt-log", children: [el("summary", { text: "Log" }), this.log] });
+    this.logged.addEventListener("toggle", () => this.#toEnd());
     this.failure = el("details", { class: "nbt-failure", open: "", children: [el("summary", { text: "The error that ended the run" }), this.error] });
     const [turn, save, restore, stop] = this.buttons;
     this.turn = turn; // pauses or resumes
@@ -77,7 +78,7 @@ export class Controls {
     say(this.notice, status.notice);
     say(this.message, status.message);
     say(this.error, status.error);
-    say(this.log, status.log);
+    this.#log(status.log);
     this.logged.hidden = !status.log;
     this.failure.hidden = !status.error;
     this.#settle(status);
@@ -146,6 +147,17 @@ export class Controls {
     else if (waiting) say(this.receipt, DOING[waiting.command]);
     else if (receipt?.state === "applied") say(this.receipt, `✓ ${receipt.text}`);
     else say(this.receipt, receipt && `${SIGNS[receipt.state]} ${receipt.command}: ${receipt.text}`);
+  }
+
+  // The newest line stays in view, unless the reader has scrolled up.
+  #log(text) {
+    const { scrollHeight, scrollTop, clientHeight } = this.log;
+    say(this.log, text);
+    if (scrollTop + clientHeight >= scrollHeight - 2) this.#toEnd();
+  }
+
+  #toEnd() {
+    this.log.scrollTop = this.log.scrollHeight;
   }
 
   // The elements stay, and with them a selection of their text.
