@@ -130,7 +130,7 @@ class Turns:
                         self._look(caller)
                 try:
                     return call(*args, **kwargs)
-                except (TypeError, ValueError) as error:
+                except ValueError as error:
                     if _STRANGE in str(error):
                         raise strange(error) from None
                     raise
@@ -161,9 +161,9 @@ class Turns:
 
 
 def strange(error: Exception) -> ArgumentError:
-    """What to say of a fetch, or a key of a feed, that a session does not know."""
+    """What to say of a fetch that a session does not know."""
     found = re.search(r'[Nn]ame: "?([^"\n]+)|Tensor\("?([^",]+)', str(error))
-    name = repr(found[1] or found[2]) if found else "What was fetched or fed"
+    name = repr(found[1] or found[2]) if found else "What was fetched"
     return ArgumentError(
         f"{name} is of another graph than the session: was the graph built again, and its "
         "Supervisor not? Run that cell again too, and then this one."
