@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 
+import google_crc32c
 import numpy as np
 import numpy.typing as npt
 
@@ -42,11 +43,7 @@ def _place_table(following: int) -> UInt32Array:
 
 def crc32c(data: bytes) -> int:
     """The CRC-32C of `data`, not masked."""
-    table = _byte_table()
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = int(table[(crc ^ byte) & 0xFF]) ^ (crc >> 8)
-    return crc ^ 0xFFFFFFFF
+    return int(google_crc32c.value(data))
 
 
 def crc32c_columns(
@@ -63,9 +60,26 @@ def crc32c_columns(
         The checksums, not masked, uint32 of shape (count,).
     """
     crcs = np.full(count, crc32c(template), dtype=np.uint32)
-    for place, column in columns.items():
-        crcs ^= _place_table(len(template) - 1 - place)[column]
+    add_columns(crcs, len(template), columns)
     return crcs
+
+
+def add_columns(
+    crcs: UInt32Array, length: int, columns: dict[int, npt.NDArray[np.uint8]]
+) -> None:
+    """Put bytes into the checksums of records of `length` bytes that had zeros in their place.
+
+    Args:
+        crcs: The checksums, uint32 of shape (n,), changed in place.
+        length: Bytes of each record.
+        columns: For each place its bytes, uint8 of shape (n,).
+    """
+    for place, column in columns.items():
+        table = _place_table(length - 1 - place)
+        if len(column) and column[0] == column[-1] and (column == column[0]).all():
+            crcs ^= table[column[0]]
+        else:
+            crcs ^= table[column]
 
 
 def masked(crcs: UInt32Array) -> UInt32Array:
