@@ -64,9 +64,7 @@ def crc32c_columns(
     return crcs
 
 
-def add_columns(
-    crcs: UInt32Array, length: int, columns: dict[int, npt.NDArray[np.uint8]]
-) -> None:
+def add_columns(crcs: UInt32Array, length: int, columns: dict[int, npt.NDArray[np.uint8]]) -> None:
     """Put bytes into the checksums of records of `length` bytes that had zeros in their place.
 
     Args:

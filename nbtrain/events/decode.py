@@ -30,8 +30,8 @@ _CONTINUED = np.uint64(0x8080808080808080)
 
 
 @dataclass(frozen=True, slots=True)
-class Scalars:
-    """Scalars of some records that have one layout.
+class Decoded:
+    """Decoded of some records that have one layout.
 
     Attributes:
         rows: Which record each comes from, int64 of shape (n,), ascending.
@@ -58,7 +58,7 @@ class Batch:
         others: Records to be read one by one, their checksums not looked at.
     """
 
-    scalars: list[Scalars]
+    scalars: list[Decoded]
     damaged: list[int] = field(default_factory=list)
     others: list[int] = field(default_factory=list)
 
@@ -292,7 +292,7 @@ def _columns(group: _Group, known: _Known, which: IntArray, batch: Batch) -> Non
         values = [column[whole] for column in values]
     for index, column in enumerate(values):
         batch.scalars.append(
-            Scalars(rows, tags[:, index], steps, wall_times, column.astype(np.float64))
+            Decoded(rows, tags[:, index], steps, wall_times, column.astype(np.float64))
         )
 
 

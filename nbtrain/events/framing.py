@@ -59,9 +59,7 @@ def frames_in(data: ByteArray) -> Frames:
         count -= 1
         wanted = int(lengths[count]) + HEADER + FOOTER
     end = _end(offsets, lengths, count - 1) if count else 0
-    return Frames(
-        offsets[:count] + HEADER, lengths[:count].astype(np.int64), end, damaged, wanted
-    )
+    return Frames(offsets[:count] + HEADER, lengths[:count].astype(np.int64), end, damaged, wanted)
 
 
 def next_frame(data: ByteArray) -> int | None:

@@ -7,18 +7,20 @@ locked or held open.
 
 from __future__ import annotations
 
+import math
 import os
+import threading
+import time
+from collections import deque
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nbtrain.events.decode import Decoder, Scalars
+from nbtrain.events.decode import Decoder, Decoded
+from nbtrain.events.folders import Folders
 from nbtrain.events.series import Points, Series
 from nbtrain.events.tail import Other, Piece, Tail
-
-_FILE = "tfevents"
 
 
 class EventRun:
@@ -72,7 +74,7 @@ class EventRun:
     def _take(self, piece: Piece) -> None:
         self.skipped += piece.skipped
         found = [*piece.scalars, *self._usual(piece.others)]
-        parts: dict[int, list[Scalars]] = {}
+        parts: dict[int, list[Decoded]] = {}
         for scalars in found:
             for tag, part in _by_tag(scalars):
                 parts.setdefault(tag, []).append(part)
@@ -80,7 +82,7 @@ class EventRun:
             series = self.series.setdefault(self._decoder.tags[tag], Series())
             series.extend(*_in_order(several))
 
-    def _usual(self, others: list[Other]) -> Iterator[Scalars]:
+    def _usual(self, others: list[Other]) -> Iterator[Decoded]:
         """The scalars of records that hold other things too; takes note of restarts."""
         from tensorflow.compat.v1 import Event, SessionLog
 
@@ -91,7 +93,7 @@ class EventRun:
             for value in event.summary.value:
                 number = _number(value)
                 if number is not None:
-                    yield Scalars(
+                    yield Decoded(
                         np.array([other.row]),
                         np.array([self._decoder.tag_id(value.tag)]),
                         np.array([event.step]),
@@ -100,24 +102,32 @@ class EventRun:
                     )
 
 
-def _by_tag(scalars: Scalars) -> Iterator[tuple[int, Scalars]]:
+def _by_tag(scalars: Decoded) -> Iterator[tuple[int, Decoded]]:
     tags = scalars.tags
     if (tags == tags[0]).all():
         yield int(tags[0]), scalars
         return
-    order = np.argsort(tags, kind="stable") if tags.max() > 0xFFFF else np.argsort(
-        tags.astype(np.uint16), kind="stable"
+    order = (
+        np.argsort(tags, kind="stable")
+        if tags.max() > 0xFFFF
+        else np.argsort(tags.astype(np.uint16), kind="stable")
     )
     bounds = np.flatnonzero(np.diff(tags[order], prepend=-1, append=-1))
     for low, high in zip(bounds[:-1], bounds[1:], strict=True):
         part = order[low:high]
-        yield int(tags[part[0]]), Scalars(
-            scalars.rows[part], tags[part], scalars.steps[part],
-            scalars.wall_times[part], scalars.values[part],
+        yield (
+            int(tags[part[0]]),
+            Decoded(
+                scalars.rows[part],
+                tags[part],
+                scalars.steps[part],
+                scalars.wall_times[part],
+                scalars.values[part],
+            ),
         )
 
 
-def _in_order(several: list[Scalars]) -> tuple[Any, Any, Any]:
+def _in_order(several: list[Decoded]) -> tuple[Any, Any, Any]:
     if len(several) == 1:
         one = several[0]
         return one.steps, one.wall_times, one.values
@@ -139,3 +149,66 @@ def _number(value: Any) -> float | None:
 
     array = tf.make_ndarray(value.tensor)
     return float(array.reshape(())) if array.size == 1 and array.dtype.kind in "fiub" else None
+
+
+class Reader:
+    """Every run below a folder; its methods may be called from any thread.
+
+    Args:
+        logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
+
+    Raises:
+        ArgumentError: It is no folder that can be read.
+    """
+
+    def __init__(self, logdir: str) -> None:
+        self.logdir = logdir
+        self._runs: dict[str, EventRun] = {}
+        self._folders = Folders(logdir)
+        self._lock = threading.RLock()  # protects the runs
+
+    @property
+    def runs(self) -> list[str]:
+        """The names of the runs, sorted: their folders below the logdir; "." is the logdir."""
+        with self._lock:
+            return sorted(self._runs)
+
+    def tags(self, run: str) -> list[str]:
+        """The tags of a run's scalars, in the order they first came."""
+        with self._lock:
+            return list(self._runs[run].series)
+
+    def points(self, run: str, tag: str) -> Points:
+        """All points of a tag in a run, copied."""
+        with self._lock:
+            return self._runs[run].points(tag)
+
+    def look(self) -> None:
+        """See which runs and files there are, and how long they have become."""
+        with self._lock:
+            for run, names in self._folders.look():
+                if run not in self._runs:
+                    folder = self.logdir if run == "." else os.path.join(self.logdir, run)
+                    self._runs[run] = EventRun(folder)
+                self._runs[run].look(names)
+
+    def read(self, secs: float = math.inf) -> bool:
+        """Read what was found at the last look, all runs by turns.
+
+        Args:
+            secs: After how many seconds to leave the rest to the next call.
+
+        Returns:
+            Whether there was something to read.
+        """
+        began, any_read = time.monotonic(), False
+        with self._lock:
+            readers = deque(run.read() for run in self._runs.values() if run.left)
+        while readers and time.monotonic() - began < secs:
+            with self._lock:
+                if next(readers[0], self) is not self:
+                    any_read = True
+                    readers.rotate(-1)
+                else:
+                    readers.popleft()
+        return any_read

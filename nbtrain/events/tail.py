@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbtrain.events.crc import crc32c, masked
-from nbtrain.events.decode import Decoder, Scalars
+from nbtrain.events.decode import Decoder, Decoded
 from nbtrain.events.framing import FOOTER, HEADER, ByteArray, Frames, frames_in, next_frame
 
 # Bytes that are read at once, unless one record has more; and where a record is looked for.
@@ -49,7 +49,7 @@ class Piece:
         skipped: Bytes of what is no record, or has a wrong checksum.
     """
 
-    scalars: list[Scalars]
+    scalars: list[Decoded]
     others: list[Other]
     skipped: int
 
