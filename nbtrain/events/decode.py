@@ -8,8 +8,10 @@ has no such layout is left to be read one by one.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -72,7 +74,7 @@ class _Group:
     begin: int
     stride: int
 
-    def column(self, offset: int, dtype: str) -> npt.NDArray[np.generic]:
+    def column(self, offset: int, dtype: str) -> npt.NDArray[Any]:
         shape = (len(self.rows),)
         return np.ndarray(shape, dtype, self.buffer, self.begin + offset, (self.stride,)).copy()
 
@@ -163,7 +165,7 @@ class Decoder:
         else:
             order = np.argsort(kinds, kind="stable")
             bounds = np.flatnonzero(np.diff(kinds[order], prepend=-1, append=-1))
-        for low, high in zip(bounds[:-1], bounds[1:], strict=True):
+        for low, high in itertools.pairwise(bounds):
             rows = order[low:high]
             kind = int(kinds[rows[0]])
             if kind == 0:
@@ -300,7 +302,7 @@ def _add(
     crcs: npt.NDArray[np.uint32],
     length: int,
     offset: int,
-    column: npt.NDArray[np.generic],
+    column: npt.NDArray[Any],
     size: int | None = None,
 ) -> None:
     """Put the bytes of a column into checksums of records that had zeros in their place."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -78,10 +79,10 @@ def next_frame(data: ByteArray) -> int | None:
 def _walk(data: ByteArray) -> IntArray:
     """Where headers lie, if all the lengths are true; the last record may not be whole."""
     offset, last = 0, len(data) - HEADER
-    buffer = memoryview(data)
+    buffer: Any = data
     parts: list[IntArray] = []
     while offset <= last:
-        one_by_one = []
+        one_by_one: list[int] = []
         while offset <= last and len(one_by_one) < 2 * _PERIOD:
             one_by_one.append(offset)
             offset += _length_at(buffer, offset)[0] + HEADER + FOOTER

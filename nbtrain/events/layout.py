@@ -157,6 +157,6 @@ def _varint(event: bytes, at: int) -> tuple[int, int]:
             return number, at
 
 
-def _expect(usual: bool) -> None:  # noqa: FBT001 - reads as what is expected
+def _expect(usual: bool) -> None:
     if not usual:
         raise _Unusual

@@ -7,8 +7,8 @@ locked or held open.
 
 from __future__ import annotations
 
+import itertools
 import math
-import os
 import threading
 import time
 from collections import deque
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from nbtrain.events.decode import Decoder, Decoded
+from nbtrain.events.decode import Decoded, Decoder
 from nbtrain.events.folders import Folders
 from nbtrain.events.series import Points, Series
 from nbtrain.events.tail import Other, Piece, Tail
@@ -55,7 +55,7 @@ class EventRun:
         """See what its files have to be read; `names` in the order of their making."""
         for name in names:
             if name not in self._tails:
-                self._tails[name] = Tail(os.path.join(self.folder, name), self._decoder)
+                self._tails[name] = Tail(f"{self.folder}/{name}", self._decoder)
         if any(tail.look() for tail in self._tails.values()):
             self._reset()
             self.look(names)
@@ -113,7 +113,7 @@ def _by_tag(scalars: Decoded) -> Iterator[tuple[int, Decoded]]:
         else np.argsort(tags.astype(np.uint16), kind="stable")
     )
     bounds = np.flatnonzero(np.diff(tags[order], prepend=-1, append=-1))
-    for low, high in zip(bounds[:-1], bounds[1:], strict=True):
+    for low, high in itertools.pairwise(bounds):
         part = order[low:high]
         yield (
             int(tags[part[0]]),
@@ -188,7 +188,7 @@ class Reader:
         with self._lock:
             for run, names in self._folders.look():
                 if run not in self._runs:
-                    folder = self.logdir if run == "." else os.path.join(self.logdir, run)
+                    folder = self.logdir if run == "." else f"{self.logdir}/{run}"
                     self._runs[run] = EventRun(folder)
                 self._runs[run].look(names)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbtrain.events.crc import crc32c, masked
-from nbtrain.events.decode import Decoder, Decoded
+from nbtrain.events.decode import Decoded, Decoder
 from nbtrain.events.framing import FOOTER, HEADER, ByteArray, Frames, frames_in, next_frame
 
 # Bytes that are read at once, unless one record has more; and where a record is looked for.
