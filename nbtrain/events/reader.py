@@ -183,6 +183,11 @@ class Reader:
         with self._lock:
             return self._runs[run].points(tag)
 
+    def skipped(self) -> dict[str, int]:
+        """For each run with damaged files, how many of their bytes could not be read."""
+        with self._lock:
+            return {name: run.skipped for name, run in sorted(self._runs.items()) if run.skipped}
+
     def look(self) -> None:
         """See which runs and files there are, and how long they have become."""
         with self._lock:

@@ -1,0 +1,350 @@
+"""Event files: read as TensorFlow reads them, and further where it gives up."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nbtrain.errors import ArgumentError
+from nbtrain.events import tail
+from nbtrain.events.reader import Reader
+from tests.event_files import (
+    NAME,
+    Row,
+    expected,
+    read,
+    records,
+    rows,
+    simple,
+    start,
+    tensor,
+    written,
+)
+
+v1 = tf.compat.v1
+
+TYPES = (np.float32, np.float64, np.int32, np.int64, np.float16, np.uint8)
+
+
+def same(found: dict[str, list[Row]], wanted: dict[str, list[Row]]) -> bool:
+    """Whether they are equal, where a NaN is one."""
+    return repr(sorted(found.items())) == repr(sorted(wanted.items()))
+
+
+# --- every readable file ----------------------------------------------------------
+
+tags = st.sampled_from(["loss", "acc", "a/b", "train/long name of a tag", "ü", ""])
+steps = st.one_of(st.integers(0, 300), st.integers(-(2**63), 2**63 - 1))
+numbers = st.floats(width=32)
+
+
+@st.composite
+def scalar_events(draw: st.DrawFn) -> Any:
+    tag, step, number = draw(tags), draw(steps), draw(numbers)
+    wall_time = draw(st.floats(allow_nan=False))
+    if draw(st.booleans()):
+        return simple(tag, step, number, wall_time)
+    with np.errstate(all="ignore"):
+        kind = draw(st.sampled_from(TYPES))
+        whole = np.issubdtype(kind, np.integer)
+        typed = kind(draw(st.integers(0, 200))) if whole else kind(number)
+    content = draw(st.booleans())
+    return tensor(tag, step, typed, wall_time, content=content, bare=draw(st.booleans()))
+
+
+@st.composite
+def other_events(draw: st.DrawFn) -> Any:
+    step = draw(steps)
+    kinds = [
+        v1.Event(step=step, file_version="brain.Event:2"),
+        v1.Event(step=step, graph_def=b"\x00" * draw(st.integers(0, 5000))),
+        v1.Event(step=step, log_message={"message": "words"}),
+        v1.Event(),
+        v1.Event(step=step, summary=v1.Summary()),
+    ]
+    histogram = v1.Summary.Value(tag="h", histo={"num": 3, "bucket": [1.0, 2.0]})
+    mixed = simple("mixed", step, draw(numbers))
+    mixed.summary.value.append(histogram)
+    several = simple("one", step, draw(numbers))
+    several.summary.value.append(simple("two", step, draw(numbers)).summary.value[0])
+    return draw(st.sampled_from([*kinds, mixed, several]))
+
+
+FILES = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@FILES
+@given(
+    events=st.lists(st.one_of(scalar_events(), other_events()), max_size=60),
+    times=st.integers(1, 12),
+    chunk=st.sampled_from([64, 500, 1 << 21]),
+)
+def test_every_readable_file_gives_its_scalars_exactly(
+    events: list[Any], times: int, chunk: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = written(tmp_path_factory.mktemp("run") / NAME, events * times)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tail, "CHUNK", chunk)
+        reader = read(path.parent)
+    assert same(rows(reader), expected(path))
+    assert reader.runs == ["."]
+
+
+@FILES
+@given(data=st.data(), events=st.lists(scalar_events(), min_size=1, max_size=30))
+def test_a_file_that_grows_gives_the_same_at_last_whatever_was_seen_of_it_before(
+    data: st.DataObject, events: list[Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    whole = written(tmp_path_factory.mktemp("whole") / NAME, events)
+    content = whole.read_bytes()
+    cuts = data.draw(st.lists(st.integers(0, len(content)), max_size=8).map(sorted))
+    growing = tmp_path_factory.mktemp("growing") / NAME
+    growing.write_bytes(b"")
+    reader = read(growing.parent)
+    for low, high in zip([0, *cuts], [*cuts, len(content)], strict=True):
+        with growing.open("ab") as file:
+            file.write(content[low:high])
+        reader.look()
+        reader.read()
+    assert same(rows(reader), expected(whole))
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("content", [False, True])
+def test_a_thousand_tensors_of_each_type(kind: Any, content: bool, tmp_path: Path) -> None:
+    events = [tensor("t", step, kind(step % 100), content=content) for step in range(1000)]
+    path = written(tmp_path / NAME, events)
+    assert rows(read(tmp_path)) == expected(path)
+
+
+def test_tags_by_the_hundred_of_one_length(tmp_path: Path) -> None:
+    events = [simple(f"tag{n % 400:03}", n // 400, n / 7, n) for n in range(8_000)]
+    path = written(tmp_path / NAME, events)
+    assert rows(read(tmp_path)) == expected(path)
+
+
+def test_what_is_no_scalar_is_no_point(tmp_path: Path) -> None:
+    events = [
+        tensor("vector", 1, np.zeros(3, np.float32)),
+        tensor("text", 1, np.array(b"words", object)),
+        tensor("complex", 1, np.complex64(1)),
+    ]
+    other = tensor("curve", 1, np.float32(1))
+    other.summary.value[0].metadata.plugin_data.plugin_name = "pr_curves"
+    written(tmp_path / NAME, [*events, other])
+    assert rows(read(tmp_path)) == {}
+
+
+# --- damage -----------------------------------------------------------------------
+
+
+def mixed_file(path: Path) -> Path:
+    """A small file of several layouts, and of records that hold something else."""
+    events = [v1.Event(wall_time=1.0, file_version="brain.Event:2")]
+    for step in range(1, 13):
+        events.append(simple("loss", step, step / 2, step))
+        events.append(tensor("accuracy", step, np.float32(step), step, content=True))
+    events.append(v1.Event(step=3, graph_def=bytes(range(100))))
+    return written(path, [*events, simple("loss", 200, 1.0, 200.0)])
+
+
+def test_a_file_cut_anywhere_gives_the_records_before_the_cut_and_then_the_rest(
+    tmp_path: Path,
+) -> None:
+    whole = mixed_file(tmp_path / "whole" / NAME)
+    content, wanted = whole.read_bytes(), expected(whole)
+    ends = records(content)
+    cut = tmp_path / "cut" / NAME
+    cut.parent.mkdir()
+    for size in range(len(content)):
+        cut.write_bytes(content[:size])
+        reader = read(cut.parent)
+        before = written(tmp_path / "before" / NAME, [])
+        before.write_bytes(content[: max((end for end in ends if end <= size), default=0)])
+        assert same(rows(reader), expected(before)), size
+        with cut.open("ab") as file:
+            file.write(content[size:])
+        reader.look()
+        reader.read()
+        assert same(rows(reader), wanted), size
+        assert reader.skipped() == {}
+
+
+def test_a_byte_changed_anywhere_costs_one_record_and_no_value_is_wrong(tmp_path: Path) -> None:
+    whole = mixed_file(tmp_path / "whole" / NAME)
+    content = whole.read_bytes()
+    wanted = {(tag, row) for tag, found in expected(whole).items() for row in found}
+    ends = records(content)
+    changed = tmp_path / "changed" / NAME
+    changed.parent.mkdir()
+    for place in range(len(content)):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << random.randrange(8)
+        changed.write_bytes(damaged)
+        reader = read(changed.parent)
+        found = {(tag, row) for tag, found in rows(reader).items() for row in found}
+        assert found <= wanted, place
+        assert len(wanted - found) <= 1, place
+        number = next(index for index, end in enumerate(ends) if place < end)
+        size = ends[number] - (ends[number - 1] if number else 0)
+        at_end = number == len(ends) - 1  # it may still be written
+        assert reader.skipped() == ({} if at_end else {".": size}), place
+
+
+def test_a_torn_record_in_the_middle_is_skipped_up_to_the_next(tmp_path: Path) -> None:
+    whole = mixed_file(tmp_path / "whole" / NAME)
+    content, ends = whole.read_bytes(), records(whole.read_bytes())
+    torn = tmp_path / "torn" / NAME
+    torn.parent.mkdir()
+    for missing in range(1, ends[5] - ends[4]):
+        torn.write_bytes(content[: ends[5] - missing] + content[ends[5] :])
+        found = rows(read(torn.parent))
+        assert sum(map(len, found.values())) == sum(map(len, expected(whole).values())) - 1
+
+
+def test_a_damage_longer_than_what_is_searched_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail, "_SEARCHED", 64)
+    path = mixed_file(tmp_path / NAME)
+    content, ends = path.read_bytes(), records(path.read_bytes())
+    path.write_bytes(content[: ends[3]] + bytes(1000) + content[ends[3] :])
+    reader = read(tmp_path)
+    assert sum(map(len, rows(reader).values())) == 25
+    assert reader.skipped() == {".": 1000}
+
+
+def test_a_damage_at_the_end_is_waited_for_until_a_record_follows(tmp_path: Path) -> None:
+    path = mixed_file(tmp_path / NAME)
+    content, wanted = path.read_bytes(), expected(path)
+    path.write_bytes(content + bytes(100))
+    reader = read(tmp_path)
+    for _ in range(3):
+        reader.look()
+        assert not reader.read()
+    assert same(rows(reader), wanted)
+    assert reader.skipped() == {}
+    more = written(tmp_path / "more" / NAME, [simple("loss", 300, 5.0)])
+    with path.open("ab") as file:
+        file.write(more.read_bytes())
+    reader.look()
+    reader.read()
+    assert rows(reader)["loss"][-1] == (300, 1.7e9, 5.0)
+    assert reader.skipped() == {".": 100}
+
+
+# --- runs and files ---------------------------------------------------------------
+
+
+def test_runs_and_files_that_appear_are_read(tmp_path: Path) -> None:
+    reader = read(tmp_path)
+    assert reader.runs == []
+    first = written(tmp_path / "a" / NAME, [simple("loss", 1, 1.0)])
+    written(tmp_path / "b" / "deep" / NAME, [simple("loss", 1, 2.0)])
+    reader.look()
+    reader.read()
+    assert reader.runs == ["a", "b/deep"]
+    second = written(tmp_path / "a" / NAME.replace("1.", "2."), [simple("loss", 2, 3.0)])
+    reader.look()
+    reader.read()
+    assert rows(reader, "a") == expected(first, second)
+
+
+def test_a_file_that_is_replaced_is_read_anew(tmp_path: Path) -> None:
+    path = written(tmp_path / NAME, [simple("loss", step, 1.0) for step in range(20)])
+    reader = read(tmp_path)
+    for count in (5, 5, 40):  # shorter, as long, longer
+        new = [simple("loss", step, count, count) for step in range(count)]
+        written(tmp_path / "new", new).replace(path)
+        reader.look()
+        reader.read()
+        assert rows(reader) == expected(path)
+
+
+def test_a_file_that_is_written_over_is_read_anew(tmp_path: Path) -> None:
+    path = written(tmp_path / NAME, [simple("loss", step, 1.0) for step in range(20)])
+    reader = read(tmp_path)
+    longer = [simple("loss", step, 2.0, 3.0) for step in range(40)]
+    path.write_bytes(written(tmp_path / "new", longer).read_bytes())
+    reader.look()
+    reader.read()
+    assert rows(reader) == expected(path)
+
+
+def test_what_was_read_of_a_file_that_vanishes_stays(tmp_path: Path) -> None:
+    path = written(tmp_path / "a" / NAME, [simple("loss", 1, 1.0)])
+    reader = read(tmp_path)
+    path.unlink()
+    path.parent.rmdir()
+    reader.look()
+    reader.read()
+    assert rows(reader, "a") == {"loss": [(1, 1.7e9, 1.0)]}
+
+
+def test_nothing_is_held_open_or_changed(tmp_path: Path) -> None:
+    path = mixed_file(tmp_path / NAME)
+    before = path.stat()
+    reader = read(tmp_path)
+    held = [os.path.realpath(link) for link in Path("/proc/self/fd").iterdir()]
+    assert str(path) not in held
+    after = path.stat()
+    assert (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size)
+    assert reader.runs
+
+
+def test_a_link_to_a_folder_above_has_an_end(tmp_path: Path) -> None:
+    written(tmp_path / "a" / NAME, [simple("loss", 1, 1.0)])
+    (tmp_path / "a" / "up").symlink_to(tmp_path)
+    (tmp_path / "other").symlink_to(tmp_path / "a")
+    assert read(tmp_path).runs == ["a", "other"]
+
+
+@pytest.mark.parametrize("make", ["nothing", "a file"])
+def test_what_is_no_folder_is_refused_with_what_to_do(make: str, tmp_path: Path) -> None:
+    if make == "a file":
+        written(tmp_path / "x", [])
+    with pytest.raises(ArgumentError, match=r"cannot be read: (there is no|it is a file: give)"):
+        Reader(str(tmp_path / "x"))
+
+
+# --- restarts ---------------------------------------------------------------------
+
+
+def test_a_restart_abandons_what_was_written_beyond_its_step(tmp_path: Path) -> None:
+    before = [simple("loss", step, 1.0, step) for step in range(10)]
+    after = [simple("loss", step, 2.0, 20.0 + step) for step in range(5, 8)]
+    written(tmp_path / NAME, [*before, start(5, 15.0), *after])
+    points = read(tmp_path).points(".", "loss")
+    assert points.steps[~points.abandoned].tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert points.values[~points.abandoned].tolist() == 5 * [1.0] + 3 * [2.0]
+
+
+def test_a_restart_leaves_what_another_file_says_later(tmp_path: Path) -> None:
+    written(tmp_path / NAME, [simple("loss", step, 1.0, 10.0 + step) for step in range(10)])
+    written(tmp_path / NAME.replace("1.", "2."), [start(0, 5.0), simple("lr", 3, 0.1, 6.0)])
+    points = read(tmp_path).points(".", "loss")
+    assert not points.abandoned.any()
+
+
+def test_steps_that_go_back_abandon_those_they_take_the_place_of(tmp_path: Path) -> None:
+    steps = [1, 2, 3, 4, 2, 3, 4, 5, 1, 2]
+    written(
+        tmp_path / NAME, [simple("loss", step, step, index) for index, step in enumerate(steps)]
+    )
+    points = read(tmp_path).points(".", "loss")
+    assert points.steps[~points.abandoned].tolist() == [1, 2]
+
+
+def test_the_same_step_again_abandons_nothing(tmp_path: Path) -> None:
+    written(tmp_path / NAME, [simple("loss", step, 1.0) for step in (1, 2, 2, 3)])
+    assert not read(tmp_path).points(".", "loss").abandoned.any()
