@@ -55,7 +55,7 @@ def scalar_events(draw: st.DrawFn) -> Any:
     with np.errstate(all="ignore"):
         kind = draw(st.sampled_from(TYPES))
         whole = np.issubdtype(kind, np.integer)
-        typed = kind(draw(st.integers(0, 200))) if whole else kind(number)
+        typed: Any = kind(draw(st.integers(0, 200)) if whole else number)  # type: ignore[arg-type]
     content = draw(st.booleans())
     return tensor(tag, step, typed, wall_time, content=content, bare=draw(st.booleans()))
 

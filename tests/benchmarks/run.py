@@ -156,7 +156,29 @@ def record_rows(*, quick: bool) -> Iterable[Row]:
         yield f"drain, {what}", f"{rate:,.0f} records/s", ""
 
 
+def reading_rows(*, quick: bool) -> Iterable[Row]:
+    """Event files, beside other readers of them."""
+    from tests.benchmarks import reading
+
+    aims = {"EventAccumulator": "30 times", "summary_iterator": "5 times", "data server": "twice"}
+    events = reading.EVENTS // (10 if quick else 1)
+    for name, figures in reading.measure(events):
+        ours = figures["nbtrain"]
+        for reader, found in figures.items():
+            times = found["secs"] / ours["secs"]
+            kept, peak = found["kept"] / events, found["peak"] / events
+            words = (
+                f"{found['secs']:.2f} s of CPU; {kept:.0f} bytes an event, {peak:.0f} at the peak"
+            )
+            yield (
+                f"{events:,} scalars, {name}: {reader}",
+                words if reader == "nbtrain" else f"{words}; {times:.1f} times nbtrain's",
+                aims.get(reader, "32 bytes an event, 64 at the peak"),
+            )
+
+
 PARTS = {
+    "reading": reading_rows,
     "steps": step_rows,
     "sessions": session_rows,
     "updates": update_rows,
