@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nbtrain.engines.steps import background, train
     from nbtrain.engines.supervisor import Supervisor
     from nbtrain.errors import NbtrainError
+    from nbtrain.events.scalars import scalars
     from nbtrain.kernel import runs
     from nbtrain.magics import load_ipython_extension
     from nbtrain.run import Run
@@ -36,6 +37,7 @@ __all__ = [
     "load_ipython_extension",
     "monitor",
     "runs",
+    "scalars",
     "supervise",
     "train",
 ]
@@ -56,6 +58,7 @@ _HOMES = {
     "load_ipython_extension": "nbtrain.magics",
     "monitor": "nbtrain.engines.monitored",
     "runs": "nbtrain.kernel",
+    "scalars": "nbtrain.events.scalars",
     "supervise": "nbtrain.engines.graph",
     "train": "nbtrain.engines.steps",
 }

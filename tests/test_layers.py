@@ -16,14 +16,16 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 
 # From the ground up. A room may import from the floors below its own.
 FLOORS = (
-    "errors frames options records",
+    "errors frames options records events.layout",
     "states commands cadence buckets pace claims lock tags threads events.crc log",
     "store cells logdir settings names checkpoints engines.turns engines.servers events.writer",
+    "events.framing",
     "engines.fit engines.below engines.event_file engines.finalized engines.global_step",
-    "engines.queues",
-    "panel.comm panel.view owner engines.services engines.graph_saver",
-    "engines.object_saver engines.waiting engines.calls",
-    "engines.in_graph",
+    "events.decode events.series",
+    "engines.queues events.tail",
+    "panel.comm panel.view owner engines.services engines.graph_saver events.folders",
+    "engines.object_saver engines.waiting engines.calls events.reader",
+    "engines.in_graph events.scalars",
     "engines.savers engines.session_saver",
     "engines.supervisor",
     "recorder panel.source panel.wire panel.figure engines.attempts",

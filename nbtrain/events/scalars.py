@@ -90,7 +90,7 @@ class Scalars(Mapping[tuple[str, str], Points]):
         Raises:
             ModuleNotFoundError: pandas is not installed.
         """
-        import pandas as pd  # type: ignore[import-untyped, unused-ignore]
+        import pandas as pd
 
         keys, found = list(self), list(self.values())
         sizes = [len(points) for points in found]

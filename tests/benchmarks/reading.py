@@ -147,7 +147,7 @@ def _resident() -> int:
 
 def _data_server(logdir: Path) -> Figures:
     """TensorBoard's data server in Rust: until it has read, and its processor rests."""
-    from tensorboard_data_server import server_binary  # type: ignore[import-untyped]
+    from tensorboard_data_server import server_binary
 
     command = [server_binary(), "--logdir", str(logdir), "--reload", "once", "--port", "0"]
     command += ["--samples-per-plugin", "scalars=all"]
