@@ -68,7 +68,7 @@ def expected(*paths: Path) -> dict[str, list[Row]]:
                 kind = value.WhichOneof("value")
                 if kind == "simple_value":
                     number = value.simple_value
-                elif kind == "tensor" and tf.make_ndarray(value.tensor).size == 1:
+                elif kind == "tensor" and value.tensor.dtype != tf.string.as_datatype_enum:
                     number = float(tf.make_ndarray(value.tensor).reshape(()))
                 else:
                     continue

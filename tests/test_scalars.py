@@ -1,0 +1,226 @@
+"""`nbtrain.scalars`: the scalars of a logdir, whoever wrote them."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import tensorflow as tf
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.compat.proto import event_pb2, summary_pb2
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+import nbtrain
+from nbtrain.errors import ArgumentError, UnknownTagError
+from nbtrain.events.scalars import Scalars
+from tests.event_files import NAME, expected, simple, start, written
+from tests.gate import SOON
+
+v1 = tf.compat.v1
+
+
+@pytest.fixture
+def logdir(tmp_path: Path) -> Path:
+    """Two runs: the loss of both, and a rate of the first."""
+    adam = [simple("train/loss", step, 1 / (step + 1), step) for step in range(3)]
+    written(tmp_path / "adam" / NAME, [*adam, simple("rate", 0, 0.5, 9.0)])
+    written(tmp_path / "sgd" / NAME, [simple("train/loss", 7, 2.0, 3.0)])
+    return tmp_path
+
+
+# --- what it holds ----------------------------------------------------------------
+
+
+def test_runs_tags_and_columns(logdir: Path) -> None:
+    log = nbtrain.scalars(logdir)
+    assert log.runs == ["adam", "sgd"]
+    assert log.tags == ["rate", "train/loss"]
+    assert list(log) == [("adam", "train/loss"), ("adam", "rate"), ("sgd", "train/loss")]
+    points = log["adam", "train/loss"]
+    assert points.steps.tolist() == [0, 1, 2]
+    assert points.wall_times.tolist() == [0.0, 1.0, 2.0]
+    assert points.values.tolist() == [1.0, 0.5, np.float32(1 / 3)]
+    assert repr(log) == f"<scalars of 2 runs and 2 tags in {str(logdir)!r}>"
+
+
+def test_expressions_choose_runs_and_tags(logdir: Path) -> None:
+    assert list(nbtrain.scalars(logdir, runs="^a", tags="loss")) == [("adam", "train/loss")]
+    fewer = nbtrain.scalars(logdir, runs="adam").filter(tags="^train/")
+    assert list(fewer) == [("adam", "train/loss")]
+    assert list(fewer.filter(runs="sgd")) == []
+
+
+def test_what_is_not_there_is_told_with_what_is(logdir: Path) -> None:
+    log = nbtrain.scalars(logdir)
+    wrong: list[tuple[Any, str]] = [
+        (("nosuch", "rate"), "There is no run 'nosuch'; there are: 'adam', 'sgd'."),
+        (("sgd", "rate"), "The run 'sgd' has no tag 'rate'; it has: 'train/loss'."),
+        ("rate", "scalars['rate']: give a run and a tag, scalars['run', 'tag']."),
+        ((1, 2, 3), "scalars[(1, 2, 3)]: give a run and a tag, scalars['run', 'tag']."),
+    ]
+    for key, words in wrong:
+        with pytest.raises(UnknownTagError) as caught:
+            log[key]
+        assert str(caught.value) == words
+
+
+@pytest.mark.parametrize("name", ["runs", "tags"])
+def test_what_is_no_expression_is_refused(name: str, logdir: Path) -> None:
+    with pytest.raises(ArgumentError, match=rf"{name}='\(' is no regular expression: missing \)"):
+        nbtrain.scalars(logdir, **{name: "("})
+
+
+def test_a_folder_without_event_files_or_scalars_says_so(tmp_path: Path) -> None:
+    assert repr(nbtrain.scalars(tmp_path)) == f"<no event files in {str(tmp_path)!r} yet>"
+    written(tmp_path / "a" / NAME, [v1.Event(file_version="brain.Event:2")])
+    words = f"<no scalars in {str(tmp_path)!r}: 1 runs hold other things>"
+    assert repr(nbtrain.scalars(tmp_path)) == words
+
+
+def test_ten_thousand_tags(tmp_path: Path) -> None:
+    events = [simple(f"tag/{n}", 1, n) for n in range(10_000)]
+    written(tmp_path / NAME, events)
+    log = nbtrain.scalars(tmp_path)
+    assert len(log.tags) == 10_000
+    assert log[".", "tag/9999"].values.tolist() == [9999.0]
+
+
+# --- taken away -------------------------------------------------------------------
+
+
+def test_a_file_of_comma_separated_values(logdir: Path) -> None:
+    path = logdir / "out.csv"
+    nbtrain.scalars(logdir, tags="loss").to_csv(path)
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["run", "tag", "step", "wall_time", "value"]
+    assert rows[1:3] == [
+        ["adam", "train/loss", "0", "0.0", "1.0"],
+        ["adam", "train/loss", "1", "1.0", "0.5"],
+    ]
+    assert rows[-1] == ["sgd", "train/loss", "7", "3.0", "2.0"]
+
+
+def test_what_was_abandoned_is_not_written_out(tmp_path: Path) -> None:
+    events = [simple("loss", step, 1.0, step) for step in range(4)]
+    written(tmp_path / NAME, [*events, start(2, 9.0), simple("loss", 2, 5.0, 10.0)])
+    nbtrain.scalars(tmp_path).to_csv(tmp_path / "out.csv")
+    lines = (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[2:] for line in lines[1:]] == [
+        ["0", "0.0", "1.0"],
+        ["1", "1.0", "1.0"],
+        ["2", "10.0", "5.0"],
+    ]
+
+
+def test_a_data_frame(logdir: Path) -> None:
+    frame = nbtrain.scalars(logdir).to_dataframe()
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame.columns) == ["run", "tag", "step", "wall_time", "value", "abandoned"]
+    assert len(frame) == 5
+    assert frame[frame.run == "sgd"].value.tolist() == [2.0]
+
+
+# --- live -------------------------------------------------------------------------
+
+
+def test_what_another_process_writes_is_followed(tmp_path: Path) -> None:
+    code = (
+        "import sys, tensorflow as tf\n"
+        "writer = tf.summary.create_file_writer(sys.argv[1])\n"
+        "with writer.as_default():\n"
+        "    for step in range(200):\n"
+        "        tf.summary.scalar('loss', 1.0 / (step + 1), step)\n"
+        "        writer.flush()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "run")]) as process:
+        deadline, seen = time.monotonic() + SOON, []
+        for log in nbtrain.scalars(tmp_path).follow(secs=0.01):
+            seen.append(len(log["run", "loss"]) if len(log) else 0)
+            if seen[-1] == 200 or time.monotonic() > deadline:
+                break
+        assert process.wait(SOON) == 0
+    assert seen[-1] == 200
+    assert seen == sorted(seen)
+
+
+def test_a_run_of_nbtrain_is_read_while_it_trains(tmp_path: Path) -> None:
+    numbers = iter(range(1_000_000))
+    run = nbtrain.train(lambda: {"loss": float(next(numbers))}, logdir=tmp_path / "live")
+    log: Scalars = nbtrain.scalars(tmp_path)
+    for log in log.follow(secs=0.01):  # noqa: B020 - the same
+        if len(log) and len(log["live", "loss"]) > 100:
+            break
+    points = log["live", "loss"]
+    assert (points.values == points.steps - 1).all()
+    run.request_stop()
+    run.wait(SOON)
+
+
+# --- whoever wrote them -----------------------------------------------------------
+
+
+def test_tensorboards_own_reader_sees_the_same(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    events = [v1.Event(wall_time=0.0, file_version="brain.Event:2")]
+    step = 0
+    for index in range(1, 300):
+        if rng.random() < 0.05:
+            step = int(rng.integers(0, step + 1))
+            events.append(start(step, float(index)))
+        else:
+            step += int(rng.integers(1, 3))
+            events.append(simple(f"t{rng.integers(3)}", step, rng.random(), float(index)))
+    written(tmp_path / NAME, events)
+    theirs = EventAccumulator(str(tmp_path), {"scalars": 0}).Reload()
+    log = nbtrain.scalars(tmp_path)
+    assert sorted(log.tags) == sorted(theirs.Tags()["scalars"])
+    for tag in log.tags:
+        points = log[".", tag]
+        kept = ~points.abandoned
+        ours = zip(points.steps[kept], points.wall_times[kept], points.values[kept], strict=True)
+        assert list(ours) == [(e.step, e.wall_time, e.value) for e in theirs.Scalars(tag)]
+
+
+@pytest.mark.parametrize("new_style", [False, True])
+def test_files_of_tensorboards_writer_which_pytorch_uses(new_style: bool, tmp_path: Path) -> None:
+    writer = EventFileWriter(str(tmp_path))
+    for step in range(50):
+        value = summary_pb2.Summary.Value(tag="loss")
+        if new_style:
+            value.tensor.float_val.append(step / 2)
+            value.tensor.dtype = 1
+            value.metadata.plugin_data.plugin_name = "scalars"
+        else:
+            value.simple_value = step / 2
+        summary = summary_pb2.Summary(value=[value])
+        writer.add_event(event_pb2.Event(step=step, wall_time=step + 0.5, summary=summary))
+    writer.close()
+    points = nbtrain.scalars(tmp_path)[".", "loss"]
+    assert points.values.tolist() == [step / 2 for step in range(50)]
+    assert points.wall_times.tolist() == [step + 0.5 for step in range(50)]
+
+
+def test_files_of_keras(tmp_path: Path) -> None:
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    data = np.ones((32, 3), np.float32), np.ones((32, 1), np.float32)
+    board = tf.keras.callbacks.TensorBoard(str(tmp_path), update_freq="batch", write_graph=True)
+    model.fit(*data, epochs=2, batch_size=8, validation_split=0.25, verbose=0, callbacks=[board])
+    log = nbtrain.scalars(tmp_path)
+    assert log.runs == ["train", "validation"]
+    assert "epoch_loss" in log.tags
+    for run in log.runs:
+        (path,) = (tmp_path / run).glob("*.tfevents.*")
+        wanted = expected(path)
+        for each, tag in log.filter(runs=run):
+            points = log[each, tag]
+            found = zip(points.steps, points.wall_times, points.values, strict=True)
+            assert list(found) == wanted[tag]
