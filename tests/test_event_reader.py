@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,7 @@ from tests.event_files import (
     tensor,
     written,
 )
+from tests.gate import SOON
 
 v1 = tf.compat.v1
 
@@ -348,3 +352,36 @@ def test_steps_that_go_back_abandon_those_they_take_the_place_of(tmp_path: Path)
 def test_the_same_step_again_abandons_nothing(tmp_path: Path) -> None:
     written(tmp_path / NAME, [simple("loss", step, 1.0) for step in (1, 2, 2, 3)])
     assert not read(tmp_path).points(".", "loss").abandoned.any()
+
+
+# --- a writer that dies -----------------------------------------------------------
+
+WRITER = """
+import sys
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+writer = EventFileWriter(sys.argv[1], max_queue_size=1, flush_secs=0.001)
+for step in range(10_000_000):
+    value = Summary.Value(tag="loss" + "s" * (step % 3), simple_value=step)
+    writer.add_event(Event(step=step, wall_time=step, summary=Summary(value=[value])))
+"""
+
+
+@pytest.mark.parametrize("points", [1, 500, 5_000])
+def test_what_a_writer_wrote_before_it_was_killed_is_there_exactly(
+    points: int, tmp_path: Path
+) -> None:
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)]) as process:
+        reader, deadline = read(tmp_path), time.monotonic() + SOON
+        while sum(map(len, rows(reader).values())) < points:
+            assert time.monotonic() < deadline, "nothing was written"
+            reader.look()
+            reader.read()
+        process.kill()
+    reader.look()
+    reader.read()
+    found = sorted(row for part in rows(reader).values() for row in part)
+    assert found == [(step, float(step), float(step)) for step in range(len(found))]
+    assert reader.skipped() == {}
