@@ -358,14 +358,17 @@ def test_the_same_step_again_abandons_nothing(tmp_path: Path) -> None:
 
 WRITER = """
 import sys
-from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard.compat.proto.summary_pb2 import Summary
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
+from pathlib import Path
 
-writer = EventFileWriter(sys.argv[1], max_queue_size=1, flush_secs=0.001)
-for step in range(10_000_000):
-    value = Summary.Value(tag="loss" + "s" * (step % 3), simple_value=step)
-    writer.add_event(Event(step=step, wall_time=step, summary=Summary(value=[value])))
+import numpy as np
+
+from nbtrain.events.writer import EventWriter
+
+writer = EventWriter(Path(sys.argv[1]))
+for step in range(1, 1_000_000):
+    number = np.array([step])
+    tag = "loss" + "s" * (step % 3)
+    writer.scalars(number, number.astype(float), {tag: number.astype(float)})
 """
 
 
@@ -373,15 +376,17 @@ for step in range(10_000_000):
 def test_what_a_writer_wrote_before_it_was_killed_is_there_exactly(
     points: int, tmp_path: Path
 ) -> None:
+    reader, deadline = read(tmp_path), time.monotonic() + SOON
     with subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)]) as process:
-        reader, deadline = read(tmp_path), time.monotonic() + SOON
-        while sum(map(len, rows(reader).values())) < points:
-            assert time.monotonic() < deadline, "nothing was written"
-            reader.look()
-            reader.read()
-        process.kill()
+        try:
+            while not reader.runs or sum(map(len, rows(reader).values())) < points:
+                assert time.monotonic() < deadline, "too little was written"
+                reader.look()
+                reader.read()
+        finally:
+            process.kill()
     reader.look()
     reader.read()
     found = sorted(row for part in rows(reader).values() for row in part)
-    assert found == [(step, float(step), float(step)) for step in range(len(found))]
+    assert found == [(step, float(step), float(step)) for step in range(1, len(found) + 1)]
     assert reader.skipped() == {}
