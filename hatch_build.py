@@ -15,7 +15,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class FrontEndHook(BuildHookInterface):
-    """Leaves `nbtrain/panel/static/panel.js`, which the wheel and the sdist carry."""
+    """Leaves `panel.js` and `board.js` in `nbtrain/panel/static`, for the wheel and the sdist."""
 
     PLUGIN_NAME = "custom"
 
@@ -41,19 +41,20 @@ class FrontEndHook(BuildHookInterface):
                     f"ended with {code}. It needs the npm registry and Node.js 18 or newer ({npm})."
                 )
         if self._stale():
-            raise RuntimeError(f"`npm run build` left no {self._bundle}.")
+            raise RuntimeError(f"`npm run build` left not all of {self._bundles}.")
 
     @property
-    def _bundle(self) -> Path:
-        return Path(self.root, "nbtrain", "panel", "static", "panel.js")
+    def _bundles(self) -> list[Path]:
+        static = Path(self.root, "nbtrain", "panel", "static")
+        return [static / "panel.js", static / "board.js"]
 
     def _stale(self) -> bool:
-        if not self._bundle.exists():
+        if not all(bundle.exists() for bundle in self._bundles):
             return True
         sources = list(Path(self.root, "nbtrain", "panel", "js").glob("*.*"))
         # package.json holds the command that bundles, the lock file what is bundled.
         named = [Path(self.root, name) for name in ("package.json", "package-lock.json")]
         sources += [path for path in named if path.exists()]
-        made = self._bundle.stat().st_mtime
+        made = min(bundle.stat().st_mtime for bundle in self._bundles)
         # A package unpacked from its sdist has all files of one age, and the bundle with them.
         return any(source.stat().st_mtime > made + 1 for source in sources)

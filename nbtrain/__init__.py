@@ -75,7 +75,7 @@ def __dir__() -> list[str]:
 
 
 def _meet_ipython() -> None:
-    """Tell a running IPython how a cell shows a run, and an error; loaded when that happens."""
+    """Tell a running IPython how a cell shows a run, scalars and an error; loaded only then."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is not None:
         from nbtrain.errors import NbtrainError
@@ -83,6 +83,11 @@ def _meet_ipython() -> None:
         formatter = shell.display_formatter.ipython_display_formatter
         formatter.for_type_by_name(
             "nbtrain.run", "Run", lambda run: importlib.import_module("nbtrain.notebook").show(run)
+        )
+        formatter.for_type_by_name(
+            "nbtrain.events.scalars",
+            "Scalars",
+            lambda scalars: importlib.import_module("nbtrain.boards").show(scalars),
         )
         NbtrainError._render_traceback_ = lambda error: importlib.import_module(
             "nbtrain.notebook"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import re
+import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 from IPython.core.completer import CompletionContext, SimpleCompletion, context_matcher
 
+from nbtrain.boards import opened
 from nbtrain.errors import ArgumentError
 from nbtrain.kernel import find_run, runs
 from nbtrain.options import VERBS, add_arguments, cell_parser
@@ -30,7 +34,9 @@ def complete_in(shell: Any) -> None:
         text = context.text_until_cursor
         words = text.split()
         begun = "" if not words or text[-1].isspace() else words.pop()
-        offered = [word for word in candidates(words, shell.user_ns) if word.startswith(begun)]
+        offered = [
+            word for word in candidates(words, shell.user_ns, begun) if word.startswith(begun)
+        ]
         return {
             "completions": [SimpleCompletion(word) for word in offered],
             "suppress": True,
@@ -46,12 +52,13 @@ def complete_in(shell: Any) -> None:
     shell.Completer.custom_matchers = [*others, matcher]
 
 
-def candidates(words: Sequence[str], names: Mapping[str, object]) -> list[str]:
+def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "") -> list[str]:
     """What may follow these words; nothing where they are no line of nbtrain's.
 
     Args:
         words: The line before the word at the cursor.
         names: The notebook's names.
+        begun: The word at the cursor, as far as it goes.
     """
     match words:
         case ["%%nbtrain", *_, "--checkpoint"]:
@@ -60,6 +67,8 @@ def candidates(words: Sequence[str], names: Mapping[str, object]) -> list[str]:
             return _unused(cell_parser(), given)
         case ["%nbtrain"]:
             return list(VERBS)
+        case ["%nbtrain", "scalars", *given]:
+            return _of_scalars(given, begun)
         case ["%nbtrain", verb, *given] if verb in VERBS:
             return _behind_verb(verb, given)
     return []
@@ -76,6 +85,43 @@ def _behind_verb(verb: str, given: Sequence[str]) -> list[str]:
     add_arguments(parser, verb)
     offered = [] if named else [run.name for run in runs().values() if _can(run, verb)]
     return offered + _unused(parser, given)
+
+
+def _of_scalars(given: Sequence[str], begun: str) -> list[str]:
+    """Folders, then the options, and for these the runs and tags that the folder has."""
+    match given:
+        case []:
+            return _folders(begun)
+        case [logdir, *_, "--runs" | "--tags" as option]:
+            try:
+                found = opened(shlex.split(logdir)[0])[0]
+            except (ArgumentError, OSError, ValueError):
+                return []
+            return [_as_expression(name) for name in getattr(found, option[2:])]
+        case [*_, "--x"]:
+            return ["step", "relative", "wall"]
+    parser = argparse.ArgumentParser()
+    add_arguments(parser, "scalars")
+    return _unused(parser, given)
+
+
+def _folders(begun: str) -> list[str]:
+    """The folders whose paths may begin so."""
+    above, slash, _ = begun.rpartition("/")
+    try:
+        below = sorted(Path(above + slash).expanduser().iterdir())
+    except OSError:
+        return []
+    return [f"{above}{slash}{path.name}/" for path in below if path.is_dir()]
+
+
+def _as_expression(name: str) -> str:
+    """A regular expression that finds a name, as a word of a line; the name itself, mostly."""
+    try:
+        plain = re.search(name, name) is not None
+    except re.error:
+        plain = False
+    return shlex.quote(name if plain else re.escape(name))
 
 
 def _steps(named: Sequence[Run]) -> list[str]:

@@ -3,11 +3,13 @@
 %load_ext nbtrain
 %nbtrain                      list the runs
 %nbtrain pause [NAME]         and: show, resume, stop, save, restore, wait
+%nbtrain scalars LOGDIR       show what its event files hold
 %%nbtrain --name digits       run the cell in the background, as the loop of a run
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import traceback
 from collections.abc import Callable, Sequence
@@ -16,7 +18,7 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
-from nbtrain import notebook
+from nbtrain import boards, notebook
 from nbtrain.cells import loop_of
 from nbtrain.commands import Receipt
 from nbtrain.completion import complete_in
@@ -39,6 +41,8 @@ class NbtrainMagics(Magics):
         """Steer the runs of this kernel, or run a cell in the background as a run's loop.
 
         %nbtrain [list|show|pause|resume|stop|save|restore|wait] [NAME]
+        %nbtrain scalars LOGDIR [--runs RE] [--tags RE] [--follow] [--smooth S]
+                  [--x step|relative|wall]
         %%nbtrain [--name NAME] [--logdir DIR] [--steps N] [--checkpoint EXPR]
                   [--save-secs S] [--save-steps N] [--keep N]
 
@@ -60,6 +64,9 @@ class NbtrainMagics(Magics):
         options = parsed(line_parser(), line)
         if options.verb in (None, "list"):
             print(table(list(runs().values())))
+            return None
+        if options.verb == "scalars":
+            _show_scalars(options)
             return None
         run = find_run(options.name)
         if options.verb == "show":
@@ -131,6 +138,19 @@ class NbtrainMagics(Magics):
                 f"--checkpoint {expression}: {type(error).__name__}: {error}. Give a "
                 "tf.train.Checkpoint of this notebook, or an expression that makes one."
             ) from error
+
+
+def _show_scalars(options: argparse.Namespace) -> None:
+    logdir = os.path.expanduser(options.logdir)  # noqa: PTH111 - it may be gs://
+    scalars, unread = boards.opened(logdir, options.runs, options.tags)
+    boards.show(
+        scalars,
+        unread=unread,
+        x=options.x,
+        smooth=options.smooth,
+        follow=options.follow,
+        text=f"<scalars in {logdir!r}>",  # the same on every execution
+    )
 
 
 def _explained(error: SyntaxError) -> str:

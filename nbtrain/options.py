@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import shlex
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
@@ -18,6 +19,7 @@ VERBS = {
     "save": "write a checkpoint now",
     "restore": "go back to a checkpoint",
     "wait": "wait for the end, and show it",
+    "scalars": "show the scalars of a logdir: what its event files hold",
 }
 
 
@@ -48,11 +50,23 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     """Add what a verb takes."""
     if verb == "list":
         return
+    if verb == "scalars":
+        _add_scalars(parser.add_argument)
+        return
     parser.add_argument("name", nargs="?", help="a run's name; not needed where one run lives")
     if verb == "restore":
         parser.add_argument("--step", type=int, help="the checkpoint of this step; else the latest")
     if verb != "show":
         parser.add_argument("--timeout", type=_seconds, help="seconds to wait at most")
+
+
+def _add_scalars(add: Callable[..., object]) -> None:
+    add("logdir", help="a folder; every run below it is shown")
+    add("--runs", metavar="RE", help="runs in whose names this regular expression is found")
+    add("--tags", metavar="RE", help="tags in which this regular expression is found")
+    add("--follow", action="store_true", help="show what is being written")
+    add("--smooth", type=_weight, default=0.0, metavar="S", help="smoothing, 0 to below 1 (0)")
+    add("--x", choices=("step", "relative", "wall"), default="step", help="the axis (step)")
 
 
 def cell_parser() -> argparse.ArgumentParser:
@@ -82,6 +96,16 @@ def _seconds(text: str) -> float:
     if not 0 <= seconds < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is no time: give seconds, 0 or more")
     return seconds
+
+
+def _weight(text: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = math.nan
+    if not 0 <= weight < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no weight: give 0 or more, below 1")
+    return weight
 
 
 def parsed(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:

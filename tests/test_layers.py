@@ -18,8 +18,8 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 FLOORS = (
     "errors frames options records events.layout",
     "states commands cadence buckets pace claims lock tags threads events.crc log",
-    "store cells logdir settings names checkpoints engines.turns engines.servers events.writer",
-    "events.framing",
+    "store cells logdir settings names checkpoints smoothing engines.turns engines.servers",
+    "events.writer events.framing",
     "engines.fit engines.below engines.event_file engines.finalized engines.global_step",
     "events.decode events.series",
     "engines.queues events.tail",
@@ -28,11 +28,11 @@ FLOORS = (
     "engines.in_graph events.scalars",
     "engines.savers engines.session_saver",
     "engines.supervisor",
-    "recorder panel.source panel.wire panel.figure engines.attempts",
+    "recorder panel.source panel.wire panel.figure panel.curves engines.attempts",
     "folder_watch panel.panel",
-    "watch",
+    "watch panel.board",
     "keeper engines.graph_arguments",
-    "boundary",
+    "boundary boards",
     "host",
     "life",
     "run",
@@ -42,6 +42,7 @@ FLOORS = (
     "",  # nbtrain itself
 )
 PURE = ["errors", "states", "commands", "cadence", "buckets", "store", "settings", "pace", "cells"]
+PURE += ["smoothing"]
 TRAINING = [
     "run",
     "life",
@@ -148,7 +149,10 @@ def test_only_the_notebook_knows_both_a_run_and_the_panel() -> None:
     [
         ("nbtrain", ["tensorflow", "ipywidgets", "anywidget", "numpy", "matplotlib"]),
         (",".join(f"nbtrain.{room}" for room in PURE), ["tensorflow", "ipywidgets"]),
-        ("nbtrain.panel.panel,nbtrain.panel.figure", ["tensorflow", "matplotlib.pyplot"]),
+        (
+            "nbtrain.panel.panel,nbtrain.panel.figure,nbtrain.panel.board",
+            ["tensorflow", "matplotlib.pyplot"],
+        ),
         ("nbtrain.run,nbtrain.engines.graph", ["ipywidgets", "anywidget", "nbtrain.notebook"]),
     ],
 )

@@ -51,6 +51,11 @@ class EventRun:
         """Bytes of its files that have not been read."""
         return sum(tail.size - tail.offset for tail in self._tails.values())
 
+    @property
+    def size(self) -> int:
+        """Bytes of its files."""
+        return sum(tail.size for tail in self._tails.values())
+
     def look(self, names: list[str]) -> None:
         """See what its files have to be read; `names` in the order of their making."""
         for name in names:
@@ -178,6 +183,18 @@ class Reader:
         with self._lock:
             return list(self._runs[run].series)
 
+    def count(self, run: str, tag: str) -> int:
+        """How many points a tag of a run has; 0 where there is no such tag."""
+        with self._lock:
+            series = self._runs[run].series.get(tag) if run in self._runs else None
+            return series.count if series else 0
+
+    def progress(self) -> float:
+        """How much of what was found at the last look has been read: from 0 to 1."""
+        with self._lock:
+            size = sum(run.size for run in self._runs.values())
+            return 1 - sum(run.left for run in self._runs.values()) / size if size else 1.0
+
     def points(self, run: str, tag: str) -> Points:
         """All points of a tag in a run, copied."""
         with self._lock:
@@ -187,6 +204,11 @@ class Reader:
         """For each run with damaged files, how many of their bytes could not be read."""
         with self._lock:
             return {name: run.skipped for name, run in sorted(self._runs.items()) if run.skipped}
+
+    def unreadable(self) -> dict[str, str]:
+        """Folders that could not be looked into, and why."""
+        with self._lock:
+            return dict(self._folders.unreadable)
 
     def look(self) -> None:
         """See which runs and files there are, and how long they have become."""

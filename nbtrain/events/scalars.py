@@ -65,6 +65,19 @@ class Scalars(Mapping[tuple[str, str], Points]):
         fewer._tags += self._tags
         return fewer
 
+    @property
+    def reader(self) -> Reader:
+        """What reads the event files: of this and of every `filter` of it."""
+        return self._reader
+
+    def having(self, tag: str) -> list[str]:
+        """The names of the runs that have a tag, sorted."""
+        return [run for run in self._reader.runs if (run, tag) in self]
+
+    def count(self, run: str, tag: str) -> int:
+        """How many points a tag of a run has; 0 where there is no such tag."""
+        return self._reader.count(run, tag) if self._chosen(run, tag) else 0
+
     def refresh(self) -> bool:
         """Read what was written since; whether there was something."""
         self._reader.look()
@@ -123,7 +136,7 @@ class Scalars(Mapping[tuple[str, str], Points]):
         Raises:
             UnknownTagError: There is no such run, or it has no such tag.
         """
-        if key in set(self):
+        if key in self:
             return self._reader.points(*key)
         if not isinstance(key, tuple) or len(key) != 2:
             raise UnknownTagError(f"scalars[{key!r}]: give a run and a tag, scalars['run', 'tag'].")
@@ -132,6 +145,12 @@ class Scalars(Mapping[tuple[str, str], Points]):
             raise UnknownTagError(f"There is no run {run!r}; there are: {_listed(self.runs)}.")
         tags = [each for other, each in self if other == run]
         raise UnknownTagError(f"The run {run!r} has no tag {tag!r}; it has: {_listed(tags)}.")
+
+    def __contains__(self, key: object) -> bool:
+        match key:
+            case (str(run), str(tag)):
+                return self.count(run, tag) > 0
+        return False
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         for run in self._reader.runs:
@@ -149,6 +168,9 @@ class Scalars(Mapping[tuple[str, str], Points]):
         if not len(self):
             return f"<no scalars {where}: {len(self._reader.runs)} runs hold other things>"
         return f"<scalars of {len(self.runs)} runs and {len(self.tags)} tags {where}>"
+
+    def _chosen(self, run: str, tag: str) -> bool:
+        return _found(self._runs, run) and _found(self._tags, tag)
 
 
 def scalars(

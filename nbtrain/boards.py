@@ -1,0 +1,138 @@
+"""Scalars in a cell: a board, and the thread that reads for it.
+
+What of a logdir can be read at once is shown at once; the thread reads the rest. With
+`follow` it goes on, twice a second while a page looks, until the board is closed.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from typing import Any
+from weakref import WeakValueDictionary
+
+from nbtrain.errors import ArgumentError
+from nbtrain.events.reader import Reader
+from nbtrain.events.scalars import Scalars
+from nbtrain.panel.board import Board
+from nbtrain.panel.comm import harden
+from nbtrain.threads import Coordinator, LooperThread
+
+POLL_SECS = 0.5
+# What a cell waits for at most before it shows a logdir that is large.
+FIRST_SECS = 0.5
+# Between two pictures of one that is being read.
+SLICE_SECS = 0.25
+# Boards that stay usable, the newest: each holds what it shows.
+_KEPT = 8
+
+_boards: deque[Board] = deque()
+# A cell that is run again need not read a million events again.
+_readers: WeakValueDictionary[str, Reader] = WeakValueDictionary()
+
+
+class Following:
+    """Reads for one board, in a thread that lives only while there is something to do.
+
+    Args:
+        scalars: What the board shows.
+        unread: Whether there is more to read at once.
+        options: Of the board.
+    """
+
+    def __init__(self, scalars: Scalars, *, unread: bool = False, **options: Any) -> None:
+        self.board = Board(scalars, on_look=self.start, **options)
+        self._reader = scalars.reader
+        self._unread = unread
+        self._lock = threading.Lock()  # protects the thread, and whether it is needed
+        self._thread: LooperThread | None = None
+
+    def start(self) -> None:
+        """Read on, if there is a reason; any thread."""
+        with self._lock:
+            if self._thread is None and self._needed():
+                coord = Coordinator()
+                self._thread = LooperThread(
+                    coord, POLL_SECS, self._tick, (coord,), name="nbtrain board"
+                )
+                self._thread.start()
+
+    def _needed(self) -> bool:
+        return (self._unread or self.board.follow) and not self.board.closed
+
+    def _tick(self, coord: Coordinator) -> None:
+        try:
+            self._read()
+        except OSError as error:  # a file that has just gone: the next look may succeed
+            self.board.note(str(error))
+        except Exception as error:  # noqa: BLE001 - shown: there is no cell to raise it in
+            self.board.note(f"Reading has ended: {type(error).__name__}: {error}")
+            self.board.follow = self._unread = False
+        with self._lock:
+            if not self._needed():
+                self._thread = None
+                coord.request_stop()
+
+    def _read(self) -> None:
+        unread, self._unread = self._unread, False
+        if not unread and self.board.watched:
+            self._reader.look()
+        elif not unread:
+            return
+        grown = unread
+        while self._reader.read(SLICE_SECS) and not self.board.closed:
+            grown = True
+            self.board.tell(reading=True)
+        if grown:
+            self.board.tell()
+
+
+def opened(logdir: str, runs: str | None = None, tags: str | None = None) -> tuple[Scalars, bool]:
+    """The scalars of a logdir, as far as they can be read at once, and whether there is more.
+
+    Raises:
+        ArgumentError: The folder cannot be read, or a pattern is no regular expression.
+    """
+    place = logdir if "://" in logdir else os.path.realpath(logdir)
+    reader = _readers.get(place) or Reader(logdir)
+    scalars = Scalars(reader, runs, tags)
+    _readers[place] = reader
+    reader.look()
+    reader.read(FIRST_SECS)
+    return scalars, reader.progress() < 1
+
+
+def show(
+    scalars: Scalars,
+    *,
+    unread: bool = False,
+    x: str = "step",
+    smooth: float = 0.0,
+    follow: bool = False,
+    text: str | None = None,
+) -> None:
+    """Show a board in the calling cell.
+
+    Args:
+        scalars: What to show.
+        unread: Whether there is more of it to read at once.
+        x: The axis: "step", "relative" or "wall".
+        smooth: The smoothing, from 0 to below 1.
+        follow: Whether to show what is being written.
+        text: What is shown where there are no widgets; None for the scalars in words.
+    """
+    from IPython.display import display
+
+    if not 0 <= smooth < 1:
+        raise ArgumentError(f"smooth={smooth!r} is no weight: give 0 or more, below 1.")
+    following = Following(scalars, unread=unread, x=x, smooth=smooth, follow=follow)
+    board = following.board
+    harden(board)
+    _boards.append(board)
+    while len(_boards) > _KEPT:
+        _boards.popleft().close()
+    view = {"model_id": board.model_id, "version_major": 2, "version_minor": 0}
+    words = repr(scalars) if text is None else text
+    display({"application/vnd.jupyter.widget-view+json": view, "text/plain": words}, raw=True)
+    following.start()

@@ -1,0 +1,164 @@
+"""The board's kernel side: the scalars of a logdir on the page, one anywidget, one comm.
+
+    front end ── hello, alive, follow ──▶ Board
+    front end ◀── index, grew, note ───── Board.tell     what there is, and that there is more
+    front end ── want, csv ─────────────▶ Board
+    front end ◀── curves, same, file ──── Board          one tag, for the range that is in sight
+
+Every point stays in the kernel. A page asks for the charts that are in sight, and asks again
+when there is more; what has not changed is not sent again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anywidget
+
+from nbtrain.errors import ArgumentError, NbtrainError
+from nbtrain.events.scalars import Scalars
+from nbtrain.panel.curves import Want, csv, curves, state_of
+from nbtrain.panel.panel import LEASE_SECS
+
+BUNDLE = Path(__file__).parent / "static" / "board.js"
+
+
+class Board(anywidget.AnyWidget):
+    """The scalars of a logdir on the page, in any number of views.
+
+    Args:
+        scalars: What it shows.
+        x: The axis that it begins with: "step", "relative" or "wall".
+        smooth: The smoothing that it begins with, from 0 to below 1.
+        follow: Whether it begins with showing what is being written.
+        on_look: Called, in a thread of the kernel's, whenever a page shows that it is there.
+        clock: Seconds that only go forward.
+
+    Attributes:
+        follow: Whether it shows what is being written; the page may change it.
+        closed: Whether it is shown no more.
+
+    Raises:
+        NbtrainError: The package was installed without its front end.
+    """
+
+    def __init__(
+        self,
+        scalars: Scalars,
+        *,
+        x: str = "step",
+        smooth: float = 0.0,
+        follow: bool = False,
+        on_look: Callable[[], object] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if not BUNDLE.exists():
+            raise NbtrainError(
+                f"The board's front end is missing ({BUNDLE.name}): install nbtrain again; from a "
+                "checkout, with `pip install -e .`"
+            )
+        self.follow, self.closed = follow, False
+        self._scalars, self._begin = scalars, {"x": x, "smooth": smooth}
+        self._on_look, self._clock = on_look, clock
+        self._alive_at = float("-inf")
+        self._version = 0
+        self._reading = False
+        self._there: dict[str, Any] = {}  # what the pages know
+        self._telling = threading.Lock()  # keeps the versions in their order
+        super().__init__(_esm=BUNDLE.read_text(encoding="utf-8"))
+        self.on_msg(self._on_message)
+
+    @property
+    def watched(self) -> bool:
+        """Whether a page has shown lately that somebody looks."""
+        return self._clock() - self._alive_at < LEASE_SECS
+
+    def tell(self, *, reading: bool = False) -> None:
+        """Say that there is more; any thread.
+
+        Args:
+            reading: Whether the files have not been read to their end yet.
+        """
+        with self._telling:
+            self._version += 1
+            self._reading = reading
+            there = self._index()
+            kind = "grew" if there == self._there else "index"
+            self._there = there
+            self._say(kind)
+
+    def note(self, text: str) -> None:
+        """Show a line of text: what went wrong with reading."""
+        self.send({"t": "note", "text": text})
+
+    def close(self) -> None:
+        """Show it no more."""
+        self.closed = True
+        super().close()
+
+    def _say(self, kind: str) -> None:
+        state: dict[str, Any] = {
+            "version": self._version,
+            "reading": self._reading,
+            "follow": self.follow,
+        }
+        if self._reading:
+            state["progress"] = self._scalars.reader.progress()
+        self.send({"t": kind, **state, **(self._there if kind == "index" else {})})
+
+    def _index(self) -> dict[str, Any]:
+        """Runs and tags; for each tag, which of the distinct sets of runs have it."""
+        having: dict[str, list[int]] = {}
+        numbers: dict[str, int] = {}
+        for run, tag in self._scalars:
+            having.setdefault(tag, []).append(numbers.setdefault(run, len(numbers)))
+        sets: dict[tuple[int, ...], int] = {}
+        tags = sorted(having)
+        of = [sets.setdefault(tuple(having[tag]), len(sets)) for tag in tags]
+        reader = self._scalars.reader
+        return {
+            "runs": list(numbers),
+            "tags": tags,
+            "sets": [list(each) for each in sets],
+            "of": of,
+            "empty": "" if tags else repr(self._scalars).strip("<>"),
+            "damaged": [[run, size] for run, size in reader.skipped().items()],
+            "unreadable": [[path, why] for path, why in sorted(reader.unreadable().items())],
+            "begin": self._begin,
+        }
+
+    def _on_message(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
+        """A message of the front end; in a subshell's thread, or the main one."""
+        self._alive_at = self._clock()
+        kind = content.get("t")
+        if kind == "hello":
+            with self._telling:
+                self._there = self._there or self._index()
+                self._say("index")
+        elif kind == "follow":
+            self.follow = content.get("on") is True
+        elif kind in ("want", "csv"):
+            self._answer(kind, content)
+        self._on_look()
+
+    def _answer(self, kind: str, content: dict[str, Any]) -> None:
+        """Send what was asked for, or in words why not."""
+        number = content.get("id")
+        try:
+            want = Want.of(content)
+            if kind == "csv":
+                self.send({"t": "file", "id": number}, [csv(self._scalars, want)])
+                return
+            state = state_of(self._scalars, want)
+            if state == content.get("known"):
+                self.send({"t": "same", "id": number})
+                return
+            entries, buffer = curves(self._scalars, want)
+        except (ArgumentError, OSError) as error:
+            self.send({"t": "refused", "id": number, "text": str(error)})
+            return
+        self.send({"t": "curves", "id": number, "known": state, "runs": entries}, [buffer])

@@ -1,0 +1,219 @@
+"""The curves of one tag, as a board's page asks for them: so many points as it can show.
+
+A page asks for a tag, some runs, an axis and the range that is in sight; the kernel, which
+holds every point, answers with buckets of that range. So a zoom shows finer points, and a
+million of them cost the page no more than a thousand. Smoothing is done here as well, over all
+points: a zoom into a curve does not change it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeGuard
+
+import numpy as np
+
+from nbtrain.buckets import LIMIT, FloatArray
+from nbtrain.errors import ArgumentError
+from nbtrain.events.scalars import Scalars
+from nbtrain.events.series import Points
+from nbtrain.smoothing import smoothed
+
+AXES = ("step", "relative", "wall")
+
+# Buckets of a chart, over all of its runs, and of a run at least.
+CHART_BUCKETS, RUN_BUCKETS = 4096, 64
+# Abandoned tails of a run that are shown, the newest, and buckets of each.
+TAILS, TAIL_BUCKETS = 8, 64
+CSV_ROWS = 500_000
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """What a page asks for.
+
+    Attributes:
+        tag: The chart.
+        runs: Names; None for all runs that have the tag.
+        x: The axis, of `AXES`.
+        low, high: What is in sight, in the axis' unit.
+        smooth: Weight of the moving average, from 0 to below 1.
+    """
+
+    tag: str
+    runs: frozenset[str] | None = None
+    x: str = "step"
+    low: float = -math.inf
+    high: float = math.inf
+    smooth: float = 0.0
+
+    @staticmethod
+    def of(content: Mapping[str, object]) -> Want:
+        """What a message asks for.
+
+        Raises:
+            ArgumentError: It cannot be understood.
+        """
+        tag, runs, x = content.get("tag"), content.get("runs"), content.get("x", "step")
+        smooth, bounds = content.get("smooth", 0.0), content.get("range")
+        if not isinstance(tag, str):
+            raise ArgumentError(f"tag={tag!r} is no name of a tag.")
+        if runs is not None and not (
+            isinstance(runs, list) and all(isinstance(run, str) for run in runs)
+        ):
+            raise ArgumentError(f"runs={runs!r} is no list of names.")
+        if x not in AXES:
+            raise ArgumentError(f"x={x!r} is no axis; there are: {', '.join(AXES)}.")
+        if not _is_number(smooth) or not 0 <= smooth < 1:
+            raise ArgumentError(f"smooth={smooth!r} is no weight: give 0 or more, below 1.")
+        low, high = _bounds(bounds)
+        names = None if runs is None else frozenset(runs)
+        return Want(tag, names, str(x), low, high, float(smooth))
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and math.isfinite(value) and value is not True
+
+
+def _bounds(given: object) -> tuple[float, float]:
+    if given is None:
+        return -math.inf, math.inf
+    match given:
+        case [low, high] if _is_number(low) and _is_number(high) and low < high:
+            return float(low), float(high)
+    raise ArgumentError(f"range={given!r} is no range: give two numbers, the lower one first.")
+
+
+def state_of(scalars: Scalars, want: Want) -> str:
+    """A text that changes whenever the answer may: how many points each run has."""
+    return ",".join(f"{run}:{scalars.count(run, want.tag)}" for run in _runs(scalars, want))
+
+
+def curves(scalars: Scalars, want: Want) -> tuple[list[dict[str, object]], bytes]:
+    """The curves of a tag: for each run what belongs to it in the buffer, and the buffer.
+
+    The buffer holds float64, run after run: seven numbers of the whole curve (last value and
+    step, lowest and step, highest and step, number of points), then rows of x, mean, lo, hi and
+    smoothed mean; first those of what counts, then those of each abandoned tail.
+    """
+    runs = _runs(scalars, want)
+    limit = max(RUN_BUCKETS, min(LIMIT, CHART_BUCKETS // max(1, len(runs))))
+    entries: list[dict[str, object]] = []
+    parts: list[FloatArray] = []
+    for run in runs:
+        points = scalars[run, want.tag]
+        x = _axis(points, want.x)
+        kept, stride = _kept(points, x, want, limit)
+        tails = _tails(points, x, want)
+        counts = [len(tail) for tail in tails]
+        entries.append({"run": run, "n": len(kept), "stride": stride, "tails": counts})
+        parts += [_numbers(points), kept.ravel(), *(tail.ravel() for tail in tails)]
+    return entries, np.concatenate(parts or [np.empty(0)]).astype("<f8").tobytes()
+
+
+def csv(scalars: Scalars, want: Want) -> bytes:
+    """What counts of the points in sight, one a line: run, tag, step, wall_time, value.
+
+    Raises:
+        ArgumentError: They are too many for a page.
+    """
+    import csv
+    import io
+
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(("run", "tag", "step", "wall_time", "value"))
+    left = CSV_ROWS
+    for run in _runs(scalars, want):
+        points = scalars[run, want.tag]
+        x = _axis(points, want.x)
+        chosen = ~points.abandoned & (x >= want.low) & (x <= want.high)
+        left -= int(chosen.sum())
+        if left < 0:
+            raise ArgumentError(
+                f"More than {CSV_ROWS:,} points are in sight: zoom in, or write them in the "
+                "notebook, nbtrain.scalars(logdir).to_csv(path)."
+            )
+        columns = (points.steps[chosen], points.wall_times[chosen], points.values[chosen])
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        writer.writerows((run, want.tag, *row) for row in rows)
+    return out.getvalue().encode()
+
+
+def _runs(scalars: Scalars, want: Want) -> list[str]:
+    having = scalars.having(want.tag)
+    return having if want.runs is None else [run for run in having if run in want.runs]
+
+
+def _axis(points: Points, x: str) -> FloatArray:
+    if x == "step":
+        return points.steps.astype(np.float64)
+    if x == "wall" or not len(points):
+        return points.wall_times
+    kept = points.wall_times[~points.abandoned]
+    began: float = kept[0] if len(kept) else points.wall_times[0]
+    return points.wall_times - began
+
+
+def _kept(points: Points, x: FloatArray, want: Want, limit: int) -> tuple[FloatArray, int]:
+    """The buckets of what counts, in the order of the axis, and the points of each."""
+    chosen = ~points.abandoned
+    x, values = x[chosen], points.values[chosen]
+    smooth = smoothed(values, want.smooth) if want.smooth else values
+    if (np.diff(x) < 0).any():  # a clock that was set back
+        order = np.argsort(x, kind="stable")
+        x, values, smooth = x[order], values[order], smooth[order]
+    part = _in_sight(x, want)
+    stride = max(1, -(-len(x[part]) // limit))
+    return _buckets(x[part], values[part], smooth[part], stride), stride
+
+
+def _tails(points: Points, x: FloatArray, want: Want) -> list[FloatArray]:
+    """The buckets of the newest abandoned tails that are in sight."""
+    gone = np.flatnonzero(points.abandoned)
+    ends = np.flatnonzero((np.diff(gone) != 1) | (np.diff(x[gone]) < 0)) + 1
+    found = []
+    for tail in np.split(gone, ends[-TAILS:])[-TAILS:]:
+        part = tail[_in_sight(x[tail], want)]
+        values = points.values[part]
+        stride = max(1, -(-len(part) // TAIL_BUCKETS))
+        found.append(_buckets(x[part], values, values, stride))
+    return [tail for tail in found if len(tail)]
+
+
+def _in_sight(x: FloatArray, want: Want) -> slice:
+    """What of an ascending axis is in sight, and a neighbour on each side, where lines lead to."""
+    first = int(np.searchsorted(x, want.low)) - 1
+    return slice(max(0, first), int(np.searchsorted(x, want.high, "right")) + 1)
+
+
+def _buckets(x: FloatArray, values: FloatArray, smooth: FloatArray, stride: int) -> FloatArray:
+    """Rows of first x, mean, lowest, highest and mean of the smoothed."""
+    if not len(x):
+        return np.empty((0, 5))
+    starts = np.arange(0, len(x), stride)
+    sizes = np.diff(starts, append=len(x))
+    with np.errstate(invalid="ignore", over="ignore"):
+        columns = (
+            x[starts],
+            np.add.reduceat(values, starts) / sizes,
+            np.minimum.reduceat(values, starts),
+            np.maximum.reduceat(values, starts),
+            np.add.reduceat(smooth, starts) / sizes,
+        )
+    return np.stack(columns, axis=1)
+
+
+def _numbers(points: Points) -> FloatArray:
+    """Last value and step, lowest and step, highest and step, and how many points count."""
+    kept = ~points.abandoned
+    steps, values = points.steps[kept], points.values[kept]
+    finite = np.flatnonzero(np.isfinite(values))
+    last: Sequence[float] = (values[-1], steps[-1]) if len(values) else (np.nan, np.nan)
+    ends: list[float] = [np.nan] * 4
+    if len(finite):
+        low, high = finite[np.argmin(values[finite])], finite[np.argmax(values[finite])]
+        ends = [values[low], steps[low], values[high], steps[high]]
+    return np.array([*last, *ends, len(values)], np.float64)
