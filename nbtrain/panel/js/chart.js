@@ -3,12 +3,10 @@
 import uPlot from "uplot";
 import { bucketAt, columns, marks, stretches } from "./columns.js";
 import { el } from "./dom.js";
-import { describe, logTicks, tally, ticks } from "./words.js";
+import { axes, drawMarks, yScale } from "./plot.js";
+import { describe, tally } from "./words.js";
 
 const WIDE = 560; // pixels from which a chart is higher
-const GLYPHS = { NaN: "×", "∞": "▲", "−∞": "▼", "≤ 0": "▽" };
-const MARKS_APART = 8; // pixels: a thousand NaN are a row of marks, not a smear
-const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 2.5, 5].map((n) => n * 10 ** power)).flat().filter(Number.isInteger);
 
 export class Chart {
   // paint: gives what to paint with, as the theme stands (theme.js); index: the tag's place.
@@ -93,41 +91,19 @@ export class Chart {
     const edge = { stroke: "transparent", width: 0, points: { show: false } };
     const alone = { show: (u, i) => u.data[i].reduce((n, y) => n + (y != null), 0) === 1, size: 6, fill: () => this.#colour() };
     const mean = { stroke: () => this.#colour(), width: 1.6, points: alone };
-    const axis = {
-      stroke: () => this.paint().text,
-      grid: { stroke: () => this.paint().grid, width: 1 },
-      ticks: { show: false },
-      font: this.paint().font,
-    };
     const options = {
       ...this.#size(),
       series: [{}, ...Array(tails).fill(tail), edge, edge, mean].map((series) => ({ ...series })),
       bands: [{ series: [highest, lowest], fill: () => this.#colour() + "33" }], // a fifth opaque
-      scales: { x: { time: false }, y: { distr: this.log ? 3 : 1, range: (u, min, max) => this.#range(min, max) } },
-      axes: [
-        { ...axis, size: 24, gap: 6, space: 64, incrs: WHOLE, values: (u, values) => ticks(values) },
-        { ...axis, size: labelWidth, gap: 6, space: 32, values: (u, values) => this.#labels(u, values) },
-      ],
+      scales: { x: { time: false }, y: yScale(this.log) },
+      axes: axes(this.paint, { log: this.log }),
       legend: { show: false },
       cursor: { sync: { key: this.syncKey, scales: ["x", null] }, points: { show: false }, y: false },
       padding: [8, 16, 0, 0],
-      hooks: { draw: [(u) => this.#drawMarks(u)], setCursor: [(u) => this.#hover(u)] },
+      hooks: { draw: [(u) => drawMarks(u, this.found, this.paint())], setCursor: [(u) => this.#hover(u)] },
     };
     this.plot = new uPlot(options, data, this.host);
     this.plot.over.append(this.dot);
-  }
-
-  // Where no value can be shown there is room for the marks all the same.
-  #range(min, max) {
-    if (min === null) return [0.1, 1];
-    if (!this.log) return uPlot.rangeNum(min, max, 0.1, true);
-    const round = (y, how, power = 10 ** Math.floor(Math.log10(y))) => how(y / power) * power;
-    return [round(min * 0.99, Math.floor), round(max * 1.01, Math.ceil)]; // its lines begin there
-  }
-
-  #labels({ data: [, ...lines] }, values) {
-    if (lines.every((line) => line.every((y) => y == null))) return values.map(() => "");
-    return this.log ? logTicks(values) : ticks(values);
   }
 
   #hover(u) {
@@ -148,25 +124,6 @@ export class Chart {
     this.dot.style.transform = `translate(${left}px, ${top}px)`;
   }
 
-  #drawMarks(u) {
-    const { ctx, bbox } = u;
-    const ratio = devicePixelRatio || 1;
-    const { mark, gone } = this.paint();
-    const drawn = {};
-    ctx.save();
-    ctx.font = `${12 * ratio}px system-ui, sans-serif`;
-    ctx.textAlign = "center";
-    for (const { x, kind, abandoned } of this.found) {
-      const left = u.valToPos(x, "x", true);
-      const near = left - (drawn[kind + abandoned] ?? -Infinity) < MARKS_APART * ratio;
-      if (near || left < bbox.left - 1 || left > bbox.left + bbox.width + 1) continue;
-      drawn[kind + abandoned] = left;
-      ctx.fillStyle = abandoned ? gone : mark;
-      ctx.fillText(GLYPHS[kind], left, bbox.top + (kind === "∞" ? 11 * ratio : bbox.height - 4 * ratio));
-    }
-    ctx.restore();
-  }
-
   #toggleLog() {
     this.log = !this.log;
     this.toggle.setAttribute("aria-pressed", String(this.log));
@@ -175,9 +132,4 @@ export class Chart {
     this.draw();
     if (zoom) this.plot?.setScale("x", zoom);
   }
-}
-
-// Of a size that keeps neighbouring charts aligned, unless a label needs more.
-function labelWidth(u, values) {
-  return Math.max(50, 8 + 6.5 * Math.max(0, ...(values ?? []).map((text) => text.length)));
 }

@@ -63,19 +63,19 @@ export function bucketAt(curves, step) {
   return { x: curve.x[i], mean: curve.mean[i], lo: curve.lo[i], hi: curve.hi[i], kind: kindOf(curve, i), abandoned };
 }
 
-function kindOf({ mean, lo, hi }, i, log = false) {
+export function kindOf({ mean, lo, hi }, i, log = false) {
   if (hi[i] === Infinity) return "∞";
   if (lo[i] === -Infinity) return "−∞";
   if (Number.isNaN(mean[i])) return "NaN";
   return log && mean[i] <= 0 ? "≤ 0" : null;
 }
 
-function union(curves) {
+export function union(curves) {
   const all = Float64Array.from(curves.flatMap(({ x }) => x)).sort();
   return all.filter((x, i) => i === 0 || x !== all[i - 1]);
 }
 
-function column(x, parts, value) {
+export function column(x, parts, value) {
   const result = new Array(x.length);
   for (const { curve, from, to } of parts) {
     for (let i = from, at = countUpTo(x, curve.x[from]) - 1; i < to; i++) {
@@ -105,7 +105,7 @@ function countUpTo(sorted, value, from = 0, to = sorted.length) {
   return from;
 }
 
-function nearest(sorted, from, to, value) {
+export function nearest(sorted, from, to, value) {
   const right = countUpTo(sorted, value, from, to);
   if (right === from) return from;
   if (right === to) return to - 1;

@@ -20,6 +20,8 @@ export function paints(root) {
     grid: read("--grid"),
     gone: read("--gone"),
     mark: read("--bad"),
+    face: read("--face"),
+    strong: style.color,
     colours: read("--tags").split(/\s+/),
     font: `11px ${style.fontFamily}`,
   };

@@ -26,6 +26,31 @@ export function logTicks(values) {
   return values.map((value) => (value === null ? "" : plain(value) ? String(Number(value.toPrecision(3))) : power(value, value)));
 }
 
+// Those of an axis of seconds: "2.5 s" below a minute, else like a clock.
+export function timeTicks(values) {
+  const most = Math.max(...values.map(Math.abs));
+  return most < 60 ? ticks(values).map((text) => `${text} s`) : values.map(duration);
+}
+
+// Seconds as "1:02:03", or "2:03" below an hour, with days before them where there are any.
+export function duration(seconds) {
+  const whole = Math.round(Math.abs(seconds));
+  const [days, hours, minutes] = [Math.floor(whole / 86400), Math.floor(whole / 3600) % 24, Math.floor(whole / 60) % 60];
+  const two = (n) => String(n).padStart(2, "0");
+  const clock = days || hours ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
+  return `${seconds < 0 ? "−" : ""}${days ? `${days} d ` : ""}${clock}`;
+}
+
+// A place on an axis: "step 1,200", "0:02:10", "2026-03-01 12:04:33".
+export function place(x, axis) {
+  if (axis === "relative") return Math.abs(x) < 60 ? `${number(x)} s` : duration(x);
+  if (axis === "step") return `step ${x.toLocaleString("en")}`;
+  const date = new Date(x * 1000);
+  const pad = (n) => String(n).padStart(2, "0");
+  const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()].map(pad).join("-");
+  return `${day} ${date.toTimeString().slice(0, 8)}`;
+}
+
 // What a legend says of a bucket; see columns.js.
 export function describe(bucket) {
   if (!bucket) return "";

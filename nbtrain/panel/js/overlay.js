@@ -1,0 +1,62 @@
+// Several runs in one chart, as uPlot's columns; see columns.js for one. Knows no page.
+
+import { column, kindOf, nearest, union } from "./columns.js";
+
+const NUMBERS = ["last", "lastStep", "min", "minStep", "max", "maxStep", "points"];
+const COLUMNS = ["x", "mean", "lo", "hi", "smooth"];
+const BANDS = 4; // runs up to which the band from lowest to highest is drawn
+
+// The runs of a `curves` message: [{run, stride, numbers, tails, x, mean, lo, hi, smooth}].
+export function decode(runs, buffer) {
+  const view = ArrayBuffer.isView(buffer) ? buffer : new Uint8Array(buffer ?? 0);
+  const values = new Float64Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
+  let at = 0;
+  const rows = (n) => {
+    const curve = Object.fromEntries(COLUMNS.map((name) => [name, new Array(n)]));
+    for (let i = 0; i < n; i++) for (const name of COLUMNS) curve[name][i] = values[at++];
+    return curve;
+  };
+  return runs.map(({ run, n, stride, tails }) => {
+    const numbers = Object.fromEntries(NUMBERS.map((name) => [name, values[at++]]));
+    return { run, stride, numbers, ...rows(n), tails: tails.map(rows) };
+  });
+}
+
+// {data, lines}: the columns, and of each but the first what it shows, {kind, run}. Tails lie
+// below bands, these below raw lines, and above all are the lines that count.
+export function overlay(curves, { log = false, smooth = false } = {}) {
+  const tails = curves.flatMap(({ run, tails }) => tails.map((tail) => ({ ...tail, run })));
+  const x = union([...tails, ...curves]);
+  const parts = [...tails.map((tail) => ({ kind: "tail", curve: tail, of: "mean" }))];
+  if (!smooth && curves.length <= BANDS) {
+    for (const curve of curves.filter(({ stride }) => stride > 1)) parts.push({ kind: "hi", curve, of: "hi" }, { kind: "lo", curve, of: "lo" });
+  }
+  if (smooth) parts.push(...curves.map((curve) => ({ kind: "raw", curve, of: "mean" })));
+  parts.push(...curves.map((curve) => ({ kind: "line", curve, of: smooth ? "smooth" : "mean" })));
+  const shown = (y) => (Number.isFinite(y) && (!log || y > 0) ? y : null);
+  const data = parts.map(({ curve, of }) => column(x, [{ curve, from: 0, to: curve.x.length }], (c, i) => shown(c[of][i])));
+  return { data: [x, ...data], lines: parts.map(({ kind, curve }) => ({ kind, run: curve.run })) };
+}
+
+// The buckets that no line can show, as `marks` in columns.js, of all runs by their place.
+export function overlayMarks(curves, { log = false } = {}) {
+  const found = [];
+  for (const curve of curves) {
+    for (let i = 0; i < curve.x.length; i++) {
+      const kind = kindOf(curve, i, log);
+      if (kind) found.push({ x: curve.x[i], kind, abandoned: false, run: curve.run });
+    }
+  }
+  return found.sort((left, right) => left.x - right.x);
+}
+
+// What each run has nearest to a place, the highest value first, and what is none last.
+export function valuesAt(curves, x, { smooth = false } = {}) {
+  const found = curves.filter((curve) => curve.x.length).map((curve) => {
+    const i = nearest(curve.x, 0, curve.x.length, x);
+    const { mean, lo, hi, stride } = curve;
+    return { run: curve.run, x: curve.x[i], mean: mean[i], lo: lo[i], hi: hi[i], stride, kind: kindOf(curve, i), value: smooth ? curve.smooth[i] : mean[i] };
+  });
+  const rank = ({ value }) => (Number.isNaN(value) ? -Infinity : value);
+  return found.sort((left, right) => (rank(left) === rank(right) ? 0 : rank(right) - rank(left)));
+}

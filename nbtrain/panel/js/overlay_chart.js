@@ -1,0 +1,240 @@
+// The chart of one tag over several runs: lines, hover, zoom, table, downloads.
+
+import uPlot from "uplot";
+import { el, say } from "./dom.js";
+import { download, picture } from "./download.js";
+import { overlay, overlayMarks, valuesAt } from "./overlay.js";
+import { axes, drawMarks, yScale } from "./plot.js";
+import { runTable } from "./run_table.js";
+import { number, place, tally } from "./words.js";
+
+const HEIGHT = 190;
+const TOLD = 12; // runs that the hover names, those nearest to the pointer
+const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
+const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
+
+export class OverlayChart {
+  // board: {paint(), styleOf(run), options: {x, smooth}, wanted(chart), csv(chart)}.
+  constructor(tag, board) {
+    Object.assign(this, { tag, board, curves: [], zoom: null, log: false, plot: null, found: [], lines: [] });
+    this.told = el("span", { class: "nbt-legend", "data-role": "legend" });
+    const name = el("span", { class: "nbt-tag", text: tag, title: tag });
+    const buttons = [
+      this.#button("log", "Logarithmic scale", () => this.#toggleLog(), "false"),
+      this.#button("table", "Last, lowest, highest and best value of every run", () => this.#toggleTable(), "false"),
+      this.#button("CSV", "Download the points in sight", () => board.csv(this)),
+      this.#button("PNG", "Download the picture", () => this.#save()),
+    ];
+    const head = el("div", { class: "nbt-chart-head", children: [name, this.told, ...buttons] });
+    const label = `chart of ${tag}: the arrow keys read values, plus and minus zoom, Escape shows everything`;
+    this.host = el("div", { class: "nbt-plot", tabindex: 0, role: "group", "aria-label": label });
+    this.host.addEventListener("keydown", (event) => this.#key(event));
+    this.host.addEventListener("blur", () => this.#leave());
+    this.tip = el("div", { class: "nbt-tip", hidden: "", "data-role": "values" });
+    this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
+    this.table = el("div", { class: "nbt-table", hidden: "", "data-role": "table" });
+    this.root = el("section", { class: "nbt-chart", "data-tag": tag, children: [head, this.host, this.problem, this.table] });
+  }
+
+  // Draw these curves; without them, those there were.
+  draw(curves = this.curves) {
+    this.curves = curves;
+    if (!this.host.clientWidth) return;
+    const { smooth } = this.board.options;
+    this.found = overlayMarks(curves, { log: this.log });
+    const { data, lines } = overlay(curves, { log: this.log, smooth: smooth > 0 });
+    const kept = lines.length === this.lines.length && lines.every(({ kind, run }, i) => kind === this.lines[i].kind && run === this.lines[i].run);
+    this.lines = lines;
+    if (this.plot && kept && this.axis === this.board.options.x) this.plot.setData(data);
+    else this.#build(data);
+    Object.assign(this.root.dataset, { marks: this.found.length, points: curves.reduce((n, { x }) => n + x.length, 0), stride: Math.max(0, ...curves.map(({ stride }) => stride)) });
+    this.told.textContent = tally(this.found);
+    if (!this.table.hidden) this.#fillTable();
+  }
+
+  say(problem) {
+    say(this.problem, problem);
+  }
+
+  resize() {
+    const width = this.host.clientWidth;
+    if (width && this.plot && this.plot.width !== width) this.plot.setSize({ width, height: HEIGHT });
+    else if (width && !this.plot && this.curves.length) this.draw();
+  }
+
+  repaint() {
+    this.destroy();
+    this.draw();
+  }
+
+  // Let one run stand out; null ends that.
+  emphasize(run) {
+    this.lines.forEach((line, i) => line.run === run && this.plot?.setSeries(i + 1, { focus: true }));
+    if (run === null) this.plot?.setSeries(null, { focus: false });
+  }
+
+  destroy() {
+    this.plot?.destroy();
+    this.plot = null;
+    this.tip.hidden = true;
+  }
+
+  // Show a range of the axis, {min, max}, or everything: what there is now, finer when it comes.
+  show(zoom) {
+    this.zoom = zoom;
+    if (zoom) {
+      this.plot?.setScale("x", zoom);
+      this.root.dataset.zoomed = "";
+    } else {
+      delete this.root.dataset.zoomed;
+      this.draw();
+    }
+    this.board.wanted(this);
+  }
+
+  #build(data) {
+    const { x, smooth } = this.board.options;
+    this.destroy();
+    this.axis = x;
+    const bands = this.lines.flatMap(({ kind, run }, i) => (kind === "hi" ? [{ series: [i + 1, i + 2], fill: () => `${this.#style(run).colour}33` }] : []));
+    const options = {
+      width: this.host.clientWidth,
+      height: HEIGHT,
+      series: [{}, ...this.lines.map((line) => this.#series(line, smooth > 0))],
+      bands,
+      focus: { alpha: 0.15 },
+      scales: { x: { time: x === "wall", range: (u, min, max) => this.#range(min, max) }, y: yScale(this.log) },
+      axes: axes(this.board.paint, { log: this.log, x }),
+      legend: { show: false },
+      cursor: { points: { show: false }, y: false, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => this.show(null) } },
+      padding: [8, 16, 0, 0],
+      hooks: {
+        draw: [(u) => drawMarks(u, this.found, this.board.paint())],
+        setCursor: [(u) => this.#hover(u)],
+        setSelect: [(u) => this.#select(u)],
+      },
+    };
+    this.plot = new uPlot(options, data, this.host);
+    this.plot.over.append(this.tip);
+  }
+
+  #style(run) {
+    return this.board.styleOf(run);
+  }
+
+  #series({ kind, run }, smooth) {
+    const { colour, dash } = this.#style(run);
+    const alone = { show: (u, i) => u.data[i].reduce((n, y) => n + (y != null), 0) === 1, size: 6, fill: colour };
+    if (kind === "tail") return { stroke: () => this.board.paint().gone, width: 1.25, dash: [4, 3], points: { show: false } };
+    if (kind === "hi" || kind === "lo") return { stroke: "transparent", width: 0, points: { show: false } };
+    if (kind === "raw") return { stroke: colour + FAINT, width: 1, points: { show: false } };
+    return { stroke: colour, width: smooth ? 1.9 : 1.6, dash, points: alone };
+  }
+
+  #range(min, max) {
+    if (this.zoom) return [this.zoom.min, this.zoom.max];
+    if (min === null) return [0, 1];
+    return min === max ? [min - 1, max + 1] : [min, max];
+  }
+
+  #select(u) {
+    const { left, width } = u.select;
+    if (width < 4) return;
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    this.show({ min: u.posToVal(left, "x"), max: u.posToVal(left + width, "x") });
+  }
+
+  #hover(u) {
+    const { left, top } = u.cursor;
+    this.tip.hidden = !(left >= 0) || !this.curves.length;
+    if (this.tip.hidden) return;
+    const { x: axis, smooth } = this.board.options;
+    const x = u.posToVal(left, "x");
+    let told = valuesAt(this.curves, x, { smooth: smooth > 0 });
+    const more = told.length - TOLD;
+    const distance = ({ value }) => (Number.isFinite(value) ? Math.abs(u.valToPos(value, "y") - top) : Infinity);
+    const near = [...told].sort((one, other) => distance(one) - distance(other));
+    if (more > 0) told = told.filter((each) => near.indexOf(each) < TOLD);
+    const at = nearestTo(told, x);
+    const rows = told.map((each) => this.#told(each, { at, axis, nearest: each === near[0] && told.length > 1 }));
+    const title = el("div", { class: "nbt-tip-head", text: at === undefined ? "" : place(at, axis) });
+    const rest = more > 0 ? [el("div", { class: "nbt-soft", text: `and ${more} more` })] : [];
+    this.tip.replaceChildren(title, ...rows, ...rest);
+    const right = left > u.over.clientWidth / 2;
+    Object.assign(this.tip.style, right ? { left: "", right: `${u.over.clientWidth - left + 12}px` } : { left: `${left + 12}px`, right: "" });
+  }
+
+  #told({ run, x, mean, lo, hi, stride, kind, value }, { at, axis, nearest }) {
+    const { smooth } = this.board.options;
+    const main = kind ?? number(value);
+    const raw = smooth > 0 && !kind ? `raw ${number(mean)}` : "";
+    const band = !raw && !kind && stride > 1 && lo < hi ? `${number(lo)} to ${number(hi)}` : "";
+    const where = x === at ? "" : `at ${place(x, axis)}`;
+    const words = [raw || band, where].filter(Boolean).join(", ");
+    const children = [this.board.swatch(run), el("span", { class: "nbt-tip-run", text: run }), el("b", { text: main }), el("span", { class: "nbt-soft", text: words })];
+    return el("div", { class: nearest ? "nbt-tip-row nbt-nearest" : "nbt-tip-row", children });
+  }
+
+  #key(event) {
+    const u = this.plot;
+    if (!u || event.target !== this.host) return;
+    const width = u.over.clientWidth;
+    const left = u.cursor.left >= 0 ? u.cursor.left : width / 2;
+    if (event.key in STEPS) {
+      const to = left + STEPS[event.key] * (event.shiftKey ? width / 10 : width / 100);
+      u.setCursor({ left: Math.min(width, Math.max(0, to)), top: u.over.clientHeight / 2 });
+    } else if (event.key === "+" || event.key === "=" || event.key === "-") {
+      this.#zoomAt(left / width, event.key === "-" ? 2 : 0.5);
+    } else if (event.key === "Escape" && this.zoom) {
+      this.show(null);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation(); // not a command of the notebook's
+  }
+
+  #zoomAt(part, factor) {
+    const { min, max } = this.plot.scales.x;
+    const size = (max - min) * factor;
+    const from = min + (max - min) * part - size * part;
+    this.show({ min: from, max: from + size });
+  }
+
+  #leave() {
+    this.plot?.setCursor({ left: -10, top: -10 });
+  }
+
+  #toggleLog() {
+    this.log = !this.log;
+    this.root.querySelector("[data-act=log]").setAttribute("aria-pressed", String(this.log));
+    this.destroy();
+    this.draw();
+  }
+
+  #toggleTable() {
+    this.table.hidden = !this.table.hidden;
+    this.root.querySelector("[data-act=table]").setAttribute("aria-pressed", String(!this.table.hidden));
+    this.#fillTable();
+  }
+
+  #fillTable() {
+    this.table.replaceChildren(runTable(this.tag, this.curves, (run) => this.board.swatch(run)));
+  }
+
+  #save() {
+    if (!this.plot) return;
+    const legend = this.curves.map(({ run }) => ({ run, ...this.#style(run) }));
+    picture(this.plot.ctx.canvas, { title: this.tag, legend, paint: this.board.paint() }, (blob) => download(blob, `${this.tag}.png`));
+  }
+
+  #button(text, title, act, pressed) {
+    const button = el("button", { type: "button", text, title, "data-act": text, ...(pressed ? { "aria-pressed": pressed } : {}) });
+    button.addEventListener("click", act);
+    return button;
+  }
+}
+
+function nearestTo(told, x) {
+  let best;
+  for (const each of told) if (best === undefined || Math.abs(each.x - x) < Math.abs(best - x)) best = each.x;
+  return best;
+}

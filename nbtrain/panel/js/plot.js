@@ -1,0 +1,73 @@
+// What every chart has in common: its axes, and the marks of what no line can show.
+
+import uPlot from "uplot";
+import { logTicks, ticks, timeTicks } from "./words.js";
+
+const GLYPHS = { NaN: "×", "∞": "▲", "−∞": "▼", "≤ 0": "▽" };
+const MARKS_APART = 8; // pixels: a thousand NaN are a row of marks, not a smear
+const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 2.5, 5].map((n) => n * 10 ** power)).flat().filter(Number.isInteger);
+const MINUTE = 60;
+const HOUR = 3600;
+const SECONDS = [1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE];
+const TIMES = [0.001, 0.01, 0.1, ...SECONDS, ...[1, 2, 6, 12, 24, 48, 120, 240, 1200].map((n) => n * HOUR)];
+const ALONG = {
+  step: { incrs: WHOLE, values: (u, values) => ticks(values) },
+  relative: { incrs: TIMES, values: (u, values) => timeTicks(values) },
+  wall: {}, // uPlot's own: dates and times of day
+};
+
+// The two axes; paint: gives what to paint with, as the theme stands.
+export function axes(paint, { log, x = "step" }) {
+  const axis = {
+    stroke: () => paint().text,
+    grid: { stroke: () => paint().grid, width: 1 },
+    ticks: { show: false },
+    font: paint().font,
+    gap: 6,
+  };
+  return [
+    { ...axis, size: x === "wall" ? 36 : 24, space: 64, ...ALONG[x] },
+    { ...axis, size: labelWidth, space: 32, values: (u, values) => labels(u, values, log) },
+  ];
+}
+
+// Where no value can be shown there is room for the marks all the same.
+export function yScale(log) {
+  return { distr: log ? 3 : 1, range: (u, min, max) => range(min, max, log) };
+}
+
+// found: see `marks` in columns.js.
+export function drawMarks(u, found, { mark, gone }) {
+  const { ctx, bbox } = u;
+  const ratio = devicePixelRatio || 1;
+  const drawn = {};
+  ctx.save();
+  ctx.font = `${12 * ratio}px system-ui, sans-serif`;
+  ctx.textAlign = "center";
+  for (const { x, kind, abandoned } of found) {
+    const left = u.valToPos(x, "x", true);
+    const near = left - (drawn[kind + abandoned] ?? -Infinity) < MARKS_APART * ratio;
+    if (near || left < bbox.left - 1 || left > bbox.left + bbox.width + 1) continue;
+    drawn[kind + abandoned] = left;
+    ctx.fillStyle = abandoned ? gone : mark;
+    ctx.fillText(GLYPHS[kind], left, bbox.top + (kind === "∞" ? 11 * ratio : bbox.height - 4 * ratio));
+  }
+  ctx.restore();
+}
+
+function range(min, max, log) {
+  if (min === null) return [0.1, 1];
+  if (!log) return uPlot.rangeNum(min, max, 0.1, true);
+  const round = (y, how, power = 10 ** Math.floor(Math.log10(y))) => how(y / power) * power;
+  return [round(min * 0.99, Math.floor), round(max * 1.01, Math.ceil)]; // its lines begin there
+}
+
+function labels({ data: [, ...lines] }, values, log) {
+  if (lines.every((line) => line.every((y) => y == null))) return values.map(() => "");
+  return log ? logTicks(values) : ticks(values);
+}
+
+// Of a size that keeps neighbouring charts aligned, unless a label needs more.
+function labelWidth(u, values) {
+  return Math.max(50, 8 + 6.5 * Math.max(0, ...(values ?? []).map((text) => text.length)));
+}

@@ -1,0 +1,100 @@
+// The runs of a board: which of them are drawn, and how their lines look.
+
+import { el, say } from "./dom.js";
+import { filter } from "./tags.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export class RunList {
+  // changed: called when other runs are to be drawn; point: with the run pointed at, or null.
+  constructor({ changed, point, styleOf }) {
+    Object.assign(this, { changed, point, styleOf, off: new Set(), rows: new Map(), fits: () => true });
+    this.input = el("input", { type: "search", placeholder: "filter runs (regex)", "aria-label": "filter runs, a regular expression", "data-role": "filter-runs", spellcheck: "false" });
+    this.input.addEventListener("input", () => this.#filter());
+    this.count = el("span", { class: "nbt-soft", "data-role": "run-count" });
+    const all = el("button", { type: "button", text: "all" });
+    const none = el("button", { type: "button", text: "none" });
+    all.addEventListener("click", () => this.#set(true));
+    none.addEventListener("click", () => this.#set(false));
+    this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
+    this.list = el("div", { class: "nbt-runs-list", role: "group", "aria-label": "runs" });
+    const line = el("div", { class: "nbt-runs-head", children: [this.count, all, none] });
+    this.root = el("div", { class: "nbt-runs", children: [this.input, this.problem, line, this.list] });
+  }
+
+  // Whether a run is drawn.
+  has(run) {
+    return !this.off.has(run) && this.fits(run);
+  }
+
+  show(runs) {
+    for (const run of runs) if (!this.rows.has(run)) this.#add(run);
+    const there = new Set(runs);
+    for (const [run, { row }] of this.rows) if (!there.has(run)) row.remove(), this.rows.delete(run);
+    const names = [...this.rows.keys()].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+    if (names.some((run, i) => this.list.children[i] !== this.rows.get(run).row)) this.list.append(...names.map((run) => this.rows.get(run).row));
+    this.#tell();
+  }
+
+  repaint() {
+    for (const [run, { row }] of this.rows) row.querySelector("svg").replaceWith(this.swatch(run));
+  }
+
+  // A sample of a run's line.
+  swatch(run) {
+    const { colour, dash } = this.styleOf(run);
+    const svg = document.createElementNS(SVG, "svg");
+    const line = document.createElementNS(SVG, "line");
+    const put = (node, values) => Object.entries(values).forEach(([name, value]) => node.setAttribute(name, value));
+    put(svg, { width: 26, height: 8, "aria-hidden": "true", class: "nbt-swatch" });
+    put(line, { x1: 0, y1: 4, x2: 26, y2: 4, stroke: colour, "stroke-width": 2.5, "stroke-dasharray": dash.join(" ") });
+    svg.append(line);
+    return svg;
+  }
+
+  #add(run) {
+    const box = el("input", { type: "checkbox" });
+    box.checked = !this.off.has(run);
+    box.addEventListener("change", () => {
+      this.#mark(run, box.checked);
+      this.#tell();
+      this.changed();
+    });
+    const row = el("label", { class: "nbt-run", title: run, "data-run": run, children: [box, this.swatch(run), el("span", { text: run })] });
+    row.addEventListener("pointerenter", () => this.point(run));
+    row.addEventListener("pointerleave", () => this.point(null));
+    this.rows.set(run, { row, box });
+    row.hidden = !this.fits(run);
+    this.list.append(row);
+  }
+
+  #mark(run, on) {
+    if (on) this.off.delete(run);
+    else this.off.add(run);
+  }
+
+  #set(on) {
+    for (const [run, { box }] of this.rows) {
+      if (!this.fits(run)) continue;
+      box.checked = on;
+      this.#mark(run, on);
+    }
+    this.#tell();
+    this.changed();
+  }
+
+  #filter() {
+    const { fits, error } = filter(this.input.value);
+    this.fits = fits;
+    this.input.setAttribute("aria-invalid", String(error !== null));
+    say(this.problem, error);
+    for (const [run, { row }] of this.rows) row.hidden = !fits(run);
+    this.#tell();
+    this.changed();
+  }
+
+  #tell() {
+    const drawn = [...this.rows.keys()].filter((run) => this.has(run)).length;
+    this.count.textContent = `${drawn} of ${this.rows.size} runs`;
+  }
+}

@@ -1,0 +1,38 @@
+// The table of a chart: what each run came to.
+
+import { el } from "./dom.js";
+import { higherIsBetter } from "./tags.js";
+import { number } from "./words.js";
+
+const HEADS = ["run", "points", "last", "min", "max"];
+
+// swatch: gives the sign of a run's line.
+export function runTable(tag, curves, swatch) {
+  let higher = higherIsBetter(tag);
+  const turn = el("button", { type: "button", title: "Whether the highest or the lowest value is the best" });
+  const body = el("tbody");
+  const fill = () => {
+    turn.textContent = higher ? "best step (highest)" : "best step (lowest)";
+    body.replaceChildren(...curves.map((curve) => row(curve, higher, swatch)));
+  };
+  turn.addEventListener("click", () => {
+    higher = !higher;
+    fill();
+  });
+  fill();
+  const heads = [...HEADS.map((text) => el("th", { scope: "col", text })), el("th", { scope: "col", children: [turn] })];
+  return el("table", { children: [el("thead", { children: [el("tr", { children: heads })] }), body] });
+}
+
+function row({ run, numbers }, higher, swatch) {
+  const { points, last, min, max, minStep, maxStep } = numbers;
+  const best = higher ? maxStep : minStep;
+  const whole = (n) => (Number.isNaN(n) ? "–" : n.toLocaleString("en"));
+  const cells = [whole(points), value(points, last), value(!Number.isNaN(min), min), value(!Number.isNaN(max), max), whole(best)];
+  const name = el("th", { scope: "row", children: [swatch(run), el("span", { text: run })] });
+  return el("tr", { children: [name, ...cells.map((text) => el("td", { text }))] });
+}
+
+function value(there, x) {
+  return there ? number(x) : "–";
+}

@@ -1,0 +1,42 @@
+// Tags and runs by their names: groups, filters, and how a run's line looks. Knows no page.
+
+const DASHES = [[], [10, 4], [2, 3], [10, 3, 2, 3], [18, 4]];
+const HIGHER = /acc|auc|precision|recall|f1|score|reward|return|bleu|rouge|iou|psnr|ssim|r2|success/i;
+
+// [{name, tags}]: tags by what stands before their first slash; those without one come first.
+export function groups(tags) {
+  const found = new Map([["", []]]);
+  for (const tag of tags) {
+    const end = tag.indexOf("/");
+    const name = end > 0 ? tag.slice(0, end) : "";
+    if (!found.has(name)) found.set(name, []);
+    found.get(name).push(tag);
+  }
+  return [...found].filter(([, of]) => of.length).map(([name, of]) => ({ name, tags: of }));
+}
+
+// Whether a name is meant by a regular expression; with one that is none, every name is.
+export function filter(text) {
+  try {
+    const pattern = new RegExp(text, "i");
+    return { fits: (name) => pattern.test(name), error: null };
+  } catch (error) {
+    return { fits: () => true, error: error.message };
+  }
+}
+
+// The names a set of numbers of an index message stands for.
+export function having(index, tag) {
+  const at = index.tags.indexOf(tag);
+  return at < 0 ? [] : index.sets[index.of[at]].map((run) => index.runs[run]);
+}
+
+// The n-th run's line: of thirty runs no two look the same, whoever cannot tell the colours.
+export function style(n, colours) {
+  return { colour: colours[n % colours.length], dash: DASHES[n % DASHES.length] };
+}
+
+// Whether the best value of a tag is its highest, as its name has it; else it is the lowest.
+export function higherIsBetter(tag) {
+  return HIGHER.test(tag) && !/loss|err/i.test(tag);
+}

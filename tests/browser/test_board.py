@@ -1,0 +1,186 @@
+"""The board in a real JupyterLab: a logdir in the cell, zoomed, filtered, smoothed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from tests.browser.lab import SECOND, Lab, NotebookPage, opened
+
+WRITE = """\
+%load_ext nbtrain
+import tensorflow as tf
+import numpy as np
+import nbtrain
+
+def write(run, values, tag="train/loss", start=0):
+    with tf.summary.create_file_writer(f"{logdir}/{run}").as_default():
+        for step, value in enumerate(values, start):
+            tf.summary.scalar(tag, value, step=step)
+
+logdir = "logs/" + NAME
+noise = np.random.default_rng(1)
+for n, run in enumerate(["adam", "sgd", "rmsprop"]):
+    t = np.arange(3000)
+    write(run, np.exp(-t / (400 + 300 * n)) + 0.05 * n + noise.normal(0, 0.03, len(t)))
+    write(run, 1 - np.exp(-t / (400 + 300 * n)), "validation/accuracy")
+write("adam", [1.0, float("nan"), 0.5, 0.25], "rate")
+"""
+SHOW = "%nbtrain scalars logs/{name}"
+WICKED = "<img src=x onerror='window.wicked=1'>"
+
+
+@pytest.fixture
+def page(browser: Browser, lab: Lab, request: pytest.FixtureRequest) -> Iterator[NotebookPage]:
+    """A page with a board in the output of cell 1; cell 0 writes the logdir."""
+    name = request.node.name
+    cells = request.node.get_closest_marker("cells")
+    write = WRITE.replace("NAME", repr(name))
+    path = lab.notebook(name, write, SHOW.format(name=name), *(cells.args if cells else ()))
+    with opened(browser, lab, path) as notebook:
+        notebook.run(0)
+        notebook.run(1)
+        expect(notebook.panel(1).locator(".uplot").first).to_be_visible()
+        yield notebook
+
+
+def chart_of(board: Locator, tag: str) -> Locator:
+    return board.locator(f'section[data-tag="{tag}"]')
+
+
+def drag(page: NotebookPage, chart: Locator, begin: float, end: float) -> None:
+    """Drag over a part of a chart, from 0 to 1."""
+    box = chart.locator(".u-over").bounding_box()
+    assert box is not None
+    y = box["y"] + box["height"] / 2
+    page.page.mouse.move(box["x"] + begin * box["width"], y)
+    page.page.mouse.down()
+    page.page.mouse.move(box["x"] + (begin + end) / 2 * box["width"], y)
+    page.page.mouse.move(box["x"] + end * box["width"], y)
+    page.page.mouse.up()
+
+
+def test_a_zoom_shows_finer_points_and_a_double_click_everything(page: NotebookPage) -> None:
+    loss = chart_of(page.panel(1), "train/loss")
+    expect(loss).to_have_attribute("data-stride", "6")
+    drag(page, loss, 0.5, 0.55)
+    expect(loss).to_have_attribute("data-stride", "1")
+    loss.locator(".u-over").hover(position={"x": 100, "y": 60})
+    told = loss.locator("[data-role=values]")
+    expect(told).to_contain_text(re.compile(r"step 1,[56]\d\d"))
+    for run in ("adam", "sgd", "rmsprop"):
+        expect(told).to_contain_text(run)
+    loss.locator(".u-over").dblclick()
+    expect(loss).to_have_attribute("data-stride", "6")
+
+
+def test_the_keyboard_reads_values_and_zooms(page: NotebookPage) -> None:
+    loss = chart_of(page.panel(1), "train/loss")
+    loss.locator(".nbt-plot").focus()
+    page.page.keyboard.press("ArrowRight")
+    expect(loss.locator("[data-role=values]")).to_contain_text("step 1,5")
+    for _ in range(4):
+        page.page.keyboard.press("+")
+    expect(loss).to_have_attribute("data-stride", "1")
+    page.page.keyboard.press("Escape")
+    expect(loss).to_have_attribute("data-stride", "6")
+
+
+def test_filters_and_checkboxes_choose_tags_and_runs(page: NotebookPage) -> None:
+    board = page.panel(1)
+    tags = board.locator("[data-role=filter-tags]")
+    expect(board.locator("[data-group]")).to_have_count(3)
+    tags.fill("acc.*y$")
+    expect(board.locator("section[data-tag]")).to_have_count(1)
+    expect(board.locator("[data-role=tag-count]")).to_have_text("1 of 3 tags")
+    tags.fill("(")
+    expect(tags).to_have_attribute("aria-invalid", "true")
+    expect(board.locator("section[data-tag]")).to_have_count(3)
+    tags.fill("loss")
+    loss = chart_of(board, "train/loss")
+    loss.locator("[data-act=table]").click()
+    rows = loss.locator("tbody tr")
+    expect(rows).to_have_count(3)
+    board.locator("[data-run=sgd] input").uncheck()
+    expect(rows).to_have_count(2)
+    board.locator("[data-role=filter-runs]").fill("^adam$")
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("adam")
+    expect(rows).to_contain_text("3,000")
+
+
+def test_smoothing_leaves_the_raw_line_behind(page: NotebookPage) -> None:
+    loss = chart_of(page.panel(1), "train/loss")
+    page.panel(1).locator("[data-role=smoothing]").fill("0.9")
+    loss.locator(".u-over").hover(position={"x": 100, "y": 60})
+    expect(loss.locator("[data-role=values]")).to_contain_text("raw")
+
+
+GROW = """\
+write("later", np.linspace(1, 0, 50))
+write("adam", [0.125], "rate", 4)
+"""
+
+
+@pytest.mark.cells(GROW)
+def test_what_is_written_comes_into_sight_when_followed(page: NotebookPage) -> None:
+    board = page.panel(1)
+    board.locator("[data-role=follow]").check()
+    page.run(2)
+    expect(board.locator("[data-run=later]")).to_be_visible(timeout=20 * SECOND)
+    loss = chart_of(board, "train/loss")
+    loss.locator("[data-act=table]").click()
+    expect(loss.locator("tbody tr")).to_have_count(4)
+
+
+NAMES = f"""\
+import os
+from tests.event_files import NAME, simple, written
+from pathlib import Path
+written(Path("wicked") / "<img src=x onerror=window.wicked=1>" / NAME,
+        [simple("{WICKED}/{WICKED}", step, 1.0) for step in range(3)])
+"""
+
+
+@pytest.mark.cells(NAMES, "nbtrain.scalars('wicked')")
+def test_a_name_from_a_file_is_text_and_nothing_else(page: NotebookPage) -> None:
+    page.run(2)
+    page.run(3)
+    board = page.panel(3)
+    over = board.locator(".u-over")
+    expect(over).to_have_count(1)
+    board.locator("[data-act=table]").click()
+    over.hover(position={"x": 100, "y": 60})
+    expect(board.locator("[data-role=values]")).to_contain_text("<img src=x")
+    expect(board.locator("[data-role=table]")).to_contain_text("<img src=x")
+    assert board.locator("img").count() == 0
+    assert page.page.evaluate("() => window.wicked === undefined")
+
+
+@pytest.mark.parametrize(("act", "ending"), [("CSV", ".csv"), ("PNG", ".png")])
+def test_a_chart_is_downloaded(page: NotebookPage, act: str, ending: str) -> None:
+    loss = chart_of(page.panel(1), "train/loss")
+    with page.page.expect_download() as found:
+        loss.locator(f"[data-act={act}]").click()
+    assert found.value.suggested_filename == f"train_loss{ending}"
+    data = Path(found.value.path()).read_bytes()
+    assert data[:4] == b"\x89PNG" if act == "PNG" else data.count(b"\n") == 9001
+
+
+def test_the_board_in_light_and_dark(page: NotebookPage, tmp_path: Path) -> None:
+    board = page.panel(1)
+    board.locator("[data-role=smoothing]").fill("0.8")
+    loss = chart_of(board, "train/loss")
+    loss.locator("[data-act=table]").click()
+    folder = Path(os.environ.get("NBTRAIN_SCREENSHOTS", tmp_path))
+    for theme in ("Light", "Dark"):
+        page.theme(f"JupyterLab {theme}")
+        expect(board).to_have_attribute("data-theme", theme.lower())
+        loss.locator(".u-over").hover(position={"x": 100, "y": 60})
+        expect(loss.locator("[data-role=values]")).to_contain_text("raw")
+        board.screenshot(path=folder / f"board-{theme.lower()}.png")
