@@ -45,12 +45,16 @@ def page(browser: Browser, lab: Lab, request: pytest.FixtureRequest) -> Iterator
     with opened(browser, lab, path) as notebook:
         notebook.run(0)
         notebook.run(1)
-        expect(notebook.panel(1).locator(".uplot").first).to_be_visible()
+        expect(notebook.panel(1).locator(".uplot").first).to_be_visible(timeout=30 * SECOND)
         yield notebook
 
 
 def chart_of(board: Locator, tag: str) -> Locator:
-    return board.locator(f'section[data-tag="{tag}"]')
+    """A chart, scrolled into sight: out of it there is nothing drawn."""
+    chart = board.locator(f'section[data-tag="{tag}"]')
+    chart.scroll_into_view_if_needed()
+    expect(chart.locator(".u-over")).to_be_visible()
+    return chart
 
 
 def drag(page: NotebookPage, chart: Locator, begin: float, end: float) -> None:
@@ -111,7 +115,7 @@ def test_filters_and_checkboxes_choose_tags_and_runs(page: NotebookPage) -> None
     board.locator("[data-role=filter-runs]").fill("^adam$")
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("adam")
-    expect(rows).to_contain_text("3,000")
+    expect(rows.locator("[title]")).to_have_attribute("title", "adam: 3,000 points")
 
 
 def test_smoothing_leaves_the_raw_line_behind(page: NotebookPage) -> None:
@@ -153,7 +157,7 @@ def test_a_name_from_a_file_is_text_and_nothing_else(page: NotebookPage) -> None
     page.run(3)
     board = page.panel(3)
     over = board.locator(".u-over")
-    expect(over).to_have_count(1)
+    expect(over).to_have_count(1, timeout=30 * SECOND)
     board.locator("[data-act=table]").click()
     over.hover(position={"x": 100, "y": 60})
     expect(board.locator("[data-role=values]")).to_contain_text("<img src=x")
@@ -181,6 +185,6 @@ def test_the_board_in_light_and_dark(page: NotebookPage, tmp_path: Path) -> None
     for theme in ("Light", "Dark"):
         page.theme(f"JupyterLab {theme}")
         expect(board).to_have_attribute("data-theme", theme.lower())
-        loss.locator(".u-over").hover(position={"x": 100, "y": 60})
+        chart_of(board, "train/loss").locator(".u-over").hover(position={"x": 100, "y": 60})
         expect(loss.locator("[data-role=values]")).to_contain_text("raw")
         board.screenshot(path=folder / f"board-{theme.lower()}.png")

@@ -38,6 +38,19 @@ export function overlay(curves, { log = false, smooth = false } = {}) {
   return { data: [x, ...data], lines: parts.map(({ kind, curve }) => ({ kind, run: curve.run })) };
 }
 
+// Where a column has a value between gaps: no line leads there, so it takes a dot.
+export function isolated(column) {
+  const found = [];
+  let [before, last] = [null, -1]; // the value before the last, and the place of the last
+  for (let i = 0; i < column.length; i++) {
+    if (column[i] === undefined) continue;
+    if (last >= 0 && before === null && column[last] !== null && column[i] === null) found.push(last);
+    [before, last] = [last < 0 ? null : column[last], i];
+  }
+  if (last >= 0 && before === null && column[last] !== null) found.push(last);
+  return found;
+}
+
 // The buckets that no line can show, as `marks` in columns.js, of all runs by their place.
 export function overlayMarks(curves, { log = false } = {}) {
   const found = [];

@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import { el, say } from "./dom.js";
 import { download, picture } from "./download.js";
-import { overlay, overlayMarks, valuesAt } from "./overlay.js";
+import { isolated, overlay, overlayMarks, valuesAt } from "./overlay.js";
 import { axes, drawMarks, yScale } from "./plot.js";
 import { runTable } from "./run_table.js";
 import { number, place, tally } from "./words.js";
@@ -124,7 +124,7 @@ export class OverlayChart {
 
   #series({ kind, run }, smooth) {
     const { colour, dash } = this.#style(run);
-    const alone = { show: (u, i) => u.data[i].reduce((n, y) => n + (y != null), 0) === 1, size: 6, fill: colour };
+    const alone = { show: true, filter: (u, i) => isolated(u.data[i]), size: 5, fill: colour };
     if (kind === "tail") return { stroke: () => this.board.paint().gone, width: 1.25, dash: [4, 3], points: { show: false } };
     if (kind === "hi" || kind === "lo") return { stroke: "transparent", width: 0, points: { show: false } };
     if (kind === "raw") return { stroke: colour + FAINT, width: 1, points: { show: false } };

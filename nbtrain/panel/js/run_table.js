@@ -4,15 +4,15 @@ import { el } from "./dom.js";
 import { higherIsBetter } from "./tags.js";
 import { number } from "./words.js";
 
-const HEADS = ["run", "points", "last", "min", "max"];
+const HEADS = ["run", "last", "min", "max"];
 
 // swatch: gives the sign of a run's line.
 export function runTable(tag, curves, swatch) {
   let higher = higherIsBetter(tag);
-  const turn = el("button", { type: "button", title: "Whether the highest or the lowest value is the best" });
+  const turn = el("button", { type: "button", title: "The step of the highest (↑) or the lowest (↓) value: click to change" });
   const body = el("tbody");
   const fill = () => {
-    turn.textContent = higher ? "best step (highest)" : "best step (lowest)";
+    turn.textContent = higher ? "best step ↑" : "best step ↓";
     body.replaceChildren(...curves.map((curve) => row(curve, higher, swatch)));
   };
   turn.addEventListener("click", () => {
@@ -28,8 +28,8 @@ function row({ run, numbers }, higher, swatch) {
   const { points, last, min, max, minStep, maxStep } = numbers;
   const best = higher ? maxStep : minStep;
   const whole = (n) => (Number.isNaN(n) ? "–" : n.toLocaleString("en"));
-  const cells = [whole(points), value(points, last), value(!Number.isNaN(min), min), value(!Number.isNaN(max), max), whole(best)];
-  const name = el("th", { scope: "row", children: [swatch(run), el("span", { text: run })] });
+  const cells = [value(points, last), value(!Number.isNaN(min), min), value(!Number.isNaN(max), max), whole(best)];
+  const name = el("th", { scope: "row", children: [swatch(run), el("span", { text: run, title: `${run}: ${whole(points)} points` })] });
   return el("tr", { children: [name, ...cells.map((text) => el("td", { text }))] });
 }
 

@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { filter, groups, higherIsBetter, style } from "../../nbtrain/panel/js/tags.js";
+import { duration, place, timeTicks } from "../../nbtrain/panel/js/words.js";
+
+test("tags are grouped by what stands before their first slash", () => {
+  assert.deepEqual(groups(["a/x", "b/y/z", "loss", "a/w", "/odd"]), [
+    { name: "", tags: ["loss", "/odd"] },
+    { name: "a", tags: ["a/x", "a/w"] },
+    { name: "b", tags: ["b/y/z"] },
+  ]);
+  assert.deepEqual(groups([]), []);
+});
+
+test("a filter is a regular expression, found anywhere, in any case", () => {
+  const { fits, error } = filter("LOSS$|^acc");
+  assert.deepEqual(["train/loss", "accuracy", "loss/train"].map(fits), [true, true, false]);
+  assert.equal(error, null);
+});
+
+test("what is no regular expression hides nothing, and is told", () => {
+  const { fits, error } = filter("(");
+  assert.ok(fits("anything"));
+  assert.match(error, /\(/);
+});
+
+test("of thirty runs no two lines look the same", () => {
+  const looks = Array.from({ length: 30 }, (_, n) => JSON.stringify(style(n, ["a", "b", "c", "d", "e", "f"])));
+  assert.equal(new Set(looks).size, 30);
+});
+
+test("neighbours differ in more than their colour", () => {
+  const [first, second] = [0, 1].map((n) => style(n, ["a", "b"]).dash);
+  assert.notDeepEqual(first, second);
+});
+
+test("the best accuracy is the highest, the best loss the lowest", () => {
+  assert.deepEqual(["val/accuracy", "loss", "error_rate", "epoch_score_loss"].map(higherIsBetter), [true, false, false, false]);
+});
+
+test("times are told like a clock", () => {
+  assert.deepEqual([5, 65, 3661, 90061, -65].map(duration), ["0:05", "1:05", "1:01:01", "1 d 1:01:01", "−1:05"]);
+  assert.deepEqual(timeTicks([0, 10, 20]), ["0 s", "10 s", "20 s"]);
+  assert.deepEqual(timeTicks([0, 60, 120]), ["0:00", "1:00", "2:00"]);
+});
+
+test("a place is told in the words of its axis", () => {
+  assert.equal(place(1200, "step"), "step 1,200");
+  assert.equal(place(130, "relative"), "2:10");
+  assert.equal(place(2.5, "relative"), "2.5 s");
+  assert.match(place(1.7e9, "wall"), /^2023-11-1\d \d\d:\d\d:20$/);
+});
