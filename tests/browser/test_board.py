@@ -143,11 +143,8 @@ def test_what_is_written_comes_into_sight_when_followed(page: NotebookPage) -> N
 
 
 NAMES = f"""\
-import os
-from tests.event_files import NAME, simple, written
-from pathlib import Path
-written(Path("wicked") / "<img src=x onerror=window.wicked=1>" / NAME,
-        [simple("{WICKED}/{WICKED}", step, 1.0) for step in range(3)])
+logdir = "wicked"
+write("<img src=x onerror=window.wicked=1>", [1.0, 2.0, 3.0], "{WICKED}/{WICKED}")
 """
 
 

@@ -31,11 +31,12 @@ class View {
     const text = uplotCss + css + boardCss;
     this.root = el("div", { class: "nbt nbt-board", children: [el("style", { text }), this.bar, this.tools, this.problem, this.words, body] });
     host.append(this.root);
-    this.size = new ResizeObserver(() => this.charts.forEach((chart) => chart.resize()));
+    this.size = new ResizeObserver(() => this.seen.forEach((chart) => chart.resize()));
     this.size.observe(this.groups);
     this.sight = new IntersectionObserver((entries) => entries.forEach((entry) => this.#sighted(entry)), { rootMargin: "120px" });
     this.sight.observe(this.root);
-    this.unwatch = theme.watch(() => this.retheme());
+    // JupyterLab hides the notebook while it changes its theme.
+    this.unwatch = theme.watch(() => requestAnimationFrame(() => this.retheme()));
     this.changed();
   }
 
@@ -88,7 +89,7 @@ class View {
     this.root.dataset.theme = theme.isDark(this.root) ? "dark" : "light";
     this.paints = theme.paints(this.root);
     this.runs.repaint();
-    this.seen.forEach((chart) => chart.repaint());
+    this.seen.forEach((chart) => chart.resize());
   }
 
   // Something is new; drawn once in the next frame, however much arrives until then.
@@ -181,7 +182,7 @@ class View {
     if (target === this.root) this.inSight = isIntersecting;
     else if (isIntersecting) {
       this.seen.add(target.chart);
-      if (target.chart.curves.length) target.chart.draw();
+      target.chart.resize();
       if (this.options) this.wanted(target.chart);
     } else this.#hide(target.chart);
   }

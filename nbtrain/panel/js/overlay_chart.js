@@ -39,13 +39,14 @@ export class OverlayChart {
   // Draw these curves; without them, those there were.
   draw(curves = this.curves) {
     this.curves = curves;
-    if (!this.host.clientWidth) return;
+    this.stale = !this.host.clientWidth; // hidden: drawn when it shows
+    if (this.stale) return;
     const { smooth } = this.board.options;
     this.found = overlayMarks(curves, { log: this.log });
     const { data, lines } = overlay(curves, { log: this.log, smooth: smooth > 0 });
     const kept = lines.length === this.lines.length && lines.every(({ kind, run }, i) => kind === this.lines[i].kind && run === this.lines[i].run);
     this.lines = lines;
-    if (this.plot && kept && this.axis === this.board.options.x) this.plot.setData(data);
+    if (this.plot && kept && this.look === this.#look()) this.plot.setData(data);
     else this.#build(data);
     Object.assign(this.root.dataset, { marks: this.found.length, points: curves.reduce((n, { x }) => n + x.length, 0), stride: Math.max(0, ...curves.map(({ stride }) => stride)) });
     this.told.textContent = tally(this.found);
@@ -56,15 +57,12 @@ export class OverlayChart {
     say(this.problem, problem);
   }
 
+  // Called when the room may have changed, or the colours have.
   resize() {
     const width = this.host.clientWidth;
-    if (width && this.plot && this.plot.width !== width) this.plot.setSize({ width, height: HEIGHT });
-    else if (width && !this.plot && this.curves.length) this.draw();
-  }
-
-  repaint() {
-    this.destroy();
-    this.draw();
+    if (!width || (!this.plot && !this.curves.length)) return;
+    if (!this.plot || this.stale || this.look !== this.#look()) this.draw();
+    else if (this.plot.width !== width) this.plot.setSize({ width, height: HEIGHT });
   }
 
   // Let one run stand out; null ends that.
@@ -95,7 +93,7 @@ export class OverlayChart {
   #build(data) {
     const { x, smooth } = this.board.options;
     this.destroy();
-    this.axis = x;
+    this.look = this.#look();
     const bands = this.lines.flatMap(({ kind, run }, i) => (kind === "hi" ? [{ series: [i + 1, i + 2], fill: () => `${this.#style(run).colour}33` }] : []));
     const options = {
       width: this.host.clientWidth,
@@ -116,6 +114,11 @@ export class OverlayChart {
     };
     this.plot = new uPlot(options, data, this.host);
     this.plot.over.append(this.tip);
+  }
+
+  // What a plot cannot change once it is made.
+  #look() {
+    return JSON.stringify([this.board.options.x, this.board.paint(), this.log]);
   }
 
   #style(run) {
@@ -206,7 +209,6 @@ export class OverlayChart {
   #toggleLog() {
     this.log = !this.log;
     this.root.querySelector("[data-act=log]").setAttribute("aria-pressed", String(this.log));
-    this.destroy();
     this.draw();
   }
 
