@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -375,6 +376,58 @@ def test_the_help_of_the_cell_explains_every_option(
     assert nbtrain.runs() == {}
 
 
+# --- scalars --------------------------------------------------------------------
+
+
+@pytest.fixture
+def logdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The notebook's folder, with two runs below logs."""
+    for run in ("adam", "it's (best)"):
+        with tf.summary.create_file_writer(str(tmp_path / "logs" / run)).as_default():
+            tf.summary.scalar("train/loss", 1.0, step=0)
+            tf.summary.scalar("rate", 1.0, step=0)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "logs"
+
+
+def shown(shell: Any, text: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What the cell of `%nbtrain text` shows where there are no widgets."""
+    assert line(shell, text) is None
+    return capsys.readouterr().out.strip()
+
+
+def test_scalars_shows_a_logdir_in_the_same_words_each_time(
+    shell: Any, logdir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shown(shell, "scalars logs", capsys) == "<scalars in 'logs'>"
+    every = "scalars logs --runs ad --tags loss$ --smooth 0.6 --x relative"
+    assert shown(shell, every, capsys) == "<scalars in 'logs'>"
+
+
+def test_scalars_that_end_a_cell_show_their_board(
+    shell: Any, logdir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell("import nbtrain\nnbtrain.scalars('logs')")
+    assert "<scalars of 2 runs and 2 tags in 'logs'>" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("scalars", "the following arguments are required: logdir"),
+        ("scalars nowhere", "logdir='nowhere' cannot be read: there is no such folder"),
+        ("scalars logs --runs (", r"runs='\(' is no regular expression"),
+        ("scalars logs --smooth 1", "'1' is no weight: give 0 or more, below 1"),
+        ("scalars logs --x moon", "invalid choice: 'moon'"),
+    ],
+)
+def test_scalars_that_cannot_be_shown_are_refused_in_one_line(
+    shell: Any, logdir: Path, text: str, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        line(shell, text)
+
+
 # --- completion -----------------------------------------------------------------
 
 
@@ -428,6 +481,26 @@ def test_the_tabulator_offers_the_options_that_are_not_used_yet(shell: Any) -> N
 def test_the_tabulator_offers_the_checkpoints_of_the_notebook(shell: Any) -> None:
     shell.user_ns |= {"mine": tf.train.Checkpoint(v=tf.Variable(0.0)), "other": 3}
     assert completed(shell, "%%nbtrain --checkpoint ") == ["mine"]
+
+
+def test_the_tabulator_offers_folders_then_the_runs_and_tags_of_one(
+    shell: Any, logdir: Path
+) -> None:
+    assert completed(shell, "%nbtrain scalars ") == ["logs/"]
+    assert "logs/adam/" in completed(shell, "%nbtrain scalars logs/")
+    assert completed(shell, "%nbtrain scalars logs --tags ") == ["rate", "train/loss"]
+    assert completed(shell, "%nbtrain scalars logs --runs a") == ["adam"]
+    assert completed(shell, "%nbtrain scalars logs --x w") == ["wall"]
+    assert "--follow" in completed(shell, "%nbtrain scalars logs --x wall ")
+    assert "rate" not in completed(shell, "%nbtrain scalars nowhere --tags ")
+
+
+def test_what_the_tabulator_offers_of_a_logdir_finds_what_was_meant(
+    shell: Any, logdir: Path
+) -> None:
+    (word,) = (w for w in completed(shell, "%nbtrain scalars logs --runs ") if "best" in w)
+    (pattern,) = shlex.split(word)
+    assert nbtrain.scalars("logs", runs=pattern).runs == ["it's (best)"]
 
 
 def test_loading_the_extension_again_offers_each_word_once(shell: Any) -> None:

@@ -184,4 +184,6 @@ def test_the_board_in_light_and_dark(page: NotebookPage, tmp_path: Path) -> None
         expect(board).to_have_attribute("data-theme", theme.lower())
         chart_of(board, "train/loss").locator(".u-over").hover(position={"x": 100, "y": 60})
         expect(loss.locator("[data-role=values]")).to_contain_text("raw")
+        lines = loss.locator("tbody line"), board.locator("[data-run=adam] line")
+        assert lines[0].first.get_attribute("stroke") == lines[1].get_attribute("stroke")
         board.screenshot(path=folder / f"board-{theme.lower()}.png")
