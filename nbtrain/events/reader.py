@@ -23,6 +23,10 @@ from nbtrain.events.series import Points, Series
 from nbtrain.events.tail import Other, Piece, Tail
 
 
+# Between two pieces of a reading in slices: without it, who waits for the lock would never get it.
+_TURN_SECS = 0.0005
+
+
 class EventRun:
     """The events of one folder; one thread at a time may call.
 
@@ -232,6 +236,8 @@ class Reader:
         with self._lock:
             readers = deque(run.read() for run in self._runs.values() if run.left)
         while readers and time.monotonic() - began < secs:
+            if secs < math.inf:
+                time.sleep(_TURN_SECS)
             with self._lock:
                 if next(readers[0], self) is not self:
                     any_read = True

@@ -28,6 +28,9 @@ CHART_BUCKETS, RUN_BUCKETS = 4096, 64
 # Abandoned tails of a run that are shown, the newest, and buckets of each.
 TAILS, TAIL_BUCKETS = 8, 64
 CSV_ROWS = 500_000
+# Points of a curve that TensorBoard shows and smooths. On a longer one its average spans as
+# large a part of the curve here, over all points: the slider does the same, and no less.
+SAMPLES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Want:
         runs: Names; None for all runs that have the tag.
         x: The axis, of `AXES`.
         low, high: What is in sight, in the axis' unit.
-        smooth: Weight of the moving average, from 0 to below 1.
+        smooth: TensorBoard's smoothing, from 0 to below 1.
     """
 
     tag: str
@@ -161,7 +164,8 @@ def _kept(points: Points, x: FloatArray, want: Want, limit: int) -> tuple[FloatA
     """The buckets of what counts, in the order of the axis, and the points of each."""
     chosen = ~points.abandoned
     x, values = x[chosen], points.values[chosen]
-    smooth = smoothed(values, want.smooth) if want.smooth else values
+    weight = want.smooth ** min(1.0, SAMPLES / max(1, len(values)))
+    smooth = smoothed(values, weight) if want.smooth else values
     if (np.diff(x) < 0).any():  # a clock that was set back
         order = np.argsort(x, kind="stable")
         x, values, smooth = x[order], values[order], smooth[order]

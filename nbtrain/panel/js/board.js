@@ -15,6 +15,7 @@ import * as theme from "./theme.js";
 const AXES = { step: "step", relative: "relative time", wall: "wall time" };
 const OPEN_TAGS = 400; // up to so many tags every group begins open
 const AT_ONCE = 60; // charts of a group that are put into the page before more are asked for
+const PASSING_MS = 80; // a chart that is in sight for less was scrolled past
 const SMOOTHEST = 0.999;
 
 class View {
@@ -51,7 +52,7 @@ class View {
   // Ask for what a chart in sight should show, if it does not show it yet; one question at a time.
   async wanted(chart) {
     const { index } = this.room;
-    if (!index?.tags || !this.seen.has(chart) || chart.asking) return;
+    if (!index?.tags || !this.options || !this.seen.has(chart) || chart.asking) return;
     const want = this.#want(chart);
     const key = JSON.stringify(want);
     if (chart.shown === key && chart.version === index.version) return;
@@ -63,7 +64,8 @@ class View {
     Object.assign(chart, { shown: key, version });
     if (content.t === "curves") {
       chart.known = content.known;
-      if (JSON.stringify(this.#want(chart)) === key) chart.draw(decode(content.runs, buffers[0]));
+      if (JSON.stringify(this.#want(chart)) === key) chart.curves = decode(content.runs, buffers[0]);
+      if (this.seen.has(chart)) chart.draw();
     }
     this.wanted(chart); // something else may be wanted by now
   }
@@ -129,7 +131,8 @@ class View {
     this.tagCount.textContent = `${tags.length} of ${this.having.size} tags`;
     const found = groups(tags);
     const all = tags.length <= OPEN_TAGS;
-    this.groups.replaceChildren(...found.map((group, i) => this.#group(group, this.open.get(group.name) ?? (all || i === 0))));
+    this.groups.replaceChildren(...found.map((group, i) => this.#group(group, found.length === 1 || (this.open.get(group.name) ?? (all || i === 0)))));
+    if (found.length === 1 && !found[0].name) this.groups.firstChild.classList.add("nbt-sole");
     this.seen.forEach((chart) => chart.root.isConnected || this.#hide(chart));
     this.seen.forEach((chart) => this.wanted(chart));
   }
@@ -182,9 +185,14 @@ class View {
     if (target === this.root) this.inSight = isIntersecting;
     else if (isIntersecting) {
       this.seen.add(target.chart);
-      target.chart.resize();
-      if (this.options) this.wanted(target.chart);
+      setTimeout(() => this.#shown(target.chart), PASSING_MS);
     } else this.#hide(target.chart);
+  }
+
+  #shown(chart) {
+    if (!this.seen.has(chart)) return;
+    chart.resize();
+    this.wanted(chart);
   }
 
   // What is out of sight needs no canvas.
