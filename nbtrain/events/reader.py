@@ -22,7 +22,6 @@ from nbtrain.events.folders import Folders
 from nbtrain.events.series import Points, Series
 from nbtrain.events.tail import Other, Piece, Tail
 
-
 # Between two pieces of a reading in slices: without it, who waits for the lock would never get it.
 _TURN_SECS = 0.0005
 
