@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from base64 import b64encode
 from collections import deque
 from typing import Any
 from weakref import WeakValueDictionary
@@ -15,6 +16,7 @@ from weakref import WeakValueDictionary
 from nbtrain.errors import ArgumentError
 from nbtrain.events.reader import Reader
 from nbtrain.events.scalars import Scalars
+from nbtrain.panel import board_figure
 from nbtrain.panel.board import Board
 from nbtrain.panel.comm import harden
 from nbtrain.threads import Coordinator, LooperThread
@@ -133,6 +135,10 @@ def show(
     while len(_boards) > _KEPT:
         _boards.popleft().close()
     view = {"model_id": board.model_id, "version_major": 2, "version_minor": 0}
-    words = repr(scalars) if text is None else text
-    display({"application/vnd.jupyter.widget-view+json": view, "text/plain": words}, raw=True)
+    bundle: dict[str, Any] = {"application/vnd.jupyter.widget-view+json": view}
+    bundle["text/plain"] = repr(scalars) if text is None else text
+    picture = None if unread else board_figure.png(scalars, x=x, smooth=smooth)
+    if picture:  # shown where there are no widgets, as in the notebook on a web site
+        bundle["image/png"] = b64encode(picture).decode()
+    display(bundle, raw=True)
     following.start()

@@ -16,6 +16,7 @@ from nbtrain.boards import Following, opened
 from nbtrain.errors import ArgumentError, NbtrainError
 from nbtrain.events.scalars import Scalars
 from nbtrain.panel import board as room
+from nbtrain.panel import board_figure
 from nbtrain.panel import curves as curves_room
 from nbtrain.panel.board import Board
 from nbtrain.panel.curves import CHART_BUCKETS, RUN_BUCKETS
@@ -416,6 +417,20 @@ def test_a_logdir_that_is_opened_again_is_not_read_again(tmp_path: Path) -> None
     first, _ = opened(str(tmp_path))
     again, _ = opened(str(tmp_path), runs="x")
     assert again.reader is first.reader
+
+
+def test_a_picture_stays_of_the_first_charts_whatever_the_names_and_values(tmp_path: Path) -> None:
+    name = "$x^2_ <b>" + "ü" * 60
+    run_of(tmp_path / name, [1.0, np.nan, 3.0], tag="a$_^")
+    run_of(tmp_path / "one", [5.0], tag="other")
+    picture = board_figure.png(nbtrain.scalars(tmp_path), smooth=0.5)
+    assert picture is not None
+    assert picture.startswith(b"\x89PNG")
+    (tmp_path / "picture.png").write_bytes(picture)
+
+
+def test_without_charts_there_is_no_picture(tmp_path: Path) -> None:
+    assert board_figure.png(nbtrain.scalars(tmp_path)) is None
 
 
 def test_a_page_counts_as_looking_for_a_while(tmp_path: Path) -> None:

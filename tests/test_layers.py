@@ -30,7 +30,7 @@ FLOORS = (
     "engines.supervisor",
     "recorder panel.source panel.wire panel.figure panel.curves engines.attempts",
     "folder_watch panel.panel",
-    "watch panel.board",
+    "watch panel.board panel.board_figure",
     "keeper engines.graph_arguments",
     "boundary boards",
     "host",
@@ -150,7 +150,7 @@ def test_only_the_notebook_knows_both_a_run_and_the_panel() -> None:
         ("nbtrain", ["tensorflow", "ipywidgets", "anywidget", "numpy", "matplotlib"]),
         (",".join(f"nbtrain.{room}" for room in PURE), ["tensorflow", "ipywidgets"]),
         (
-            "nbtrain.panel.panel,nbtrain.panel.figure,nbtrain.panel.board",
+            "nbtrain.panel.panel,nbtrain.panel.figure,nbtrain.panel.board_figure",
             ["tensorflow", "matplotlib.pyplot"],
         ),
         ("nbtrain.run,nbtrain.engines.graph", ["ipywidgets", "anywidget", "nbtrain.notebook"]),

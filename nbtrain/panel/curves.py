@@ -102,14 +102,13 @@ def curves(scalars: Scalars, want: Want) -> tuple[list[dict[str, object]], bytes
     smoothed mean; first those of what counts, then those of each abandoned tail.
     """
     runs = _runs(scalars, want)
-    limit = max(RUN_BUCKETS, min(LIMIT, CHART_BUCKETS // max(1, len(runs))))
+    limit = buckets_of_each(len(runs))
     entries: list[dict[str, object]] = []
     parts: list[FloatArray] = []
     for run in runs:
         points = scalars[run, want.tag]
-        x = _axis(points, want.x)
-        kept, stride = _kept(points, x, want, limit)
-        tails = _tails(points, x, want)
+        kept, stride = what_counts(points, want, limit)
+        tails = _tails(points, want)
         counts = [len(tail) for tail in tails]
         entries.append({"run": run, "n": len(kept), "stride": stride, "tails": counts})
         parts += [_numbers(points), kept.ravel(), *(tail.ravel() for tail in tails)]
@@ -160,10 +159,20 @@ def _axis(points: Points, x: str) -> FloatArray:
     return points.wall_times - began
 
 
-def _kept(points: Points, x: FloatArray, want: Want, limit: int) -> tuple[FloatArray, int]:
-    """The buckets of what counts, in the order of the axis, and the points of each."""
+def buckets_of_each(runs: int) -> int:
+    """How many buckets each of some runs has in a chart, at most."""
+    return max(RUN_BUCKETS, min(LIMIT, CHART_BUCKETS // max(1, runs)))
+
+
+def what_counts(points: Points, want: Want, limit: int) -> tuple[FloatArray, int]:
+    """The buckets of what counts, in the order of the axis, and the points of each.
+
+    Returns:
+        float64 of shape (n, 5), at most `limit` of them: first x, mean, lowest, highest and
+        mean of the smoothed.
+    """
     chosen = ~points.abandoned
-    x, values = x[chosen], points.values[chosen]
+    x, values = _axis(points, want.x)[chosen], points.values[chosen]
     weight = want.smooth ** min(1.0, SAMPLES / max(1, len(values)))
     smooth = smoothed(values, weight) if want.smooth else values
     if (np.diff(x) < 0).any():  # a clock that was set back
@@ -174,8 +183,9 @@ def _kept(points: Points, x: FloatArray, want: Want, limit: int) -> tuple[FloatA
     return _buckets(x[part], values[part], smooth[part], stride), stride
 
 
-def _tails(points: Points, x: FloatArray, want: Want) -> list[FloatArray]:
+def _tails(points: Points, want: Want) -> list[FloatArray]:
     """The buckets of the newest abandoned tails that are in sight."""
+    x = _axis(points, want.x)
     gone = np.flatnonzero(points.abandoned)
     ends = np.flatnonzero((np.diff(gone) != 1) | (np.diff(x[gone]) < 0)) + 1
     found = []

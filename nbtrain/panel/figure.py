@@ -18,12 +18,12 @@ from nbtrain.store import Curve
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_COLOURS = ("#1f77b4", "#d95f02", "#2a9d5c", "#9467bd", "#b8860b", "#c2185b")
-_GREY = "#8c8c8c"
-_RED = "#c62828"
-_DPI = 110
+COLOURS = ("#1f77b4", "#d95f02", "#2a9d5c", "#9467bd", "#b8860b", "#c2185b")
+GREY = "#8c8c8c"
+RED = "#c62828"
+DPI = 110
 _SOFT, _AMBER = "#5f6368", "#8a5a00"
-_TITLE = 36  # characters of a tag that fit over half a figure
+TITLE = 36  # characters of a tag that fit over half a figure
 _WIDTH, _LINES = 104, 8  # characters of a line of words, and lines of one matter
 _MARGIN, _LINE, _CHART = 0.2, 0.17, 2.2  # inches
 
@@ -51,14 +51,14 @@ def png(status: Status, curves: Sequence[Curve]) -> bytes:
         figure.text(0.01, y, text, fontsize=8.5, va="top", color=colour, parse_math=False)
     for index, tag in enumerate(tags):
         axes = figure.add_subplot(rows, columns, index + 1)
-        _draw(axes, [curve for curve in curves if curve.tag == tag], _COLOURS[index % 6])
+        _draw(axes, [curve for curve in curves if curve.tag == tag], COLOURS[index % 6])
         last = status.values.get(tag)
-        shown = tag if len(tag) <= _TITLE else tag[: _TITLE - 1] + "…"
+        shown = tag if len(tag) <= TITLE else tag[: TITLE - 1] + "…"
         title = shown if last is None else f"{shown}  {number(last)}"
         # A tag is no formula.
-        axes.set_title(_writable(title), fontsize=9, loc="left", parse_math=False)
+        axes.set_title(writable(title), fontsize=9, loc="left", parse_math=False)
     out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=_DPI)
+    figure.savefig(out, format="png", dpi=DPI)
     return out.getvalue()
 
 
@@ -66,14 +66,14 @@ def _words(status: Status, *, recorded: bool) -> Iterator[tuple[str, str]]:
     """Lines of text and their colours: how the run stands, and what there is to know."""
     matters = [(headline(status), "black"), (status.notice, _SOFT), (status.message, _AMBER)]
     if status.error:
-        matters.append((status.error.strip().splitlines()[-1], _RED))
+        matters.append((status.error.strip().splitlines()[-1], RED))
     if not recorded:
         matters.append(("No scalars were recorded.", _SOFT))
     for text, colour in matters:
         lines = [part for line in (text or "").splitlines() for part in _wrapped(line)]
         if len(lines) > _LINES:
             lines[_LINES - 1 :] = ["…"]
-        yield from ((_writable(line), colour) for line in lines)
+        yield from ((writable(line), colour) for line in lines)
 
 
 def _wrapped(line: str) -> list[str]:
@@ -81,7 +81,7 @@ def _wrapped(line: str) -> list[str]:
     return textwrap.wrap(line, _WIDTH // 2 if wide else _WIDTH)
 
 
-def _writable(text: str) -> str:
+def writable(text: str) -> str:
     """The text with a box for what no font of the user's has: matplotlib would warn of it."""
     from matplotlib.font_manager import FontProperties, findfont
 
@@ -105,7 +105,7 @@ def _draw(axes: Axes, curves: Sequence[Curve], colour: str) -> None:
             kept = buckets.steps <= curve.until
             abandoned = ~kept
             abandoned[:-1] |= abandoned[1:]  # from the last kept point on
-            axes.plot(buckets.steps[abandoned], buckets.mean[abandoned], "--", color=_GREY, lw=1)
+            axes.plot(buckets.steps[abandoned], buckets.mean[abandoned], "--", color=GREY, lw=1)
         steps = buckets.steps[kept]
         with np.errstate(invalid="ignore"):
             finite = np.isfinite(buckets.mean[kept])
@@ -116,7 +116,7 @@ def _draw(axes: Axes, curves: Sequence[Curve], colour: str) -> None:
         axes.plot(steps, mean, color=colour, lw=1.3, marker="." if len(steps) == 1 else "")
         if not finite.all():
             marks, base = steps[~finite], np.zeros((~finite).sum())
-            axes.plot(marks, base, "x", color=_RED, transform=axes.get_xaxis_transform())
+            axes.plot(marks, base, "x", color=RED, transform=axes.get_xaxis_transform())
     axes.grid(visible=True, color="#0001")
     axes.tick_params(labelsize=8)
     for side in ("top", "right"):

@@ -1,0 +1,98 @@
+"""The board as a picture: what stays of it in a saved notebook, its first charts."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nbtrain.events.scalars import Scalars
+from nbtrain.panel.curves import Want, buckets_of_each, what_counts
+from nbtrain.panel.figure import COLOURS, DPI, RED, TITLE, writable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CHARTS, RUNS = 6, 15  # of each, the first
+_DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (9, 2)))  # as in tags.js
+_CHART, _LINE, _NAMED = 2.2, 0.2, 3  # inches; runs in a line of the legend
+
+
+def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | None:
+    """Draw the first charts; None where there is none.
+
+    Draws on a canvas of its own: pyplot, its backend and its figures are not touched.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    tags, runs = scalars.tags, scalars.runs
+    if not tags:
+        return None
+    shown, named = tags[:CHARTS], runs[:RUNS]
+    columns = min(2, len(shown))
+    rows = -(-len(shown) // columns)
+    height = _CHART * rows + _LINE * (2 + len(named) / _NAMED)
+    figure = Figure(figsize=(7.6, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    for index, tag in enumerate(shown):
+        axes = figure.add_subplot(rows, columns, index + 1)
+        axes.set_title(writable(_short(tag)), fontsize=9, loc="left", parse_math=False)
+        _draw(axes, scalars, Want(tag, x=x, smooth=smooth), named)
+    samples = [Line2D([], [], **_style(number)) for number in range(len(named))]
+    legend = figure.legend(
+        samples,
+        [writable(_short(run)) or " " for run in named],
+        loc="outside lower left",
+        ncols=_NAMED,
+        fontsize=8,
+        frameon=False,
+        title=_left_out(len(tags) - len(shown), len(runs) - len(named)) or None,
+        title_fontsize=8,
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # a name is no formula
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=DPI)
+    return out.getvalue()
+
+
+def _draw(axes: Axes, scalars: Scalars, want: Want, runs: list[str]) -> None:
+    limit = buckets_of_each(len(runs))
+    for number, run in enumerate(runs):
+        if (run, want.tag) not in scalars:
+            continue
+        rows, _ = what_counts(scalars[run, want.tag], want, limit)
+        place, mean, smooth = rows[:, 0], rows[:, 1], rows[:, 4]
+        finite = np.isfinite(mean)
+        style = _style(number)
+        if want.smooth:
+            raw = np.where(finite, mean, np.nan)
+            axes.plot(place, raw, color=style["color"], lw=0.8, alpha=0.35)
+        line = np.where(finite, smooth, np.nan)
+        axes.plot(place, line, **style, marker="." if len(place) == 1 else "")
+        if not finite.all():
+            marks, base = place[~finite], np.zeros((~finite).sum())
+            axes.plot(marks, base, "x", color=RED, transform=axes.get_xaxis_transform())
+    axes.grid(visible=True, color="#0001")
+    axes.tick_params(labelsize=8)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _style(number: int) -> dict[str, Any]:
+    """How the line of a run looks: the same as in the page."""
+    colour, dash = COLOURS[number % len(COLOURS)], _DASHES[number % len(_DASHES)]
+    return {"color": colour, "linestyle": dash, "lw": 1.3}
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= TITLE else f"{name[: TITLE - 1]}…"
+
+
+def _left_out(tags: int, runs: int) -> str:
+    """What the picture leaves out, in words."""
+    parts = [f"{count} {what}" for count, what in ((tags, "tags"), (runs, "runs")) if count]
+    return f"not shown: {', '.join(parts)}" if parts else ""
