@@ -26,8 +26,8 @@ POLL_SECS = 0.5
 FIRST_SECS = 0.5
 # Between two pictures of one that is being read.
 SLICE_SECS = 0.25
-# Boards that stay usable, the newest: each holds what it shows.
-_KEPT = 8
+# Boards that stay usable, the newest: each holds what was read.
+_KEPT = 32
 
 _boards: deque[Board] = deque()
 # A cell that is run again need not read a million events again.

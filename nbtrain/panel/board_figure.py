@@ -14,8 +14,9 @@ from nbtrain.panel.figure import COLOURS, DPI, RED, TITLE, writable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-CHARTS, RUNS = 6, 15  # of each, the first
+CHARTS, RUNS = 4, 12  # of each, the first
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (9, 2)))  # as in tags.js
+_FEW = 100  # points of a curve whose values between gaps are seen only as dots
 _CHART, _LINE, _NAMED = 2.2, 0.2, 3  # inches; runs in a line of the legend
 
 
@@ -72,7 +73,8 @@ def _draw(axes: Axes, scalars: Scalars, want: Want, runs: list[str]) -> None:
             raw = np.where(finite, mean, np.nan)
             axes.plot(place, raw, color=style["color"], lw=0.8, alpha=0.35)
         line = np.where(finite, smooth, np.nan)
-        axes.plot(place, line, **style, marker="." if len(place) == 1 else "")
+        dots = len(place) == 1 or (not finite.all() and len(place) < _FEW)
+        axes.plot(place, line, **style, marker="." if dots else "")
         if not finite.all():
             marks, base = place[~finite], np.zeros((~finite).sum())
             axes.plot(marks, base, "x", color=RED, transform=axes.get_xaxis_transform())

@@ -51,8 +51,8 @@ class View {
 
   // Ask for what a chart in sight should show, if it does not show it yet; one question at a time.
   async wanted(chart) {
-    const { index } = this.room;
-    if (!index?.tags || !this.options || !this.seen.has(chart) || chart.asking) return;
+    const { index, gone } = this.room;
+    if (gone || !index?.tags || !this.options || !this.seen.has(chart) || chart.asking) return;
     const want = this.#want(chart);
     const key = JSON.stringify(want);
     if (chart.shown === key && chart.version === index.version) return;
@@ -60,6 +60,7 @@ class View {
     const { version } = index;
     const { content, buffers } = await this.room.ask({ t: "want", ...want, known: chart.shown === key ? chart.known : null });
     chart.asking = false;
+    if (content.t === "lost") return;
     chart.say(content.t === "refused" ? content.text : "");
     Object.assign(chart, { shown: key, version });
     if (content.t === "curves") {

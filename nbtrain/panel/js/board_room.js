@@ -38,7 +38,7 @@ class BoardRoom {
     }
   }
 
-  // The answer to a message, {content, buffers}; there is none when the kernel has gone.
+  // The answer to a message, {content, buffers}; when the kernel has gone, of the kind "lost".
   ask(message) {
     const id = this.next++;
     return new Promise((answer) => {
@@ -90,6 +90,7 @@ class BoardRoom {
   // Told when a widget manager gives its kernel up. One that speaks all the same is back.
   #broke() {
     this.gone = true;
+    for (const { answer } of this.asked.values()) answer({ content: { t: "lost" }, buffers: [] });
     this.asked.clear();
     this.#changed();
   }
