@@ -105,6 +105,13 @@ def test_a_logdir_without_scalars_is_told_in_words(tmp_path: Path) -> None:
     assert content["empty"] == f"no event files in {str(tmp_path)!r} yet"
 
 
+def test_filters_that_leave_nothing_are_told_in_words(tmp_path: Path) -> None:
+    run_of(tmp_path, [1.0])
+    content, _ = ShownBoard(nbtrain.scalars(tmp_path, tags="other")).hear(t="hello")
+    where = f"no scalars in {str(tmp_path)!r}"
+    assert content["empty"] == f"{where} that the chosen runs and tags leave"
+
+
 def test_a_damaged_run_is_told(tmp_path: Path) -> None:
     run_of(tmp_path / "a", [1.0, 2.0, 3.0])
     path = tmp_path / "a" / NAME

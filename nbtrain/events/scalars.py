@@ -166,7 +166,10 @@ class Scalars(Mapping[tuple[str, str], Points]):
         if not self._reader.runs:
             return f"<no event files {where} yet>"
         if not len(self):
-            return f"<no scalars {where}: {len(self._reader.runs)} runs hold other things>"
+            runs = self._reader.runs
+            if any(map(self._reader.tags, runs)):
+                return f"<no scalars {where} that the chosen runs and tags leave>"
+            return f"<no scalars {where}: {len(runs)} runs hold other things>"
         return f"<scalars of {len(self.runs)} runs and {len(self.tags)} tags {where}>"
 
     def _chosen(self, run: str, tag: str) -> bool:

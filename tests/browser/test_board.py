@@ -163,6 +163,16 @@ def test_a_name_from_a_file_is_text_and_nothing_else(page: NotebookPage) -> None
     assert page.page.evaluate("() => window.wicked === undefined")
 
 
+@pytest.mark.cells("import os; os._exit(1)")
+def test_a_kernel_that_has_gone_leaves_what_was_drawn(page: NotebookPage) -> None:
+    board = page.panel(1)
+    page.run(2, wait=False)
+    page.page.locator(".jp-Dialog").get_by_role("button", name="Ok").click()
+    board.locator("[data-role=smoothing]").fill("0.5")
+    expect(board.locator("[data-role=words]")).to_contain_text("The kernel has gone")
+    chart_of(board, "train/loss")
+
+
 @pytest.mark.parametrize(("act", "ending"), [("CSV", ".csv"), ("PNG", ".png")])
 def test_a_chart_is_downloaded(page: NotebookPage, act: str, ending: str) -> None:
     loss = chart_of(page.panel(1), "train/loss")

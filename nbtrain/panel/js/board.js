@@ -218,6 +218,7 @@ class View {
     for (const [run, size] of index?.damaged ?? []) lines.push(`${size.toLocaleString("en")} bytes of ${run} are damaged, and were skipped.`);
     for (const [path, why] of index?.unreadable ?? []) lines.push(`${path} cannot be read: ${why}.`);
     say(this.words, lines.slice(0, 6).join("\n"));
+    this.root.classList.toggle("nbt-nothing", Boolean(index?.empty));
     if (index?.version !== undefined) this.root.dataset.version = index.version;
     this.root.dataset.reading = reading;
   }

@@ -172,7 +172,7 @@ export class OverlayChart {
     const main = kind ?? number(value);
     const raw = smooth > 0 && !kind ? `raw ${number(mean)}` : "";
     const band = !raw && !kind && stride > 1 && lo < hi ? `${number(lo)} to ${number(hi)}` : "";
-    const where = x === at ? "" : `at ${place(x, axis)}`;
+    const where = place(x, axis) === place(at, axis) ? "" : `at ${place(x, axis)}`;
     const words = [raw || band, where].filter(Boolean).join(", ");
     const children = [this.board.swatch(run), el("span", { class: "nbt-tip-run", text: run }), el("b", { text: main }), el("span", { class: "nbt-soft", text: words })];
     return el("div", { class: nearest ? "nbt-tip-row nbt-nearest" : "nbt-tip-row", children });
