@@ -47,6 +47,7 @@ class Following:
         self.board = Board(scalars, on_look=self.start, **options)
         self._reader = scalars.reader
         self._unread = unread
+        self._told = self._reader.version
         self._lock = threading.Lock()  # protects the thread, and whether it is needed
         self._thread: LooperThread | None = None
 
@@ -82,11 +83,11 @@ class Following:
             self._reader.look()
         elif not unread:
             return
-        grown = unread
+        told = self._told
         while self._reader.read(SLICE_SECS) and not self.board.closed:
-            grown = True
             self.board.tell(reading=True)
-        if grown:
+        self._told = self._reader.version  # another board, or the user, may have read it
+        if unread or self._told != told:
             self.board.tell()
 
 

@@ -384,6 +384,21 @@ def test_what_is_written_is_told_while_a_page_looks_until_the_board_is_closed(
     assert not thread.is_alive()
 
 
+def test_what_another_has_read_is_told_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told(monkeypatch)
+    scalars = nbtrain.scalars(tmp_path)
+    following = Following(scalars, follow=True)
+    run_of(tmp_path, [1.0])
+    scalars.refresh()
+    hear(following.board, t="alive")
+    told.wait_for("index")
+    following.board.close()
+    for thread in loopers():
+        thread.join(SOON)
+
+
 def test_without_follow_no_thread_runs_until_the_page_asks_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -433,7 +448,6 @@ def test_a_picture_stays_of_the_first_charts_whatever_the_names_and_values(tmp_p
     picture = board_figure.png(nbtrain.scalars(tmp_path), smooth=0.5)
     assert picture is not None
     assert picture.startswith(b"\x89PNG")
-    (tmp_path / "picture.png").write_bytes(picture)
 
 
 def test_without_charts_there_is_no_picture(tmp_path: Path) -> None:

@@ -165,12 +165,16 @@ class Reader:
     Args:
         logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
 
+    Attributes:
+        version: Another number whenever something has been read, by whatever thread.
+
     Raises:
         ArgumentError: It is no folder that can be read.
     """
 
     def __init__(self, logdir: str) -> None:
         self.logdir = logdir
+        self.version = 0
         self._runs: dict[str, EventRun] = {}
         self._folders = Folders(logdir)
         self._lock = threading.RLock()  # protects the runs
@@ -240,6 +244,7 @@ class Reader:
             with self._lock:
                 if next(readers[0], self) is not self:
                     any_read = True
+                    self.version += 1
                     readers.rotate(-1)
                 else:
                     readers.popleft()

@@ -21,7 +21,7 @@ import anywidget
 
 from nbtrain.errors import ArgumentError, NbtrainError
 from nbtrain.events.scalars import Scalars
-from nbtrain.panel.curves import Want, csv, curves, state_of
+from nbtrain.panel.curves import Want, as_csv, curves, state_of
 from nbtrain.panel.panel import LEASE_SECS
 
 BUNDLE = Path(__file__).parent / "static" / "board.js"
@@ -151,7 +151,7 @@ class Board(anywidget.AnyWidget):
         try:
             want = Want.of(content)
             if kind == "csv":
-                self.send({"t": "file", "id": number}, [csv(self._scalars, want)])
+                self.send({"t": "file", "id": number}, [as_csv(self._scalars, want)])
                 return
             state = state_of(self._scalars, want)
             if state == content.get("known"):

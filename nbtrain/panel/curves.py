@@ -8,6 +8,8 @@ points: a zoom into a curve does not change it.
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -115,15 +117,12 @@ def curves(scalars: Scalars, want: Want) -> tuple[list[dict[str, object]], bytes
     return entries, np.concatenate(parts or [np.empty(0)]).astype("<f8").tobytes()
 
 
-def csv(scalars: Scalars, want: Want) -> bytes:
+def as_csv(scalars: Scalars, want: Want) -> bytes:
     """What counts of the points in sight, one a line: run, tag, step, wall_time, value.
 
     Raises:
         ArgumentError: They are too many for a page.
     """
-    import csv
-    import io
-
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(("run", "tag", "step", "wall_time", "value"))

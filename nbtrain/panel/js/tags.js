@@ -25,12 +25,6 @@ export function filter(text) {
   }
 }
 
-// The names a set of numbers of an index message stands for.
-export function having(index, tag) {
-  const at = index.tags.indexOf(tag);
-  return at < 0 ? [] : index.sets[index.of[at]].map((run) => index.runs[run]);
-}
-
 // The n-th run's line: of thirty runs no two look the same, whoever cannot tell the colours.
 export function style(n, colours) {
   return { colour: colours[n % colours.length], dash: DASHES[n % DASHES.length] };
