@@ -295,6 +295,26 @@ def test_what_was_read_of_a_file_that_vanishes_stays(tmp_path: Path) -> None:
     assert rows(reader, "a") == {"loss": [(1, 1.7e9, 1.0)]}
 
 
+def test_a_file_that_vanishes_beside_another_leaves_both_theirs(tmp_path: Path) -> None:
+    first = written(tmp_path / NAME, [simple("loss", 1, 1.0)])
+    second = written(tmp_path / NAME.replace("1.", "2."), [simple("loss", 2, 2.0)])
+    wanted = expected(first, second)
+    reader = read(tmp_path)
+    first.unlink()
+    reader.look()
+    reader.read()
+    assert rows(reader) == wanted
+    assert reader.unreadable() == {}
+
+
+def test_what_cannot_be_opened_keeps_nobody_from_reading_the_rest(tmp_path: Path) -> None:
+    (tmp_path / "a" / NAME).mkdir(parents=True)  # for a file of another user's: we may be root
+    path = written(tmp_path / "b" / NAME, [simple("loss", 1, 1.0)])
+    reader = read(tmp_path)
+    assert rows(reader, "b") == expected(path)
+    assert list(reader.unreadable()) == [str(tmp_path / "a" / NAME)]
+
+
 def test_nothing_is_held_open_or_changed(tmp_path: Path) -> None:
     path = mixed_file(tmp_path / NAME)
     before = path.stat()

@@ -7,6 +7,7 @@ locked or held open.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import threading
@@ -36,10 +37,12 @@ class EventRun:
         series: The scalars by tag, in the order the tags first came.
         starts: Step and wall time of each restart of the program.
         skipped: Bytes of the files that could not be read, being damaged.
+        unreadable: Files that could not be opened at the last try, and why.
     """
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
+        self.unreadable: dict[str, str] = {}
         self._reset()
 
     def _reset(self) -> None:
@@ -64,16 +67,33 @@ class EventRun:
         for name in names:
             if name not in self._tails:
                 self._tails[name] = Tail(f"{self.folder}/{name}", self._decoder)
-        if any(tail.look() for tail in self._tails.values()):
+        anew = False
+        for tail in self._tails.values():
+            with self._trying(tail):
+                anew |= tail.look()
+        if anew:
             self._reset()
             self.look(names)
 
     def read(self) -> Iterator[None]:
         """Read what is new, and pause after every piece."""
         for tail in self._tails.values():
-            for piece in tail.poll():
-                self._take(piece)
-                yield
+            with self._trying(tail):
+                for piece in tail.poll():
+                    self._take(piece)
+                    yield
+
+    @contextlib.contextmanager
+    def _trying(self, tail: Tail) -> Iterator[None]:
+        """Try a file: what was read of it stays, whatever becomes of it."""
+        try:
+            yield
+        except FileNotFoundError:
+            self.unreadable.pop(tail.path, None)
+        except OSError as error:
+            self.unreadable[tail.path] = error.strerror or str(error)
+        else:
+            self.unreadable.pop(tail.path, None)
 
     def points(self, tag: str) -> Points:
         """All points of a tag."""
@@ -213,9 +233,12 @@ class Reader:
             return {name: run.skipped for name, run in sorted(self._runs.items()) if run.skipped}
 
     def unreadable(self) -> dict[str, str]:
-        """Folders that could not be looked into, and why."""
+        """Folders and files that could not be read at the last try, and why."""
         with self._lock:
-            return dict(self._folders.unreadable)
+            found = dict(self._folders.unreadable)
+            for run in self._runs.values():
+                found |= run.unreadable
+            return found
 
     def look(self) -> None:
         """See which runs and files there are, and how long they have become."""
