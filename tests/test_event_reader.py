@@ -315,6 +315,22 @@ def test_what_cannot_be_opened_keeps_nobody_from_reading_the_rest(tmp_path: Path
     assert list(reader.unreadable()) == [str(tmp_path / "a" / NAME)]
 
 
+def test_what_only_tensorflow_can_open_is_read_through_it() -> None:
+    tf.io.gfile.makedirs("ram://logs/a")
+    with tf.io.TFRecordWriter(f"ram://logs/a/{NAME}") as writer:
+        for step in range(100):
+            writer.write(simple("loss", step, step).SerializeToString())
+    reader = Reader("ram://logs")
+    reader.look()
+    reader.read()
+    assert reader.runs == ["a"]
+    assert rows(reader, "a")["loss"] == [(step, 1.7e9, float(step)) for step in range(100)]
+    with pytest.raises(ArgumentError, match=r"logdir='ram://nosuch' cannot be read: there is no"):
+        Reader("ram://nosuch")
+    with pytest.raises(ArgumentError, match=r"logdir='nosuch://x' cannot be read: File system sch"):
+        Reader("nosuch://x")
+
+
 def test_nothing_is_held_open_or_changed(tmp_path: Path) -> None:
     path = mixed_file(tmp_path / NAME)
     before = path.stat()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nbtrain.errors import ArgumentError
-from nbtrain.events.tail import is_remote
+from nbtrain.events.tail import is_remote, remotely
 
 _FILE = ".tfevents."
 # Seconds for which the time of a folder's change may not tell of a later one.
@@ -29,7 +29,9 @@ class Folders:
         self._root = logdir
         self._seen: dict[str, _Folder] = {}
         self.unreadable: dict[str, str] = {}  # folders, and why
-        if not is_remote(logdir):
+        if is_remote(logdir):
+            _check_remote(logdir)
+        else:
             _check(logdir)
 
     def look(self) -> Iterator[tuple[str, list[str]]]:
@@ -97,10 +99,27 @@ def _check(logdir: str) -> None:
     raise ArgumentError(f"logdir={logdir!r} cannot be read: {problem}.")
 
 
+def _check_remote(logdir: str) -> None:
+    import tensorflow as tf
+
+    try:
+        with remotely():
+            folder = tf.io.gfile.stat(logdir).is_directory
+        problem = "" if folder else "it is a file: give the folder that holds it"
+    except FileNotFoundError:
+        problem = "there is no such folder"
+    except OSError as error:
+        problem = str(error)
+    if problem:
+        raise ArgumentError(f"logdir={logdir!r} cannot be read: {problem}.")
+
+
 def _walk_remote(root: str) -> Iterator[tuple[str, list[str]]]:
     import tensorflow as tf
 
-    for path, _, names in tf.io.gfile.walk(root):
+    with remotely():
+        found = list(tf.io.gfile.walk(root))
+    for path, _, names in found:
         files = sorted(name for name in names if _FILE in name)
         if files:
             yield path.removeprefix(root).strip("/") or ".", files

@@ -6,6 +6,7 @@ written is waited for; what can never be read is skipped, and counted.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -156,7 +157,7 @@ class Tail:
         if is_remote(self.path):
             import tensorflow as tf
 
-            with tf.io.gfile.GFile(self.path, "rb") as remote:
+            with remotely(), tf.io.gfile.GFile(self.path, "rb") as remote:
                 remote.seek(offset)
                 read: bytes = remote.read(size)
                 return read
@@ -169,11 +170,25 @@ def is_remote(path: str) -> bool:
     return "://" in path
 
 
+@contextlib.contextmanager
+def remotely() -> Iterator[None]:
+    """Use `tf.io.gfile`: its errors become those that a file of this machine raises."""
+    import tensorflow as tf
+
+    try:
+        yield
+    except tf.errors.NotFoundError as error:
+        raise FileNotFoundError(error.message) from error
+    except tf.errors.OpError as error:
+        raise OSError(error.message) from error
+
+
 def _stat(path: str) -> tuple[int, int]:
     """The size of a file, and its number on this machine."""
     if is_remote(path):
         import tensorflow as tf
 
-        return int(tf.io.gfile.stat(path).length), 0
+        with remotely():
+            return int(tf.io.gfile.stat(path).length), 0
     found = os.stat(path)  # noqa: PTH116 - twice as quick, for hundreds of files ten times a second
     return found.st_size, found.st_ino
