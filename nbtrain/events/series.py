@@ -51,7 +51,7 @@ class Series:
         rows = (steps, wall_times.view(np.int64), values.view(np.int64))
         while done < count:
             if not self._room:
-                self._room = min(_LARGEST, max(_FIRST, self.count))
+                self._room = min(_LARGEST, max(_FIRST, self.count // 4))
                 self._blocks.append(np.empty((3, self._room), np.int64))
             size = min(self._room, count - done)
             begin = self._blocks[-1].shape[1] - self._room
