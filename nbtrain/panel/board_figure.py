@@ -9,7 +9,7 @@ import numpy as np
 
 from nbtrain.events.scalars import Scalars
 from nbtrain.panel.curves import Want, buckets_of_each, what_counts
-from nbtrain.panel.figure import COLOURS, DPI, RED, TITLE, writable
+from nbtrain.panel.figure import COLOURS, DPI, TITLE, frame, mark, writable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,13 +75,8 @@ def _draw(axes: Axes, scalars: Scalars, want: Want, runs: list[str]) -> None:
         line = np.where(finite, smooth, np.nan)
         dots = len(place) == 1 or (not finite.all() and len(place) < _FEW)
         axes.plot(place, line, **style, marker="." if dots else "")
-        if not finite.all():
-            marks, base = place[~finite], np.zeros((~finite).sum())
-            axes.plot(marks, base, "x", color=RED, transform=axes.get_xaxis_transform())
-    axes.grid(visible=True, color="#0001")
-    axes.tick_params(labelsize=8)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+        mark(axes, place[~finite])
+    frame(axes)
 
 
 def _style(number: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from nbtrain.panel.view import headline, number
 from nbtrain.states import Status
@@ -114,9 +115,19 @@ def _draw(axes: Axes, curves: Sequence[Curve], colour: str) -> None:
             axes.fill_between(steps, lo, hi, where=finite, color=colour, alpha=0.2, lw=0)
         mean = np.where(finite, buckets.mean[kept], np.nan)
         axes.plot(steps, mean, color=colour, lw=1.3, marker="." if len(steps) == 1 else "")
-        if not finite.all():
-            marks, base = steps[~finite], np.zeros((~finite).sum())
-            axes.plot(marks, base, "x", color=RED, transform=axes.get_xaxis_transform())
+        mark(axes, steps[~finite])
+    frame(axes)
+
+
+def mark(axes: Axes, places: npt.NDArray[np.float64]) -> None:
+    """Mark where values are that no line can show."""
+    if len(places):
+        base = np.zeros(len(places))
+        axes.plot(places, base, "x", color=RED, transform=axes.get_xaxis_transform())
+
+
+def frame(axes: Axes) -> None:
+    """A grid, small numbers, and no lines but the two axes."""
     axes.grid(visible=True, color="#0001")
     axes.tick_params(labelsize=8)
     for side in ("top", "right"):
