@@ -83,7 +83,7 @@ def test_no_lock_file_names_a_registry() -> None:
         '"resolved":' + ' "https://example.org/uplot/-/uplot-1.6.32.tgz",',
         'resolved "https://example.org/uplot.tgz#abc"',
         "registry=https://example.org/",
-        'source = { registry = "https://example.org/simple" }',
+        "source = { registry =" + ' "https://example.org/simple" }',
         'sdist = { url = "https://example.org/packages/a.tar.gz" }',
     ],
 )
