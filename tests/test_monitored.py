@@ -393,7 +393,7 @@ def test_a_graph_that_a_supervisor_of_ones_own_has_finalized_is_refused_in_words
     with count.graph.as_default():
         nbtrain.Supervisor(logdir=None)
     run = nbtrain.monitor(count.train_op, steps=2)
-    with pytest.raises(ArgumentError, match=r"finalized, and the session has to add to it .*anew"):
+    with pytest.raises(ArgumentError, match=r"finalized, and the session has to add to it: .*anew"):
         run.wait(SOON)
 
 

@@ -404,6 +404,18 @@ def test_a_finalized_graph_without_a_saver_is_trained_and_saves_nothing() -> Non
     assert run.checkpoints == ()
 
 
+def test_a_finalized_graph_that_the_session_has_to_add_to_is_refused_in_words() -> None:
+    loop = Loop()
+    with loop.count.graph.as_default():
+        loop.count.graph.add_to_collection(v1.GraphKeys.SAVERS, v1.train.Saver())
+    loop.count.graph.finalize()
+    run = nbtrain.background(loop)
+    with pytest.raises(ArgumentError, match=r"finalized, and the session has to add to it: build"):
+        run.wait(SOON)
+    with loop.count.graph.as_default(), pytest.raises(RuntimeError, match="cannot be modified"):
+        tf.constant(1)
+
+
 def test_a_loop_that_does_not_ask_takes_one_step_more_and_is_then_refused() -> None:
     class Deaf(Loop):
         def step(self, sess: Any) -> None:

@@ -7,6 +7,7 @@ is heard in all that. Here one is.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -14,6 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.engines.finalized import ANEW, cannot_add
 from nbtrain.engines.in_graph import SessionManager
 from nbtrain.engines.servers import Tell
 
@@ -69,18 +71,31 @@ class Attempts:
         self._failed = 0
         self._under_way = False
         graph.finalize = self._begin
+        if graph.finalized:
+            graph._check_not_finalized = self._refuse
 
     def succeeded(self) -> None:
         """The session has been made."""
         self._under_way = False
+        self._allow()
         if self._failed:
             self._failed = 0
             self._tell("attempts", None)
 
     def end(self) -> None:
         """Leave the graph as it was."""
+        self._allow()
         if self._graph.finalize == self._begin:  # and not another's
             del self._graph.finalize
+
+    def _refuse(self) -> None:
+        """In the place of TensorFlow's error, which does not say who wants to add."""
+        if self._graph.finalized:
+            raise cannot_add("the session", ANEW)
+
+    def _allow(self) -> None:
+        with contextlib.suppress(AttributeError):  # nothing was refused
+            del self._graph._check_not_finalized
 
     def _begin(self) -> None:
         """An attempt begins; it is not the first if the one before has not succeeded.

@@ -9,6 +9,12 @@ import tensorflow as tf
 
 from nbtrain.errors import ArgumentError
 
+# What to do where a session has to add to a finalized graph.
+ANEW = (
+    "build it anew, or give the session a Scaffold that was finalized with it; what a Supervisor "
+    "of your own has trained stays finalized."
+)
+
 
 @contextlib.contextmanager
 def adding_to(graph: tf.Graph, what: str, advice: str) -> Iterator[None]:
@@ -28,6 +34,9 @@ def adding_to(graph: tf.Graph, what: str, advice: str) -> Iterator[None]:
         # Not the error of a step that trains: the graph may be finalized then.
         if not (graph.finalized and "finalized" in str(error)):
             raise
-        raise ArgumentError(
-            f"The graph is finalized, and {what} has to add to it ({error}): {advice}"
-        ) from None
+        raise cannot_add(what, advice) from None
+
+
+def cannot_add(what: str, advice: str) -> ArgumentError:
+    """What to say where something has to add to a finalized graph; arguments as `adding_to`."""
+    return ArgumentError(f"The graph is finalized, and {what} has to add to it: {advice}")

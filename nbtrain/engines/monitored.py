@@ -13,7 +13,7 @@ import tensorflow as tf
 from nbtrain.engines.attempts import NoSession
 from nbtrain.engines.eval_hook import EvalHook
 from nbtrain.engines.event_file import EventFile
-from nbtrain.engines.finalized import adding_to
+from nbtrain.engines.finalized import ANEW, adding_to
 from nbtrain.engines.global_step import adopt_global_step
 from nbtrain.engines.graph import Feed
 from nbtrain.engines.graph_arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
@@ -97,11 +97,7 @@ class MonitorEngine:
             return sess.__exit__(*error)
 
     def _open(self, hook: RunHook, stack: contextlib.ExitStack) -> Any:
-        with adding_to(
-            self._graph,
-            "the session",
-            "build it anew; what a Supervisor of your own has trained stays finalized.",
-        ):
+        with adding_to(self._graph, "the session", ANEW):
             return self._make([hook, *self._hooks], stack)
 
     def _loop(self, sess: Any) -> None:
