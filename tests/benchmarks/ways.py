@@ -62,11 +62,11 @@ class Way:
                 after(clocked())
 
     @staticmethod
-    def _clocked(step: Callable[[], Any], count: int, stamps: list[float]) -> Callable[[], Any]:
+    def _clocked(step: Callable[[], Any], count: int, stamps: list[float]) -> Callable[..., Any]:
         """The step, noting when it begins; after so many, the end of its input."""
         now, stamp = time.perf_counter, stamps.append
 
-        def clocked() -> Any:
+        def clocked(*_fetches: Any) -> Any:
             if len(stamps) == count:
                 raise StopIteration
             stamp(now())
@@ -188,9 +188,7 @@ class MonitorLoop(Monitored):
 
     def loop(self, clocked: Step, count: int) -> None:
         """As its engine has it."""
-        sess = types.SimpleNamespace(
-            should_stop=self._sess.should_stop, run=lambda _train_op: clocked()
-        )
+        sess = types.SimpleNamespace(should_stop=self._sess.should_stop, run=clocked)
         self._engine._loop(sess)
 
 
