@@ -110,6 +110,7 @@ def show(
     scalars: Scalars,
     *,
     unread: bool = False,
+    tab: str = "scalars",
     x: str = "step",
     smooth: float = 0.0,
     follow: bool = False,
@@ -120,6 +121,7 @@ def show(
     Args:
         scalars: What to show.
         unread: Whether there is more of it to read at once.
+        tab: What the board begins with.
         x: The axis: "step", "relative" or "wall".
         smooth: The smoothing, from 0 to below 1.
         follow: Whether to show what is being written.
@@ -129,7 +131,7 @@ def show(
 
     if not 0 <= smooth < 1:
         raise ArgumentError(f"smooth={smooth!r} is no weight: give 0 or more, below 1.")
-    following = Following(scalars, unread=unread, x=x, smooth=smooth, follow=follow)
+    following = Following(scalars, unread=unread, tab=tab, x=x, smooth=smooth, follow=follow)
     board = following.board
     harden(board)
     _boards.append(board)

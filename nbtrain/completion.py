@@ -15,7 +15,7 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, context_
 from nbtrain.boards import opened
 from nbtrain.errors import ArgumentError
 from nbtrain.kernel import find_run, runs
-from nbtrain.options import VERBS, add_arguments, cell_parser
+from nbtrain.options import TABS, VERBS, add_arguments, cell_parser
 from nbtrain.panel.view import controls
 from nbtrain.run import Run
 
@@ -67,8 +67,8 @@ def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "
             return _unused(cell_parser(), given)
         case ["%nbtrain"]:
             return list(VERBS)
-        case ["%nbtrain", "scalars", *given]:
-            return _of_scalars(given, begun)
+        case ["%nbtrain", verb, *given] if verb in TABS:
+            return _of_board(given, begun)
         case ["%nbtrain", verb, *given] if verb in VERBS:
             return _behind_verb(verb, given)
     return []
@@ -87,7 +87,7 @@ def _behind_verb(verb: str, given: Sequence[str]) -> list[str]:
     return offered + _unused(parser, given)
 
 
-def _of_scalars(given: Sequence[str], begun: str) -> list[str]:
+def _of_board(given: Sequence[str], begun: str) -> list[str]:
     """Folders, then the options, and for these the runs and tags that the folder has."""
     match given:
         case []:

@@ -25,7 +25,7 @@ from nbtrain.completion import complete_in
 from nbtrain.engines.steps import background
 from nbtrain.errors import NbtrainError, WaitError
 from nbtrain.kernel import find_run, runs
-from nbtrain.options import HelpShown, cell_parser, line_parser, parsed
+from nbtrain.options import TABS, HelpShown, cell_parser, line_parser, parsed
 from nbtrain.run import Run
 
 # Seconds that a verb waits for its answer, so that the cell can show it; a step takes less.
@@ -65,8 +65,8 @@ class NbtrainMagics(Magics):
         if options.verb in (None, "list"):
             print(table(list(runs().values())))
             return None
-        if options.verb == "scalars":
-            _show_scalars(options)
+        if options.verb in TABS:
+            _show_board(options)
             return None
         run = find_run(options.name)
         if options.verb == "show":
@@ -140,16 +140,17 @@ class NbtrainMagics(Magics):
             ) from error
 
 
-def _show_scalars(options: argparse.Namespace) -> None:
+def _show_board(options: argparse.Namespace) -> None:
     logdir = os.path.expanduser(options.logdir)  # noqa: PTH111 - it may be gs://
     scalars, unread = boards.opened(logdir, options.runs, options.tags)
     boards.show(
         scalars,
         unread=unread,
+        tab=options.verb,
         x=options.x,
         smooth=options.smooth,
         follow=options.follow,
-        text=f"<scalars in {logdir!r}>",  # the same on every execution
+        text=f"<{options.verb} in {logdir!r}>",  # the same on every execution
     )
 
 

@@ -10,6 +10,10 @@ from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
 
+# What of a logdir a board can begin with.
+TABS = {
+    "scalars": "show the scalars of a logdir: what its event files hold",
+}
 VERBS = {
     "list": "list the runs",
     "show": "show the panel",
@@ -19,7 +23,7 @@ VERBS = {
     "save": "write a checkpoint now",
     "restore": "go back to a checkpoint",
     "wait": "wait for the end, and show it",
-    "scalars": "show the scalars of a logdir: what its event files hold",
+    **TABS,
 }
 
 
@@ -50,8 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     """Add what a verb takes."""
     if verb == "list":
         return
-    if verb == "scalars":
-        _add_scalars(parser.add_argument)
+    if verb in TABS:
+        _add_board(parser.add_argument)
         return
     parser.add_argument("name", nargs="?", help="a run's name; not needed where one run lives")
     if verb == "restore":
@@ -60,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         parser.add_argument("--timeout", type=_seconds, help="seconds to wait at most")
 
 
-def _add_scalars(add: Callable[..., object]) -> None:
+def _add_board(add: Callable[..., object]) -> None:
     add("logdir", help="a folder; every run below it is shown")
     add("--runs", metavar="RE", help="runs in whose names this regular expression is found")
     add("--tags", metavar="RE", help="tags in which this regular expression is found")

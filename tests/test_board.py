@@ -95,21 +95,22 @@ def test_a_page_is_told_runs_and_tags_and_which_run_has_which(tmp_path: Path) ->
     assert content["tags"] == ["loss", "rate"]
     having = [content["sets"][index] for index in content["of"]]
     assert having == [[0, 1], [1]]
-    assert content["begin"] == {"x": "wall", "smooth": 0.6}
-    assert content["empty"] == ""
+    assert content["begin"] == {"tab": "scalars", "x": "wall", "smooth": 0.6}
+    assert content["empty"] == {}
+    assert content["tabs"] == ["scalars"]
 
 
 def test_a_logdir_without_scalars_is_told_in_words(tmp_path: Path) -> None:
     content, _ = board_of(tmp_path).hear(t="hello")
     assert content["tags"] == []
-    assert content["empty"] == f"no event files in {str(tmp_path)!r} yet"
+    assert content["empty"]["scalars"] == f"no event files in {str(tmp_path)!r} yet"
 
 
 def test_filters_that_leave_nothing_are_told_in_words(tmp_path: Path) -> None:
     run_of(tmp_path, [1.0])
     content, _ = ShownBoard(nbtrain.scalars(tmp_path, tags="other")).hear(t="hello")
     where = f"no scalars in {str(tmp_path)!r}"
-    assert content["empty"] == f"{where} that the chosen runs and tags leave"
+    assert content["empty"]["scalars"] == f"{where} that the chosen runs and tags leave"
 
 
 def test_a_damaged_run_is_told(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ FLOORS = (
     "engines.in_graph events.scalars",
     "engines.savers engines.session_saver",
     "engines.supervisor",
-    "recorder panel.source panel.wire panel.figure panel.curves engines.attempts",
+    "recorder panel.source panel.wire panel.figure panel.curves panel.contents engines.attempts",
     "folder_watch panel.panel",
     "watch panel.board panel.board_figure",
     "keeper engines.graph_arguments",

@@ -21,6 +21,7 @@ import anywidget
 
 from nbtrain.errors import ArgumentError, NbtrainError
 from nbtrain.events.scalars import Scalars
+from nbtrain.panel.contents import contents
 from nbtrain.panel.curves import Want, as_csv, curves, state_of
 from nbtrain.panel.panel import LEASE_SECS
 
@@ -32,6 +33,7 @@ class Board(anywidget.AnyWidget):
 
     Args:
         scalars: What it shows.
+        tab: What it begins with, of `KIND_OF`.
         x: The axis that it begins with: "step", "relative" or "wall".
         smooth: The smoothing that it begins with, from 0 to below 1.
         follow: Whether it begins with showing what is being written.
@@ -50,6 +52,7 @@ class Board(anywidget.AnyWidget):
         self,
         scalars: Scalars,
         *,
+        tab: str = "scalars",
         x: str = "step",
         smooth: float = 0.0,
         follow: bool = False,
@@ -62,7 +65,8 @@ class Board(anywidget.AnyWidget):
                 "checkout, with `pip install -e .`"
             )
         self.follow, self.closed = follow, False
-        self._scalars, self._begin = scalars, {"x": x, "smooth": smooth}
+        self._scalars, self._kinds = scalars, {"scalars": scalars}
+        self._begin: dict[str, Any] = {"tab": tab, "x": x, "smooth": smooth}
         self._on_look, self._clock = on_look, clock
         self._alive_at = float("-inf")
         self._version = 0
@@ -111,21 +115,9 @@ class Board(anywidget.AnyWidget):
         self.send({"t": kind, **state, **(self._there if kind == "index" else {})})
 
     def _index(self) -> dict[str, Any]:
-        """Runs and tags; for each tag, which of the distinct sets of runs have it."""
-        having: dict[str, list[int]] = {}
-        numbers: dict[str, int] = {}
-        for run, tag in self._scalars:
-            having.setdefault(tag, []).append(numbers.setdefault(run, len(numbers)))
-        sets: dict[tuple[int, ...], int] = {}
-        tags = sorted(having)
-        of = [sets.setdefault(tuple(having[tag]), len(sets)) for tag in tags]
         reader = self._scalars.reader
         return {
-            "runs": list(numbers),
-            "tags": tags,
-            "sets": [list(each) for each in sets],
-            "of": of,
-            "empty": "" if tags else repr(self._scalars).strip("<>"),
+            **contents(self._kinds, self._begin["tab"]),
             "damaged": [[run, size] for run, size in reader.skipped().items()],
             "unreadable": [[path, why] for path, why in sorted(reader.unreadable().items())],
             "begin": self._begin,

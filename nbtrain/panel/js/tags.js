@@ -15,6 +15,12 @@ export function groups(tags) {
   return [...found].filter(([, of]) => of.length).map(([name, of]) => ({ name, tags: of }));
 }
 
+// For each tag the runs that have it, a Map; tags, sets and of: see panel/board.py.
+export function having({ tags, sets, of }, runs) {
+  const named = sets.map((set) => set.map((run) => runs[run]));
+  return new Map(tags.map((tag, i) => [tag, named[of[i]]]));
+}
+
 // Whether a name is meant by a regular expression; with one that is none, every name is.
 export function filter(text) {
   try {

@@ -1,0 +1,40 @@
+"""What a logdir holds, as a board's page is told: its runs, and the tags of each kind.
+
+A page has a tab for what is there, for the scalars, and for what it was asked to begin with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+# For each tab of a board the kind of summary that it shows.
+KIND_OF = {"scalars": "scalars"}
+
+
+def contents(found: Mapping[str, Iterable[tuple[str, str]]], begin: str) -> dict[str, Any]:
+    """Runs, tags by kind, and tabs.
+
+    Args:
+        found: For each kind the runs and tags that have it; its `repr` says so in words.
+        begin: The tab that the board begins with.
+    """
+    keys = {kind: list(pairs) for kind, pairs in found.items()}
+    runs = sorted({run for pairs in keys.values() for run, _ in pairs})
+    numbers = {run: number for number, run in enumerate(runs)}
+    kinds = {kind: _tags(pairs, numbers) for kind, pairs in keys.items()}
+    tabs = [tab for tab, kind in KIND_OF.items() if keys[kind] or tab in ("scalars", begin)]
+    empty = {tab: repr(found[KIND_OF[tab]]).strip("<>") for tab in tabs if not keys[KIND_OF[tab]]}
+    scalars = kinds.pop("scalars")
+    return {"runs": runs, **scalars, "kinds": kinds, "tabs": tabs, "empty": empty}
+
+
+def _tags(keys: list[tuple[str, str]], numbers: Mapping[str, int]) -> dict[str, Any]:
+    """Tags; for each of them, which of the distinct sets of runs have it."""
+    having: dict[str, list[int]] = {}
+    for run, tag in keys:
+        having.setdefault(tag, []).append(numbers[run])
+    sets: dict[tuple[int, ...], int] = {}
+    tags = sorted(having)
+    of = [sets.setdefault(tuple(having[tag]), len(sets)) for tag in tags]
+    return {"tags": tags, "sets": [list(each) for each in sets], "of": of}

@@ -1,0 +1,15 @@
+// The pages of a board, one line each, in the order of their tabs. A page is a class:
+//
+//   constructor(board)           board: {room, runs, options, paint(), styleOf(run), swatch(run)}
+//   root, tools                  its element, and its own controls (or nothing)
+//   show(index, chosen, fits)    draw what there is of the runs chosen(run), of the tags
+//                                fits(tag); called whenever one of the three may have changed
+//                                while the page is in front; returns its count in words
+//   point(run), retheme()        let a run stand out (null: none); the colours have changed
+//   close()
+
+import { ScalarsPage } from "./scalars_page.js";
+
+export const PAGES = {
+  scalars: ["Scalars", ScalarsPage],
+};
