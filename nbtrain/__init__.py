@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nbtrain.engines.supervisor import Supervisor
     from nbtrain.errors import NbtrainError
     from nbtrain.events.scalars import scalars
+    from nbtrain.events.summaries import summaries
     from nbtrain.kernel import runs
     from nbtrain.magics import load_ipython_extension
     from nbtrain.run import Run
@@ -38,6 +39,7 @@ __all__ = [
     "monitor",
     "runs",
     "scalars",
+    "summaries",
     "supervise",
     "train",
 ]
@@ -59,6 +61,7 @@ _HOMES = {
     "monitor": "nbtrain.engines.monitored",
     "runs": "nbtrain.kernel",
     "scalars": "nbtrain.events.scalars",
+    "summaries": "nbtrain.events.summaries",
     "supervise": "nbtrain.engines.graph",
     "train": "nbtrain.engines.steps",
 }

@@ -72,10 +72,18 @@ class Series:
             blocks[-1] = blocks[-1][:, : blocks[-1].shape[1] - self._room]
         rows = np.concatenate(blocks, axis=1) if blocks else np.empty((3, 0), np.int64)
         steps, wall_times = rows[0], rows[1].view(np.float64)
-        abandoned = _gone_back(steps)
-        for step, wall_time in starts:
-            abandoned |= (steps >= step) & (wall_times < wall_time)
-        return Points(steps, wall_times, rows[2].view(np.float64), abandoned)
+        gone = abandoned(steps, wall_times, starts)
+        return Points(steps, wall_times, rows[2].view(np.float64), gone)
+
+
+def abandoned(
+    steps: IntArray, wall_times: FloatArray, starts: Sequence[tuple[int, float]]
+) -> npt.NDArray[np.bool_]:
+    """Which of the points another one took the place of; arguments as in `Series`."""
+    gone = _gone_back(steps)
+    for step, wall_time in starts:
+        gone |= (steps >= step) & (wall_times < wall_time)
+    return gone
 
 
 def _gone_back(steps: IntArray) -> npt.NDArray[np.bool_]:

@@ -154,15 +154,24 @@ class Tail:
         return np.frombuffer(self._read(offset, min(size, self.size - offset)), np.uint8)
 
     def _read(self, offset: int, size: int) -> bytes:
-        if is_remote(self.path):
-            import tensorflow as tf
+        return read_at(self.path, offset, size)
 
-            with remotely(), tf.io.gfile.GFile(self.path, "rb") as remote:
-                remote.seek(offset)
-                read: bytes = remote.read(size)
-                return read
-        with open(self.path, "rb", buffering=0) as file:
-            return os.pread(file.fileno(), size, offset)
+
+def read_at(path: str, offset: int, size: int) -> bytes:
+    """Bytes of a file; fewer where it ends.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    if is_remote(path):
+        import tensorflow as tf
+
+        with remotely(), tf.io.gfile.GFile(path, "rb") as remote:
+            remote.seek(offset)
+            read: bytes = remote.read(size)
+            return read
+    with open(path, "rb", buffering=0) as file:
+        return os.pread(file.fileno(), size, offset)
 
 
 def is_remote(path: str) -> bool:

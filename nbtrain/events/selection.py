@@ -1,0 +1,159 @@
+"""What is chosen of a logdir's runs and tags, by regular expressions."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import re
+import time
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from nbtrain.errors import ArgumentError, UnknownTagError
+from nbtrain.events.reader import Reader
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+T = TypeVar("T")
+
+
+class Selection(Mapping[tuple[str, str], T]):
+    """Runs and tags, and what each has of one kind; any thread.
+
+    What it holds is what had been written at the last `refresh`.
+
+    Args:
+        reader: Reads the event files.
+        kind: "scalars", or another of the reader's `KINDS`.
+        runs: A regular expression; runs in whose names it is found.
+        tags: A regular expression; tags in which it is found.
+    """
+
+    def __init__(
+        self, reader: Reader, kind: str, runs: str | None = None, tags: str | None = None
+    ) -> None:
+        self._reader = reader
+        self._kind = kind
+        self._runs = [_pattern("runs", runs)]
+        self._tags = [_pattern("tags", tags)]
+
+    @abstractmethod
+    def _of(self, run: str, tag: str) -> T:
+        """What a tag of a run has; a KeyError where there is no such tag."""
+
+    @property
+    def runs(self) -> list[str]:
+        """The names of the runs that have some, sorted: their folders below the logdir."""
+        return list(dict.fromkeys(run for run, _ in self))
+
+    @property
+    def tags(self) -> list[str]:
+        """The tags of all runs, sorted."""
+        return sorted({tag for _, tag in self})
+
+    @property
+    def reader(self) -> Reader:
+        """What reads the event files: of this and of every `filter` of it."""
+        return self._reader
+
+    def filter(self, runs: str | None = None, tags: str | None = None) -> Self:
+        """Some runs and tags of the same logdir.
+
+        Args:
+            runs: A regular expression, found in the names of the runs; None for all there were.
+            tags: A regular expression, found in the tags; None for all there were.
+
+        Raises:
+            ArgumentError: It is no regular expression.
+        """
+        fewer = copy.copy(self)
+        fewer._runs = [_pattern("runs", runs), *self._runs]
+        fewer._tags = [_pattern("tags", tags), *self._tags]
+        return fewer
+
+    def having(self, tag: str) -> list[str]:
+        """The names of the runs that have a tag, sorted."""
+        return [run for run in self._reader.runs if (run, tag) in self]
+
+    def count(self, run: str, tag: str) -> int:
+        """How many points or values a tag of a run has; 0 where there is no such tag."""
+        chosen = _found(self._runs, run) and _found(self._tags, tag)
+        return self._reader.count(run, tag, self._kind) if chosen else 0
+
+    def refresh(self) -> bool:
+        """Read what was written since; whether there was something."""
+        self._reader.look()
+        return self._reader.read()
+
+    def follow(self, secs: float = 1.0) -> Iterator[Self]:
+        """What there is now, and again whenever something was written; until it is left.
+
+        Args:
+            secs: Seconds between two looks at the files.
+        """
+        yield self
+        while True:
+            time.sleep(secs)
+            if self.refresh():
+                yield self
+
+    def __getitem__(self, key: tuple[str, str]) -> T:
+        """What a tag of a run has, copied.
+
+        Raises:
+            UnknownTagError: There is no such run, or it has no such tag.
+        """
+        if key in self:
+            with contextlib.suppress(KeyError):  # another thread may have found its file replaced
+                return self._of(*key)
+        if not isinstance(key, tuple) or len(key) != 2:
+            raise UnknownTagError(
+                f"{self._kind}[{key!r}]: give a run and a tag, {self._kind}['run', 'tag']."
+            )
+        run, tag = key
+        if run not in self.runs:
+            raise UnknownTagError(f"There is no run {run!r}; there are: {_listed(self.runs)}.")
+        tags = [each for other, each in self if other == run]
+        raise UnknownTagError(f"The run {run!r} has no tag {tag!r}; it has: {_listed(tags)}.")
+
+    def __contains__(self, key: object) -> bool:
+        match key:
+            case (str(run), str(tag)):
+                return self.count(run, tag) > 0
+        return False
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        for run in self._reader.runs:
+            if _found(self._runs, run):
+                tags = self._reader.tags(run, self._kind)
+                yield from ((run, tag) for tag in tags if _found(self._tags, tag))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        where, runs = f"in {self._reader.logdir!r}", self._reader.runs
+        if not runs:
+            return f"<no event files {where} yet>"
+        if not len(self):
+            if any(self._reader.tags(run, self._kind) for run in runs):
+                return f"<no {self._kind} {where} that the chosen runs and tags leave>"
+            return f"<no {self._kind} {where}: {len(runs)} runs hold other things>"
+        return f"<{self._kind} of {len(self.runs)} runs and {len(self.tags)} tags {where}>"
+
+
+def _pattern(name: str, given: str | None) -> re.Pattern[str]:
+    try:
+        return re.compile(given or "")
+    except (re.error, TypeError) as error:
+        raise ArgumentError(f"{name}={given!r} is no regular expression: {error}.") from None
+
+
+def _found(patterns: list[re.Pattern[str]], name: str) -> bool:
+    return all(pattern.search(name) for pattern in patterns)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(repr, names)) or "none yet"
