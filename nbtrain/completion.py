@@ -16,6 +16,7 @@ from nbtrain.boards import opened
 from nbtrain.errors import ArgumentError
 from nbtrain.kernel import find_run, runs
 from nbtrain.options import TABS, VERBS, add_arguments, cell_parser
+from nbtrain.panel.contents import KIND_OF, selections
 from nbtrain.panel.view import controls
 from nbtrain.run import Run
 
@@ -68,7 +69,7 @@ def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "
         case ["%nbtrain"]:
             return list(VERBS)
         case ["%nbtrain", verb, *given] if verb in TABS:
-            return _of_board(given, begun)
+            return _of_board(verb, given, begun)
         case ["%nbtrain", verb, *given] if verb in VERBS:
             return _behind_verb(verb, given)
     return []
@@ -87,21 +88,21 @@ def _behind_verb(verb: str, given: Sequence[str]) -> list[str]:
     return offered + _unused(parser, given)
 
 
-def _of_board(given: Sequence[str], begun: str) -> list[str]:
+def _of_board(tab: str, given: Sequence[str], begun: str) -> list[str]:
     """Folders, then the options, and for these the runs and tags that the folder has."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser, tab)
     match given:
         case []:
             return _folders(begun)
         case [logdir, *_, "--runs" | "--tags" as option]:
             try:
-                found = opened(shlex.split(logdir)[0])[0]
+                found = selections(opened(shlex.split(logdir)[0])[0])[KIND_OF[tab]]
             except (ArgumentError, OSError, ValueError):
                 return []
             return [_as_expression(name) for name in getattr(found, option[2:])]
-        case [*_, "--x"]:
+        case [*_, "--x"] if tab == "scalars":
             return ["step", "relative", "wall"]
-    parser = argparse.ArgumentParser()
-    add_arguments(parser, "scalars")
     return _unused(parser, given)
 
 

@@ -3,7 +3,7 @@
 %load_ext nbtrain
 %nbtrain                      list the runs
 %nbtrain pause [NAME]         and: show, resume, stop, save, restore, wait
-%nbtrain scalars LOGDIR       show what its event files hold
+%nbtrain scalars LOGDIR       show what its event files hold; and: images, histograms, ...
 %%nbtrain --name digits       run the cell in the background, as the loop of a run
 """
 
@@ -43,6 +43,8 @@ class NbtrainMagics(Magics):
         %nbtrain [list|show|pause|resume|stop|save|restore|wait] [NAME]
         %nbtrain scalars LOGDIR [--runs RE] [--tags RE] [--follow] [--smooth S]
                   [--x step|relative|wall]
+        %nbtrain images|histograms|distributions|text|audio LOGDIR [--runs RE] [--tags RE]
+                  [--follow]
         %%nbtrain [--name NAME] [--logdir DIR] [--steps N] [--checkpoint EXPR]
                   [--save-secs S] [--save-steps N] [--keep N]
 
@@ -141,17 +143,12 @@ class NbtrainMagics(Magics):
 
 
 def _show_board(options: argparse.Namespace) -> None:
-    logdir = os.path.expanduser(options.logdir)  # noqa: PTH111 - it may be gs://
-    scalars, unread = boards.opened(logdir, options.runs, options.tags)
-    boards.show(
-        scalars,
-        unread=unread,
-        tab=options.verb,
-        x=options.x,
-        smooth=options.smooth,
-        follow=options.follow,
-        text=f"<{options.verb} in {logdir!r}>",  # the same on every execution
-    )
+    given = {**vars(options)}
+    logdir = os.path.expanduser(given.pop("logdir"))  # noqa: PTH111 - it may be gs://
+    scalars, unread = boards.opened(logdir, given.pop("runs"), given.pop("tags"))
+    tab = given.pop("verb")
+    text = f"<{tab} in {logdir!r}>"  # the same on every execution
+    boards.show(scalars, unread=unread, tab=tab, text=text, **given)
 
 
 def _explained(error: SyntaxError) -> str:

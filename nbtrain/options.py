@@ -13,6 +13,11 @@ from IPython.core.error import UsageError
 # What of a logdir a board can begin with.
 TABS = {
     "scalars": "show the scalars of a logdir: what its event files hold",
+    "images": "show the images of a logdir",
+    "histograms": "show the histograms of a logdir",
+    "distributions": "show the distributions of a logdir: the percentiles of its histograms",
+    "text": "show the text of a logdir",
+    "audio": "show the audio of a logdir",
 }
 VERBS = {
     "list": "list the runs",
@@ -55,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     if verb == "list":
         return
     if verb in TABS:
-        _add_board(parser.add_argument)
+        _add_board(parser.add_argument, verb)
         return
     parser.add_argument("name", nargs="?", help="a run's name; not needed where one run lives")
     if verb == "restore":
@@ -64,11 +69,13 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         parser.add_argument("--timeout", type=_seconds, help="seconds to wait at most")
 
 
-def _add_board(add: Callable[..., object]) -> None:
+def _add_board(add: Callable[..., object], tab: str) -> None:
     add("logdir", help="a folder; every run below it is shown")
     add("--runs", metavar="RE", help="runs in whose names this regular expression is found")
     add("--tags", metavar="RE", help="tags in which this regular expression is found")
     add("--follow", action="store_true", help="show what is being written")
+    if tab != "scalars":
+        return
     add("--smooth", type=_weight, default=0.0, metavar="S", help="smoothing, 0 to below 1 (0)")
     add("--x", choices=("step", "relative", "wall"), default="step", help="the axis (step)")
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from nbtrain.errors import ArgumentError, UnknownTagError
+from nbtrain.events.event_run import KINDS
 from nbtrain.events.reader import Reader
 
 if TYPE_CHECKING:
@@ -140,7 +141,10 @@ class Selection(Mapping[tuple[str, str], T]):
         if not len(self):
             if any(self._reader.tags(run, self._kind) for run in runs):
                 return f"<no {self._kind} {where} that the chosen runs and tags leave>"
-            return f"<no {self._kind} {where}: {len(runs)} runs hold other things>"
+            kinds = ("scalars", *KINDS)
+            held = [kind for kind in kinds if any(self._reader.tags(run, kind) for run in runs)]
+            holding = ", ".join(held) or "other things"
+            return f"<no {self._kind} {where}: its {_counted(runs)} {holding}>"
         return f"<{self._kind} of {len(self.runs)} runs and {len(self.tags)} tags {where}>"
 
 
@@ -153,6 +157,10 @@ def _pattern(name: str, given: str | None) -> re.Pattern[str]:
 
 def _found(patterns: list[re.Pattern[str]], name: str) -> bool:
     return all(pattern.search(name) for pattern in patterns)
+
+
+def _counted(runs: list[str]) -> str:
+    return "run holds" if len(runs) == 1 else f"{len(runs)} runs hold"
 
 
 def _listed(names: list[str]) -> str:

@@ -8,6 +8,7 @@ log["adam", "samples"][-1]                  # the last, read from its file now; 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from nbtrain.errors import ArgumentError
 from nbtrain.events.history import History
@@ -38,6 +39,13 @@ class Summaries(Selection[History]):
             kinds = ", ".join(map(repr, DECODERS))
             raise ArgumentError(f"kind={kind!r} is no kind of summaries; there are: {kinds}.")
         super().__init__(reader, kind, runs, tags)
+
+    @classmethod
+    def like(cls, other: Selection[Any], kind: str) -> Summaries:
+        """Those of the runs and tags that another selection means."""
+        found = cls(other._reader, kind)
+        found._runs, found._tags = other._runs, other._tags
+        return found
 
     def _of(self, run: str, tag: str) -> History:
         return History(self._kind, tag, self._reader.places(run, tag, self._kind))

@@ -2,11 +2,13 @@
 
     front end ── hello, alive, follow ──▶ Board
     front end ◀── index, grew, note ───── Board.tell     what there is, and that there is more
-    front end ── want, csv ─────────────▶ Board
-    front end ◀── curves, same, file ──── Board          one tag, for the range that is in sight
+    front end ── want, csv, history, ───▶ Board
+                 summary
+    front end ◀── what was asked for, ─── answers        one tag, for what is in sight
+                  same, refused
 
-Every point stays in the kernel. A page asks for the charts that are in sight, and asks again
-when there is more; what has not changed is not sent again.
+Every point stays in the kernel, and every image in its file. A page asks for the cards that are
+in sight, and asks again when there is more; what has not changed is not sent again.
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ from typing import Any
 
 import anywidget
 
-from nbtrain.errors import ArgumentError, NbtrainError
+from nbtrain.errors import NbtrainError
 from nbtrain.events.scalars import Scalars
-from nbtrain.panel.contents import contents
-from nbtrain.panel.curves import Want, as_csv, curves, state_of
+from nbtrain.panel.answers import answer
+from nbtrain.panel.contents import contents, selections
 from nbtrain.panel.panel import LEASE_SECS
 
 BUNDLE = Path(__file__).parent / "static" / "board.js"
@@ -65,7 +67,7 @@ class Board(anywidget.AnyWidget):
                 "checkout, with `pip install -e .`"
             )
         self.follow, self.closed = follow, False
-        self._scalars, self._kinds = scalars, {"scalars": scalars}
+        self._scalars, self._kinds = scalars, selections(scalars)
         self._begin: dict[str, Any] = {"tab": tab, "x": x, "smooth": smooth}
         self._on_look, self._clock = on_look, clock
         self._alive_at = float("-inf")
@@ -133,24 +135,17 @@ class Board(anywidget.AnyWidget):
                 self._say("index")
         elif kind == "follow":
             self.follow = content.get("on") is True
-        elif kind in ("want", "csv"):
-            self._answer(kind, content)
+        else:
+            self._answer(content)
         self._on_look()
 
-    def _answer(self, kind: str, content: dict[str, Any]) -> None:
+    def _answer(self, content: dict[str, Any]) -> None:
         """Send what was asked for, or in words why not."""
-        number = content.get("id")
+        number = {"id": content.get("id")}
         try:
-            want = Want.of(content)
-            if kind == "csv":
-                self.send({"t": "file", "id": number}, [as_csv(self._scalars, want)])
-                return
-            state = state_of(self._scalars, want)
-            if state == content.get("known"):
-                self.send({"t": "same", "id": number})
-                return
-            entries, buffer = curves(self._scalars, want)
-        except (ArgumentError, OSError) as error:
-            self.send({"t": "refused", "id": number, "text": str(error)})
+            sent = answer(self._kinds, content)
+        except (NbtrainError, OSError) as error:
+            self.send({"t": "refused", "text": str(error)} | number)
             return
-        self.send({"t": "curves", "id": number, "known": state, "runs": entries}, [buffer])
+        if sent:
+            self.send(sent[0] | number, sent[1])

@@ -5,18 +5,39 @@ A page has a tab for what is there, for the scalars, and for what it was asked t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from nbtrain.events.scalars import Scalars
+from nbtrain.events.selection import Selection
+from nbtrain.events.summaries import Summaries
+
 # For each tab of a board the kind of summary that it shows.
-KIND_OF = {"scalars": "scalars"}
+KIND_OF = {
+    "scalars": "scalars",
+    "images": "images",
+    "histograms": "histograms",
+    "distributions": "histograms",
+    "text": "text",
+    "audio": "audio",
+}
 
 
-def contents(found: Mapping[str, Iterable[tuple[str, str]]], begin: str) -> dict[str, Any]:
+Selections = Mapping[str, Selection[Any]]
+
+
+def selections(scalars: Scalars) -> Selections:
+    """What there is of each kind in the runs and tags that these scalars mean."""
+    kinds = {*KIND_OF.values()} - {"scalars"}
+    others = {kind: Summaries.like(scalars, kind) for kind in kinds}
+    return {"scalars": scalars, **others}
+
+
+def contents(found: Selections, begin: str) -> dict[str, Any]:
     """Runs, tags by kind, and tabs.
 
     Args:
-        found: For each kind the runs and tags that have it; its `repr` says so in words.
+        found: What there is of each kind.
         begin: The tab that the board begins with.
     """
     keys = {kind: list(pairs) for kind, pairs in found.items()}

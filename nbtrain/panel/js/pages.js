@@ -8,8 +8,19 @@
 //   point(run), retheme()        let a run stand out (null: none); the colours have changed
 //   close()
 
+import { AudioBody } from "./audio_body.js";
+import { cardsPage } from "./cards_page.js";
+import { DistributionBody } from "./distribution_body.js";
+import { HistogramBody } from "./histogram_body.js";
+import { ImageBody } from "./image_body.js";
 import { ScalarsPage } from "./scalars_page.js";
+import { TextBody } from "./text_body.js";
 
 export const PAGES = {
   scalars: ["Scalars", ScalarsPage],
+  images: ["Images", cardsPage("images", ImageBody)],
+  histograms: ["Histograms", cardsPage("histograms", HistogramBody)],
+  distributions: ["Distributions", cardsPage("distributions", DistributionBody, "histograms")],
+  text: ["Text", cardsPage("text", TextBody)],
+  audio: ["Audio", cardsPage("audio", AudioBody)],
 };

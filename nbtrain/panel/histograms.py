@@ -1,0 +1,73 @@
+"""Histograms of several steps as a page draws them: ridges of common bins, and bands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nbtrain.buckets import FloatArray
+
+BINS = 60
+# TensorBoard's percentiles, in hundredths of a percent: the median, 1, 2 and 3 standard
+# deviations of a normal distribution about it, and everything.
+PERCENTILES = (0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000)
+
+
+def ridges(histograms: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Histograms counted anew in bins that they have in common.
+
+    Within a bucket the values are taken to lie evenly.
+
+    Args:
+        histograms: Of each the buckets, float64 of shape (k, 3): left, right, count.
+
+    Returns:
+        The edges of the bins, of shape (BINS + 1,), and the counts, (len(histograms), BINS).
+    """
+    full = [_full(buckets) for buckets in histograms]
+    outer = np.concatenate([buckets[:, :2].ravel() for buckets in full])
+    low, high = (outer.min(), outer.max()) if len(outer) else (0.0, 1.0)
+    if not low < high:
+        room = abs(low) / 2 or 0.5
+        low, high = low - room, high + room
+    edges = np.linspace(low, high, BINS + 1)
+    return edges, np.array([_counted(buckets, edges) for buckets in full])
+
+
+def bands(buckets: FloatArray) -> FloatArray:
+    """The values of a histogram at `PERCENTILES`, interpolated as TensorBoard does it.
+
+    See `compress_histogram` in tensorboard/plugins/distribution/compressor.py.
+
+    Args:
+        buckets: float64 of shape (k, 3): left, right, count.
+    """
+    if not len(buckets):
+        return np.zeros(len(PERCENTILES))
+    least, most = buckets[0, 0], buckets[-1, 1]
+    counts = buckets[:, 2]
+    weights = (counts * PERCENTILES[-1] / (counts.sum() or 1.0)).cumsum()
+    before = np.concatenate([[0.0], weights[:-1]])
+    lefts = np.concatenate([[least], buckets[:-1, 1]])
+    full = weights > before
+    lefts, rights = np.where(before > 0, lefts, least)[full], buckets[full, 1]
+    at = np.stack([before[full], weights[full]], axis=1).ravel()
+    ends = np.clip(np.stack([lefts, rights], axis=1).ravel(), least, most)
+    found = np.interp(PERCENTILES, at, ends) if len(at) else np.full(len(PERCENTILES), most)
+    return np.where(np.array(PERCENTILES) >= weights[-1], most, found)
+
+
+def _full(buckets: FloatArray) -> FloatArray:
+    """The buckets that hold something, and have ends."""
+    return buckets[np.isfinite(buckets).all(axis=1) & (buckets[:, 2] > 0)]
+
+
+def _counted(buckets: FloatArray, edges: FloatArray) -> FloatArray:
+    if not len(buckets):
+        return np.zeros(BINS)
+    after = buckets[:, 2].cumsum()
+    knots = np.stack([after - buckets[:, 2], after], axis=1).ravel()
+    below = np.interp(edges, buckets[:, :2].ravel(), knots)
+    below[0] = 0.0  # what lies on the lowest edge is in the first bin
+    return np.diff(below)
