@@ -11,7 +11,7 @@ export class AudioBody {
 
   draw({ samples, more }, buffers) {
     const left = [...buffers];
-    const sounds = samples.map((sample, i) => this.#sound(sample, { left, name: `${this.card.tag} of ${this.card.run}, sound ${i + 1}` }));
+    const sounds = samples.map((sample, i) => this.#sound(sample, left, `sound ${i + 1} of ${samples.length + more}`));
     const rest = more ? [el("div", { class: "nbt-soft", text: `and ${more} more sounds` })] : [];
     this.root.replaceChildren(...sounds, ...rest);
   }
@@ -22,12 +22,12 @@ export class AudioBody {
     this.root.replaceChildren();
   }
 
-  #sound({ type, label, seconds, problem }, { left, name }) {
-    const length = seconds === null || seconds === undefined ? "" : `${number(seconds)} s`;
-    const line = el("div", { class: "nbt-sound-line", children: [el("span", { text: label }), el("span", { class: "nbt-soft", text: length })] });
+  #sound({ type, label, seconds, problem }, left, name) {
+    const length = seconds == null ? "" : `${number(seconds)} s`;
+    const line = el("div", { class: "nbt-sound-line", children: [el("span", { text: label || name }), el("span", { class: "nbt-soft", text: length })] });
     if (problem) return el("div", { class: "nbt-sound", children: [line, el("div", { class: "nbt-problem", text: problem })] });
     const url = URL.createObjectURL(new Blob([left.shift()], { type }));
     this.urls.push(url);
-    return el("div", { class: "nbt-sound", children: [line, el("audio", { controls: "", preload: "none", src: url, "aria-label": name })] });
+    return el("div", { class: "nbt-sound", children: [line, el("audio", { controls: "", preload: "none", src: url, "aria-label": `${name}: ${this.card.tag} of ${this.card.run}` })] });
   }
 }

@@ -5,6 +5,7 @@ import boardCss from "./board.css";
 import { boardRoomOf } from "./board_room.js";
 import { el, say } from "./dom.js";
 import { PAGES } from "./pages.js";
+import cardsCss from "./cards.css";
 import css from "./panel.css";
 import { RunList } from "./run_list.js";
 import { Tabs } from "./tabs.js";
@@ -23,7 +24,7 @@ class View {
     this.tabs = new Tabs((name) => this.#open(name));
     this.front = el("div", { class: "nbt-front" });
     const body = el("div", { class: "nbt-board-body", children: [this.runs.root, this.front] });
-    const text = uplotCss + css + boardCss;
+    const text = uplotCss + css + boardCss + cardsCss;
     this.root = el("div", { class: "nbt nbt-board", children: [el("style", { text }), this.bar, this.tabs.root, this.tools, this.problem, this.words, body] });
     host.append(this.root);
     this.sight = new IntersectionObserver(([{ isIntersecting }]) => (this.inSight = isIntersecting), { rootMargin: "120px" });
@@ -49,7 +50,7 @@ class View {
     this.root.dataset.theme = theme.isDark(this.root) ? "dark" : "light";
     this.paints = theme.paints(this.root);
     this.runs.repaint();
-    this.page?.retheme();
+    this.pages.forEach((page) => page.retheme());
   }
 
   // Something is new; drawn once in the next frame, however much arrives until then.

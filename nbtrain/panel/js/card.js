@@ -1,5 +1,6 @@
 // One tag of one run: what was written at a step, and the slider that chooses the step.
 
+import { floats } from "./columns.js";
 import { el, say } from "./dom.js";
 import { choiceOf, placeOf } from "./steps.js";
 import { place } from "./words.js";
@@ -14,7 +15,7 @@ export class Card {
     const head = el("div", { class: "nbt-chart-head", children: [name, this.sample] });
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     const slider = page.Body.several ? [] : [this.#slider()];
-    this.root = el("section", { class: `nbt-chart nbt-card nbt-${page.kind}`, "data-tag": tag, "data-run": run, children: [head, ...slider, this.body.root, this.problem] });
+    this.root = el("section", { class: "nbt-chart nbt-card", "data-tag": tag, "data-run": run, children: [head, ...slider, this.body.root, this.problem] });
   }
 
   // Ask for what the card should show, if it does not show it yet; one question at a time.
@@ -35,8 +36,10 @@ export class Card {
       if (at < 0 || this.shown === key) return;
       const { content, buffers } = await this.#ask({ t: "summary", ...of, at });
       if (content.t === "lost") return;
-      this.shown = key;
-      this.#show(content, buffers, at);
+      if (this.page.seen.has(this)) {
+        this.shown = key;
+        this.#show(content, buffers, at);
+      }
     }
     this.wanted(); // something else may be wanted by now
   }
@@ -73,7 +76,7 @@ export class Card {
   }
 
   #take(content, buffer) {
-    const numbers = new Float64Array(buffer.buffer.slice(buffer.byteOffset, buffer.byteOffset + buffer.byteLength));
+    const numbers = floats(buffer);
     this.known = content.known;
     this.steps = [...numbers.subarray(0, numbers.length / 2)];
     this.walls = [...numbers.subarray(numbers.length / 2)];
@@ -85,8 +88,8 @@ export class Card {
     say(this.problem, refused ? content.text : "");
     this.body.clear();
     this.body.root.style.minHeight = "";
-    if (!refused && this.page.seen.has(this)) this.body.draw(content, buffers, at);
-    Object.assign(this.root.dataset, { step: this.steps[at] });
+    if (!refused) this.body.draw(content, buffers, at);
+    this.root.dataset.step = this.steps[at];
   }
 
   #slider() {
@@ -107,6 +110,5 @@ export class Card {
     this.range.disabled = this.steps.length < 2;
     this.range.setAttribute("aria-valuetext", words);
     this.told.replaceChildren(el("b", { text: words }), ` ${place(this.walls[at], "wall")}`);
-    this.body.point?.(at);
   }
 }

@@ -111,3 +111,9 @@ export function nearest(sorted, from, to, value) {
   if (right === to) return to - 1;
   return value - sorted[right - 1] <= sorted[right] - value ? right - 1 : right;
 }
+
+// The float64 of a message's buffer: a view that need not be aligned, or an ArrayBuffer.
+export function floats(buffer) {
+  const view = ArrayBuffer.isView(buffer) ? buffer : new Uint8Array(buffer ?? 0);
+  return new Float64Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
+}

@@ -2,107 +2,84 @@
 // other; that of the slider's step stands out, and a click on another moves the slider there.
 
 import uPlot from "uplot";
+import { floats } from "./columns.js";
 import { el } from "./dom.js";
-import { axes } from "./plot.js";
+import { axes, yScale } from "./plot.js";
+import { PlotBody } from "./plot_body.js";
 import { binAt, nearest, ridges } from "./ridges.js";
 import { number, place } from "./words.js";
 
-const HEIGHT = 260;
+const HEIGHT = 250;
 const stepped = uPlot.paths.stepped({ align: 1 });
 
-export class HistogramBody {
+export class HistogramBody extends PlotBody {
   static option = { text: "overlay", title: "Draw the histograms of all steps over each other" };
 
   constructor(card) {
-    this.card = card;
-    this.host = el("div", { class: "nbt-plot" });
-    this.tip = el("div", { class: "nbt-tip", hidden: "", "data-role": "values" });
-    this.root = this.host;
+    super(card, HEIGHT);
+    this.root.addEventListener("click", () => this.pointed !== undefined && card.move(this.shown[this.pointed]));
   }
 
+  // Of a message the places of the histograms among the steps; the buffer: edges, then counts.
   draw({ shown }, buffers, at) {
-    const numbers = new Float64Array(buffers[0].buffer.slice(buffers[0].byteOffset, buffers[0].byteOffset + buffers[0].byteLength));
+    const numbers = floats(buffers[0]);
     const bins = (numbers.length - 1) / (shown.length + 1);
-    this.edges = numbers.subarray(0, bins + 1);
-    this.steps = shown.map((i) => this.card.steps[i]);
-    this.counts = shown.map((_, i) => numbers.subarray(bins * (i + 1) + 1, bins * (i + 2) + 1));
-    this.shown = shown;
-    this.marked = shown.indexOf(at);
+    const counts = shown.map((_, i) => numbers.subarray(bins * (i + 1) + 1, bins * (i + 2) + 1));
+    const steps = shown.map((i) => this.card.steps[i]);
+    Object.assign(this, { shown, steps, counts, edges: numbers.subarray(0, bins + 1), marked: shown.indexOf(at) });
     this.choose();
+    this.root.dataset.ridges = shown.length;
   }
 
   choose() {
-    if (!this.shown || !this.host.clientWidth) return;
-    this.plot?.destroy();
-    const { overlay, data, bases, height } = this.#layout();
-    this.bases = bases;
-    const options = {
-      width: this.host.clientWidth,
-      height: HEIGHT,
-      series: [{}, ...bases.map((base, i) => this.#series(i, base))],
-      scales: { x: { time: false, range: (u, min, max) => [min, max] }, y: overlay ? { range: [0, height * 1.05] } : { dir: -1, range: this.#reach(height) } },
-      axes: this.#axes(overlay),
-      legend: { show: false },
-      cursor: { points: { show: false }, drag: { x: false, y: false } },
+    this.overlay = this.card.page.option;
+    Object.assign(this, ridges(this));
+    this.build();
+  }
+
+  options() {
+    const scale = this.overlay ? yScale(false) : { dir: -1, range: this.#reach() };
+    return {
+      series: [{}, ...this.order.map((i, place) => this.#series(i, this.bases[place]))],
+      scales: { x: { time: false, range: (u, min, max) => [min, max] }, y: scale },
+      axes: this.#axes(),
+      cursor: { points: { show: false }, y: false, drag: { x: false, y: false } },
       padding: [6, 12, 0, 0],
-      hooks: { setCursor: [(u) => this.#hover(u)] },
     };
-    this.plot = new uPlot(options, data, this.host);
-    this.plot.over.append(this.tip);
-    this.plot.over.addEventListener("click", () => this.pointed !== undefined && this.card.move(this.shown[this.pointed]));
-    this.look = JSON.stringify(this.card.board.paint());
-    this.root.dataset.ridges = bases.length;
   }
 
-  resize() {
-    const width = this.host.clientWidth;
-    if (!width || !this.shown) return;
-    if (this.look !== JSON.stringify(this.card.board.paint())) this.choose();
-    else if (this.plot.width !== width) this.plot.setSize({ width, height: HEIGHT });
-  }
-
-  clear() {
-    this.plot?.destroy();
-    Object.assign(this, { plot: null, shown: null });
-    this.tip.hidden = true;
-  }
-
-  #layout() {
-    return ridges({ edges: this.edges, counts: this.counts, steps: this.steps, overlay: this.card.page.option });
-  }
-
-  #reach(height) {
-    const [first, last] = [this.steps[0], this.steps.at(-1)];
-    return [first - height, last + (last - first || 1) * 0.03];
-  }
-
-  #axes(overlay) {
-    const [x, y] = axes(() => this.card.board.paint(), { log: false });
-    const along = { ...x, incrs: undefined, space: 56 };
-    return overlay ? [along, y] : [along, { ...y, incrs: undefined, grid: { show: false } }];
-  }
-
-  #series(i, base) {
-    const { colour } = this.card.board.styleOf(this.card.run);
-    const { face } = this.card.board.paint();
-    const overlay = this.card.page.option;
-    if (i === this.marked) return { stroke: colour, width: 2, fill: `${colour}${overlay ? "40" : "b3"}`, fillTo: base, paths: stepped, points: { show: false } };
-    const age = Math.round(60 + 90 * ((i + 1) / this.steps.length)).toString(16).padStart(2, "0");
-    return { stroke: `${colour}${age}`, width: 1, fill: overlay ? undefined : `${face}d9`, fillTo: base, paths: stepped, points: { show: false } };
-  }
-
-  #hover(u) {
+  told(u) {
     const { left, top } = u.cursor;
-    this.tip.hidden = !(left >= 0) || !this.shown;
-    this.pointed = undefined;
-    if (this.tip.hidden) return;
     const bin = binAt(this.edges, u.posToVal(left, "x"));
-    const heights = this.bases.map((base, i) => u.valToPos(u.data[i + 1][bin], "y"));
-    this.pointed = this.card.page.option ? nearest(heights, top) : nearest(this.bases.map((base, i) => (heights[i] + u.valToPos(base, "y")) / 2), top);
-    const range = `${number(this.edges[bin])} to ${number(this.edges[bin + 1])}`;
-    const count = number(this.counts[this.pointed][bin]);
-    this.tip.replaceChildren(el("div", { class: "nbt-tip-head", text: place(this.steps[this.pointed], "step") }), el("div", { children: [el("b", { text: count }), ` from ${range}`] }));
-    const right = left > u.over.clientWidth / 2;
-    Object.assign(this.tip.style, right ? { left: "", right: `${u.over.clientWidth - left + 12}px` } : { left: `${left + 12}px`, right: "" });
+    const tops = this.bases.map((_, i) => u.valToPos(u.data[i + 1][2 * bin + 1] ?? this.bases[i], "y"));
+    this.pointed = this.order[nearest(tops, top)];
+    const [from, to, count] = [this.edges[bin], this.edges[bin + 1], this.counts[this.pointed][bin]].map(number);
+    const words = [el("b", { text: count }), el("span", { class: "nbt-soft", text: `from ${from} to ${to}` })];
+    return [el("div", { class: "nbt-tip-head", text: place(this.steps[this.pointed], "step") }), el("div", { class: "nbt-tip-row", children: words })];
   }
+
+  #reach() {
+    const [first, last] = [this.steps[0], this.steps.at(-1)];
+    return [first - this.rise, last + (last - first || 1) * 0.03];
+  }
+
+  #axes() {
+    const [x, y] = axes(this.paint, { log: false });
+    const along = { ...x, incrs: undefined, space: 56 };
+    return [along, this.overlay ? y : { ...y, grid: { show: false } }];
+  }
+
+  // One behind another, each hides what is behind it, but the marked one only shades it.
+  #series(i, base) {
+    const { face, text } = this.paint();
+    const look = { fillTo: base, points: { show: false } };
+    if (i === this.marked) return { ...look, paths: stepped, stroke: this.colour, width: 1.75, fill: mixed(this.colour, "transparent", 45) };
+    const age = (i + 1) / this.bases.length;
+    if (this.overlay) return { ...look, stroke: mixed(this.colour, "transparent", 15 + 45 * age), width: 1 };
+    return { ...look, stroke: mixed(text, face, 35 + 30 * age), width: 0.75, fill: mixed(text, face, 4 + 14 * (1 - age)) };
+  }
+}
+
+function mixed(one, other, percent) {
+  return `color-mix(in srgb, ${one} ${percent}%, ${other})`;
 }

@@ -1,7 +1,7 @@
 // The images of a step, side by side. A body is what a card shows:
 //
 //   root, draw(content, buffers, at), clear()   its element, filled and emptied
-//   point(at), choose(), resize()               other step, option, room or colours (or nothing)
+//   choose(), resize()                          other option; other room or colours (or nothing)
 
 import { el } from "./dom.js";
 

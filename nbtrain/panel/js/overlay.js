@@ -1,6 +1,6 @@
 // Several runs in one chart, as uPlot's columns; see columns.js for one. Knows no page.
 
-import { column, kindOf, nearest, union } from "./columns.js";
+import { column, floats, kindOf, nearest, union } from "./columns.js";
 
 const NUMBERS = ["last", "lastStep", "min", "minStep", "max", "maxStep", "points"];
 const COLUMNS = ["x", "mean", "lo", "hi", "smooth"];
@@ -8,8 +8,7 @@ const BANDS = 4; // runs up to which the band from lowest to highest is drawn
 
 // The runs of a `curves` message: [{run, stride, numbers, tails, x, mean, lo, hi, smooth}].
 export function decode(runs, buffer) {
-  const view = ArrayBuffer.isView(buffer) ? buffer : new Uint8Array(buffer ?? 0);
-  const values = new Float64Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
+  const values = floats(buffer);
   let at = 0;
   const rows = (n) => {
     const curve = Object.fromEntries(COLUMNS.map((name) => [name, new Array(n)]));

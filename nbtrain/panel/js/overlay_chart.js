@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import { el, say } from "./dom.js";
 import { download, picture } from "./download.js";
 import { isolated, overlay, overlayMarks, valuesAt } from "./overlay.js";
-import { axes, drawMarks, yScale } from "./plot.js";
+import { axes, besidePointer, drawMarks, yScale } from "./plot.js";
 import { runTable } from "./run_table.js";
 import { number, place, tally } from "./words.js";
 
@@ -163,8 +163,7 @@ export class OverlayChart {
     const title = el("div", { class: "nbt-tip-head", text: at === undefined ? "" : place(at, axis) });
     const rest = more > 0 ? [el("div", { class: "nbt-soft", text: `and ${more} more` })] : [];
     this.tip.replaceChildren(title, ...rows, ...rest);
-    const right = left > u.over.clientWidth / 2;
-    Object.assign(this.tip.style, right ? { left: "", right: `${u.over.clientWidth - left + 12}px` } : { left: `${left + 12}px`, right: "" });
+    besidePointer(this.tip, u);
   }
 
   #told({ run, x, mean, lo, hi, stride, kind, value }, { at, axis, nearest }) {

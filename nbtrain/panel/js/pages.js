@@ -5,7 +5,8 @@
 //   show(index, chosen, fits)    draw what there is of the runs chosen(run), of the tags
 //                                fits(tag); called whenever one of the three may have changed
 //                                while the page is in front; returns its count in words
-//   point(run), retheme()        let a run stand out (null: none); the colours have changed
+//   point(run), retheme()        let a run stand out (null: none); the colours have changed, also
+//                                of a page that is not in front
 //   close()
 
 import { AudioBody } from "./audio_body.js";

@@ -55,6 +55,12 @@ export function drawMarks(u, found, { mark, gone }) {
   ctx.restore();
 }
 
+// Put a tip beside the pointer, on the side where there is more room.
+export function besidePointer(tip, { cursor: { left }, over: { clientWidth } }) {
+  const right = left > clientWidth / 2;
+  Object.assign(tip.style, right ? { left: "", right: `${clientWidth - left + 12}px` } : { left: `${left + 12}px`, right: "" });
+}
+
 function range(min, max, log) {
   if (min === null) return [0.1, 1];
   if (!log) return uPlot.rangeNum(min, max, 0.1, true);

@@ -1,20 +1,36 @@
 // Histograms as lines that a chart can draw. Knows no page.
 
-const REACH = 4; // rows that the highest ridge rises over
-const LEAST = 0.12; // of the whole, for few rows
+const ROWS = 7; // that the highest ridge rises over
+const LEAST = 0.22; // of the whole, where there are many
 
-// {data, bases, height}: uPlot's columns, where each ridge stands, and how high the highest
-// rises. One behind another, a ridge stands at its step and rises towards lower ones.
-export function ridges({ edges, counts, steps, overlay }) {
-  const most = Math.max(1e-300, ...counts.map((row) => row.reduce((a, b) => Math.max(a, b), 0)));
+// {data, order, bases, rise}: uPlot's columns, of which histogram each is, where it stands, and
+// how high the highest rises. One behind another, a ridge stands at its step and rises towards
+// lower ones; with overlay all stand at zero. The marked one is drawn last, as stairs.
+export function ridges({ edges, counts, steps, marked, overlay }) {
+  const most = Math.max(...counts.map((row) => Math.max(...row))) || 1;
   const span = steps.at(-1) - steps[0] || 1;
-  const height = overlay ? most : span * Math.max(LEAST, Math.min(1, REACH / steps.length));
-  const bases = steps.map((step) => (overlay ? 0 : step));
-  const line = (row, i) => {
-    const heights = Array.from(row, (count) => (overlay ? count : bases[i] - (count / most) * height));
-    return [...heights, heights.at(-1)]; // a stepped line ends at the last edge
-  };
-  return { overlay, data: [Array.from(edges), ...counts.map(line)], bases, height };
+  const rise = overlay ? most : span * Math.max(LEAST, Math.min(1, ROWS / steps.length));
+  const order = [...counts.keys()].filter((i) => i !== marked).concat(marked);
+  const bases = order.map((i) => (overlay ? 0 : steps[i]));
+  const lines = order.map((i) => (i === marked ? stairs : slopes)(counts[i]));
+  const place = (base) => (count) => (count === null ? null : overlay ? count : base - (count / most) * rise);
+  return { data: [halves(edges), ...lines.map((line, i) => line.map(place(bases[i])))], order, bases, rise };
+}
+
+// The edges, and the middles between them.
+function halves(edges) {
+  return Array.from({ length: 2 * edges.length - 1 }, (_, i) => (edges[i >> 1] + edges[(i + 1) >> 1]) / 2);
+}
+
+function stairs(row) {
+  return [...Array.from(row).flatMap((count) => [count, count]), row.at(-1)];
+}
+
+// From middle to middle; where nothing is, there is no line.
+function slopes(row) {
+  const at = (i) => row[i] ?? 0;
+  const line = Array.from({ length: 2 * row.length + 1 }, (_, i) => (i % 2 ? at(i >> 1) : (at(i / 2 - 1) + at(i / 2)) / 2));
+  return line.map((count, i) => (count || line[i - 1] || line[i + 1] ? count : null));
 }
 
 // The bin that holds a value; of one beyond them all, the nearest.
@@ -26,6 +42,8 @@ export function binAt(edges, value) {
 // Where of some places the nearest to one is.
 export function nearest(places, to) {
   let best = 0;
-  places.forEach((place, i) => Math.abs(place - to) < Math.abs(places[best] - to) && (best = i));
+  places.forEach((place, i) => {
+    if (Math.abs(place - to) < Math.abs(places[best] - to)) best = i;
+  });
   return best;
 }
