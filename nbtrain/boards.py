@@ -16,9 +16,10 @@ from weakref import WeakValueDictionary
 from nbtrain.errors import ArgumentError
 from nbtrain.events.reader import Reader
 from nbtrain.events.scalars import Scalars
-from nbtrain.panel import board_figure
+from nbtrain.panel import board_figure, cards_figure
 from nbtrain.panel.board import Board
 from nbtrain.panel.comm import harden
+from nbtrain.panel.contents import KIND_OF, selections
 from nbtrain.threads import Coordinator, LooperThread
 
 POLL_SECS = 0.5
@@ -140,8 +141,14 @@ def show(
     view = {"model_id": board.model_id, "version_major": 2, "version_minor": 0}
     bundle: dict[str, Any] = {"application/vnd.jupyter.widget-view+json": view}
     bundle["text/plain"] = repr(scalars) if text is None else text
-    picture = None if unread else board_figure.png(scalars, x=x, smooth=smooth)
+    picture = None if unread else _picture(scalars, tab, x=x, smooth=smooth)
     if picture:  # shown where there are no widgets, as in the notebook on a web site
         bundle["image/png"] = b64encode(picture).decode()
     display(bundle, raw=True)
     following.start()
+
+
+def _picture(scalars: Scalars, tab: str, **axis: Any) -> bytes | None:
+    if tab == "scalars":
+        return board_figure.png(scalars, **axis)
+    return cards_figure.png(selections(scalars)[KIND_OF[tab]], tab)

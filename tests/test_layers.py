@@ -32,7 +32,7 @@ FLOORS = (
     "recorder panel.source panel.wire panel.figure panel.curves panel.contents engines.attempts",
     "panel.histograms panel.samples",
     "folder_watch panel.panel panel.answers",
-    "watch panel.board panel.board_figure",
+    "watch panel.board panel.board_figure panel.cards_figure",
     "keeper engines.graph_arguments",
     "boundary boards",
     "host",

@@ -14,15 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from nbtrain.buckets import FloatArray
 from nbtrain.errors import ArgumentError
 from nbtrain.events.history import History
 from nbtrain.events.scalars import Scalars
-from nbtrain.events.values import Histogram
 from nbtrain.panel import samples
 from nbtrain.panel.contents import KIND_OF, Selections
 from nbtrain.panel.curves import Want, as_csv, curves, state_of
-from nbtrain.panel.histograms import bands, ridges
+from nbtrain.panel.histograms import bands, buckets_of, ridges, spread
 from nbtrain.panel.samples import Sent
 
 # Histograms that a card shows at most, over all steps.
@@ -99,28 +97,18 @@ def _asked(found: Selections, content: Mapping[str, Any]) -> tuple[History, Any]
 
 def _ridges(history: History, kept: Any, at: int) -> Sent:
     """Edges of bins, then the counts of each step that is shown; where these are."""
-    shown = _spread(len(kept), RIDGES)
+    shown = spread(len(kept), RIDGES)
     shown[np.abs(shown - at).argmin()] = at
-    edges, counts = ridges(_buckets(history, kept[shown]))
+    edges, counts = ridges(buckets_of(history, kept[shown]))
     numbers = np.concatenate([edges, counts.ravel()])
     return {"shown": shown.tolist()}, [numbers.astype("<f8").tobytes()]
 
 
 def _bands(history: History, kept: Any, _at: int) -> Sent:
     """For each step that is shown its percentiles; where these are."""
-    shown = _spread(len(kept), BANDS)
-    rows = np.array([bands(each) for each in _buckets(history, kept[shown])])
+    shown = spread(len(kept), BANDS)
+    rows = np.array([bands(each) for each in buckets_of(history, kept[shown])])
     return {"shown": shown.tolist()}, [rows.astype("<f8").tobytes()]
-
-
-def _buckets(history: History, places: Any) -> list[FloatArray]:
-    values = [history[place] for place in places]
-    return [value.buckets for value in values if isinstance(value, Histogram)]
-
-
-def _spread(count: int, most: int) -> Any:
-    """So many places of `count`, evenly, the first and the last among them."""
-    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
 
 
 # Of one step, and of several.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from nbtrain.buckets import FloatArray
+from nbtrain.events.history import History
+from nbtrain.events.values import Histogram
 
 BINS = 60
 # TensorBoard's percentiles, in hundredths of a percent: the median, 1, 2 and 3 standard
@@ -56,6 +59,17 @@ def bands(buckets: FloatArray) -> FloatArray:
     ends = np.clip(np.stack([lefts, rights], axis=1).ravel(), least, most)
     found = np.interp(PERCENTILES, at, ends) if len(at) else np.full(len(PERCENTILES), most)
     return np.where(np.array(PERCENTILES) >= weights[-1], most, found)
+
+
+def spread(count: int, most: int) -> npt.NDArray[np.int64]:
+    """So many places of `count`, evenly, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
+
+
+def buckets_of(history: History, places: Iterable[int]) -> list[FloatArray]:
+    """The buckets of the histograms at some places, each read from its file now."""
+    values = [history[place] for place in places]
+    return [value.buckets for value in values if isinstance(value, Histogram)]
 
 
 def _full(buckets: FloatArray) -> FloatArray:

@@ -54,7 +54,7 @@ export class HistogramBody extends PlotBody {
     const tops = this.bases.map((_, i) => u.valToPos(u.data[i + 1][2 * bin + 1] ?? this.bases[i], "y"));
     this.pointed = this.order[nearest(tops, top)];
     const [from, to, count] = [this.edges[bin], this.edges[bin + 1], this.counts[this.pointed][bin]].map(number);
-    const words = [el("b", { text: count }), el("span", { class: "nbt-soft", text: `from ${from} to ${to}` })];
+    const words = [el("b", { text: `about ${count}` }), el("span", { class: "nbt-soft", text: `from ${from} to ${to}` })];
     return [el("div", { class: "nbt-tip-head", text: place(this.steps[this.pointed], "step") }), el("div", { class: "nbt-tip-row", children: words })];
   }
 

@@ -1,0 +1,106 @@
+"""The first cards of a board as a picture: what stays of them in a saved notebook."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Callable
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nbtrain.errors import NbtrainError
+from nbtrain.events.history import History
+from nbtrain.events.selection import Selection
+from nbtrain.events.values import Images
+from nbtrain.panel.figure import COLOURS, DPI, GREY, frame, writable
+from nbtrain.panel.histograms import PERCENTILES, bands, buckets_of, ridges, spread
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CARDS = 4  # the first
+# Inches, characters in a line; steps and pixels that can be told apart.
+_CARD, _WIDTH, _STEPS, _PIXELS = 2.4, 44, 30, 1 << 18
+_OVER = 8  # rows that the highest ridge rises over
+
+
+def png(found: Selection[History], tab: str) -> bytes | None:
+    """Draw the newest of the first cards; None where there is none, or none can be drawn.
+
+    Draws on a canvas of its own: pyplot, its backend and its figures are not touched.
+
+    Args:
+        found: What the cards show.
+        tab: How: those of `DRAWN` can be drawn.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    keys = list(islice(sorted(found, key=lambda key: key[::-1]), CARDS))
+    if not keys or tab not in DRAWN:
+        return None
+    columns = min(2, len(keys))
+    rows = -(-len(keys) // columns)
+    figure = Figure(figsize=(7.6, _CARD * rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    for index, (run, tag) in enumerate(keys):
+        axes = figure.add_subplot(rows, columns, index + 1)
+        try:
+            history = found[run, tag]
+            DRAWN[tab](axes, history, np.flatnonzero(~history.abandoned))
+        except (NbtrainError, OSError) as error:
+            axes.clear()
+            axes.set_axis_off()
+            words = "\n".join(map(writable, textwrap.wrap(str(error), _WIDTH)))
+            axes.text(0, 1, words, fontsize=8, va="top", parse_math=False)
+        title = textwrap.shorten(f"{tag} {run}", _WIDTH, placeholder="…")
+        axes.set_title(writable(title), fontsize=9, loc="left", parse_math=False)
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=DPI)
+    return out.getvalue()
+
+
+def _image(axes: Axes, history: History, kept: Any) -> None:
+    from PIL import Image
+
+    value = history[kept[-1]]
+    assert isinstance(value, Images)
+    data, _ = value.shown(most_pixels=_PIXELS)
+    axes.imshow(np.asarray(Image.open(io.BytesIO(data)).convert("RGBA")))
+    axes.set_axis_off()
+
+
+def _ridges(axes: Axes, history: History, kept: Any) -> None:
+    places = kept[spread(len(kept), _STEPS)]
+    edges, counts = ridges(buckets_of(history, places))
+    rise = _OVER / (counts.max() or 1.0)
+    middles = (edges[1:] + edges[:-1]) / 2
+    for row, line in enumerate(counts * rise):
+        last = row == len(counts) - 1
+        axes.fill_between(middles, row, row - line, color="w", lw=0, zorder=row)
+        colour = COLOURS[0] if last else GREY
+        axes.plot(middles, row - line, color=colour, lw=1.4 if last else 0.7, zorder=row)
+    labelled = spread(len(places), 4)
+    axes.set_yticks(labelled, [f"{step:,}" for step in history.steps[places[labelled]]])
+    axes.invert_yaxis()
+    frame(axes)
+
+
+def _bands(axes: Axes, history: History, kept: Any) -> None:
+    places = kept[spread(len(kept), _STEPS)]
+    rows = np.array([bands(each) for each in buckets_of(history, places)])
+    steps, median = history.steps[places], len(PERCENTILES) // 2
+    for outer in range(median):
+        low, high = rows[:, outer], rows[:, -1 - outer]
+        axes.fill_between(steps, low, high, color=COLOURS[0], alpha=0.16, lw=0)
+    axes.plot(steps, rows[:, median], color=COLOURS[0], lw=1.3)
+    frame(axes)
+
+
+DRAWN: dict[str, Callable[[Axes, History, Any], None]] = {
+    "images": _image,
+    "histograms": _ridges,
+    "distributions": _bands,
+}
