@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from nbtrain.engines.steps import background, train
     from nbtrain.engines.supervisor import Supervisor
     from nbtrain.errors import NbtrainError
+    from nbtrain.events.comparison import compare
+    from nbtrain.events.hparams import hparams
     from nbtrain.events.scalars import scalars
     from nbtrain.events.summaries import summaries
     from nbtrain.kernel import runs
@@ -35,6 +37,8 @@ __all__ = [
     "SessionManager",
     "Supervisor",
     "background",
+    "compare",
+    "hparams",
     "load_ipython_extension",
     "monitor",
     "runs",
@@ -57,6 +61,8 @@ _HOMES = {
     "SessionManager": "nbtrain.engines.in_graph",
     "Supervisor": "nbtrain.engines.supervisor",
     "background": "nbtrain.engines.steps",
+    "compare": "nbtrain.events.comparison",
+    "hparams": "nbtrain.events.hparams",
     "load_ipython_extension": "nbtrain.magics",
     "monitor": "nbtrain.engines.monitored",
     "runs": "nbtrain.kernel",

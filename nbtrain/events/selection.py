@@ -74,13 +74,17 @@ class Selection(Mapping[tuple[str, str], T]):
         fewer._tags = [_pattern("tags", tags), *self._tags]
         return fewer
 
+    def chooses(self, run: str) -> bool:
+        """Whether a run has one of the names that are meant."""
+        return _found(self._runs, run)
+
     def having(self, tag: str) -> list[str]:
         """The names of the runs that have a tag, sorted."""
         return [run for run in self._reader.runs if (run, tag) in self]
 
     def count(self, run: str, tag: str) -> int:
         """How many points or values a tag of a run has; 0 where there is no such tag."""
-        chosen = _found(self._runs, run) and _found(self._tags, tag)
+        chosen = self.chooses(run) and _found(self._tags, tag)
         return self._reader.count(run, tag, self._kind) if chosen else 0
 
     def refresh(self) -> bool:
@@ -127,7 +131,7 @@ class Selection(Mapping[tuple[str, str], T]):
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         for run in self._reader.runs:
-            if _found(self._runs, run):
+            if self.chooses(run):
                 tags = self._reader.tags(run, self._kind)
                 yield from ((run, tag) for tag in tags if _found(self._tags, tag))
 

@@ -143,7 +143,7 @@ def _images(value: Any) -> Images:
     if value.HasField("image"):
         image = value.image
         return Images(image.width, image.height, (image.encoded_image_string,))
-    width, height, *encoded = _strings(value, 1).tolist()
+    width, height, *encoded = strings(value, 1).tolist()
     return Images(int(width), int(height), tuple(encoded))
 
 
@@ -172,7 +172,7 @@ def _buckets(histo: Any) -> FloatArray:
 
 
 def _text(value: Any) -> Text:
-    array = _strings(value)
+    array = strings(value)
     texts = [each.decode(errors="replace") for each in array.ravel().tolist()]
     return Text(np.array(texts, object).reshape(array.shape))
 
@@ -181,7 +181,7 @@ def _audio(value: Any) -> Audio:
     if value.HasField("audio"):
         rows = [[value.audio.encoded_audio_string]]
     else:
-        array = _strings(value)
+        array = strings(value)
         rows = array.reshape(len(array), -1).tolist() if array.size else []
     clips = tuple(row[0] for row in rows)
     labels = tuple(row[1].decode(errors="replace") if len(row) > 1 else "" for row in rows)
@@ -195,7 +195,16 @@ def _type_of(clip: bytes) -> str:
     return next(types, "application/octet-stream")
 
 
-def _strings(value: Any, ndim: int | None = None) -> npt.NDArray[np.object_]:
+def strings(value: Any, ndim: int | None = None) -> npt.NDArray[np.object_]:
+    """The strings that a `Summary.Value` holds, as bytes.
+
+    Args:
+        value: The value.
+        ndim: The dimensions that its tensor has; None for any.
+
+    Raises:
+        ValueError: It holds something else.
+    """
     array = _array(value)
     if array.dtype != object or ndim not in (None, array.ndim):
         raise ValueError(f"it is a tensor of type {array.dtype} and shape {array.shape}")

@@ -11,14 +11,15 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
 from typing import TypeGuard
 
 import numpy as np
 
 from nbtrain.buckets import LIMIT, FloatArray
 from nbtrain.errors import ArgumentError
+from nbtrain.events.extent import extent_of
 from nbtrain.events.scalars import Scalars
 from nbtrain.events.series import Points
 from nbtrain.smoothing import smoothed
@@ -113,7 +114,8 @@ def curves(scalars: Scalars, want: Want) -> tuple[list[dict[str, object]], bytes
         tails = _tails(points, want)
         counts = [len(tail) for tail in tails]
         entries.append({"run": run, "n": len(kept), "stride": stride, "tails": counts})
-        parts += [_numbers(points), kept.ravel(), *(tail.ravel() for tail in tails)]
+        numbers = np.array(astuple(extent_of(points)), np.float64)
+        parts += [numbers, kept.ravel(), *(tail.ravel() for tail in tails)]
     return entries, np.concatenate(parts or [np.empty(0)]).astype("<f8").tobytes()
 
 
@@ -217,16 +219,3 @@ def _buckets(x: FloatArray, values: FloatArray, smooth: FloatArray, stride: int)
             np.add.reduceat(smooth, starts) / sizes,
         )
     return np.stack(columns, axis=1)
-
-
-def _numbers(points: Points) -> FloatArray:
-    """Last value and step, lowest and step, highest and step, and how many points count."""
-    kept = ~points.abandoned
-    steps, values = points.steps[kept], points.values[kept]
-    finite = np.flatnonzero(np.isfinite(values))
-    last: Sequence[float] = (values[-1], steps[-1]) if len(values) else (np.nan, np.nan)
-    ends: list[float] = [np.nan] * 4
-    if len(finite):
-        low, high = finite[np.argmin(values[finite])], finite[np.argmax(values[finite])]
-        ends = [values[low], steps[low], values[high], steps[high]]
-    return np.array([*last, *ends, len(values)], np.float64)

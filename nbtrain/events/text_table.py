@@ -1,0 +1,33 @@
+"""A table as plain text: what a cell shows where nothing else can be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+# Characters of a cell, and rows and columns, that are shown; the rest is told by its number.
+_WIDTH, ROWS, COLUMNS = 28, 60, 10
+
+Cell = float | str | bool | None
+
+
+def text_table(heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    """Heads and rows, one a line, their columns aligned; None is an empty cell."""
+    shown = [heads[:COLUMNS], *(row[:COLUMNS] for row in rows[:ROWS])]
+    cells = [[_text(cell) for cell in row] for row in shown]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+    left = [(len(rows) - ROWS, "rows"), (len(heads) - COLUMNS, "columns")]
+    more = " and ".join(f"{count} more {what}" for count, what in left if count > 0)
+    return "\n".join([*lines, f"… {more}"] if more else lines)
+
+
+def _text(cell: Cell) -> str:
+    """A cell on one line, whatever a file calls a run."""
+    if cell is None:
+        return ""
+    text = f"{cell:g}" if isinstance(cell, float) else str(cell)
+    text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
