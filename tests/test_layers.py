@@ -29,9 +29,8 @@ FLOORS = (
     "engines.in_graph events.selection events.custom_scalars",
     "engines.savers engines.session_saver events.scalars events.summaries",
     "engines.supervisor events.sessions",
-    "recorder panel.source panel.wire panel.figure panel.curves engines.attempts events.hparams "
-    "events.comparison",
-    "folder_watch panel.panel",
+    "recorder panel.source panel.wire panel.figure panel.curves engines.attempts",
+    "folder_watch panel.panel events.hparams events.comparison",
     "watch panel.board panel.board_figure",
     "keeper engines.graph_arguments",
     "boundary boards",
