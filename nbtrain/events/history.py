@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,7 @@ class History:
         """How many values there are."""
         return len(self.steps)
 
-    def __getitem__(self, index: int) -> Value:
+    def __getitem__(self, index: SupportsIndex) -> Value:
         """A value, read from its file.
 
         Raises:
@@ -49,10 +49,10 @@ class History:
             OSError: Its file has gone, or is not what it was.
             ArgumentError: What was written has not the form of its kind.
         """
-        index = operator.index(index)
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"history[{index}]: there are {len(self)} values.")
-        return value_of(self._kind, summary_value(self._places, index, self._tag))
+        number = operator.index(index)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"history[{number}]: there are {len(self)} values.")
+        return value_of(self._kind, summary_value(self._places, number, self._tag))
 
     def __iter__(self) -> Iterator[Value]:
         return (self[index] for index in range(len(self)))
