@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 from nbtrain.errors import ArgumentError
 from nbtrain.events import tail
+from nbtrain.events.event_run import EventRun
 from nbtrain.events.reader import Reader
 from tests.event_files import (
     NAME,
@@ -283,6 +285,79 @@ def test_a_file_that_is_written_over_is_read_anew(tmp_path: Path) -> None:
     reader.look()
     reader.read()
     assert rows(reader) == expected(path)
+
+
+def test_a_file_that_another_thread_finds_replaced_is_read_anew_in_the_midst_of_a_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail, "CHUNK", 200)
+    path = written(tmp_path / NAME, [simple("old", step, 1.0) for step in range(40)])
+    run = EventRun(str(tmp_path))
+    run.look([NAME])
+    reading = run.read()
+    next(reading)
+    written(tmp_path / "new", [simple(f"tag{step % 9}", step, 2.0) for step in range(50)]).replace(
+        path
+    )
+    run.look([NAME])  # as another thread may, now that it pauses
+    assert list(reading)
+    assert run.left == 0
+    assert "old" not in run.series
+    assert {tag: len(run.points(tag)) for tag in run.series} == {
+        tag: len(found) for tag, found in expected(path).items()
+    }
+
+
+def test_a_file_that_another_thread_finds_in_the_midst_of_a_reading_is_left_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail, "CHUNK", 200)
+    names = [NAME, NAME.replace("1.", "2.")]
+    paths = [written(tmp_path / NAME, [simple("a", step, 1.0) for step in range(40)])]
+    run = EventRun(str(tmp_path))
+    run.look([NAME])
+    reading = run.read()
+    next(reading)
+    paths.append(written(tmp_path / names[1], [simple("b", step, 1.0) for step in range(40)]))
+    run.look(names)
+    assert list(reading)
+    assert list(run.series) == ["a"]
+    assert list(run.read())
+    assert {tag: len(run.points(tag)) for tag in run.series} == {"a": 40, "b": 40}
+
+
+def test_threads_that_read_one_reader_while_files_are_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail, "CHUNK", 500)
+    path = written(tmp_path / "a" / NAME, [simple("loss", 0, 0.0)])
+    reader, failed, ended = Reader(str(tmp_path)), [], threading.Event()
+
+    def reading() -> None:
+        try:
+            while not ended.is_set():
+                reader.look()
+                reader.read(0.01)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=reading) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for count in range(1, 60):
+        events = [simple(f"tag{count}/{step % 7}", step, count, step) for step in range(10 * count)]
+        written(tmp_path / "new", events).replace(path)
+        if count % 10 == 0:
+            written(tmp_path / "a" / NAME.replace("1.", f"{count}."), events)
+    ended.set()
+    for thread in threads:
+        thread.join(SOON)
+    assert failed == []
+    reader.look()
+    reader.read()
+    found = {tag: sorted(points) for tag, points in rows(reader, "a").items()}
+    wanted = expected(*sorted((tmp_path / "a").iterdir()))
+    assert found == {tag: sorted(points) for tag, points in wanted.items()}
 
 
 def test_what_was_read_of_a_file_that_vanishes_stays(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from nbtrain.events.pictures import MOST_PIXELS, picture
 
 # Elements of a tensor that is read: its shape may say anything.
 _MOST_ELEMENTS = 1 << 24
-_SHOWN = ("image/png", "image/jpeg", "image/gif")  # by notebooks
 
 # What sounds begin with: a page is told a type only of what is of it.
 _SOUNDS = {
@@ -66,8 +65,7 @@ class Images:
             except ArgumentError as error:
                 bundle["text/plain"] += f"\n{error}"
             else:
-                if kind in _SHOWN:
-                    bundle[kind] = b64encode(data).decode()
+                bundle[kind] = b64encode(data).decode()
         return bundle
 
     def __repr__(self) -> str:
