@@ -108,7 +108,7 @@ class Sessions:
         """The last value of each metric that a session has."""
         values = {}
         for group, tag in metrics:
-            below = f"{run}/{group.strip('/')}".removeprefix("./").removesuffix("/")
+            below = f"{run}/{group.strip('/')}".removeprefix("./") if group else run
             points = self._scalars.get((below, tag))
             if points is not None:
                 values[_name(group, tag)] = extent_of(points).last
