@@ -1,0 +1,121 @@
+"""`nbtrain.compare`: runs side by side."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from tensorboard.plugins.hparams import api as hp
+
+import nbtrain
+from nbtrain.errors import ArgumentError
+from nbtrain.events.extent import Extent, higher_is_better
+from tests.event_files import NAME, simple, start, v1, written
+from tests.other_events import event
+
+
+def told(**hparams: float | str | bool) -> object:
+    """An event that tells hyperparameters."""
+    data = hp.hparams_pb(hparams).SerializeToString()
+    return event(0, v1.Summary.FromString(data).value[0])
+
+
+@pytest.fixture
+def logdir(tmp_path: Path) -> Path:
+    """Two runs of Keras's shape, and one without hyperparameters."""
+    for run, rate in (("adam", 0.5), ("sgd", 0.25)):
+        written(tmp_path / run / NAME, [told(rate=rate, units=32, name="x")])
+        losses = [simple("loss", step, rate * value) for step, value in enumerate((4.0, 1.0, 2.0))]
+        written(tmp_path / run / "train" / NAME, [*losses, simple("accuracy", 1, rate)])
+    written(tmp_path / "bare" / NAME, [simple("loss", 7, 9.0)])
+    return tmp_path
+
+
+def test_hyperparameters_that_differ_are_apart_from_those_that_are_the_same(logdir: Path) -> None:
+    both = nbtrain.compare(logdir)
+    assert both.runs == ["adam/train", "bare", "sgd/train"]
+    assert both.differing == {"rate": {"adam/train": 0.5, "sgd/train": 0.25}}
+    assert both.same == {"name": "x", "units": 32.0}
+
+
+def test_what_one_of_the_runs_was_not_told_differs(tmp_path: Path) -> None:
+    written(tmp_path / "a" / NAME, [told(rate=1), simple("loss", 1, 1.0)])
+    written(tmp_path / "b" / NAME, [told(rate=1, decay=True), simple("loss", 1, 1.0)])
+    both = nbtrain.compare(tmp_path)
+    assert (both.differing, both.same) == ({"decay": {"b": True}}, {"rate": 1.0})
+
+
+def test_one_and_true_are_not_the_same(tmp_path: Path) -> None:
+    written(tmp_path / "a" / NAME, [told(x=1), simple("loss", 1, 1.0)])
+    written(tmp_path / "b" / NAME, [told(x=True), simple("loss", 1, 1.0)])
+    assert nbtrain.compare(tmp_path).differing == {"x": {"a": 1.0, "b": True}}
+
+
+def test_what_scalars_came_to(logdir: Path) -> None:
+    metrics = nbtrain.compare(logdir).metrics
+    assert list(metrics) == ["accuracy", "loss"]
+    assert metrics["loss"]["adam/train"] == Extent(1.0, 2, 0.5, 1, 2.0, 0, 3)
+    assert metrics["loss"]["bare"] == Extent(9.0, 7, 9.0, 7, 9.0, 7, 1)
+    assert metrics["accuracy"].keys() == {"adam/train", "sgd/train"}
+
+
+def test_the_best_step_is_that_of_the_highest_or_lowest_as_the_name_has_it(logdir: Path) -> None:
+    extent = nbtrain.compare(logdir).metrics["loss"]["adam/train"]
+    assert extent.best_step("loss") == 1
+    assert extent.best_step("accuracy") == 0
+    assert [higher_is_better(tag) for tag in ("val_AUC", "f1", "accuracy_loss", "x")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_abandoned_points_and_those_that_are_no_numbers_do_not_count(tmp_path: Path) -> None:
+    values = [3.0, math.nan, 1.0, math.inf, -9.0, 8.0]
+    events = [simple("loss", step, value, step) for step, value in enumerate(values)]
+    written(tmp_path / "a" / NAME, [*events, start(4, 9.0)])
+    written(tmp_path / "b" / NAME, [simple("loss", 1, math.nan)])
+    loss = nbtrain.compare(tmp_path).metrics["loss"]
+    assert loss["a"] == Extent(math.inf, 3, 1.0, 2, 3.0, 0, 4)
+    assert math.isnan(loss["b"].min)
+    assert math.isnan(loss["b"].best_step("loss"))
+
+
+def test_expressions_choose_runs_and_more_is_read(logdir: Path) -> None:
+    both = nbtrain.compare(logdir, runs="adam|bare")
+    assert both.runs == ["adam/train", "bare"]
+    written(logdir / "bare2" / NAME, [simple("loss", 8, 1.0)])
+    assert both.refresh()
+    assert both.runs == ["adam/train", "bare", "bare2"]
+    with pytest.raises(ArgumentError, match=r"runs='\(' is no regular expression"):
+        nbtrain.compare(logdir, runs="(")
+
+
+def test_a_data_frame(logdir: Path) -> None:
+    frame = nbtrain.compare(logdir).to_dataframe()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame.index.tolist() == ["adam/train", "bare", "sgd/train"]
+    assert frame["loss", "last"].tolist() == [1.0, 9.0, 0.5]
+    assert frame["loss", "best_step"].tolist() == [1, 7, 1]
+    assert frame["hparams", "rate"].dropna().tolist() == [0.5, 0.25]
+    assert pd.isna(frame.loc["bare", ("accuracy", "max")])
+
+
+def test_it_shows_itself_as_a_plain_table(logdir: Path) -> None:
+    assert repr(nbtrain.compare(logdir, runs="adam|sgd")).splitlines() == [
+        "                     adam/train  sgd/train",
+        "rate                 0.5         0.25",
+        "accuracy  last       0.5         0.25",
+        "          min        0.5         0.25",
+        "          max        0.5         0.25",
+        "          best_step  1           1",
+        "loss      last       1           0.5",
+        "          min        0.5         0.25",
+        "          max        2           1",
+        "          best_step  1           1",
+        "the same in all: name=x, units=32.0",
+    ]
+    assert repr(nbtrain.compare(logdir, runs="nosuch")).startswith("<no scalars in ")
