@@ -18,7 +18,7 @@ from nbtrain.errors import ArgumentError
 from nbtrain.events.history import History
 from nbtrain.events.scalars import Scalars
 from nbtrain.panel import samples
-from nbtrain.panel.contents import KIND_OF, Selections
+from nbtrain.panel.contents import KIND_OF, Selections, what_counts
 from nbtrain.panel.curves import Want, as_csv, curves, state_of
 from nbtrain.panel.histograms import bands, buckets_of, ridges, spread
 from nbtrain.panel.samples import Sent
@@ -39,7 +39,7 @@ def answer(found: Selections, content: Mapping[str, Any]) -> Sent | None:
         UnknownTagError: There is no such run or tag.
         OSError: A file cannot be read.
     """
-    asked = _ANSWERS.get(content.get("t"))
+    asked = _ANSWERS.get(str(content.get("t")))
     return asked(found, content) if asked else None
 
 
@@ -87,12 +87,12 @@ def _summary(found: Selections, content: Mapping[str, Any]) -> Sent:
 
 def _asked(found: Selections, content: Mapping[str, Any]) -> tuple[History, Any]:
     """A history, and where in it what counts is."""
-    kind, run, tag = (content.get(name) for name in ("kind", "run", "tag"))
+    kind, run, tag = (str(content.get(name)) for name in ("kind", "run", "tag"))
     if kind not in {**_SAMPLES, **_CHARTS}:
         kinds = ", ".join({**_SAMPLES, **_CHARTS})
         raise ArgumentError(f"kind={kind!r} is no kind; there are: {kinds}.")
-    history: History = found[KIND_OF[kind]][str(run), str(tag)]
-    return history, np.flatnonzero(~history.abandoned)
+    history: History = found[KIND_OF[kind]][run, tag]
+    return history, what_counts(history)
 
 
 def _ridges(history: History, kept: Any, at: int) -> Sent:
@@ -121,7 +121,7 @@ _CHARTS: dict[str, Callable[[History, Any, int], Sent]] = {
     "histograms": _ridges,
     "distributions": _bands,
 }
-_ANSWERS: dict[Any, Callable[[Selections, Mapping[str, Any]], Sent]] = {
+_ANSWERS: dict[str, Callable[[Selections, Mapping[str, Any]], Sent]] = {
     "want": _curves,
     "csv": _csv,
     "history": _history,

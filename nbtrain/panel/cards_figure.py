@@ -14,6 +14,7 @@ from nbtrain.errors import NbtrainError
 from nbtrain.events.history import History
 from nbtrain.events.selection import Selection
 from nbtrain.events.values import Images
+from nbtrain.panel.contents import what_counts
 from nbtrain.panel.figure import COLOURS, DPI, GREY, frame, writable
 from nbtrain.panel.histograms import PERCENTILES, bands, buckets_of, ridges, spread
 
@@ -49,7 +50,7 @@ def png(found: Selection[History], tab: str) -> bytes | None:
         axes = figure.add_subplot(rows, columns, index + 1)
         try:
             history = found[run, tag]
-            DRAWN[tab](axes, history, np.flatnonzero(~history.abandoned))
+            DRAWN[tab](axes, history, what_counts(history))
         except (NbtrainError, OSError) as error:
             axes.clear()
             axes.set_axis_off()
@@ -69,6 +70,7 @@ def _image(axes: Axes, history: History, kept: Any) -> None:
     assert isinstance(value, Images)
     data, _ = value.shown(most_pixels=_PIXELS)
     axes.imshow(np.asarray(Image.open(io.BytesIO(data)).convert("RGBA")))
+    axes.set_anchor("NW")
     axes.set_axis_off()
 
 

@@ -8,6 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from nbtrain.errors import ArgumentError
+from nbtrain.events.framing import IntArray
+from nbtrain.events.history import History
 from nbtrain.events.scalars import Scalars
 from nbtrain.events.selection import Selection
 from nbtrain.events.summaries import Summaries
@@ -59,3 +64,15 @@ def _tags(keys: list[tuple[str, str]], numbers: Mapping[str, int]) -> dict[str, 
     tags = sorted(having)
     of = [sets.setdefault(tuple(having[tag]), len(sets)) for tag in tags]
     return {"tags": tags, "sets": [list(each) for each in sets], "of": of}
+
+
+def what_counts(history: History) -> IntArray:
+    """Where in a history its values are, without those that were abandoned.
+
+    Raises:
+        ArgumentError: All of them were.
+    """
+    kept = np.flatnonzero(~history.abandoned)
+    if not len(kept):
+        raise ArgumentError("All that was written here was abandoned: the run went back.")
+    return kept

@@ -53,20 +53,19 @@ def sounds(value: Audio) -> Sent:
 
 def text(value: Text) -> Sent:
     """The rows of a table, or one text; the first two-dimensional part of what has more."""
-    array = value.array
-    note = ""
+    array, note = value.array, ""
     if array.ndim > 2:
         note = f"Of a text of shape {array.shape} this is the first part of two dimensions."
         array = array[(0,) * (array.ndim - 2)] if array.size else array.reshape(0, 0)
-    table = array.ndim > 0
+    table = array if array.ndim == 2 else array.reshape(-1, 1)
     rows, left = [], CHARACTERS
-    for row in array.reshape(len(array) if table and array.size else 1, -1).tolist():
-        rows.append([cell[: max(0, left)] for cell in row])
+    for row in table.tolist():
+        rows.append([cell[:left] for cell in row])
         left -= sum(map(len, row))
         if left < 0:
             note = f"The text is longer: these are its first {CHARACTERS:,} characters."
             break
-    return {"rows": rows, "table": table, "note": note}, []
+    return {"rows": rows, "table": array.ndim > 0, "note": note}, []
 
 
 def _seconds(clip: bytes) -> float | None:

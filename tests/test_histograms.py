@@ -1,0 +1,61 @@
+"""Histograms as a page draws them: the bands are TensorBoard's, the bins keep every value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tensorboard.plugins.distribution import compressor
+
+from nbtrain.panel.histograms import BINS, PERCENTILES, bands, ridges, spread
+
+
+@st.composite
+def buckets(draw: st.DrawFn) -> Any:
+    """Buckets side by side, some of them empty, some of no width."""
+    widths = draw(st.lists(st.sampled_from([0.0, 0.25, 1.0, 7.5]), min_size=1, max_size=12))
+    edges = draw(st.integers(-9, 9)) + np.cumsum([0.0, *widths])
+    counts = [float(draw(st.integers(0, 9))) for _ in widths]
+    return np.array([edges[:-1], edges[1:], counts]).T
+
+
+@given(buckets())
+def test_bands_are_those_of_tensorboard(given: Any) -> None:
+    assert compressor.NORMAL_HISTOGRAM_BPS == PERCENTILES
+    expected = [value for _, value in compressor.compress_histogram(given)]
+    np.testing.assert_allclose(bands(given), expected, atol=1e-9)
+
+
+def test_bands_of_no_buckets_are_zero() -> None:
+    assert bands(np.empty((0, 3))).tolist() == [0.0] * len(PERCENTILES)
+
+
+@given(st.lists(buckets(), min_size=1, max_size=5))
+def test_bins_in_common_keep_every_count(given: list[Any]) -> None:
+    edges, counts = ridges(given)
+    assert edges.shape == (BINS + 1,)
+    assert (np.diff(edges) > 0).all()
+    np.testing.assert_allclose(counts.sum(axis=1), [each[:, 2].sum() for each in given])
+
+
+def test_values_lie_evenly_within_their_bucket() -> None:
+    edges, (counts, other) = ridges([np.array([[0.0, 6.0, 6.0]]), np.array([[3.0, 3.0, 5.0]])])
+    np.testing.assert_allclose(counts, 6 / BINS)
+    (bin_,) = np.flatnonzero(other)
+    assert edges[bin_] < 3 <= edges[bin_ + 1]
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf])
+def test_buckets_without_ends_are_left_out(odd: float) -> None:
+    _, counts = ridges([np.array([[0.0, 1.0, 4.0], [1.0, odd, 3.0]])])
+    assert counts.sum() == pytest.approx(4)
+
+
+def test_a_spread_has_both_ends_and_no_more_than_asked_for() -> None:
+    assert spread(3, 50).tolist() == [0, 1, 2]
+    assert spread(1, 50).tolist() == [0]
+    places = spread(1000, 50)
+    assert (len(places), places[0], places[-1]) == (50, 0, 999)
