@@ -27,9 +27,8 @@ export function overlay(curves, { log = false, smooth = false } = {}) {
   const tails = curves.flatMap(({ run, tails }) => tails.map((tail) => ({ ...tail, run })));
   const x = union([...tails, ...curves]);
   const parts = [...tails.map((tail) => ({ kind: "tail", curve: tail, of: "mean" }))];
-  if (!smooth && curves.length <= BANDS) {
-    for (const curve of curves.filter(({ stride }) => stride > 1)) parts.push({ kind: "hi", curve, of: "hi" }, { kind: "lo", curve, of: "lo" });
-  }
+  const few = !smooth && curves.length <= BANDS;
+  for (const curve of curves.filter(({ stride, margin }) => margin || (few && stride > 1))) parts.push({ kind: "hi", curve, of: "hi" }, { kind: "lo", curve, of: "lo" });
   if (smooth) parts.push(...curves.map((curve) => ({ kind: "raw", curve, of: "mean" })));
   parts.push(...curves.map((curve) => ({ kind: "line", curve, of: smooth ? "smooth" : "mean" })));
   const shown = (y) => (Number.isFinite(y) && (!log || y > 0) ? y : null);
@@ -66,8 +65,8 @@ export function overlayMarks(curves, { log = false } = {}) {
 export function valuesAt(curves, x, { smooth = false } = {}) {
   const found = curves.filter((curve) => curve.x.length).map((curve) => {
     const i = nearest(curve.x, 0, curve.x.length, x);
-    const { mean, lo, hi, stride } = curve;
-    return { run: curve.run, x: curve.x[i], mean: mean[i], lo: lo[i], hi: hi[i], stride, kind: kindOf(curve, i), value: smooth ? curve.smooth[i] : mean[i] };
+    const { mean, lo, hi, stride, margin = false } = curve;
+    return { run: curve.run, x: curve.x[i], mean: mean[i], lo: lo[i], hi: hi[i], stride, margin, kind: kindOf(curve, i), value: smooth ? curve.smooth[i] : mean[i] };
   });
   const rank = ({ value }) => (Number.isNaN(value) ? -Infinity : value);
   return found.sort((left, right) => (rank(left) === rank(right) ? 0 : rank(right) - rank(left)));

@@ -11,6 +11,7 @@ import { number, place, tally } from "./words.js";
 const HEIGHT = 190;
 const TOLD = 12; // runs that the hover names, those nearest to the pointer
 const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
+const BACK = 0.15; // the opacity of a line that stands back
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 
 export class OverlayChart {
@@ -67,8 +68,14 @@ export class OverlayChart {
 
   // Let one run stand out; null ends that.
   emphasize(run) {
-    this.lines.forEach((line, i) => line.run === run && this.plot?.setSeries(i + 1, { focus: true }));
-    if (run === null) this.plot?.setSeries(null, { focus: false });
+    this.dim((line) => run !== null && line.run !== run);
+  }
+
+  // Let the lines stand back that are not meant.
+  dim(isBack) {
+    if (!this.plot) return;
+    this.lines.forEach((line, i) => (this.plot.series[i + 1].alpha = isBack(line) ? BACK : 1));
+    this.plot.redraw(false);
   }
 
   destroy() {
@@ -100,7 +107,6 @@ export class OverlayChart {
       height: HEIGHT,
       series: [{}, ...this.lines.map((line) => this.#series(line, smooth > 0))],
       bands,
-      focus: { alpha: 0.15 },
       scales: { x: { time: x === "wall", range: (u, min, max) => this.#range(min, max) }, y: yScale(this.log) },
       axes: axes(this.board.paint, { log: this.log, x }),
       legend: { show: false },
@@ -166,11 +172,11 @@ export class OverlayChart {
     besidePointer(this.tip, u);
   }
 
-  #told({ run, x, mean, lo, hi, stride, kind, value }, { at, axis, nearest }) {
+  #told({ run, x, mean, lo, hi, stride, margin, kind, value }, { at, axis, nearest }) {
     const { smooth } = this.board.options;
     const main = kind ?? number(value);
     const raw = smooth > 0 && !kind ? `raw ${number(mean)}` : "";
-    const band = !raw && !kind && stride > 1 && lo < hi ? `${number(lo)} to ${number(hi)}` : "";
+    const band = !raw && !kind && (stride > 1 || margin) && lo < hi ? `${number(lo)} to ${number(hi)}` : "";
     const where = place(x, axis) === place(at, axis) ? "" : `at ${place(x, axis)}`;
     const words = [raw || band, where].filter(Boolean).join(", ");
     const children = [this.board.swatch(run), el("span", { class: "nbt-tip-run", text: run }), el("b", { text: main }), el("span", { class: "nbt-soft", text: words })];

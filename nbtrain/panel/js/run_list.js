@@ -1,9 +1,8 @@
 // The runs of a board: which of them are drawn, and how their lines look.
 
 import { el, say } from "./dom.js";
+import { swatch } from "./swatch.js";
 import { filter } from "./tags.js";
-
-const SVG = "http://www.w3.org/2000/svg";
 
 export class RunList {
   // changed: called when other runs are to be drawn; point: with the run pointed at, or null.
@@ -14,8 +13,8 @@ export class RunList {
     this.count = el("span", { class: "nbt-soft", "data-role": "run-count" });
     const all = el("button", { type: "button", text: "all" });
     const none = el("button", { type: "button", text: "none" });
-    all.addEventListener("click", () => this.#set(true));
-    none.addEventListener("click", () => this.#set(false));
+    all.addEventListener("click", () => this.#checkShown(true));
+    none.addEventListener("click", () => this.#checkShown(false));
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     this.list = el("div", { class: "nbt-runs-list", role: "group", "aria-label": "runs" });
     const line = el("div", { class: "nbt-runs-head", children: [this.count, all, none] });
@@ -36,30 +35,31 @@ export class RunList {
     this.#tell();
   }
 
+  // Draw some runs, or draw them no more.
+  check(runs, on) {
+    for (const run of runs) {
+      if (on) this.off.delete(run);
+      else this.off.add(run);
+      const row = this.rows.get(run);
+      if (row) row.box.checked = on;
+    }
+    this.#tell();
+    this.changed();
+  }
+
   repaint() {
     for (const [run, { row }] of this.rows) row.querySelector("svg").replaceWith(this.swatch(run));
   }
 
   // A sample of a run's line.
   swatch(run) {
-    const { colour, dash } = this.styleOf(run);
-    const svg = document.createElementNS(SVG, "svg");
-    const line = document.createElementNS(SVG, "line");
-    const put = (node, values) => Object.entries(values).forEach(([name, value]) => node.setAttribute(name, value));
-    put(svg, { width: 26, height: 8, "aria-hidden": "true", class: "nbt-swatch" });
-    put(line, { x1: 0, y1: 4, x2: 26, y2: 4, stroke: colour, "stroke-width": 2.5, "stroke-dasharray": dash.join(" ") });
-    svg.append(line);
-    return svg;
+    return swatch(this.styleOf(run));
   }
 
   #add(run) {
     const box = el("input", { type: "checkbox" });
     box.checked = !this.off.has(run);
-    box.addEventListener("change", () => {
-      this.#mark(run, box.checked);
-      this.#tell();
-      this.changed();
-    });
+    box.addEventListener("change", () => this.check([run], box.checked));
     const row = el("label", { class: "nbt-run", title: run, "data-run": run, children: [box, this.swatch(run), el("span", { text: run })] });
     row.addEventListener("pointerenter", () => this.point(run));
     row.addEventListener("pointerleave", () => this.point(null));
@@ -68,19 +68,8 @@ export class RunList {
     this.list.append(row);
   }
 
-  #mark(run, on) {
-    if (on) this.off.delete(run);
-    else this.off.add(run);
-  }
-
-  #set(on) {
-    for (const [run, { box }] of this.rows) {
-      if (!this.fits(run)) continue;
-      box.checked = on;
-      this.#mark(run, on);
-    }
-    this.#tell();
-    this.changed();
+  #checkShown(on) {
+    this.check([...this.rows.keys()].filter((run) => this.fits(run)), on);
   }
 
   #filter() {

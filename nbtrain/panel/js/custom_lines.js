@@ -1,0 +1,46 @@
+// The lines of a chart of several tags. Knows no page.
+
+// What a line is called, by what tells it from the others: its tag, its run, or both.
+export function labelOf({ tag, run }, { tags, runs }) {
+  if (tags > 1) return runs > 1 ? `${tag} · ${run}` : tag;
+  return run;
+}
+
+// The curves of all tags as one chart has them: each with its label for its run, and what it is
+// of. found: for each tag its curves, a Map.
+export function labelled(found) {
+  const lines = [...found].flatMap(([tag, curves]) => curves.map((curve) => ({ tag, curve })));
+  const many = { tags: found.size, runs: new Set(lines.map(({ curve }) => curve.run)).size };
+  return lines.map(({ tag, curve }) => {
+    const of = { tag, run: curve.run };
+    return { ...curve, run: labelOf(of, many), of };
+  });
+}
+
+// {found, problems}: the curves of a margin chart as `labelled` takes them, each value between
+// its bounds; what is wrong in words. A run that lacks one of the three has no line.
+export function margins(series, found) {
+  const values = new Map();
+  const problems = [];
+  for (const { value, lower, upper } of series) {
+    const bound = (tag, run) => found.get(tag)?.find((curve) => curve.run === run);
+    const curves = [];
+    for (const curve of found.get(value) ?? []) {
+      const [low, high] = [lower, upper].map((tag) => bound(tag, curve.run));
+      if (!low || !high) continue;
+      if (same(curve.x, low.x) && same(curve.x, high.x)) curves.push({ ...curve, lo: edge(low), hi: edge(high), margin: true });
+      else problems.push(`In ${curve.run} the steps of ${value}, ${lower} and ${upper} do not match.`);
+    }
+    values.set(value, curves);
+  }
+  return { found: values, problems };
+}
+
+// A bound that is no number leaves a gap in the band, and the value as it is.
+function edge({ mean }) {
+  return mean.map((y) => (Number.isFinite(y) ? y : NaN));
+}
+
+function same(one, other) {
+  return one.length === other.length && one.every((x, i) => x === other[i]);
+}

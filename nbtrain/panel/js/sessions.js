@@ -1,0 +1,16 @@
+// Which runs belong to a session, the run that a hyperparameter search has named. Knows no page.
+
+// For each session the runs in its folder, a Map; a run belongs to the deepest that holds it.
+export function runsOf(sessions, runs) {
+  const found = new Map(sessions.map((session) => [session, []]));
+  for (const run of runs) {
+    const session = holder(found, run);
+    if (session !== undefined) found.get(session).push(run);
+  }
+  return found;
+}
+
+function holder(sessions, run) {
+  for (let path = run; path; path = path.slice(0, Math.max(0, path.lastIndexOf("/")))) if (sessions.has(path)) return path;
+  return sessions.has(".") ? "." : undefined;
+}

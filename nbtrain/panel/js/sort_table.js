@@ -1,0 +1,97 @@
+// A table that its headings sort.
+
+import { shown, sorted, whole } from "./cells.js";
+import { el } from "./dom.js";
+
+const AT_ONCE = 300; // rows that are put into the page before more are asked for
+
+export class SortTable {
+  // columns: [{id, text, title, group, numeric, down, valueOf(row), nodesOf(row)}]; `down` for one
+  // whose highest values come first; `nodesOf` only where a cell is more than its value.
+  constructor(label) {
+    Object.assign(this, { columns: [], rows: [], by: null, most: AT_ONCE, made: new Map() });
+    this.head = el("thead");
+    this.body = el("tbody");
+    this.more = el("button", { type: "button", class: "nbt-more" });
+    this.more.addEventListener("click", () => {
+      this.most += AT_ONCE;
+      this.#fill();
+    });
+    const table = el("table", { children: [this.head, this.body] });
+    this.root = el("div", { class: "nbt-sheet", role: "region", tabindex: 0, "aria-label": label, children: [table, this.more] });
+  }
+
+  show(columns, rows) {
+    const look = JSON.stringify(columns.map(({ id, text, group, numeric }) => [id, text, group, numeric]));
+    Object.assign(this, { columns, rows });
+    this.made.clear();
+    if (this.look !== look) {
+      this.look = look;
+      this.#makeHead();
+    }
+    this.#tellOrder();
+    this.#fill();
+  }
+
+  // Other rows of the same columns; what was made of a row is kept.
+  choose(rows) {
+    this.rows = rows;
+    this.#fill();
+  }
+
+  // The rows in their order.
+  ordered() {
+    const column = this.columns.find(({ id }) => id === this.by?.id);
+    return column ? sorted(this.rows, column.valueOf, this.by.down) : this.rows;
+  }
+
+  #fill() {
+    const rows = this.ordered();
+    this.body.replaceChildren(...rows.slice(0, this.most).map((row) => this.#row(row)));
+    this.more.hidden = rows.length <= this.most;
+    this.more.textContent = `${(rows.length - this.most).toLocaleString("en")} more`;
+  }
+
+  #row(row) {
+    if (!this.made.has(row)) {
+      const cells = this.columns.map((column, i) => cellOf(column, row, i === 0));
+      this.made.set(row, el("tr", { children: cells }));
+    }
+    return this.made.get(row);
+  }
+
+  #makeHead() {
+    const groups = [];
+    for (const { group = "" } of this.columns) {
+      if (groups.at(-1)?.group === group) groups.at(-1).size++;
+      else groups.push({ group, size: 1 });
+    }
+    const above = groups.map(({ group, size }) => el("th", { scope: "colgroup", colspan: size, text: group }));
+    this.heads = this.columns.map((column) => this.#heading(column));
+    const row = el("tr", { children: this.heads });
+    this.head.replaceChildren(...(groups.length > 1 ? [el("tr", { class: "nbt-sheet-groups", children: above })] : []), row);
+  }
+
+  #heading({ id, text, title, numeric, down = false }) {
+    const button = el("button", { type: "button", text, title: title ?? text });
+    button.addEventListener("click", () => {
+      this.by = { id, down: this.by?.id === id ? !this.by.down : down };
+      this.#tellOrder();
+      this.#fill();
+    });
+    return el("th", { scope: "col", class: numeric ? "nbt-number" : "", "data-column": id, children: [button] });
+  }
+
+  #tellOrder() {
+    this.columns.forEach(({ id }, i) => {
+      const order = this.by?.id !== id ? "none" : this.by.down ? "descending" : "ascending";
+      this.heads[i].setAttribute("aria-sort", order);
+    });
+  }
+}
+
+function cellOf({ valueOf, nodesOf, numeric }, row, first) {
+  if (nodesOf) return el(first ? "th" : "td", { ...(first ? { scope: "row" } : {}), children: nodesOf(row) });
+  const value = valueOf(row);
+  return el("td", { class: numeric ? "nbt-number" : "", title: whole(value), text: shown(value) });
+}
