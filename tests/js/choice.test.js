@@ -8,10 +8,6 @@ test("of numbers a range is chosen, of texts and truths each value", () => {
   assert.deepEqual(domainOf([true, false]), { values: [false, true] });
 });
 
-test("numbers that are known to be but a few are chosen one by one", () => {
-  assert.deepEqual(domainOf([64, 8, 64], { discrete: true }), { values: [8, 64] });
-});
-
 test("a column without a number has no range", () => {
   assert.deepEqual(domainOf([NaN, null]), { values: [NaN, null] });
 });

@@ -2,11 +2,10 @@
 
 import { isNumeric, sorted } from "./cells.js";
 
-// What can be chosen of a column: {low, high} of numbers, or {values} of anything else, or of
-// numbers that are known to be but a few.
-export function domainOf(values, { discrete = false } = {}) {
+// What can be chosen of a column: {low, high} of numbers, {values} of anything else.
+export function domainOf(values) {
   const numbers = values.filter(Number.isFinite);
-  if (!discrete && numbers.length && isNumeric(values)) return { low: Math.min(...numbers), high: Math.max(...numbers) };
+  if (numbers.length && isNumeric(values)) return { low: Math.min(...numbers), high: Math.max(...numbers) };
   return { values: sorted([...new Set(values)], (value) => value) };
 }
 

@@ -20,9 +20,9 @@ export class HparamsFilters {
     this.root = el("details", { class: "nbt-fold", "data-role": "filters", children: [el("summary", { children: [this.title, this.clear] }), this.fields] });
   }
 
-  // columns: [{id, text, discrete, values}], the values of all rows.
+  // columns: [{id, text, values}], the values of all rows.
   show(columns) {
-    const domains = columns.map(({ id, text, values, discrete }) => ({ id, text, domain: domainOf(values, { discrete }) }));
+    const domains = columns.map(({ id, text, values }) => ({ id, text, domain: domainOf(values) }));
     const look = JSON.stringify(domains, (_key, value) => (typeof value === "number" ? String(value) : value));
     if (this.look === look) return;
     Object.assign(this, { look, domains });

@@ -9,6 +9,8 @@ import { runsOf } from "./sessions.js";
 import { SortTable } from "./sort_table.js";
 import { higherIsBetter } from "./tags.js";
 
+const HPARAMS = "hyperparameters";
+const METRICS = "metrics";
 const SIGNS = { running: "●", success: "✓", failure: "✗" };
 
 export class HparamsPage {
@@ -45,16 +47,16 @@ export class HparamsPage {
   close() {}
 
   #take(content) {
-    say(this.problem, content.t === "refused" ? content.text : content.words);
+    say(this.problem, content.t === "refused" ? content.text : content.words.join("\n"));
     if (content.t !== "hparams") return;
     this.version++;
-    this.rows = content.rows.map(({ run, status, values }) => ({ run, status, values: values.map(decoded) }));
-    this.columns = content.columns.map(({ name, text, title, kind, discrete }, i) => {
+    this.rows = content.rows.map((row) => ({ ...row, values: row.values.map(decoded) }));
+    this.columns = [...content.hparams.map((name) => [HPARAMS, name]), ...content.metrics.map((name) => [METRICS, name])].map(([group, name], i) => {
       const values = this.rows.map((row) => row.values[i]);
-      const metric = kind === "metric";
-      return { id: `${kind} ${name}`, text, title, discrete, values, numeric: isNumeric(values), group: metric ? "metrics" : "hyperparameters", down: metric && higherIsBetter(name), valueOf: (row) => row.values[i] };
+      const down = group === METRICS && higherIsBetter(name);
+      return { id: `${group} ${name}`, text: name, group, values, numeric: isNumeric(values), down, valueOf: (row) => row.values[i] };
     });
-    this.filters.show(this.columns.filter(({ group }) => group === "hyperparameters"));
+    this.filters.show(this.columns.filter(({ group }) => group === HPARAMS));
     this.#offer();
     this.#draw();
   }
@@ -118,7 +120,7 @@ export class HparamsPage {
   }
 
   #offer() {
-    this.chooser.replaceChildren(...["hyperparameters", "metrics"].map((group) => {
+    this.chooser.replaceChildren(...[HPARAMS, METRICS].map((group) => {
       const boxes = this.columns.filter((column) => column.group === group).map(({ id, text }) => this.#box(id, text));
       return el("fieldset", { children: [el("legend", { text: group }), ...boxes] });
     }));

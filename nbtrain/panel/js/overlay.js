@@ -21,6 +21,14 @@ export function decode(runs, buffer) {
   });
 }
 
+// The tags of a `compare` message: [{tag, numbers}], the numbers of every run in its place.
+export function decodeNumbers(tags, runs, buffer) {
+  const values = floats(buffer);
+  let at = 0;
+  const one = () => Object.fromEntries(NUMBERS.map((name) => [name, values[at++]]));
+  return tags.map((tag) => ({ tag, numbers: Array.from({ length: runs }, one) }));
+}
+
 // {data, lines}: the columns, and of each but the first what it shows, {kind, run}. Tails lie
 // below bands, these below raw lines, and above all are the lines that count.
 export function overlay(curves, { log = false, smooth = false } = {}) {
@@ -70,4 +78,9 @@ export function valuesAt(curves, x, { smooth = false } = {}) {
   });
   const rank = ({ value }) => (Number.isNaN(value) ? -Infinity : value);
   return found.sort((left, right) => (rank(left) === rank(right) ? 0 : rank(right) - rank(left)));
+}
+
+function floats(buffer) {
+  const view = ArrayBuffer.isView(buffer) ? buffer : new Uint8Array(buffer ?? 0);
+  return new Float64Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
 }

@@ -1,0 +1,76 @@
+// The page that compares: the runs that are drawn, side by side, and their curves below.
+
+import { decoded } from "./cells.js";
+import { CompareTable } from "./compare_table.js";
+import { el, say } from "./dom.js";
+import { Latest } from "./latest.js";
+import { decodeNumbers } from "./overlay.js";
+import { ScalarsPage } from "./scalars_page.js";
+
+const FEW = "Check two or more runs in the list: here they stand side by side.";
+
+export class ComparePage {
+  constructor(board) {
+    Object.assign(this, { board, there: null, options: { base: null, same: false, extent: false } });
+    this.latest = new Latest(board.room, (answer) => this.#take(answer));
+    this.table = new CompareTable({ swatch: board.swatch, chosen: (base) => this.#choose({ base }) });
+    this.scalars = new ScalarsPage(board);
+    this.words = el("div", { class: "nbt-notice", role: "status", "data-role": "compare-words", hidden: "" });
+    this.body = el("div", { class: "nbt-compare", children: [this.table.root, this.scalars.root] });
+    this.root = el("div", { class: "nbt-page", "data-role": "compare", children: [this.words, this.body] });
+    const same = this.#toggle("same", "equal ones too", "Show the hyperparameters that do not differ as well");
+    const extent = this.#toggle("extent", "min, max, best", "Show the lowest and the highest value and the best step as well");
+    this.tools = el("div", { class: "nbt-tools", children: [same, extent, this.scalars.tools] });
+  }
+
+  show(index, chosen, fits) {
+    this.fits = fits;
+    const runs = index.runs.filter(chosen);
+    const few = runs.length < 2;
+    this.body.hidden = few;
+    if (few) say(this.words, FEW);
+    else this.latest.want({ t: "compare", runs }, index.version);
+    const count = this.scalars.show(index, chosen, fits);
+    if (!few) this.#draw();
+    return count;
+  }
+
+  point(run) {
+    this.scalars.point(run);
+  }
+
+  retheme() {
+    this.scalars.retheme();
+    this.#draw();
+  }
+
+  close() {
+    this.scalars.close();
+  }
+
+  #take({ content, buffers }) {
+    say(this.words, content.t === "refused" ? content.text : "");
+    if (content.t !== "compare") return;
+    const { runs, tags } = content;
+    const hparams = content.hparams.map(({ name, values }) => ({ name, values: values.map(decoded) }));
+    this.there = { runs, hparams, scalars: decodeNumbers(tags, runs.length, buffers[0]) };
+    this.#draw();
+  }
+
+  #draw() {
+    if (!this.there) return;
+    const { scalars, ...rest } = this.there;
+    this.table.show({ ...rest, scalars: scalars.filter(({ tag }) => this.fits(tag)) }, this.options);
+  }
+
+  #choose(changes) {
+    Object.assign(this.options, changes);
+    this.#draw();
+  }
+
+  #toggle(name, text, title) {
+    const box = el("input", { type: "checkbox", "data-role": name });
+    box.addEventListener("change", () => this.#choose({ [name]: box.checked }));
+    return el("label", { class: "nbt-field", title, children: [box, el("span", { text })] });
+  }
+}
