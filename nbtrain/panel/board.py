@@ -2,10 +2,9 @@
 
     front end ── hello, alive, follow ──▶ Board
     front end ◀── index, grew, note ───── Board.tell     what there is, and that there is more
-    front end ── want, csv, history, ───▶ Board
-                 summary
-    front end ◀── what was asked for, ─── answers        one tag, for what is in sight
-                  same, refused
+    front end ── want, csv ─────────────▶ Board
+    front end ◀── curves, same, file ──── Board          one tag, for the range that is in sight
+    front end ── hparams, compare, layout, answered by the same word: see tables.py
 
 Every point stays in the kernel, and every image in its file. A page asks for the cards that are
 in sight, and asks again when there is more; what has not changed is not sent again.
@@ -13,6 +12,7 @@ in sight, and asks again when there is more; what has not changed is not sent ag
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections.abc import Callable
@@ -26,6 +26,7 @@ from nbtrain.events.scalars import Scalars
 from nbtrain.panel.answers import answer
 from nbtrain.panel.contents import contents, selections
 from nbtrain.panel.panel import LEASE_SECS
+from nbtrain.panel.tables import TABLES, lacking
 
 BUNDLE = Path(__file__).parent / "static" / "board.js"
 
@@ -119,7 +120,7 @@ class Board(anywidget.AnyWidget):
     def _index(self) -> dict[str, Any]:
         reader = self._scalars.reader
         return {
-            **contents(self._kinds, self._begin["tab"]),
+            **contents(self._kinds, lacking(self._scalars), self._begin["tab"]),
             "damaged": [[run, size] for run, size in reader.skipped().items()],
             "unreadable": [[path, why] for path, why in sorted(reader.unreadable().items())],
             "begin": self._begin,
@@ -135,17 +136,38 @@ class Board(anywidget.AnyWidget):
                 self._say("index")
         elif kind == "follow":
             self.follow = content.get("on") is True
-        else:
-            self._answer(content)
+        elif kind in ("want", "csv", *TABLES):
+            self._answer(kind, content)
         self._on_look()
 
     def _answer(self, content: dict[str, Any]) -> None:
         """Send what was asked for, or in words why not."""
         number = {"id": content.get("id")}
         try:
-            sent = answer(self._kinds, content)
-        except (NbtrainError, OSError) as error:
-            self.send({"t": "refused", "text": str(error)} | number)
+            if kind in TABLES:
+                self._answer_table(kind, content)
+                return
+            want = Want.of(content)
+            if kind == "csv":
+                self.send({"t": "file", "id": number}, [as_csv(self._scalars, want)])
+                return
+            state = state_of(self._scalars, want)
+            if state == content.get("known"):
+                self.send({"t": "same", "id": number})
+                return
+            entries, buffer = curves(self._scalars, want)
+        except (ArgumentError, OSError) as error:
+            self.send({"t": "refused", "id": number, "text": str(error)})
             return
-        if sent:
-            self.send(sent[0] | number, sent[1])
+        self.send({"t": "curves", "id": number, "known": state, "runs": entries}, [buffer])
+
+    def _answer_table(self, kind: str, content: dict[str, Any]) -> None:
+        answer, buffers = TABLES[kind](self._scalars, content)
+        known = hashlib.blake2b(repr(answer).encode())
+        for buffer in buffers:
+            known.update(buffer)
+        if known.hexdigest() == content.get("known"):
+            self.send({"t": "same", "id": content.get("id")})
+            return
+        state = {"t": kind, "id": content.get("id"), "known": known.hexdigest()}
+        self.send({**state, **answer}, buffers)

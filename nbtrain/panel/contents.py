@@ -28,21 +28,14 @@ KIND_OF = {
 }
 
 
-Selections = Mapping[str, Selection[Any]]
-
-
-def selections(scalars: Scalars) -> Selections:
-    """What there is of each kind in the runs and tags that these scalars mean."""
-    kinds = {*KIND_OF.values()} - {"scalars"}
-    others = {kind: Summaries.like(scalars, kind) for kind in kinds}
-    return {"scalars": scalars, **others}
-
-
-def contents(found: Selections, begin: str) -> dict[str, Any]:
+def contents(
+    found: Mapping[str, Iterable[tuple[str, str]]], lacking: Mapping[str, str], begin: str
+) -> dict[str, Any]:
     """Runs, tags by kind, and tabs.
 
     Args:
-        found: What there is of each kind.
+        found: For each kind the runs and tags that have it; its `repr` says so in words.
+        lacking: For each other tab, in words, why there is nothing to show; "" where there is.
         begin: The tab that the board begins with.
     """
     keys = {kind: list(pairs) for kind, pairs in found.items()}
@@ -51,6 +44,8 @@ def contents(found: Selections, begin: str) -> dict[str, Any]:
     kinds = {kind: _tags(pairs, numbers) for kind, pairs in keys.items()}
     tabs = [tab for tab, kind in KIND_OF.items() if keys[kind] or tab in ("scalars", begin)]
     empty = {tab: repr(found[KIND_OF[tab]]).strip("<>") for tab in tabs if not keys[KIND_OF[tab]]}
+    empty |= {tab: words for tab, words in lacking.items() if words and tab == begin}
+    tabs += [tab for tab, words in lacking.items() if not words or tab == begin]
     scalars = kinds.pop("scalars")
     return {"runs": runs, **scalars, "kinds": kinds, "tabs": tabs, "empty": empty}
 

@@ -8,6 +8,7 @@ import { PAGES } from "./pages.js";
 import cardsCss from "./cards.css";
 import css from "./panel.css";
 import { RunList } from "./run_list.js";
+import tablesCss from "./tables.css";
 import { Tabs } from "./tabs.js";
 import { filter, style } from "./tags.js";
 import * as theme from "./theme.js";
@@ -24,7 +25,7 @@ class View {
     this.tabs = new Tabs((name) => this.#open(name));
     this.front = el("div", { class: "nbt-front" });
     const body = el("div", { class: "nbt-board-body", children: [this.runs.root, this.front] });
-    const text = uplotCss + css + boardCss + cardsCss;
+    const text = uplotCss + css + boardCss + tablesCss;
     this.root = el("div", { class: "nbt nbt-board", children: [el("style", { text }), this.bar, this.tabs.root, this.tools, this.problem, this.words, body] });
     host.append(this.root);
     this.sight = new IntersectionObserver(([{ isIntersecting }]) => (this.inSight = isIntersecting), { rootMargin: "120px" });

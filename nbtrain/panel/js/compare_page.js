@@ -52,7 +52,7 @@ export class ComparePage {
     say(this.words, content.t === "refused" ? content.text : "");
     if (content.t !== "compare") return;
     const { runs, tags } = content;
-    const hparams = content.hparams.map(({ name, values }) => ({ name, values: values.map(decoded) }));
+    const hparams = content.hparams.map((row) => ({ ...row, values: row.values.map(decoded) }));
     this.there = { runs, hparams, scalars: decodeNumbers(tags, runs.length, buffers[0]) };
     this.#draw();
   }

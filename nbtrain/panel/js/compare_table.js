@@ -1,7 +1,7 @@
 // Runs side by side: what they were told, where that differs, and what they came to.
 
 import { shown, whole } from "./cells.js";
-import { difference, differs } from "./difference.js";
+import { difference } from "./difference.js";
 import { el } from "./dom.js";
 import { higherIsBetter } from "./tags.js";
 import { number } from "./words.js";
@@ -21,13 +21,13 @@ export class CompareTable {
     this.root = el("div", { class: "nbt-sheet", role: "region", tabindex: 0, "aria-label": "runs side by side", children: [this.table, this.more] });
   }
 
-  // there: {runs, hparams: [{name, values}], scalars: [{tag, numbers}]}, of each run in its place;
+  // there: {runs, hparams: [{name, values, same}], scalars: [{tag, numbers}]}, of each run in its place;
   // options: {base, same, extent}: the baseline, whether what does not differ is shown as well,
   // and whether lowest, highest and best step are.
   show(there, options) {
     Object.assign(this, { there, options });
     const { runs, hparams, scalars } = there;
-    const told = options.same ? hparams : hparams.filter(({ values }) => differs(values));
+    const told = options.same ? hparams : hparams.filter(({ same }) => !same);
     const focused = this.table.contains(document.activeElement) && document.activeElement.dataset.baseline;
     const parts = [el("thead", { children: [el("tr", { children: [el("td"), ...runs.map((run) => this.#heading(run))] })] })];
     if (hparams.length) parts.push(this.#part("hyperparameters", told.map(hparamRow), alike(hparams.length - told.length)));

@@ -1,11 +1,6 @@
-// What tells runs apart: values that differ, and by how much. Knows no page.
+// By how much values of runs differ. Knows no page.
 
 import { number } from "./words.js";
-
-// Whether the values of some runs differ; one that is missing differs from one that is there.
-export function differs(values) {
-  return values.some((value) => !Object.is(value, values[0]));
-}
 
 // By how much a value lies over another: "+0.05, +10 %"; "" where one of them is no number.
 export function difference(value, base) {

@@ -1,0 +1,123 @@
+"""What a board's page is told of hyperparameters, of runs side by side, and of layouts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nbtrain.errors import ArgumentError
+from nbtrain.events.comparison import Comparison
+from nbtrain.events.custom_scalars import custom_scalars
+from nbtrain.events.extent import Extent
+from nbtrain.events.hparams import HParams
+from nbtrain.events.scalars import Scalars
+from nbtrain.panel.layouts import chart_of
+
+# What a page is answered: a message, and what numbers belong to it.
+Answer = tuple[dict[str, Any], list[bytes]]
+
+_START, _LAYOUT = "_hparams_/session_start_info", "custom_scalars__config__"
+_NONE = Extent(*[math.nan] * 6, 0)  # of a tag that a run does not have
+
+
+def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Answer:
+    """Each run's status, hyperparameters and metrics."""
+    table = HParams(scalars)
+    names, metrics = table.hparams, table.metrics
+    rows = [
+        {
+            "run": row.run,
+            "status": row.status,
+            "values": [*_plain(map(row.hparams.get, names)), *_plain(map(row.metrics.get, metrics))],
+        }
+        for row in table.rows
+    ]
+    words = [f"{run}: {why}" for run, why in sorted(table.unreadable.items())]
+    return {"hparams": names, "metrics": metrics, "rows": rows, "words": words}, []
+
+
+def compare(scalars: Scalars, content: Mapping[str, object]) -> Answer:
+    """What some runs were told, and what their scalars came to.
+
+    The buffer holds float64: for each tag and each run the numbers of `Extent`, NaN where the
+    run does not have the tag.
+
+    Raises:
+        ArgumentError: The message names no runs.
+    """
+    runs = content.get("runs")
+    if not isinstance(runs, list) or not all(isinstance(run, str) for run in runs):
+        raise ArgumentError(f"runs={runs!r} is no list of names.")
+    chosen = scalars.filter(runs=f"^(?:{'|'.join(map(re.escape, runs))})\\Z")
+    found = Comparison(chosen)
+    told = [
+        {
+            "name": name,
+            "values": _plain(found.hparams.get(run, {}).get(name) for run in found.runs),
+            "same": name in found.same,
+        }
+        for name in sorted({*found.differing, *found.same})
+    ]
+    numbers = [
+        _numbers(extents.get(run, _NONE)) for extents in found.metrics.values() for run in found.runs
+    ]
+    message = {"runs": found.runs, "hparams": told, "tags": list(found.metrics)}
+    return message, [np.array(numbers, "<f8").tobytes()]
+
+
+def layout(scalars: Scalars, _content: Mapping[str, object]) -> Answer:
+    """Categories of charts, and for each chart the tags that there are."""
+    tags = scalars.tags
+    categories = [
+        {
+            "title": category.title,
+            "closed": category.closed,
+            "charts": [chart_of(chart, tags) for chart in category.charts],
+        }
+        for category in custom_scalars(scalars.reader)
+    ]
+    return {"categories": categories}, []
+
+
+TABLES: dict[str, Callable[[Scalars, Mapping[str, object]], Answer]] = {
+    "hparams": hparams,
+    "compare": compare,
+    "layout": layout,
+}
+
+
+def lacking(scalars: Scalars) -> dict[str, str]:
+    """For each of the tabs, in words, why there is nothing to show; "" where there is."""
+    reader = scalars.reader
+    where = f"in {reader.logdir!r}"
+    sessions = [run for run in reader.runs if _START in reader.tags(run, "hparams")]
+    there = {
+        "hparams": any(map(scalars.chooses, sessions)),
+        "custom_scalars": any(_LAYOUT in reader.tags(run, "custom_scalars") for run in reader.runs),
+        "compare": len(scalars.runs) > 1,
+    }
+    words = {
+        "hparams": f"no run {where} has hyperparameters",
+        "custom_scalars": f"no run {where} has a layout of custom scalars",
+        "compare": f"there are no two runs {where} to be compared",
+    }
+    return {tab: "" if there[tab] else words[tab] for tab in words}
+
+
+def _numbers(extent: Extent) -> Sequence[float]:
+    ends = (extent.min, extent.min_step, extent.max, extent.max_step)
+    return (extent.last, extent.last_step, *ends, extent.count)
+
+
+def _plain(values: Iterable[float | str | bool | None]) -> list[object]:
+    """Values for a message: JSON has no number for NaN and the infinities."""
+    return [
+        {"float": str(value).replace("inf", "Infinity").replace("nan", "NaN")}
+        if isinstance(value, float) and not math.isfinite(value)
+        else value
+        for value in values
+    ]
