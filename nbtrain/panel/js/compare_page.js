@@ -59,8 +59,11 @@ export class ComparePage {
 
   #draw() {
     if (!this.there) return;
-    const { scalars, ...rest } = this.there;
-    this.table.show({ ...rest, scalars: scalars.filter(({ tag }) => this.fits(tag)) }, this.options);
+    const scalars = this.there.scalars.filter(({ tag }) => this.fits(tag));
+    const look = JSON.stringify([this.latest.known, scalars.map(({ tag }) => tag), this.options, this.board.paint()]);
+    if (this.look === look) return;
+    this.look = look;
+    this.table.show({ ...this.there, scalars }, this.options);
   }
 
   #choose(changes) {

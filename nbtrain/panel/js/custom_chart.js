@@ -74,6 +74,7 @@ export class CustomChart {
 
   resize() {
     this.chart.resize();
+    this.#tellTags();
   }
 
   forget() {
@@ -112,13 +113,14 @@ export class CustomChart {
     this.single = new Set(curves.map(({ of }) => of.run)).size < 2;
     this.chart.say([...new Set([...this.words, ...problems, ...refused])].join("\n"));
     this.chart.curves = curves;
+    this.chart.host.hidden = !curves.length;
     if (this.seen.has(this)) this.chart.draw();
     this.#tellTags();
   }
 
   // How the lines of each tag look, where there are several.
   #tellTags() {
-    const names = this.names.length > 1 ? this.names : [];
+    const names = this.names.length > 1 && this.lines.size ? this.names : [];
     const { colours, strong } = this.paint();
     this.legend.replaceChildren(...names.map((tag, i) => {
       const look = style(i, colours);

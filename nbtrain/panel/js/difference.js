@@ -12,5 +12,5 @@ export function difference(value, base) {
 }
 
 function signed(value, text) {
-  return `${value < 0 ? "−" : "+"}${text(Math.abs(value))}`;
+  return `${value < 0 ? "-" : "+"}${text(Math.abs(value))}`;
 }

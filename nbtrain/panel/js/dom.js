@@ -14,3 +14,13 @@ export function say(node, text) {
   if (node.textContent !== wanted) node.textContent = wanted;
   node.hidden = wanted === "";
 }
+
+// A button that shows and hides an element.
+export function unfolding(text, node) {
+  const button = el("button", { type: "button", text, "aria-expanded": String(!node.hidden), "data-act": text });
+  button.addEventListener("click", () => {
+    node.hidden = !node.hidden;
+    button.setAttribute("aria-expanded", String(!node.hidden));
+  });
+  return button;
+}

@@ -2,22 +2,20 @@
 
 import { whole } from "./cells.js";
 import { chosen, domainOf, written } from "./choice.js";
-import { el } from "./dom.js";
+import { el, unfolding } from "./dom.js";
 
 export class HparamsFilters {
   // changed: called when other rows are meant.
   constructor(changed) {
     Object.assign(this, { changed, choices: new Map() });
-    this.title = el("span", { text: "Filters" });
-    this.clear = el("button", { type: "button", text: "clear", hidden: "" });
-    this.clear.addEventListener("click", (event) => {
-      event.preventDefault(); // not a click on the summary
+    this.root = el("div", { class: "nbt-filters", "data-role": "filters", hidden: "" });
+    this.button = unfolding("Filters", this.root);
+    this.clear = el("button", { type: "button", text: "clear all filters", hidden: "" });
+    this.clear.addEventListener("click", () => {
       this.choices.clear();
       this.#fill();
       this.#chosen();
     });
-    this.fields = el("div", { class: "nbt-filters" });
-    this.root = el("details", { class: "nbt-fold", "data-role": "filters", children: [el("summary", { children: [this.title, this.clear] }), this.fields] });
   }
 
   // columns: [{id, text, values}], the values of all rows.
@@ -35,15 +33,16 @@ export class HparamsFilters {
   }
 
   #fill() {
-    this.fields.replaceChildren(...this.domains.map(({ id, text, domain }) => {
+    const fields = this.domains.map(({ id, text, domain }) => {
       const inner = domain.values ? this.#values(id, domain.values) : this.#range(id, domain);
       return el("fieldset", { "data-filter": id, children: [el("legend", { text, title: text }), ...inner] });
-    }));
+    });
+    this.root.replaceChildren(...fields, this.clear);
   }
 
   #chosen() {
     this.clear.hidden = this.choices.size === 0;
-    this.title.textContent = this.choices.size ? `Filters: ${this.choices.size}` : "Filters";
+    this.button.textContent = this.choices.size ? `Filters: ${this.choices.size}` : "Filters";
     this.changed();
   }
 

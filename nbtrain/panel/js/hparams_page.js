@@ -1,13 +1,14 @@
 // The page of the hyperparameters: a row for each run, with its metrics beside.
 
 import { csv, decoded, isNumeric } from "./cells.js";
-import { el, say } from "./dom.js";
+import { el, say, unfolding } from "./dom.js";
 import { download } from "./download.js";
 import { HparamsFilters } from "./hparams_filters.js";
 import { Latest } from "./latest.js";
 import { runsOf } from "./sessions.js";
 import { SortTable } from "./sort_table.js";
 import { higherIsBetter } from "./tags.js";
+import { number } from "./words.js";
 
 const HPARAMS = "hyperparameters";
 const METRICS = "metrics";
@@ -21,15 +22,14 @@ export class HparamsPage {
     this.table = new SortTable("hyperparameters and metrics");
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     this.count = el("span", { class: "nbt-soft", role: "status", "data-role": "row-count" });
-    this.chooser = el("div", { class: "nbt-filters nbt-chooser" });
-    const chooser = el("details", { class: "nbt-fold", "data-role": "columns", children: [el("summary", { text: "Columns" }), this.chooser] });
+    this.chooser = el("div", { class: "nbt-filters nbt-chooser", "data-role": "columns", hidden: "" });
     const file = el("button", { type: "button", text: "CSV", title: "Download the rows and columns that are shown", "data-act": "CSV" });
     file.addEventListener("click", () => this.#download());
     this.all = el("input", { type: "checkbox", "aria-label": "draw all runs of the table", title: "Draw all runs of the table, or none" });
     this.all.addEventListener("change", () => this.#check(this.shown, this.all.checked));
     const all = el("label", { class: "nbt-field", children: [this.all, this.count] });
-    const line = el("div", { class: "nbt-sheet-tools", children: [all, file] });
-    this.root = el("div", { class: "nbt-page", "data-role": "hparams", children: [this.filters.root, chooser, line, this.problem, this.table.root] });
+    const line = el("div", { class: "nbt-sheet-tools", children: [all, this.filters.button, unfolding("Columns", this.chooser), file] });
+    this.root = el("div", { class: "nbt-page", "data-role": "hparams", children: [line, this.filters.root, this.chooser, this.problem, this.table.root] });
   }
 
   show(index, _chosen, fits) {
@@ -54,7 +54,7 @@ export class HparamsPage {
     this.columns = [...content.hparams.map((name) => [HPARAMS, name]), ...content.metrics.map((name) => [METRICS, name])].map(([group, name], i) => {
       const values = this.rows.map((row) => row.values[i]);
       const down = group === METRICS && higherIsBetter(name);
-      return { id: `${group} ${name}`, text: name, group, values, numeric: isNumeric(values), down, valueOf: (row) => row.values[i] };
+      return { id: `${group} ${name}`, text: name, group, values, numeric: isNumeric(values), down, ...(group === METRICS ? { textOf: metric } : {}), valueOf: (row) => row.values[i] };
     });
     this.filters.show(this.columns.filter(({ group }) => group === HPARAMS));
     this.#offer();
@@ -142,4 +142,8 @@ export class HparamsPage {
     const rows = this.table.ordered().map((row) => columns.map(({ valueOf }) => valueOf(row)));
     download(new Blob([csv([columns.map(({ text }) => text), ...rows])], { type: "text/csv" }), "hparams.csv");
   }
+}
+
+function metric(value) {
+  return value === null ? "–" : number(value);
 }

@@ -6,8 +6,8 @@ import { el } from "./dom.js";
 const AT_ONCE = 300; // rows that are put into the page before more are asked for
 
 export class SortTable {
-  // columns: [{id, text, title, group, numeric, down, valueOf(row), nodesOf(row)}]; `down` for one
-  // whose highest values come first; `nodesOf` only where a cell is more than its value.
+  // columns: [{id, text, group, numeric, down, valueOf(row), textOf(value), nodesOf(row)}]; `down`
+  // for one whose highest values come first; `nodesOf` where a cell is more than its value.
   constructor(label) {
     Object.assign(this, { columns: [], rows: [], by: null, most: AT_ONCE, made: new Map() });
     this.head = el("thead");
@@ -22,11 +22,12 @@ export class SortTable {
   }
 
   show(columns, rows) {
-    const look = JSON.stringify(columns.map(({ id, text, group, numeric }) => [id, text, group, numeric]));
+    const heading = JSON.stringify(columns.map(({ id, text, group, look }) => [id, text, group, look]));
+    columns = columns.map((column, i) => ({ ...column, look: lookOf(column, columns[i - 1]) }));
     Object.assign(this, { columns, rows });
     this.made.clear();
-    if (this.look !== look) {
-      this.look = look;
+    if (this.heading !== heading) {
+      this.heading = heading;
       this.#makeHead();
     }
     this.#tellOrder();
@@ -47,7 +48,9 @@ export class SortTable {
 
   #fill() {
     const rows = this.ordered();
-    this.body.replaceChildren(...rows.slice(0, this.most).map((row) => this.#row(row)));
+    const shown = rows.slice(0, this.most).map((row) => this.#row(row));
+    const { children } = this.body;
+    if (shown.length !== children.length || shown.some((row, i) => row !== children[i])) this.body.replaceChildren(...shown);
     this.more.hidden = rows.length <= this.most;
     this.more.textContent = `${(rows.length - this.most).toLocaleString("en")} more`;
   }
@@ -66,20 +69,20 @@ export class SortTable {
       if (groups.at(-1)?.group === group) groups.at(-1).size++;
       else groups.push({ group, size: 1 });
     }
-    const above = groups.map(({ group, size }) => el("th", { scope: "colgroup", colspan: size, text: group }));
+    const above = groups.map(({ group, size }, i) => el("th", { scope: "colgroup", class: i ? "nbt-begins" : "", colspan: size, text: group }));
     this.heads = this.columns.map((column) => this.#heading(column));
     const row = el("tr", { children: this.heads });
     this.head.replaceChildren(...(groups.length > 1 ? [el("tr", { class: "nbt-sheet-groups", children: above })] : []), row);
   }
 
-  #heading({ id, text, title, numeric, down = false }) {
-    const button = el("button", { type: "button", text, title: title ?? text });
+  #heading({ id, text, look, down = false }) {
+    const button = el("button", { type: "button", text, title: text });
     button.addEventListener("click", () => {
       this.by = { id, down: this.by?.id === id ? !this.by.down : down };
       this.#tellOrder();
       this.#fill();
     });
-    return el("th", { scope: "col", class: numeric ? "nbt-number" : "", "data-column": id, children: [button] });
+    return el("th", { scope: "col", class: look, "data-column": id, children: [button] });
   }
 
   #tellOrder() {
@@ -90,8 +93,12 @@ export class SortTable {
   }
 }
 
-function cellOf({ valueOf, nodesOf, numeric }, row, first) {
-  if (nodesOf) return el(first ? "th" : "td", { ...(first ? { scope: "row" } : {}), children: nodesOf(row) });
+function cellOf({ valueOf, nodesOf, textOf = shown, look }, row, first) {
+  if (nodesOf) return el(first ? "th" : "td", { ...(first ? { scope: "row" } : {}), class: look, children: nodesOf(row) });
   const value = valueOf(row);
-  return el("td", { class: numeric ? "nbt-number" : "", title: whole(value), text: shown(value) });
+  return el("td", { class: look, title: whole(value), text: textOf(value) });
+}
+
+function lookOf({ numeric, group }, before) {
+  return [numeric && "nbt-number", before && before.group !== group && "nbt-begins"].filter(Boolean).join(" ");
 }
