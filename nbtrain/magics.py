@@ -43,8 +43,9 @@ class NbtrainMagics(Magics):
         %nbtrain [list|show|pause|resume|stop|save|restore|wait] [NAME]
         %nbtrain scalars LOGDIR [--runs RE] [--tags RE] [--follow] [--smooth S]
                   [--x step|relative|wall]
-        %nbtrain images|histograms|distributions|text|audio LOGDIR [--runs RE] [--tags RE]
-                  [--follow]
+        %nbtrain images|histograms|distributions|text|audio|hparams LOGDIR [--runs RE]
+                  [--tags RE] [--follow]
+        %nbtrain custom_scalars|compare LOGDIR [the options of scalars]
         %%nbtrain [--name NAME] [--logdir DIR] [--steps N] [--checkpoint EXPR]
                   [--save-secs S] [--save-steps N] [--keep N]
 

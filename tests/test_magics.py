@@ -441,6 +441,7 @@ def completed(shell: Any, text: str) -> list[str]:
 def test_the_tabulator_offers_the_verbs_and_nothing_else(shell: Any) -> None:
     verbs = ["list", "show", "pause", "resume", "stop", "save", "restore", "wait", "scalars"]
     verbs += ["images", "histograms", "distributions", "text", "audio"]
+    verbs += ["hparams", "custom_scalars", "compare"]
     assert completed(shell, "%nbtrain ") == verbs
     assert completed(shell, "%nbtrain re") == ["resume", "restore"]
 

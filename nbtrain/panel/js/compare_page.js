@@ -16,11 +16,14 @@ export class ComparePage {
     this.table = new CompareTable({ swatch: board.swatch, chosen: (base) => this.#choose({ base }) });
     this.scalars = new ScalarsPage(board);
     this.words = el("div", { class: "nbt-notice", role: "status", "data-role": "compare-words", hidden: "" });
-    this.body = el("div", { class: "nbt-compare", children: [this.table.root, this.scalars.root] });
+    const choices = [
+      this.#toggle("same", "hyperparameters that are equal too", "Show those that do not differ as well"),
+      this.#toggle("extent", "min, max and best step", "Show the lowest and the highest value and the best step as well"),
+    ];
+    const line = el("div", { class: "nbt-sheet-tools", children: choices });
+    this.body = el("div", { class: "nbt-compare", children: [line, this.table.root, this.scalars.root] });
     this.root = el("div", { class: "nbt-page", "data-role": "compare", children: [this.words, this.body] });
-    const same = this.#toggle("same", "equal ones too", "Show the hyperparameters that do not differ as well");
-    const extent = this.#toggle("extent", "min, max, best", "Show the lowest and the highest value and the best step as well");
-    this.tools = el("div", { class: "nbt-tools", children: [same, extent, this.scalars.tools] });
+    this.tools = this.scalars.tools;
   }
 
   show(index, chosen, fits) {
