@@ -15,7 +15,7 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, context_
 from nbtrain.boards import opened
 from nbtrain.errors import ArgumentError
 from nbtrain.kernel import find_run, runs
-from nbtrain.options import TABS, VERBS, add_arguments, cell_parser
+from nbtrain.options import CURVES, TABS, VERBS, add_arguments, cell_parser
 from nbtrain.panel.contents import KIND_OF, selections
 from nbtrain.panel.view import controls
 from nbtrain.run import Run
@@ -101,7 +101,7 @@ def _of_board(tab: str, given: Sequence[str], begun: str) -> list[str]:
             except (ArgumentError, OSError, ValueError):
                 return []
             return [_as_expression(name) for name in getattr(found, option[2:])]
-        case [*_, "--x"] if tab == "scalars":
+        case [*_, "--x"] if tab in CURVES:
             return ["step", "relative", "wall"]
     return _unused(parser, given)
 

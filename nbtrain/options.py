@@ -17,6 +17,7 @@ TABS = {
     "custom_scalars": "show the charts that a logdir's layouts name",
     "compare": "show a logdir's runs side by side",
 }
+CURVES = ("scalars", "custom_scalars", "compare")  # of these, what draws curves
 VERBS = {
     "list": "list the runs",
     "show": "show the panel",
@@ -72,7 +73,7 @@ def _add_board(add: Callable[..., object], tab: str) -> None:
     add("--runs", metavar="RE", help="runs in whose names this regular expression is found")
     add("--tags", metavar="RE", help="tags in which this regular expression is found")
     add("--follow", action="store_true", help="show what is being written")
-    if tab != "scalars":
+    if tab not in CURVES:
         return
     add("--smooth", type=_weight, default=0.0, metavar="S", help="smoothing, 0 to below 1 (0)")
     add("--x", choices=("step", "relative", "wall"), default="step", help="the axis (step)")

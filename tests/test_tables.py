@@ -99,11 +99,11 @@ def test_a_page_is_told_each_runs_hyperparameters_and_metrics(tmp_path: Path) ->
     content, _ = board_of(tmp_path).hear(t="hparams", id=3)
     assert (content["t"], content["id"], content["words"]) == ("hparams", 3, [])
     assert content["hparams"] == ["kind", "rate", "shuffle"]
-    assert content["metrics"] == ["accuracy", "loss"]
+    assert content["metrics"] == ["loss", "accuracy"]
     first, second = content["rows"]
     assert (first["run"], first["status"]) == ("a", "unknown")
-    assert first["values"] == ["adam", 0.5, True, None, 2.0]
-    assert second["values"] == [None, 0.001, None, 0.25, None]
+    assert first["values"] == ["adam", 0.5, True, 2.0, None]
+    assert second["values"] == [None, 0.001, None, None, 0.25]
 
 
 @pytest.mark.parametrize(
