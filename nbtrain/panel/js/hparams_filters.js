@@ -1,6 +1,6 @@
 // The filters of a table of hyperparameters: for each of them a range, or its values.
 
-import { whole } from "./cells.js";
+import { shown, whole } from "./cells.js";
 import { chosen, domainOf, written } from "./choice.js";
 import { el, unfolding } from "./dom.js";
 
@@ -66,7 +66,7 @@ export class HparamsFilters {
   #range(id, { low, high }) {
     const before = this.choices.get(id);
     const [from, to] = [["from", low, before?.low], ["to", high, before?.high]].map(([name, end, value]) => {
-      const input = el("input", { type: "text", inputmode: "decimal", placeholder: whole(end), "aria-label": `${name}, a number`, "data-end": name });
+      const input = el("input", { type: "text", inputmode: "decimal", placeholder: shown(end), "aria-label": `${name}, a number`, "data-end": name });
       input.value = value ?? "";
       return input;
     });

@@ -44,7 +44,9 @@ export class HparamsPage {
     this.#draw();
   }
 
-  close() {}
+  close() {
+    this.table.close();
+  }
 
   #take(content) {
     say(this.problem, content.t === "refused" ? content.text : content.words.join("\n"));

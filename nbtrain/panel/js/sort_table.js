@@ -3,7 +3,7 @@
 import { shown, sorted, whole } from "./cells.js";
 import { el } from "./dom.js";
 
-const AT_ONCE = 300; // rows that are put into the page before more are asked for
+const AT_ONCE = 50; // rows that are put into the page before one scrolls on to more
 
 export class SortTable {
   // columns: [{id, text, group, numeric, down, valueOf(row), textOf(value), nodesOf(row)}]; `down`
@@ -13,12 +13,15 @@ export class SortTable {
     this.head = el("thead");
     this.body = el("tbody");
     this.more = el("button", { type: "button", class: "nbt-more" });
-    this.more.addEventListener("click", () => {
-      this.most += AT_ONCE;
-      this.#fill();
-    });
+    this.more.addEventListener("click", () => this.#addMore());
     const table = el("table", { children: [this.head, this.body] });
     this.root = el("div", { class: "nbt-sheet", role: "region", tabindex: 0, "aria-label": label, children: [table, this.more] });
+    this.sight = new IntersectionObserver(([{ isIntersecting }]) => isIntersecting && this.#addMore(), { root: this.root, rootMargin: "200px" });
+    this.sight.observe(this.more);
+  }
+
+  close() {
+    this.sight.disconnect();
   }
 
   show(columns, rows) {
@@ -44,6 +47,13 @@ export class SortTable {
   ordered() {
     const column = this.columns.find(({ id }) => id === this.by?.id);
     return column ? sorted(this.rows, column.valueOf, this.by.down) : this.rows;
+  }
+
+  #addMore() {
+    this.most += AT_ONCE;
+    this.#fill();
+    this.sight.unobserve(this.more); // one that stays in sight is told again
+    this.sight.observe(this.more);
   }
 
   #fill() {
@@ -79,6 +89,8 @@ export class SortTable {
     const button = el("button", { type: "button", text, title: text });
     button.addEventListener("click", () => {
       this.by = { id, down: this.by?.id === id ? !this.by.down : down };
+      this.most = AT_ONCE;
+      this.root.scrollTop = 0;
       this.#tellOrder();
       this.#fill();
     });
