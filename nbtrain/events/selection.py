@@ -37,8 +37,8 @@ class Selection(Mapping[tuple[str, str], T]):
     ) -> None:
         self._reader = reader
         self._kind = kind
-        self._runs = [_pattern("runs", runs)]
-        self._tags = [_pattern("tags", tags)]
+        self._runs = _patterns("runs", runs)
+        self._tags = _patterns("tags", tags)
 
     @abstractmethod
     def _of(self, run: str, tag: str) -> T:
@@ -70,8 +70,8 @@ class Selection(Mapping[tuple[str, str], T]):
             ArgumentError: It is no regular expression.
         """
         fewer = copy.copy(self)
-        fewer._runs = [_pattern("runs", runs), *self._runs]
-        fewer._tags = [_pattern("tags", tags), *self._tags]
+        fewer._runs = [*_patterns("runs", runs), *self._runs]
+        fewer._tags = [*_patterns("tags", tags), *self._tags]
         return fewer
 
     def chooses(self, run: str) -> bool:
@@ -152,9 +152,10 @@ class Selection(Mapping[tuple[str, str], T]):
         return f"<{self._kind} of {len(self.runs)} runs and {len(self.tags)} tags {where}>"
 
 
-def _pattern(name: str, given: str | None) -> re.Pattern[str]:
+def _patterns(name: str, given: str | None) -> list[re.Pattern[str]]:
+    """What a name must fit; nothing where nothing was given, for there may be many names."""
     try:
-        return re.compile(given or "")
+        return [re.compile(given)] if given is not None else []
     except (re.error, TypeError) as error:
         raise ArgumentError(f"{name}={given!r} is no regular expression: {error}.") from None
 

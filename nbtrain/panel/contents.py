@@ -38,7 +38,7 @@ def contents(
         lacking: For each other tab, in words, why there is nothing to show; "" where there is.
         begin: The tab that the board begins with.
     """
-    keys = {kind: list(pairs) for kind, pairs in found.items()}
+    keys = {kind: list(iter(pairs)) for kind, pairs in found.items()}  # no len(): it counts all
     runs = sorted({run for pairs in keys.values() for run, _ in pairs})
     numbers = {run: number for number, run in enumerate(runs)}
     kinds = {kind: _tags(pairs, numbers) for kind, pairs in keys.items()}

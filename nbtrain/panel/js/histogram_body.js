@@ -7,7 +7,7 @@ import { el } from "./dom.js";
 import { axes, yScale } from "./plot.js";
 import { PlotBody } from "./plot_body.js";
 import { binAt, nearest, ridges } from "./ridges.js";
-import { number, place } from "./words.js";
+import { number, place, ticks } from "./words.js";
 
 const HEIGHT = 250;
 const stepped = uPlot.paths.stepped({ align: 1 });
@@ -66,7 +66,9 @@ export class HistogramBody extends PlotBody {
   #axes() {
     const [x, y] = axes(this.paint, { log: false });
     const along = { ...x, incrs: undefined, space: 56 };
-    return [along, this.overlay ? y : { ...y, grid: { show: false } }];
+    // Above the first step there is room for its histogram, but no step.
+    const values = (u, steps) => ticks(steps).map((text, i) => (steps[i] < this.steps[0] ? "" : text));
+    return [along, this.overlay ? y : { ...y, incrs: x.incrs, values, grid: { show: false } }];
   }
 
   // One behind another, each hides what is behind it, but the marked one only shades it.
