@@ -110,7 +110,8 @@ def test_a_history_and_its_places_are_without_what_was_abandoned(tmp_path: Path)
     board = board_of(tmp_path)
     assert floats(history(board)[1][0]).tolist() == [0, 1, 2, 10, 11, 20]
     assert summary(board, "text", at=2)[0]["rows"] == [["new 2"]]
-    assert summary(board, "text", at=1)[0]["rows"] == [["old 1"]]
+    content, _ = summary(board, "text", at=1)
+    assert (content["rows"], content["step"]) == ([["old 1"]], 1)
 
 
 def test_a_tag_of_which_all_was_abandoned_is_told_in_words(tmp_path: Path) -> None:
@@ -199,7 +200,7 @@ def test_no_more_samples_are_sent_than_a_card_shows(tmp_path: Path) -> None:
 def test_a_text_is_sent_as_text_whatever_it_holds(tmp_path: Path) -> None:
     content, buffers = summary(logdir_of(tmp_path, text("x", "<b>ü</b>".encode())), "text")
     fields = {"rows": [["<b>ü</b>"]], "table": False, "note": ""}
-    assert content == {"t": "summary", "id": 4, **fields}
+    assert content == {"t": "summary", "id": 4, "step": 0, **fields}
     assert buffers == []
 
 

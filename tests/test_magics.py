@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from IPython.core.completer import provisionalcompleter
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
 
 import nbtrain
 from nbtrain.states import Phase
@@ -409,6 +411,50 @@ def test_scalars_that_end_a_cell_show_their_board(
 ) -> None:
     shell.run_cell("import nbtrain\nnbtrain.scalars('logs')")
     assert "<scalars of 2 runs and 2 tags in 'logs'>" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("tab", ["images", "text", "hparams", "custom_scalars", "compare"])
+def test_a_tab_shows_a_logdir_in_the_same_words_each_time(
+    shell: Any, logdir: Path, capsys: pytest.CaptureFixture[str], tab: str
+) -> None:
+    assert shown(shell, f"{tab} logs", capsys) == f"<{tab} in 'logs'>"
+
+
+@pytest.mark.parametrize(("tab", "keeps"), [("images", True), ("text", False)])
+def test_a_board_that_begins_with_images_keeps_a_picture_of_them(
+    shell: Any, logdir: Path, tab: str, keeps: bool
+) -> None:
+    with tf.summary.create_file_writer(str(logdir / "adam")).as_default():
+        tf.summary.image("digits", np.zeros((1, 8, 8, 1)), step=0)
+        tf.summary.text("note", "hello", step=0)
+    with capture_output() as out:
+        line(shell, f"{tab} logs")
+    (bundle,) = [each.data for each in out.outputs]
+    assert bundle["text/plain"] == f"<{tab} in 'logs'>"
+    assert ("image/png" in bundle) == keeps
+    assert completed(shell, "%nbtrain images logs --tags ") == ["digits"]
+    assert completed(shell, "%nbtrain text logs --runs ") == ["adam"]
+    assert "--smooth" not in completed(shell, "%nbtrain images logs --s")
+
+
+def test_a_comparison_that_ends_a_cell_shows_its_table(
+    shell: Any, logdir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell("import nbtrain\nnbtrain.compare('logs')")
+    out = capsys.readouterr().out
+    assert re.search(r"^ +adam +it's \(best\)\s*$", out, re.MULTILINE)
+    assert re.search(r"^rate +last +1 +1\s*$", out, re.MULTILINE)
+
+
+def test_hyperparameters_that_end_a_cell_show_their_table(
+    shell: Any, logdir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tensorboard.plugins.hparams import api
+
+    with tf.summary.create_file_writer(str(logdir / "adam")).as_default():
+        api.hparams({"layers": 3})
+    shell.run_cell("import nbtrain\nnbtrain.hparams('logs')")
+    assert re.search(r"^adam +3 ", capsys.readouterr().out, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def _summary(found: Selections, content: Mapping[str, Any]) -> Sent:
         more, buffers = _SAMPLES[kind](history[kept[at]])
     else:
         more, buffers = _CHARTS[kind](history, kept, at)
-    return {"t": "summary", **more}, buffers
+    return {"t": "summary", "step": int(history.steps[kept[at]]), **more}, buffers
 
 
 def _asked(found: Selections, content: Mapping[str, Any]) -> tuple[History, Any]:

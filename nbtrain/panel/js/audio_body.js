@@ -10,6 +10,7 @@ export class AudioBody {
   }
 
   draw({ samples, more }, buffers) {
+    this.clear();
     const left = [...buffers];
     const sounds = samples.map((sample, i) => this.#sound(sample, left, `sound ${i + 1} of ${samples.length + more}`));
     const rest = more ? [el("div", { class: "nbt-soft", text: `and ${more} more sounds` })] : [];

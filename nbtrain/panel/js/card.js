@@ -29,16 +29,18 @@ export class Card {
       if (content.t === "lost") return;
       this.version = version;
       if (content.t === "history") this.#take(content, buffers[0]);
-      if (content.t === "refused") say(this.problem, content.text);
+      if (content.t === "refused") this.#refuse(content.text);
     } else {
       const at = placeOf(this.steps, this.chosen);
       const key = this.page.Body.several ? this.known : JSON.stringify([this.steps[at], this.walls[at]]);
       if (at < 0 || this.shown === key) return;
       const { content, buffers } = await this.#ask({ t: "summary", ...of, at });
       if (content.t === "lost") return;
-      if (this.page.seen.has(this)) {
+      if (content.t === "summary" && content.step !== this.steps[at]) {
+        this.version = null; // the run has gone back meanwhile: these are not its steps any more
+      } else if (this.page.seen.has(this)) {
         this.shown = key;
-        this.#show(content, buffers, at);
+        await this.#show(content, buffers, at);
       }
     }
     this.wanted(); // something else may be wanted by now
@@ -83,13 +85,18 @@ export class Card {
     this.#tell();
   }
 
-  #show(content, buffers, at) {
-    const refused = content.t === "refused";
-    say(this.problem, refused ? content.text : "");
+  async #show(content, buffers, at) {
+    if (content.t === "refused") return this.#refuse(content.text);
+    say(this.problem, "");
+    await this.body.draw(content, buffers, at);
+    this.body.root.style.minHeight = "";
+    this.root.dataset.step = this.steps[at];
+  }
+
+  #refuse(text) {
+    say(this.problem, text);
     this.body.clear();
     this.body.root.style.minHeight = "";
-    if (!refused) this.body.draw(content, buffers, at);
-    this.root.dataset.step = this.steps[at];
   }
 
   #slider() {

@@ -16,7 +16,7 @@ export class DistributionBody extends PlotBody {
   static several = true; // of all steps at once: it needs no slider
 
   constructor(card) {
-    super(card, HEIGHT);
+    super(card, { height: HEIGHT, label: "percentiles" });
   }
 
   // Of a message the places among the steps; the buffer: for each of these its percentiles.

@@ -16,7 +16,7 @@ export class HistogramBody extends PlotBody {
   static option = { text: "overlay", title: "Draw the histograms of all steps over each other" };
 
   constructor(card) {
-    super(card, HEIGHT);
+    super(card, { height: HEIGHT, label: "histograms" });
     this.root.addEventListener("click", () => this.pointed !== undefined && card.move(this.shown[this.pointed]));
   }
 

@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import { el, say } from "./dom.js";
 import { download, picture } from "./download.js";
 import { isolated, overlay, overlayMarks, valuesAt } from "./overlay.js";
-import { axes, besidePointer, drawMarks, yScale } from "./plot.js";
+import { axes, besidePointer, drawMarks, moveByKey, yScale } from "./plot.js";
 import { runTable } from "./run_table.js";
 import { number, place, tally } from "./words.js";
 
@@ -12,7 +12,6 @@ const HEIGHT = 190;
 const TOLD = 12; // runs that the hover names, those nearest to the pointer
 const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
 const BACK = 0.15; // the opacity of a line that stands back
-const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 
 export class OverlayChart {
   // board: {paint(), styleOf(run), options: {x, smooth}, wanted(chart), csv(chart)}.
@@ -188,14 +187,11 @@ export class OverlayChart {
     if (!u || event.target !== this.host) return;
     const width = u.over.clientWidth;
     const left = u.cursor.left >= 0 ? u.cursor.left : width / 2;
-    if (event.key in STEPS) {
-      const to = left + STEPS[event.key] * (event.shiftKey ? width / 10 : width / 100);
-      u.setCursor({ left: Math.min(width, Math.max(0, to)), top: u.over.clientHeight / 2 });
-    } else if (event.key === "+" || event.key === "=" || event.key === "-") {
+    if (event.key === "+" || event.key === "=" || event.key === "-") {
       this.#zoomAt(left / width, event.key === "-" ? 2 : 0.5);
     } else if (event.key === "Escape" && this.zoom) {
       this.show(null);
-    } else return;
+    } else if (!moveByKey(u, event)) return;
     event.preventDefault();
     event.stopPropagation(); // not a command of the notebook's
   }

@@ -10,6 +10,7 @@ const MINUTE = 60;
 const HOUR = 3600;
 const SECONDS = [1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE];
 const TIMES = [0.001, 0.01, 0.1, ...SECONDS, ...[1, 2, 6, 12, 24, 48, 120, 240, 1200].map((n) => n * HOUR)];
+const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 const ALONG = {
   step: { incrs: WHOLE, values: (u, values) => ticks(values) },
   relative: { incrs: TIMES, values: (u, values) => timeTicks(values) },
@@ -59,6 +60,16 @@ export function drawMarks(u, found, { mark, gone }) {
 export function besidePointer(tip, { cursor: { left }, over: { clientWidth } }) {
   const right = left > clientWidth / 2;
   Object.assign(tip.style, right ? { left: "", right: `${clientWidth - left + 12}px` } : { left: `${left + 12}px`, right: "" });
+}
+
+// Move the cursor of a chart by an arrow key; whether it was one.
+export function moveByKey(u, { key, shiftKey }) {
+  if (!(key in STEPS)) return false;
+  const { clientWidth: width, clientHeight: height } = u.over;
+  const left = u.cursor.left >= 0 ? u.cursor.left : width / 2;
+  const to = left + STEPS[key] * (shiftKey ? width / 10 : width / 100);
+  u.setCursor({ left: Math.min(width, Math.max(0, to)), top: height / 2 });
+  return true;
 }
 
 function range(min, max, log) {
