@@ -226,8 +226,16 @@ def test_of_more_dimensions_the_first_part_is_shown_and_told(tmp_path: Path) -> 
 def test_a_long_text_is_cut_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(samples, "CHARACTERS", 5)
     content, _ = summary(logdir_of(tmp_path, text("x", [b"abc", b"defg", b"hij"])), "text")
-    assert content["rows"] == [["abc"], ["de"]]
-    assert "its first 5 characters" in content["note"]
+    assert content["rows"] == [["abc"], ["de"], [""]]
+    assert "The text is longer: at most 5 characters" in content["note"]
+
+
+def test_a_large_table_is_cut_and_says_so(tmp_path: Path) -> None:
+    data = np.full((samples.ROWS + 1, samples.COLUMNS + 1), b"", object)
+    content, _ = summary(logdir_of(tmp_path, text("x", data)), "text")
+    assert len(content["rows"]) == samples.ROWS
+    assert len(content["rows"][0]) == samples.COLUMNS
+    assert "The text is longer" in content["note"]
 
 
 # --- audio ------------------------------------------------------------------------

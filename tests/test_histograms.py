@@ -48,6 +48,15 @@ def test_values_lie_evenly_within_their_bucket() -> None:
     assert edges[bin_] < 3 <= edges[bin_ + 1]
 
 
+@given(st.lists(st.tuples(*[st.floats()] * 3), max_size=4))
+def test_whatever_a_file_holds_is_drawn_without_a_warning(rows: list[Any]) -> None:
+    given = np.array(rows).reshape(-1, 3)
+    edges, counts = ridges([given])
+    assert np.isfinite(edges).all()
+    assert np.isfinite(counts).all()
+    assert np.isfinite(bands(given)).all()
+
+
 @pytest.mark.parametrize("odd", [np.nan, np.inf])
 def test_buckets_without_ends_are_left_out(odd: float) -> None:
     _, counts = ridges([np.array([[0.0, 1.0, 4.0], [1.0, odd, 3.0]])])

@@ -65,7 +65,7 @@ def _scalars(found: Selections) -> Scalars:
 def _history(found: Selections, content: Mapping[str, Any]) -> Sent:
     history, kept = _asked(found, content)
     steps, wall_times = history.steps[kept], history.wall_times[kept]
-    state = f"{len(history)}:{wall_times[-1:]}"
+    state = f"{len(history)}:{wall_times[-1]!r}"
     if state == content.get("known"):
         return {"t": "same"}, []
     columns = np.concatenate([steps.astype(np.float64), wall_times])

@@ -9,7 +9,7 @@ import numpy as np
 
 from nbtrain.events.scalars import Scalars
 from nbtrain.panel.curves import Want, buckets_of_each, what_counts
-from nbtrain.panel.figure import COLOURS, DPI, TITLE, frame, mark, writable
+from nbtrain.panel.figure import COLOURS, DPI, frame, mark, short, writable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,12 +40,12 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
     FigureCanvasAgg(figure)
     for index, tag in enumerate(shown):
         axes = figure.add_subplot(rows, columns, index + 1)
-        axes.set_title(writable(_short(tag)), fontsize=9, loc="left", parse_math=False)
+        axes.set_title(writable(short(tag)), fontsize=9, loc="left", parse_math=False)
         _draw(axes, scalars, Want(tag, x=x, smooth=smooth), named)
     samples = [Line2D([], [], **_style(number)) for number in range(len(named))]
     legend = figure.legend(
         samples,
-        [writable(_short(run)) or " " for run in named],
+        [writable(short(run)) or " " for run in named],
         loc="outside lower left",
         ncols=_NAMED,
         fontsize=8,
@@ -83,10 +83,6 @@ def _style(number: int) -> dict[str, Any]:
     """How the line of a run looks: the same as in the page."""
     colour, dash = COLOURS[number % len(COLOURS)], _DASHES[number % len(_DASHES)]
     return {"color": colour, "linestyle": dash, "lw": 1.3}
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= TITLE else f"{name[: TITLE - 1]}…"
 
 
 def _left_out(tags: int, runs: int) -> str:

@@ -15,7 +15,7 @@ from nbtrain.events.history import History
 from nbtrain.events.selection import Selection
 from nbtrain.events.values import Images
 from nbtrain.panel.contents import what_counts
-from nbtrain.panel.figure import COLOURS, DPI, GREY, frame, writable
+from nbtrain.panel.figure import COLOURS, DPI, GREY, frame, short, writable
 from nbtrain.panel.histograms import PERCENTILES, bands, buckets_of, ridges, spread
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 CARDS = 4  # the first
 # Inches, characters in a line; steps and pixels that can be told apart.
 _CARD, _WIDTH, _STEPS, _PIXELS = 2.4, 44, 30, 1 << 18
+_RUN = 16  # characters of a run's name
 _OVER = 8  # rows that the highest ridge rises over
 
 
@@ -56,8 +57,8 @@ def png(found: Selection[History], tab: str) -> bytes | None:
             axes.set_axis_off()
             words = "\n".join(map(writable, textwrap.wrap(str(error), _WIDTH)))
             axes.text(0, 1, words, fontsize=8, va="top", parse_math=False)
-        title = textwrap.shorten(f"{tag} {run}", _WIDTH, placeholder="…")
-        axes.set_title(writable(title), fontsize=9, loc="left", parse_math=False)
+        title = writable(f"{short(tag)}  {short(run, _RUN)}")
+        axes.set_title(title, fontsize=9, loc="left", parse_math=False)
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=DPI)
     return out.getvalue()

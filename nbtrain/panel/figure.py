@@ -54,8 +54,7 @@ def png(status: Status, curves: Sequence[Curve]) -> bytes:
         axes = figure.add_subplot(rows, columns, index + 1)
         _draw(axes, [curve for curve in curves if curve.tag == tag], COLOURS[index % 6])
         last = status.values.get(tag)
-        shown = tag if len(tag) <= TITLE else tag[: TITLE - 1] + "…"
-        title = shown if last is None else f"{shown}  {number(last)}"
+        title = short(tag) if last is None else f"{short(tag)}  {number(last)}"
         # A tag is no formula.
         axes.set_title(writable(title), fontsize=9, loc="left", parse_math=False)
     out = io.BytesIO()
@@ -80,6 +79,11 @@ def _words(status: Status, *, recorded: bool) -> Iterator[tuple[str, str]]:
 def _wrapped(line: str) -> list[str]:
     wide = any(unicodedata.east_asian_width(character) in "WF" for character in line)
     return textwrap.wrap(line, _WIDTH // 2 if wide else _WIDTH)
+
+
+def short(name: str, most: int = TITLE) -> str:
+    """The name, or so many characters of it."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def writable(text: str) -> str:

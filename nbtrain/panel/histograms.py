@@ -12,6 +12,7 @@ from nbtrain.events.history import History
 from nbtrain.events.values import Histogram
 
 BINS = 60
+_LARGEST = 1e150  # of which sums and differences are numbers still
 # TensorBoard's percentiles, in hundredths of a percent: the median, 1, 2 and 3 standard
 # deviations of a normal distribution about it, and everything.
 PERCENTILES = (0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000)
@@ -28,7 +29,8 @@ def ridges(histograms: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
     Returns:
         The edges of the bins, of shape (BINS + 1,), and the counts, (len(histograms), BINS).
     """
-    full = [_full(buckets) for buckets in histograms]
+    usable = map(_usable, histograms)
+    full = [buckets[buckets[:, 2] > 0] for buckets in usable]
     outer = np.concatenate([buckets[:, :2].ravel() for buckets in full])
     low, high = (outer.min(), outer.max()) if len(outer) else (0.0, 1.0)
     if not low < high:
@@ -46,6 +48,7 @@ def bands(buckets: FloatArray) -> FloatArray:
     Args:
         buckets: float64 of shape (k, 3): left, right, count.
     """
+    buckets = _usable(buckets)
     if not len(buckets):
         return np.zeros(len(PERCENTILES))
     least, most = buckets[0, 0], buckets[-1, 1]
@@ -72,9 +75,9 @@ def buckets_of(history: History, places: Iterable[int]) -> list[FloatArray]:
     return [value.buckets for value in values if isinstance(value, Histogram)]
 
 
-def _full(buckets: FloatArray) -> FloatArray:
-    """The buckets that hold something, and have ends."""
-    return buckets[np.isfinite(buckets).all(axis=1) & (buckets[:, 2] > 0)]
+def _usable(buckets: FloatArray) -> FloatArray:
+    """The buckets that can be drawn: a file may hold any numbers."""
+    return buckets[(np.abs(buckets) <= _LARGEST).all(axis=1) & (buckets[:, 2] >= 0)]
 
 
 def _counted(buckets: FloatArray, edges: FloatArray) -> FloatArray:

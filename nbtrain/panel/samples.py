@@ -9,8 +9,10 @@ from typing import Any
 from nbtrain.errors import ArgumentError
 from nbtrain.events.values import Audio, Images, Text
 
-# What a card shows at most: samples, pixels and bytes of all of them, characters of a text.
-SAMPLES, PIXELS, BYTES, CHARACTERS = 12, 1 << 23, 1 << 25, 200_000
+# What a card shows at most: samples, pixels and bytes of all of them; of a text characters, and
+# of its table rows and columns.
+SAMPLES, PIXELS, BYTES = 12, 1 << 23, 1 << 25
+CHARACTERS, ROWS, COLUMNS = 200_000, 500, 50
 
 Sent = tuple[dict[str, Any], list[bytes]]
 
@@ -58,13 +60,15 @@ def text(value: Text) -> Sent:
         note = f"Of a text of shape {array.shape} this is the first part of two dimensions."
         array = array[(0,) * (array.ndim - 2)] if array.size else array.reshape(0, 0)
     table = array if array.ndim == 2 else array.reshape(-1, 1)
-    rows, left = [], CHARACTERS
-    for row in table.tolist():
-        rows.append([cell[:left] for cell in row])
-        left -= sum(map(len, row))
-        if left < 0:
-            note = f"The text is longer: these are its first {CHARACTERS:,} characters."
-            break
+    rows: list[list[str]] = []
+    left = CHARACTERS
+    for row in table[:ROWS, :COLUMNS].tolist():
+        rows.append([])
+        for cell in row:
+            rows[-1].append(cell[: max(0, left)])
+            left -= len(cell)
+    if left < 0 or table.size > sum(map(len, rows)):
+        note = f"The text is longer: at most {CHARACTERS:,} characters of {ROWS} rows are shown."
     return {"rows": rows, "table": array.ndim > 0, "note": note}, []
 
 

@@ -149,6 +149,10 @@ def test_distributions_name_the_percentiles_of_a_step(page: NotebookPage) -> Non
     told = kernel.locator("[data-role=values]")
     for percent in ("0 %", "6.68 %", "50 %", "93.32 %", "100 %"):
         expect(told).to_contain_text(percent)
+    kernel.locator(".nbt-plot").focus()
+    before = told.locator(".nbt-tip-head").inner_text()
+    page.page.keyboard.press("Shift+ArrowRight")
+    expect(told.locator(".nbt-tip-head")).not_to_have_text(before)
 
 
 def test_text_is_markdown_or_plain_and_a_table_where_it_was_one(page: NotebookPage) -> None:
