@@ -98,6 +98,18 @@ def _meet_ipython() -> None:
             "Scalars",
             lambda scalars: importlib.import_module("nbtrain.boards").show(scalars),
         )
+        for module, name, tab in (
+            ("hparams", "HParams", "hparams"),
+            ("comparison", "Comparison", "compare"),
+            ("summaries", "Summaries", None),
+        ):
+            formatter.for_type_by_name(
+                f"nbtrain.events.{module}",
+                name,
+                lambda found, tab=tab: importlib.import_module("nbtrain.boards").show(
+                    found.scalars, tab=tab or found.kind, text=repr(found)
+                ),
+            )
         NbtrainError._render_traceback_ = lambda error: importlib.import_module(
             "nbtrain.notebook"
         ).traceback_of(error)

@@ -446,6 +446,13 @@ def test_a_comparison_that_ends_a_cell_shows_its_table(
     assert re.search(r"^rate +last +1 +1\s*$", out, re.MULTILINE)
 
 
+def test_summaries_that_end_a_cell_show_their_board(
+    shell: Any, logdir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell("import nbtrain\nnbtrain.summaries('logs', 'images')")
+    assert "<no images in 'logs': its 2 runs hold scalars>" in capsys.readouterr().out
+
+
 def test_hyperparameters_that_end_a_cell_show_their_table(
     shell: Any, logdir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,7 @@ import re
 import time
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbtrain.errors import ArgumentError, UnknownTagError
 from nbtrain.events.event_run import KINDS
@@ -55,6 +55,11 @@ class Selection(Mapping[tuple[str, str], T]):
         return sorted({tag for _, tag in self})
 
     @property
+    def kind(self) -> str:
+        """What each of them has: "scalars", "images" and so on."""
+        return self._kind
+
+    @property
     def reader(self) -> Reader:
         """What reads the event files: of this and of every `filter` of it."""
         return self._reader
@@ -73,6 +78,12 @@ class Selection(Mapping[tuple[str, str], T]):
         fewer._runs = [*_patterns("runs", runs), *self._runs]
         fewer._tags = [*_patterns("tags", tags), *self._tags]
         return fewer
+
+    def like(self, other: Selection[Any]) -> Self:
+        """Those of the runs and tags that another selection means."""
+        same = copy.copy(self)
+        same._runs, same._tags = other._runs, other._tags
+        return same
 
     def chooses(self, run: str) -> bool:
         """Whether a run has one of the names that are meant."""

@@ -8,11 +8,11 @@ log["adam", "samples"][-1]                  # the last, read from its file now; 
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from nbtrain.errors import ArgumentError
 from nbtrain.events.history import History
 from nbtrain.events.reader import Reader
+from nbtrain.events.scalars import Scalars
 from nbtrain.events.selection import Selection
 from nbtrain.events.values import DECODERS
 
@@ -40,12 +40,10 @@ class Summaries(Selection[History]):
             raise ArgumentError(f"kind={kind!r} is no kind of summaries; there are: {kinds}.")
         super().__init__(reader, kind, runs, tags)
 
-    @classmethod
-    def like(cls, other: Selection[Any], kind: str) -> Summaries:
-        """Those of the runs and tags that another selection means."""
-        found = cls(other._reader, kind)
-        found._runs, found._tags = other._runs, other._tags
-        return found
+    @property
+    def scalars(self) -> Scalars:
+        """The scalars of the runs and tags that are meant."""
+        return Scalars(self._reader).like(self)
 
     def _of(self, run: str, tag: str) -> History:
         return History(self._kind, tag, self._reader.places(run, tag, self._kind))

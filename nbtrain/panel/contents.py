@@ -28,9 +28,17 @@ KIND_OF = {
 }
 
 
-def contents(
-    found: Mapping[str, Iterable[tuple[str, str]]], lacking: Mapping[str, str], begin: str
-) -> dict[str, Any]:
+Selections = Mapping[str, Selection[Any]]
+
+
+def selections(scalars: Scalars) -> Selections:
+    """What there is of each kind in the runs and tags that these scalars mean."""
+    kinds = {*KIND_OF.values()} - {"scalars"}
+    others = {kind: Summaries(scalars.reader, kind).like(scalars) for kind in kinds}
+    return {"scalars": scalars, **others}
+
+
+def contents(found: Selections, lacking: Mapping[str, str], begin: str) -> dict[str, Any]:
     """Runs, tags by kind, and tabs.
 
     Args:
