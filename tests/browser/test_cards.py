@@ -131,6 +131,12 @@ def test_a_click_on_a_histogram_moves_the_slider_to_it(page: NotebookPage) -> No
     over.hover(position={"x": 4, "y": box["height"] / 2})
     told = kernel.locator("[data-role=values]")
     expect(told).to_have_text(re.compile(r"step (\d+)about [\d.e-]+ ?from .* to "))
+    over.hover(position={"x": box["width"] / 2 + 5, "y": box["height"] / 2})
+    front, tip = board.locator(".nbt-front").bounding_box(), told.bounding_box()
+    assert front is not None
+    assert tip is not None
+    assert front["x"] <= tip["x"] <= front["x"] + front["width"] - tip["width"]
+    over.hover(position={"x": 4, "y": box["height"] / 2})
     step = re.match(r"step (\d+)", told.inner_text())
     assert step is not None
     assert 0 < int(step[1]) < 19

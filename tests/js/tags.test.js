@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { filter, groups, higherIsBetter, style } from "../../nbtrain/panel/js/tags.js";
+import { filter, groups, having, higherIsBetter, style } from "../../nbtrain/panel/js/tags.js";
 import { duration, place, timeTicks } from "../../nbtrain/panel/js/words.js";
 
 test("tags are grouped by what stands before their first slash", () => {
@@ -49,4 +49,9 @@ test("a place is told in the words of its axis", () => {
   assert.equal(place(130, "relative"), "2:10");
   assert.equal(place(2.5, "relative"), "2.5 s");
   assert.match(place(1.7e9, "wall"), /^2023-11-1\d \d\d:\d\d:20$/);
+});
+
+test("each tag knows the runs that have it", () => {
+  const found = having({ tags: ["a", "b", "c"], sets: [[0, 1], [1]], of: [0, 1, 0] }, ["adam", "sgd"]);
+  assert.deepEqual([...found], [["a", ["adam", "sgd"]], ["b", ["sgd"]], ["c", ["adam", "sgd"]]]);
 });

@@ -10,6 +10,7 @@ const MINUTE = 60;
 const HOUR = 3600;
 const SECONDS = [1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE];
 const TIMES = [0.001, 0.01, 0.1, ...SECONDS, ...[1, 2, 6, 12, 24, 48, 120, 240, 1200].map((n) => n * HOUR)];
+const APART = 12; // pixels between the pointer and a tip
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 const ALONG = {
   step: { incrs: WHOLE, values: (u, values) => ticks(values) },
@@ -56,10 +57,11 @@ export function drawMarks(u, found, { mark, gone }) {
   ctx.restore();
 }
 
-// Put a tip beside the pointer, on the side where there is more room.
+// Put a tip beside the pointer, on the side where there is more room, or where there is some.
 export function besidePointer(tip, { cursor: { left }, over: { clientWidth } }) {
-  const right = left > clientWidth / 2;
-  Object.assign(tip.style, right ? { left: "", right: `${clientWidth - left + 12}px` } : { left: `${left + 12}px`, right: "" });
+  const [before, after] = [left - APART - tip.offsetWidth, left + APART];
+  const fits = after + tip.offsetWidth <= clientWidth;
+  tip.style.left = `${before >= 0 && (left > clientWidth / 2 || !fits) ? before : fits ? after : 0}px`;
 }
 
 // Move the cursor of a chart by an arrow key; whether it was one.
