@@ -11,7 +11,7 @@ const FEW = "Check two or more runs in the list: here they stand side by side.";
 
 export class ComparePage {
   constructor(board) {
-    Object.assign(this, { board, there: null, options: { base: null, same: false, extent: false } });
+    Object.assign(this, { board, there: null, few: false, refused: "", options: { base: null, same: false, extent: false } });
     this.latest = new Latest(board.room, (answer) => this.#take(answer));
     this.table = new CompareTable({ swatch: board.swatch, chosen: (base) => this.#choose({ base }) });
     this.scalars = new ScalarsPage(board);
@@ -27,14 +27,11 @@ export class ComparePage {
   }
 
   show(index, chosen, fits) {
-    this.fits = fits;
     const runs = index.runs.filter(chosen);
-    const few = runs.length < 2;
-    this.body.hidden = few;
-    if (few) say(this.words, FEW);
-    else this.latest.want({ t: "compare", runs }, index.version);
+    Object.assign(this, { fits, few: runs.length < 2 });
+    if (!this.few) this.latest.want({ t: "compare", runs }, index.version);
     const count = this.scalars.show(index, chosen, fits);
-    if (!few) this.#draw();
+    this.#draw();
     return count;
   }
 
@@ -52,16 +49,20 @@ export class ComparePage {
   }
 
   #take({ content, buffers }) {
-    say(this.words, content.t === "refused" ? content.text : "");
-    if (content.t !== "compare") return;
-    const { runs, tags } = content;
-    const hparams = content.hparams.map((row) => ({ ...row, values: row.values.map(decoded) }));
-    this.there = { runs, hparams, scalars: decodeNumbers(tags, runs.length, buffers[0]) };
+    this.refused = content.t === "refused" ? content.text : "";
+    if (content.t === "compare") {
+      const { runs, tags } = content;
+      const hparams = content.hparams.map((row) => ({ ...row, values: row.values.map(decoded) }));
+      this.there = { runs, hparams, scalars: decodeNumbers(tags, runs.length, buffers[0]) };
+    }
     this.#draw();
   }
 
+  // Without the table nothing is shown: it would push the charts down when it comes.
   #draw() {
-    if (!this.there) return;
+    say(this.words, this.few ? FEW : this.refused);
+    this.body.hidden = this.few || !this.there;
+    if (this.body.hidden) return;
     const scalars = this.there.scalars.filter(({ tag }) => this.fits(tag));
     const look = JSON.stringify([this.latest.known, scalars.map(({ tag }) => tag), this.options, this.board.paint()]);
     if (this.look === look) return;

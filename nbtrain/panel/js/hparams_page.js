@@ -60,7 +60,7 @@ export class HparamsPage {
     });
     this.filters.show(this.columns.filter(({ group }) => group === HPARAMS));
     this.#offer();
-    this.#draw();
+    this.board.draw(); // with it this page, and how many columns there are
   }
 
   // Build the table of the columns that are wanted; how many these are, in words.

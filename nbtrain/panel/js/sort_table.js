@@ -86,7 +86,7 @@ export class SortTable {
   }
 
   #heading({ id, text, look, down = false }) {
-    const button = el("button", { type: "button", text, title: text });
+    const button = el("button", { type: "button", title: text, children: [el("span", { text })] });
     button.addEventListener("click", () => {
       this.by = { id, down: this.by?.id === id ? !this.by.down : down };
       this.most = AT_ONCE;
