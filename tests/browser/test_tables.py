@@ -215,10 +215,10 @@ def test_a_hyperparameter_from_a_file_is_text_and_nothing_else(page: NotebookPag
     expect(board.locator("[data-role=filters]")).to_contain_text("<img src=x")
     for tab in TABS[1:]:
         board.locator(f"[data-tab={tab}]").click()
-        over = board.locator(".u-over").first
-        expect(over).to_be_visible()
-        over.hover(position={"x": 100, "y": 60})
-        expect(board.locator("[data-role=values]").first).to_contain_text("<img src=x")
+        chart = board.locator("section[data-tag]")
+        chart.scroll_into_view_if_needed()
+        chart.locator(".u-over").hover(position={"x": 100, "y": 60})
+        expect(chart.locator("[data-role=values]")).to_contain_text("<img src=x")
     expect(board.locator("tbody").first).to_contain_text("<img src=x onerror='window.wicked=1'>")
     assert board.locator("img").count() == 0
     assert page.page.evaluate("() => window.wicked === undefined")
