@@ -18,7 +18,7 @@ WRITE = """\
 import numpy as np
 import tensorflow as tf
 import nbtrain
-from tensorboard.plugins.hparams import api as hp
+from tensorboard.plugins.hparams import api as hp, api_pb2, summary as hparams_summary
 from tensorboard.plugins.custom_scalar import layout_pb2, summary as custom
 
 logdir = "logs/" + NAME
@@ -38,6 +38,12 @@ def write(run, hparams, rate, wrong=None):
 for n, (optimizer, learning_rate, batch, dropout) in enumerate(TRIALS):
     told = {"optimizer": optimizer, "learning_rate": learning_rate, "batch_size": batch, "dropout": dropout, "layers": 2, "shuffle": True}
     write(f"trial-{n}", told, 0.01 * (n + 1))
+
+for n, name in ((0, "SUCCESS"), (1, "FAILURE"), (3, "RUNNING")):
+    status = getattr(api_pb2, f"STATUS_{name}")
+    with tf.summary.create_file_writer(f"{logdir}/trial-{n}").as_default():
+        end = hparams_summary.session_end_pb(status)
+        tf.summary.experimental.write_raw_pb(end.SerializeToString(), step=0)
 
 chart, multiline = layout_pb2.Chart, layout_pb2.MultilineChartContent
 margin = layout_pb2.MarginChartContent
@@ -91,6 +97,11 @@ def test_a_heading_sorts_numbers_as_numbers_by_click_and_by_key(page: NotebookPa
     heading.get_by_role("button").press("Enter")
     expect(heading).to_have_attribute("aria-sort", "descending")
     assert rows(board)[2:] == ["trial-0", "trial-1"]
+    expect(heading.get_by_role("button")).to_be_focused()
+    board.locator(".nbt-sheet").focus()
+    page.page.keyboard.press("End")
+    page.page.keyboard.press("ArrowRight")
+    expect(board.locator(".nbt-sheet")).to_be_focused()
     board.locator("[data-column$='validation/accuracy'] button").click()
     expect(heading).to_have_attribute("aria-sort", "none")
     assert rows(board)[-1] == "trial-0", "of an accuracy the highest come first"
@@ -100,6 +111,9 @@ def test_a_heading_sorts_numbers_as_numbers_by_click_and_by_key(page: NotebookPa
 def test_filters_choose_rows_and_checkboxes_are_those_of_the_run_list(page: NotebookPage) -> None:
     board = page.panel(1)
     count(board, "4 of 4 runs")
+    expect(board.locator(".nbt-status")).to_have_text(
+        ["✓ success", "✗ failure", "– unknown", "● running"]
+    )
     board.locator("[data-act=Filters]").click()
     rate = board.locator("[data-filter$=learning_rate]")
     rate.locator("[data-end=from]").fill("1e-2")
@@ -134,7 +148,7 @@ def test_what_is_shown_of_the_table_is_downloaded(page: NotebookPage) -> None:
     assert found.value.suggested_filename == "hparams.csv"
     assert Path(found.value.path()).read_text().splitlines() == [
         "run,status,learning_rate,optimizer",
-        "trial-0,unknown,0.001,adam",
+        "trial-0,success,0.001,adam",
     ]
 
 
@@ -235,7 +249,7 @@ def test_the_tabs_in_light_and_dark(page: NotebookPage, tmp_path: Path, tab: str
     board = page.panel(index)
     expect(board).to_have_attribute("data-tab", tab)
     if tab == "hparams":
-        board.locator("[data-column$='validation/accuracy'] button").click()
+        board.locator("[data-column$=learning_rate] button").click()
     elif tab == "compare":
         board.locator("[data-baseline=trial-0]").click()
     folder = Path(os.environ.get("NBTRAIN_SCREENSHOTS", tmp_path))

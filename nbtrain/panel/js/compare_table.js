@@ -2,7 +2,7 @@
 
 import { shown, whole } from "./cells.js";
 import { difference } from "./difference.js";
-import { el } from "./dom.js";
+import { el, scroller } from "./dom.js";
 import { higherIsBetter } from "./tags.js";
 import { number } from "./words.js";
 
@@ -18,7 +18,7 @@ export class CompareTable {
       this.most += AT_ONCE;
       this.show(this.there, this.options);
     });
-    this.root = el("div", { class: "nbt-sheet", role: "region", tabindex: 0, "aria-label": "runs side by side", children: [this.table, this.more] });
+    this.root = scroller("runs side by side", [this.table, this.more]);
   }
 
   // there: {runs, hparams: [{name, values, same}], scalars: [{tag, numbers}]}, of each run in its place;

@@ -1,5 +1,7 @@
 // One element in one line; text is only ever text.
 
+const SCROLLS = new Set(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End", " "]);
+
 export function el(tag, { text, children = [], ...attributes } = {}) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
@@ -23,4 +25,12 @@ export function unfolding(text, node) {
     button.setAttribute("aria-expanded", String(!node.hidden));
   });
   return button;
+}
+
+// A region with scroll bars of its own, also for the keyboard: the notebook has its own meaning
+// for the keys that scroll.
+export function scroller(label, children) {
+  const node = el("div", { class: "nbt-sheet", role: "region", tabindex: 0, "aria-label": label, children });
+  node.addEventListener("keydown", (event) => SCROLLS.has(event.key) && event.stopPropagation());
+  return node;
 }

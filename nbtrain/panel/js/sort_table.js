@@ -1,7 +1,7 @@
 // A table that its headings sort.
 
 import { shown, sorted, whole } from "./cells.js";
-import { el } from "./dom.js";
+import { el, scroller } from "./dom.js";
 
 const AT_ONCE = 50; // rows that are put into the page before one scrolls on to more
 
@@ -15,7 +15,7 @@ export class SortTable {
     this.more = el("button", { type: "button", class: "nbt-more" });
     this.more.addEventListener("click", () => this.#addMore());
     const table = el("table", { children: [this.head, this.body] });
-    this.root = el("div", { class: "nbt-sheet", role: "region", tabindex: 0, "aria-label": label, children: [table, this.more] });
+    this.root = scroller(label, [table, this.more]);
     this.sight = new IntersectionObserver(([{ isIntersecting }]) => isIntersecting && this.#addMore(), { root: this.root, rootMargin: "200px" });
     this.sight.observe(this.more);
   }
