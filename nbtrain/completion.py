@@ -97,7 +97,7 @@ def _of_board(tab: str, given: Sequence[str], begun: str) -> list[str]:
             return _folders(begun)
         case [logdir, *_, "--runs" | "--tags" as option]:
             try:
-                found = selections(opened(shlex.split(logdir)[0])[0])[KIND_OF[tab]]
+                found = selections(opened(shlex.split(logdir)[0])[0])[KIND_OF.get(tab, "scalars")]
             except (ArgumentError, OSError, ValueError):
                 return []
             return [_as_expression(name) for name in getattr(found, option[2:])]

@@ -546,6 +546,8 @@ def test_the_tabulator_offers_folders_then_the_runs_and_tags_of_one(
     assert completed(shell, "%nbtrain scalars logs --tags ") == ["rate", "train/loss"]
     assert completed(shell, "%nbtrain scalars logs --runs a") == ["adam"]
     assert completed(shell, "%nbtrain scalars logs --x w") == ["wall"]
+    assert completed(shell, "%nbtrain compare logs --runs a") == ["adam"]
+    assert completed(shell, "%nbtrain compare logs --x w") == ["wall"]
     assert "--follow" in completed(shell, "%nbtrain scalars logs --x wall ")
     assert "rate" not in completed(shell, "%nbtrain scalars nowhere --tags ")
 

@@ -36,7 +36,7 @@ class Board(anywidget.AnyWidget):
 
     Args:
         scalars: What it shows.
-        tab: What it begins with, of `KIND_OF`.
+        tab: What it begins with: "scalars", "hparams" and so on.
         x: The axis that it begins with: "step", "relative" or "wall".
         smooth: The smoothing that it begins with, from 0 to below 1.
         follow: Whether it begins with showing what is being written.

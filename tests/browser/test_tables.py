@@ -162,6 +162,11 @@ def test_a_layouts_charts_show_several_tags_and_bounds_and_what_is_wrong(
     expect(losses).to_have_attribute("data-points", str(4 * 3 * 200))
     losses.locator(".u-over").hover(position={"x": 100, "y": 60})
     expect(losses.locator("[data-role=values]")).to_contain_text("loss_low · trial-3")
+    board.locator("[data-run=trial-3]").hover()
+    full = (
+        "(root) => root.card.chart.plot.series.slice(1).filter(({ alpha }) => alpha === 1).length"
+    )
+    assert losses.evaluate(full) == 3, "the lines of the run that is pointed at stand out"
     bounded = chart_of(board, "loss with its bounds")
     expect(bounded).to_have_attribute("data-points", str(4 * 200))
     bounded.locator(".u-over").hover(position={"x": 100, "y": 60})
