@@ -11,12 +11,27 @@ class Room {
   }
 }
 
+// A clock that stands still until it is set.
+class Clock {
+  time = 0;
+  waiting = [];
+  now = () => this.time;
+  later = (act, ms) => this.waiting.push({ act, at: this.time + ms });
+
+  set(time) {
+    this.time = time;
+    const due = this.waiting.filter(({ at }) => at <= time);
+    this.waiting = this.waiting.filter(({ at }) => at > time);
+    for (const { act } of due) act();
+  }
+}
+
 const settled = () => new Promise((done) => setImmediate(done));
 
 test("what is here is not asked for again, what is new is", async () => {
   const room = new Room();
   const taken = [];
-  const latest = new Latest(room, ({ content }) => taken.push(content.n));
+  const latest = new Latest(room, ({ content }) => taken.push(content.n), new Clock());
   latest.want({ t: "hparams" }, 1);
   room.asked[0].answer({ t: "hparams", known: "x", n: 1 });
   await settled();
@@ -30,7 +45,7 @@ test("what is here is not asked for again, what is new is", async () => {
 
 test("what was wanted meanwhile is asked for once the answer is there", async () => {
   const room = new Room();
-  const latest = new Latest(room, () => {});
+  const latest = new Latest(room, () => {}, new Clock());
   for (const runs of [["a"], ["b"], ["c"]]) latest.want({ t: "compare", runs }, 1);
   assert.equal(room.asked.length, 1);
   room.asked[0].answer({ t: "compare" });
@@ -40,10 +55,30 @@ test("what was wanted meanwhile is asked for once the answer is there", async ()
 
 test("an answer that was lost is asked for again", async () => {
   const room = new Room();
-  const latest = new Latest(room, () => assert.fail("nothing came"));
+  const latest = new Latest(room, () => assert.fail("nothing came"), new Clock());
   latest.want({ t: "hparams" }, 1);
   room.asked[0].answer({ t: "lost" });
   await settled();
   latest.want({ t: "hparams" }, 1);
   assert.equal(room.asked.length, 2);
+});
+
+test("what takes the kernel long is asked for again after a rest, another question at once", async () => {
+  const room = new Room();
+  const clock = new Clock();
+  const latest = new Latest(room, () => {}, clock);
+  latest.want({ t: "hparams" }, 1);
+  clock.set(100);
+  room.asked[0].answer({ t: "hparams" });
+  await settled();
+  latest.want({ t: "hparams" }, 2);
+  latest.want({ t: "hparams" }, 3);
+  clock.set(499);
+  assert.equal(room.asked.length, 1);
+  clock.set(500);
+  assert.equal(room.asked.length, 2);
+  room.asked[1].answer({ t: "hparams" });
+  await settled();
+  latest.want({ t: "compare" }, 3);
+  assert.equal(room.asked.length, 3);
 });

@@ -1,26 +1,41 @@
 // What the kernel has for a page, asked for again when there may be more.
 
+const SHARE = 5; // of the time that passes, the kernel spends at most a fifth on the same question
+const CLOCK = { now: () => performance.now(), later: (act, ms) => setTimeout(act, ms) };
+
 export class Latest {
   // take: called with the answer, {content, buffers}, if it is another one.
-  constructor(room, take) {
-    Object.assign(this, { room, take, asked: null, known: null });
+  constructor(room, take, clock = CLOCK) {
+    Object.assign(this, { room, take, clock, asked: null, known: null, question: null, rested: 0, waits: false });
   }
 
   // Ask, unless the answer to this question is here; one question at a time, the newest last.
   async want(message, version) {
-    const key = JSON.stringify([message, version]);
-    this.wanted = [message, version, key];
+    const question = JSON.stringify(message);
+    const key = `${version} ${question}`;
+    this.wanted = [message, version];
     if (this.asking || this.asked === key || this.room.gone) return;
+    const began = this.clock.now();
+    if (question === this.question && began < this.rested) return this.#wait(this.rested - began);
     this.asking = true;
     const { content, buffers } = await this.room.ask({ ...message, known: this.known });
     this.asking = false;
     if (content.t === "lost") return;
-    this.asked = key;
+    const ended = this.clock.now();
+    Object.assign(this, { asked: key, question, rested: ended + (SHARE - 1) * (ended - began) });
     if (content.t !== "same") {
       this.known = content.known ?? null;
       this.take({ content, buffers });
     }
-    const [next, at, other] = this.wanted;
-    if (other !== key) this.want(next, at);
+    this.want(...this.wanted); // something else may be wanted by now
+  }
+
+  #wait(ms) {
+    if (this.waits) return;
+    this.waits = true;
+    this.clock.later(() => {
+      this.waits = false;
+      this.want(...this.wanted);
+    }, ms);
   }
 }
