@@ -14,7 +14,7 @@ from tensorboard.plugins.hparams import api as hp
 from tensorboard.plugins.hparams import api_pb2, summary
 
 import nbtrain
-from nbtrain.panel import layouts
+from nbtrain.panel import layouts, tables
 from tests.test_board import ShownBoard, board_of
 
 WICKED = "<img src=x onerror='window.wicked=1'>"
@@ -147,6 +147,24 @@ def test_names_and_values_with_markup_arrive_as_they_are(tmp_path: Path) -> None
     assert content["rows"][0]["values"][0] == WICKED
 
 
+def test_of_very_many_columns_the_first_are_sent_and_the_others_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "COLUMNS", 2)
+    trial(tmp_path / "a", {"x": 1, "y": 2, "z": 3}, loss=[1.0])
+    content, _ = board_of(tmp_path).hear(t="hparams", id=1)
+    assert content["hparams"] == ["x", "y"]
+    assert content["rows"][0]["values"] == [1, 2, 1]
+    assert content["words"] == ["There are 3 hyperparameters: here are the first 2."]
+
+
+def test_a_very_long_text_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "CHARACTERS", 3)
+    trial(tmp_path / "a", {"x": "abcd", "y": "abc"})
+    content, _ = board_of(tmp_path).hear(t="hparams", id=1)
+    assert content["rows"][0]["values"] == ["abc…", "abc"]
+
+
 # --- runs side by side ------------------------------------------------------------
 
 
@@ -181,6 +199,16 @@ def test_only_the_runs_of_these_very_names_are_compared(tmp_path: Path) -> None:
         trial(tmp_path / name, {}, loss=[1.0])
     content, _ = compared(board_of(tmp_path), "a.b", "a")
     assert content["runs"] == ["a", "a.b"]
+
+
+def test_only_the_tags_of_these_very_names_are_compared(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        trial(tmp_path / name, {}, loss=[1.0], loss2=[1.0])
+    message = {"t": "compare", "id": 1, "runs": ["a", "b"]}
+    content, _ = board_of(tmp_path).hear(**message, tags=["loss"])
+    assert content["tags"] == ["loss"]
+    content, _ = board_of(tmp_path).hear(**message, tags="loss")
+    assert content["text"] == "tags='loss' is no list of names."
 
 
 def test_a_filter_of_the_board_holds_for_the_comparison(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from nbtrain.panel.layouts import chart_of
 # What a page is answered: a message, and what numbers belong to it.
 Answer = tuple[dict[str, Any], list[bytes]]
 
+COLUMNS = 1000  # of hyperparameters, and of metrics, that a page is told
+CHARACTERS = 10_000  # of a value that is a text
 _START, _LAYOUT = "_hparams_/session_start_info", "custom_scalars__config__"
 _NONE = Extent(*[math.nan] * 6, 0)  # of a tag that a run does not have
 
@@ -27,7 +29,7 @@ _NONE = Extent(*[math.nan] * 6, 0)  # of a tag that a run does not have
 def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Answer:
     """Each run's status, hyperparameters and metrics."""
     table = HParams(scalars)
-    names, metrics = table.hparams, table.metrics
+    names, metrics = table.hparams[:COLUMNS], table.metrics[:COLUMNS]
     rows = [
         {
             "run": row.run,
@@ -37,6 +39,12 @@ def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Answer:
         for row in table.rows
     ]
     words = [f"{run}: {why}" for run, why in sorted(table.unreadable.items())]
+    every = {"hyperparameters": table.hparams, "metrics": table.metrics}
+    words += [
+        f"There are {len(each):,} {what}: here are the first {COLUMNS:,}."
+        for what, each in every.items()
+        if len(each) > COLUMNS
+    ]
     return {"hparams": names, "metrics": metrics, "rows": rows, "words": words}, []
 
 
@@ -47,13 +55,10 @@ def compare(scalars: Scalars, content: Mapping[str, object]) -> Answer:
     run does not have the tag.
 
     Raises:
-        ArgumentError: The message names no runs.
+        ArgumentError: The message names no runs, or its tags are no names.
     """
-    runs = content.get("runs")
-    if not isinstance(runs, list) or not all(isinstance(run, str) for run in runs):
-        raise ArgumentError(f"runs={runs!r} is no list of names.")
-    chosen = scalars.filter(runs=f"^(?:{'|'.join(map(re.escape, runs))})\\Z")
-    found = Comparison(chosen)
+    tags = None if content.get("tags") is None else _these(content, "tags")
+    found = Comparison(scalars.filter(_these(content, "runs"), tags))
     told = [
         {
             "name": name,
@@ -108,16 +113,22 @@ def lacking(scalars: Scalars) -> dict[str, str]:
     return {tab: "" if there[tab] else words[tab] for tab in words}
 
 
-def _numbers(extent: Extent) -> Sequence[float]:
-    ends = (extent.min, extent.min_step, extent.max, extent.max_step)
-    return (extent.last, extent.last_step, *ends, extent.count)
+def _these(content: Mapping[str, object], what: str) -> str:
+    """A regular expression that finds the names of a message, and no others."""
+    names = content.get(what)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ArgumentError(f"{what}={names!r} is no list of names.")
+    return f"^(?:{'|'.join(map(re.escape, names))})\\Z"
 
 
 def _plain(values: Iterable[float | str | bool | None]) -> list[object]:
     """Values for a message: JSON has no number for NaN and the infinities."""
-    return [
-        {"float": str(value).replace("inf", "Infinity").replace("nan", "NaN")}
-        if isinstance(value, float) and not math.isfinite(value)
-        else value
-        for value in values
-    ]
+    return [_sent(value) for value in values]
+
+
+def _sent(value: float | str | bool | None) -> object:
+    if isinstance(value, str) and len(value) > CHARACTERS:
+        return f"{value[:CHARACTERS]}…"
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value).replace("inf", "Infinity").replace("nan", "NaN")}
+    return value

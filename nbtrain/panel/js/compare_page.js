@@ -7,6 +7,7 @@ import { Latest } from "./latest.js";
 import { decodeNumbers } from "./overlay.js";
 import { ScalarsPage } from "./scalars_page.js";
 
+const MOST = 1000; // tags of a logdir up to which all are asked for at once, whatever the filter
 const FEW = "Check two or more runs in the list: here they stand side by side.";
 
 export class ComparePage {
@@ -29,7 +30,8 @@ export class ComparePage {
   show(index, chosen, fits) {
     const runs = index.runs.filter(chosen);
     Object.assign(this, { fits, few: runs.length < 2 });
-    if (!this.few) this.latest.want({ t: "compare", runs }, index.version);
+    const tags = index.tags.length > MOST ? index.tags.filter(fits).slice(0, MOST) : null;
+    if (!this.few) this.latest.want({ t: "compare", runs, tags }, index.version);
     const count = this.scalars.show(index, chosen, fits);
     this.#draw();
     return count;

@@ -12,6 +12,7 @@ import { number } from "./words.js";
 
 const HPARAMS = "hyperparameters";
 const METRICS = "metrics";
+const MOST = 100; // columns that are shown
 const SIGNS = { running: "●", success: "✓", failure: "✗" };
 
 export class HparamsPage {
@@ -21,6 +22,7 @@ export class HparamsPage {
     this.filters = new HparamsFilters(() => this.#choose());
     this.table = new SortTable("hyperparameters and metrics");
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
+    this.left = el("div", { class: "nbt-notice", role: "status", hidden: "" });
     this.count = el("span", { class: "nbt-soft", role: "status", "data-role": "row-count" });
     this.chooser = el("div", { class: "nbt-filters nbt-chooser", "data-role": "columns", hidden: "" });
     const file = el("button", { type: "button", text: "CSV", title: "Download the rows and columns that are shown", "data-act": "CSV" });
@@ -29,7 +31,7 @@ export class HparamsPage {
     this.all.addEventListener("change", () => this.#check(this.shown, this.all.checked));
     const all = el("label", { class: "nbt-field", children: [this.all, this.count] });
     const line = el("div", { class: "nbt-sheet-tools", children: [all, this.filters.button, unfolding("Columns", this.chooser), file] });
-    this.root = el("div", { class: "nbt-page", "data-role": "hparams", children: [line, this.filters.root, this.chooser, this.problem, this.table.root] });
+    this.root = el("div", { class: "nbt-page", "data-role": "hparams", children: [line, this.filters.root, this.chooser, this.problem, this.left, this.table.root] });
   }
 
   show(index, _chosen, fits) {
@@ -65,7 +67,9 @@ export class HparamsPage {
 
   // Build the table of the columns that are wanted; how many these are, in words.
   #draw() {
-    const wanted = this.columns.filter(({ id, text }) => !this.hidden.has(id) && this.fits(text));
+    const fitting = this.columns.filter(({ id, text }) => !this.hidden.has(id) && this.fits(text));
+    const wanted = fitting.slice(0, MOST);
+    say(this.left, fitting.length > MOST ? `The first ${MOST} of ${fitting.length.toLocaleString("en")} columns are shown: the filter of tags finds the others.` : "");
     const fixed = [
       { id: "run", text: "run", group: "", valueOf: ({ run }) => run, nodesOf: (row) => this.#name(row) },
       { id: "status", text: "status", group: "", valueOf: ({ status }) => status, nodesOf: ({ status }) => [el("span", { class: `nbt-status nbt-${status}`, text: `${SIGNS[status] ?? "–"} ${status}` })] },
