@@ -163,14 +163,33 @@ def test_a_tag_may_be_of_one_kind_here_and_of_another_there(tmp_path: Path) -> N
     assert list(nbtrain.scalars(tmp_path)) == [("c", "x")]
 
 
+@pytest.mark.parametrize("count", [3, 300])
 def test_a_number_of_another_plugin_is_no_scalar_where_only_the_first_is_named(
-    tmp_path: Path,
+    count: int, tmp_path: Path
 ) -> None:
     events = [
-        event(step, tensor2("x", "pr_curves", np.ones(1), named=not step)) for step in range(3)
+        event(step, tensor2("other", "pr_curves", np.float32(step), named=not step))
+        for step in range(count)
+    ]
+    events += [
+        event(step, tensor2("loss", "scalars", np.float32(step), named=not step))
+        for step in range(count)
     ]
     written(tmp_path / NAME, events)
-    assert list(nbtrain.scalars(tmp_path)) == []
+    log = nbtrain.scalars(tmp_path)
+    assert {key: len(points) for key, points in log.items()} == {(".", "loss"): count}
+
+
+def test_what_only_tensorflow_can_open_is_read_through_it() -> None:
+    tf.io.gfile.makedirs("ram://summaries/a")
+    with tf.io.TFRecordWriter(f"ram://summaries/a/{NAME}") as writer:
+        for number in range(3):
+            writer.write(event(number, image1("x", number)).SerializeToString())
+    history = nbtrain.summaries("ram://summaries", "images")["a", "x"]
+    assert history[1] == Images(2, 3, (png(colour=1),))
+    tf.io.gfile.remove(f"ram://summaries/a/{NAME}")
+    with pytest.raises(FileNotFoundError, match="has gone since it was looked at"):
+        history[1]
 
 
 # --- what they are ----------------------------------------------------------------

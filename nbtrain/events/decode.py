@@ -41,6 +41,7 @@ class Decoded:
         steps: int64 of shape (n,).
         wall_times: float64 of shape (n,): seconds since the epoch.
         values: float64 of shape (n,).
+        bare: Whether they are tensors of plugins that are not named, as `Place` has it.
     """
 
     rows: IntArray
@@ -48,6 +49,7 @@ class Decoded:
     steps: IntArray
     wall_times: FloatArray
     values: FloatArray
+    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,10 +294,9 @@ def _columns(group: _Group, known: _Known, which: IntArray, batch: Batch) -> Non
         batch.damaged.extend(rows[~whole].tolist())
         rows, tags, steps, wall_times = rows[whole], tags[whole], steps[whole], wall_times[whole]
         values = [column[whole] for column in values]
-    for index, column in enumerate(values):
-        batch.scalars.append(
-            Decoded(rows, tags[:, index], steps, wall_times, column.astype(np.float64))
-        )
+    for index, (place, column) in enumerate(zip(layout.places, values, strict=True)):
+        numbers = column.astype(np.float64)
+        batch.scalars.append(Decoded(rows, tags[:, index], steps, wall_times, numbers, place.bare))
 
 
 def _add(

@@ -19,6 +19,7 @@ from nbtrain.events.tail import Other, Piece, Tail
 
 # What is kept beside scalars, by TensorBoard's names of its plugins.
 KINDS = ("images", "histograms", "text", "audio", "hparams", "custom_scalars")
+_SCALARS = ("scalars", None)  # what a tag is whose kind is not told
 _FIELDS = {"simple_value": "scalars", "image": "images", "histo": "histograms", "audio": "audio"}
 
 
@@ -119,7 +120,8 @@ class EventRun:
         parts: dict[int, list[Decoded]] = {}
         for scalars in found:
             for tag, part in _by_tag(scalars):
-                parts.setdefault(tag, []).append(part)
+                if not scalars.bare or self._kinds.get(self._decoder.tags[tag]) in _SCALARS:
+                    parts.setdefault(tag, []).append(part)
         for tag, several in parts.items():
             series = self.series.setdefault(self._decoder.tags[tag], Series())
             series.extend(*_in_order(several))

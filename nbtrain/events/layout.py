@@ -29,10 +29,12 @@ class Place:
     Attributes:
         offset: Its first byte within the event.
         dtype: Its type, as NumPy spells it.
+        bare: Whether it is a tensor of a plugin that is not named: what the first of its tag was.
     """
 
     offset: int
     dtype: str
+    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ def _value(event: bytes, at: int, end: int) -> tuple[str, Place]:
         _expect(event[at] == 0x4A)
         begin, at = _inside(event, at + 1)
         _expect(_plugin(event, begin, at) == _PLUGIN)
+        place = Place(place.offset, place.dtype)
     _expect(at == end)
     return tag, place
 
@@ -121,7 +124,7 @@ def _tensor(event: bytes, at: int, end: int) -> Place:
     else:
         dtype = {(0x2A, _FLOAT): "<f4", (0x32, _DOUBLE): "<f8"}.get((field, kind), "")
     _expect(bool(dtype) and size == int(dtype[-1]) and at + 2 + size == end)
-    return Place(at + 2, dtype)
+    return Place(at + 2, dtype, bare=True)
 
 
 def _plugin(event: bytes, at: int, end: int) -> str:
