@@ -20,6 +20,7 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 import nbtrain
 from nbtrain.errors import ArgumentError, UnknownTagError
 from nbtrain.events.scalars import Scalars
+from nbtrain.events.series import Points
 from tests.event_files import NAME, expected, simple, start, written
 from tests.gate import SOON
 
@@ -69,6 +70,20 @@ def test_what_is_not_there_is_told_with_what_is(logdir: Path) -> None:
         with pytest.raises(UnknownTagError) as caught:
             log[key]
         assert str(caught.value) == words
+
+
+def test_what_another_thread_is_reading_anew_is_left_out_of_what_is_there(logdir: Path) -> None:
+    class Replaced(Scalars):
+        def _of(self, run: str, tag: str) -> Points:
+            if run == "adam":
+                raise KeyError(tag)
+            return super()._of(run, tag)
+
+    log = Replaced(nbtrain.scalars(logdir).reader)
+    assert [key for key, _ in log.there()] == [("sgd", "train/loss")]
+    assert log.to_dataframe().run.tolist() == ["sgd"]
+    with pytest.raises(UnknownTagError, match="The run 'adam' has no tag 'rate'"):
+        log["adam", "rate"]
 
 
 @pytest.mark.parametrize("name", ["runs", "tags"])

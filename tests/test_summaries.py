@@ -417,16 +417,18 @@ def test_a_file_that_has_gone_says_so(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_replaced_says_so_and_is_read_anew(tmp_path: Path) -> None:
-    path = written(tmp_path / NAME, [event(1, image1("x", 1)), event(2, image1("x", 2))])
+    path = written(tmp_path / NAME, [event(step, image1("x", step)) for step in (1, 2, 3)])
     log = nbtrain.summaries(tmp_path, "images")
     history = log[".", "x"]
-    written(tmp_path / "new", [event(5, image1("x", 1))]).replace(path)
-    for index in (0, 1):
+    later = event(2, image1("x", 9), 1.8e9)
+    written(tmp_path / "new", [event(5, image1("x", 1)), later]).replace(path)
+    for index in (0, 1, 2):  # another step, another time, nothing
         with pytest.raises(OSError, match=r"is no longer what it was at byte \d+: refresh\(\)"):
             history[index]
     log.refresh()
-    assert log[".", "x"].steps.tolist() == [5]
-    assert log[".", "x"][0] == Images(2, 3, (png(colour=1),))
+    history = log[".", "x"]
+    assert history.steps[~history.abandoned].tolist() == [2]
+    assert history[1] == Images(2, 3, (png(colour=9),))
 
 
 def test_a_record_that_is_no_event_is_skipped_and_told(tmp_path: Path) -> None:

@@ -40,10 +40,8 @@ class Comparison:
 
     def _load(self) -> None:
         extents: dict[str, dict[str, Extent]] = {}
-        for run, tag in self._scalars:
-            points = self._scalars.get((run, tag))
-            if points is not None:
-                extents.setdefault(tag, {})[run] = extent_of(points)
+        for (run, tag), points in self._scalars.there():
+            extents.setdefault(tag, {})[run] = extent_of(points)
         self.metrics = dict(sorted(extents.items()))
         self.runs = sorted({run for extents in self.metrics.values() for run in extents})
         sessions = Sessions(self._scalars.reader)

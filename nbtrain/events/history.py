@@ -81,7 +81,12 @@ def summary_value(places: Places, index: int, tag: str) -> Any:
     crc = masked(np.array([crc32c(payload)], np.uint32))
     if crc.astype("<u4").tobytes() == footer:
         event = Event.FromString(payload)
-        values = event.summary.value
-        if event.step == places.steps[index] and len(values) > which and values[which].tag == tag:
+        values, wall_time = event.summary.value, np.float64(event.wall_time)
+        if (
+            event.step == places.steps[index]
+            and wall_time.tobytes() == places.wall_times[index].tobytes()  # NaN is one
+            and len(values) > which
+            and values[which].tag == tag
+        ):
             return values[which]
     raise OSError(f"{path} is no longer what it was at byte {offset}: refresh().")

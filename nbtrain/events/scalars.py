@@ -48,7 +48,7 @@ class Scalars(Selection[Points]):
         """
         import pandas as pd
 
-        items = list(self.items())
+        items = list(self.there())
         sizes = [len(points) for _, points in items]
 
         def joined(name: str) -> Any:
@@ -67,7 +67,7 @@ class Scalars(Selection[Points]):
         with open(path, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(_COLUMNS)
-            for (run, tag), points in self.items():
+            for (run, tag), points in self.there():
                 kept = ~points.abandoned
                 columns = (points.steps[kept], points.wall_times[kept], points.values[kept])
                 rows = zip(*(column.tolist() for column in columns), strict=True)

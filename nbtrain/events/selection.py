@@ -98,6 +98,12 @@ class Selection(Mapping[tuple[str, str], T]):
         chosen = self.chooses(run) and _found(self._tags, tag)
         return self._reader.count(run, tag, self._kind) if chosen else 0
 
+    def there(self) -> Iterator[tuple[tuple[str, str], T]]:
+        """The items, without what another thread, on finding a file replaced, is reading anew."""
+        for key in self:
+            with contextlib.suppress(UnknownTagError):
+                yield key, self[key]
+
     def refresh(self) -> bool:
         """Read what was written since; whether there was something."""
         self._reader.look()
