@@ -207,6 +207,18 @@ def test_a_byte_changed_anywhere_costs_one_record_and_no_value_is_wrong(tmp_path
         assert reader.skipped() == ({} if at_end else {".": size}), place
 
 
+def test_a_bit_changed_in_the_first_of_many_records_costs_this_one(tmp_path: Path) -> None:
+    numbers = [tensor("loss", step, np.float32(step), step, content=True) for step in range(1, 13)]
+    path = written(tmp_path / NAME, numbers)
+    content, wanted = path.read_bytes(), expected(path)["loss"]
+    for place in range(records(content)[0]):
+        for bit in range(8):
+            damaged = bytearray(content)
+            damaged[place] ^= 1 << bit
+            path.write_bytes(damaged)
+            assert rows(read(tmp_path)) == {"loss": wanted[1:]}, (place, bit)
+
+
 def test_a_torn_record_in_the_middle_is_skipped_up_to_the_next(tmp_path: Path) -> None:
     whole = mixed_file(tmp_path / "whole" / NAME)
     content, ends = whole.read_bytes(), records(whole.read_bytes())

@@ -292,6 +292,8 @@ def _columns(group: _Group, known: _Known, which: IntArray, batch: Batch) -> Non
     rows, tags = group.rows, known.tags[which]
     if not whole.all():
         batch.damaged.extend(rows[~whole].tolist())
+        if not whole.any():  # one whose damage looks like a layout of its own
+            return
         rows, tags, steps, wall_times = rows[whole], tags[whole], steps[whole], wall_times[whole]
         values = [column[whole] for column in values]
     for index, (place, column) in enumerate(zip(layout.places, values, strict=True)):
