@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,24 @@ def test_what_is_no_scalar_is_no_point(tmp_path: Path) -> None:
     other.summary.value[0].metadata.plugin_data.plugin_name = "pr_curves"
     written(tmp_path / NAME, [*events, other])
     assert rows(read(tmp_path)) == {}
+
+
+def test_runs_that_are_read_by_turns_take_64_bytes_an_event_at_the_peak(tmp_path: Path) -> None:
+    events = [tensor(tag, step, np.float32(step)) for step in range(3000) for tag in "abcdefghij"]
+    data = written(tmp_path / "0" / NAME, events).read_bytes()
+    runs = 12
+    for run in range(1, runs):
+        (tmp_path / str(run)).mkdir()
+        (tmp_path / str(run) / NAME).write_bytes(data)
+    read(tmp_path / "0")
+    tracemalloc.start()
+    try:
+        reader = read(tmp_path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert sum(reader.count(run, "a") for run in reader.runs) == 3000 * runs
+    assert peak < 64 * len(events) * runs
 
 
 # --- damage -----------------------------------------------------------------------

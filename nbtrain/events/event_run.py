@@ -82,9 +82,8 @@ class EventRun:
         tails = self._tails
         for file, tail in enumerate(list(tails.values())):
             with self._trying(tail):
-                for piece in tail.poll():
-                    self._take(piece, file)
-                    yield
+                while self._take(tail.poll(), file):
+                    yield  # holding nothing: others may pause as well, each with its piece
                     if self._tails is not tails:
                         yield from self.read()
                         return
@@ -114,7 +113,9 @@ class EventRun:
         paths = tuple(tail.path for tail in self._tails.values())
         return self.indexes[kind][tag].places(paths, self.starts)
 
-    def _take(self, piece: Piece, file: int) -> None:
+    def _take(self, piece: Piece | None, file: int) -> bool:
+        if piece is None:
+            return False
         self.skipped += piece.skipped
         found = [*piece.scalars, *self._one_by_one(piece.others, file)]
         parts: dict[int, list[Decoded]] = {}
@@ -125,6 +126,7 @@ class EventRun:
         for tag, several in parts.items():
             series = self.series.setdefault(self._decoder.tags[tag], Series())
             series.extend(*_in_order(several))
+        return True
 
     def _one_by_one(self, others: list[Other], file: int) -> Iterator[Decoded]:
         """The scalars of records that hold other things too; notes restarts, and these things."""

@@ -94,29 +94,28 @@ class Tail:
             self.offset = self._searched = 0
         return anew
 
-    def poll(self) -> Iterator[Piece]:
-        """What the file has had since the last poll, up to its size at the last look.
+    def poll(self) -> Piece | None:
+        """The next piece of what the file had at the last look; None where all has been read.
 
         Raises:
             OSError: It cannot be read; the next poll may succeed.
         """
-        while self.offset < self.size:
-            data = self._array(self.offset, CHUNK)
+        if self.offset >= self.size:
+            return None
+        data = self._array(self.offset, CHUNK)
+        frames = frames_in(data)
+        if len(data) < frames.wanted <= self.size - self.offset and not frames.end:
+            data = self._array(self.offset, frames.wanted)
             frames = frames_in(data)
-            if len(data) < frames.wanted <= self.size - self.offset and not frames.end:
-                data = self._array(self.offset, frames.wanted)
-                frames = frames_in(data)
-            piece, end, damaged = self._piece(data, frames)
-            begin = self.offset
-            self.offset += end
-            if damaged:
-                found = self._next_record()
-                if found is not None:
-                    piece = Piece(piece.scalars, piece.others, piece.skipped + found - self.offset)
-                    self.offset = found
-            if self.offset == begin:
-                return
-            yield piece
+        piece, end, damaged = self._piece(data, frames)
+        begin = self.offset
+        self.offset += end
+        if damaged:
+            found = self._next_record()
+            if found is not None:
+                piece = Piece(piece.scalars, piece.others, piece.skipped + found - self.offset)
+                self.offset = found
+        return None if self.offset == begin else piece
 
     def _piece(self, data: ByteArray, frames: Frames) -> tuple[Piece, int, bool]:
         """What some records hold, where they end, and whether what follows is no record."""
