@@ -51,31 +51,57 @@ class Kernel:
         Returns:
             Kind of every message of the panel, and its bytes on the wire.
         """
-        session, socket = self._client.session, self._client.iopub_channel.socket
         messages: list[tuple[str, int]] = []
         seq, alive, end = 0, time.monotonic(), time.monotonic() + timeout
-        self._send({"t": "hello"})
+        self.send({"t": "hello"})
         while time.monotonic() < end:
             if time.monotonic() - alive > ALIVE_SECS:
                 alive = time.monotonic()
-                self._send({"t": "alive", "seq": seq})
-            if not socket.poll(500):
+                self.send({"t": "alive", "seq": seq})
+            received = self._receive()
+            if received is None:
                 continue
-            frames = socket.recv_multipart()
-            content = session.deserialize(session.feed_identities(frames)[1])["content"]
-            if content.get("comm_id") != self.model:
-                continue
-            said = content["data"].get("content", {})
-            messages.append((str(said.get("t")), sum(map(len, frames))))
+            said, size = received
+            messages.append((str(said.get("t")), size))
             seq = int(said.get("seq", seq))
             if said.get("status", {}).get("phase") in ENDED:
                 return messages
         raise TimeoutError(f"The run goes on after {timeout:g} s.")
 
-    def _send(self, content: dict[str, object]) -> None:
+    def start(self, code: str) -> None:
+        """Run a cell, and wait only until it has shown a widget."""
+        self.model = ""
+        self._client.execute(code)
+        while not self.model:
+            self._receive()
+
+    def send(self, content: dict[str, object]) -> None:
+        """A message of the page."""
         data = {"method": "custom", "content": content}
         message = self._client.session.msg("comm_msg", {"comm_id": self.model, "data": data})
         self._client.shell_channel.send(message)
+
+    def wait_for(self, *kinds: str, timeout: float = 60.0) -> dict[str, Any]:
+        """The next message of one of some kinds that reaches the page."""
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            received = self._receive()
+            if received is not None and received[0].get("t") in kinds:
+                return received[0]
+        raise TimeoutError(f"No message {kinds} within {timeout:g} s.")
+
+    def _receive(self) -> tuple[dict[str, Any], int] | None:
+        """What the next message says to the page, and its bytes on the wire."""
+        session, socket = self._client.session, self._client.iopub_channel.socket
+        if not socket.poll(500):
+            return None
+        frames = socket.recv_multipart()
+        message = session.deserialize(session.feed_identities(frames)[1])
+        self._note(message)
+        content = message["content"]
+        if content.get("comm_id") != self.model:
+            return None
+        return content["data"].get("content", {}), sum(map(len, frames))
 
 
 @contextmanager

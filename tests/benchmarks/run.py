@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import statistics
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -177,8 +178,27 @@ def reading_rows(*, quick: bool) -> Iterable[Row]:
             )
 
 
+def watching_rows(*, quick: bool) -> Iterable[Row]:
+    """A logdir that is followed, and one that is shown first."""
+    from tests.benchmarks import reading, watching
+
+    polls = [1e3 * secs for secs in watching.idle_polls(5 if quick else 50)]
+    yield "poll with nothing new, 200 files, 1 GB in all", _middle(polls, "ms"), "5 ms"
+    seen = watching.until_seen(5 if quick else 40)
+    yield "event in the page after its flush", _middle(seen, "s"), "1 s"
+    events = reading.EVENTS // (10 if quick else 1)
+    first, everything = watching.first_picture(events)
+    took = f"{first:.2f} s after the call; all is read after {everything:.2f} s"
+    yield f"first picture of {events:,} scalars", took, "2 s"
+
+
+def _middle(found: list[float], unit: str) -> str:
+    return f"{statistics.median(found):.2f} {unit} (longest {max(found):.2f})"
+
+
 PARTS = {
     "reading": reading_rows,
+    "watching": watching_rows,
     "steps": step_rows,
     "sessions": session_rows,
     "updates": update_rows,
