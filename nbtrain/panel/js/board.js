@@ -2,11 +2,13 @@
 
 import uplotCss from "uplot/dist/uPlot.min.css";
 import boardCss from "./board.css";
-import { boardRoomOf } from "./board_room.js";
+import { BoardRoom } from "./board_room.js";
+import cardsCss from "./cards.css";
 import { el, say } from "./dom.js";
 import { PAGES } from "./pages.js";
 import cardsCss from "./cards.css";
 import css from "./panel.css";
+import { roomOf } from "./room.js";
 import { RunList } from "./run_list.js";
 import tablesCss from "./tables.css";
 import { Tabs } from "./tabs.js";
@@ -152,11 +154,11 @@ function sentence(text) {
 
 export default {
   initialize({ model }) {
-    const room = boardRoomOf(model);
+    const room = roomOf(model, BoardRoom);
     return () => room.close();
   },
   render({ model, el: host }) {
-    const room = boardRoomOf(model);
+    const room = roomOf(model, BoardRoom);
     const view = new View(room, host);
     room.enter(view);
     return () => {

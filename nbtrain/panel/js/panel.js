@@ -6,6 +6,7 @@ import { Controls } from "./controls.js";
 import { el } from "./dom.js";
 import css from "./panel.css";
 import { roomOf } from "./room.js";
+import { RunRoom } from "./run_room.js";
 import * as theme from "./theme.js";
 
 const UNTOLD = ["created", "finished", "stopped", "failed"]; // phases in which nothing is to be heard
@@ -100,11 +101,11 @@ class View {
 
 export default {
   initialize({ model }) {
-    const room = roomOf(model);
+    const room = roomOf(model, RunRoom);
     return () => room.close();
   },
   render({ model, el: host }) {
-    const room = roomOf(model);
+    const room = roomOf(model, RunRoom);
     const view = new View(room, host);
     room.enter(view);
     return () => {

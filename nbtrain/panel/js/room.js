@@ -1,33 +1,28 @@
-// What the views of one model share: what has arrived, and the way to the kernel.
-
-import { Contact } from "./contact.js";
-import { Store } from "./store.js";
+// What the views of one model share: the way to the kernel. A kind of room has `receive`, called
+// with what arrives, `broke`, and `alive`, which tells the kernel of a view that is looked at.
 
 const LOOK_MS = 4000;
 const rooms = new WeakMap(); // model -> its room
 
-export function roomOf(model) {
-  if (!rooms.has(model)) rooms.set(model, new Room(model));
+// The room of a model; one of this kind is made where there is none.
+export function roomOf(model, Kind) {
+  if (!rooms.has(model)) rooms.set(model, new Kind(model));
   return rooms.get(model);
 }
 
-class Room {
+export class Room {
   constructor(model) {
-    this.model = model;
-    this.views = new Set();
-    this.contact = new Contact();
-    this.store = new Store(() => this.send({ t: "hello" }));
-    this.heed = { "msg:custom": (...message) => this.#receive(...message), comm_live_update: () => this.#broke() };
+    Object.assign(this, { model, views: new Set() });
+    this.heed = { "msg:custom": (...message) => this.receive(...message), comm_live_update: () => this.broke() };
     for (const [name, act] of Object.entries(this.heed)) model.on(name, act);
-    this.seen = () => this.#alive();
+    this.timer = setInterval(() => this.look(), LOOK_MS);
+    this.seen = () => this.alive();
     document.addEventListener("visibilitychange", this.seen);
-    this.timer = setInterval(() => this.#look(), LOOK_MS);
-    this.send({ t: "hello" });
   }
 
   enter(view) {
     this.views.add(view);
-    this.#alive();
+    this.alive();
   }
 
   leave(view) {
@@ -39,7 +34,7 @@ class Room {
     try {
       this.model.send(message);
     } catch {
-      this.#broke();
+      this.broke();
     }
   }
 
@@ -50,34 +45,12 @@ class Room {
     rooms.delete(this.model);
   }
 
-  get #inSight() {
-    return this.views.size > 0 && document.visibilityState !== "hidden";
+  // Called now and then.
+  look() {
+    this.alive();
   }
 
-  #alive() {
-    if (this.#inSight) this.send({ t: "alive", seq: this.store.seq });
-  }
-
-  #look() {
-    if (this.#inSight) this.contact.look();
-    this.#alive();
-    this.#changed();
-  }
-
-  #receive(content, buffers) {
-    this.contact.heard();
-    if (content.t === "ack") for (const view of this.views) view.controls.acknowledged(content.id);
-    else this.store.receive(content, buffers);
-    this.#changed();
-  }
-
-  // Told when a widget manager gives its kernel up. One that speaks all the same is back.
-  #broke() {
-    this.contact.broke();
-    this.#changed();
-  }
-
-  #changed() {
+  changed() {
     for (const view of this.views) view.changed();
   }
 }
