@@ -29,6 +29,10 @@ FIRST_SECS = 0.5
 SLICE_SECS = 0.25
 # Boards that stay usable, the newest: each holds what was read.
 _KEPT = 32
+_LEFT = (
+    f"{_KEPT} newer boards have been shown since, and this one was let go: what was drawn stays. "
+    "Run the cell again for the rest."
+)
 
 _boards: deque[Board] = deque()
 # A cell that is run again need not read a million events again.
@@ -137,7 +141,7 @@ def show(
     harden(board)
     _boards.append(board)
     while len(_boards) > _KEPT:
-        _boards.popleft().close()
+        _boards.popleft().leave(_LEFT)
     view = {"model_id": board.model_id, "version_major": 2, "version_minor": 0}
     bundle: dict[str, Any] = {"application/vnd.jupyter.widget-view+json": view}
     bundle["text/plain"] = repr(scalars) if text is None else text

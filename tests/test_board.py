@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
+import weakref
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ import numpy as np
 import pytest
 
 import nbtrain
+from nbtrain import boards
 from nbtrain.boards import Following, opened
 from nbtrain.errors import ArgumentError, NbtrainError
 from nbtrain.events.scalars import Scalars
@@ -344,12 +348,14 @@ class Told:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.kinds: list[str] = []
+        self.texts: list[str] = []
         self.news = threading.Condition()
         told = self
 
         def send(self: Board, content: Any, buffers: Any = None) -> None:
             with told.news:
                 told.kinds.append(content["t"])
+                told.texts.append(content.get("text", ""))
                 told.news.notify_all()
 
         monkeypatch.setattr(Board, "send", send)
@@ -367,6 +373,11 @@ def hear(board: Board, **content: Any) -> None:
 
 def loopers() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "nbtrain board"]
+
+
+def wait_for_loopers() -> None:
+    for thread in loopers():
+        thread.join(SOON)
 
 
 def test_what_is_written_is_told_while_a_page_looks_until_the_board_is_closed(
@@ -396,8 +407,7 @@ def test_what_another_has_read_is_told_as_well(
     hear(following.board, t="alive")
     told.wait_for("index")
     following.board.close()
-    for thread in loopers():
-        thread.join(SOON)
+    wait_for_loopers()
 
 
 def test_without_follow_no_thread_runs_until_the_page_asks_for_it(
@@ -429,8 +439,7 @@ def test_what_was_not_read_at_once_is_read_by_a_thread_that_ends(
     following = Following(scalars, unread=unread)
     following.start()
     told.wait_for("index")
-    for thread in loopers():
-        thread.join(SOON)
+    wait_for_loopers()
     assert len(scalars[".", "loss"]) == 2
     assert loopers() == []
 
@@ -440,6 +449,34 @@ def test_a_logdir_that_is_opened_again_is_not_read_again(tmp_path: Path) -> None
     first, _ = opened(str(tmp_path))
     again, _ = opened(str(tmp_path), runs="x")
     assert again.reader is first.reader
+
+
+def test_the_oldest_of_many_boards_is_let_go_and_says_how_to_have_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = Told(monkeypatch)
+    monkeypatch.setattr(boards, "_boards", deque())
+    monkeypatch.setattr(boards, "_KEPT", 2)
+    run_of(tmp_path / "old", [1.0])
+    scalars, _ = opened(str(tmp_path / "old"))
+    boards.show(scalars, follow=True)
+    oldest = boards._boards[0]
+    reader = weakref.ref(scalars.reader)
+    del scalars
+    others = nbtrain.scalars(tmp_path)
+    for _ in range(boards._KEPT):
+        boards.show(others, text="")
+    capsys.readouterr()
+    assert told.kinds.pop() == "left"
+    wait_for_loopers()
+    gc.collect()
+    assert reader() is None, "what was read is held no more"
+    for asked in ("hello", "alive", "want"):
+        hear(oldest, t=asked, id=1, tag="loss")
+        assert told.kinds.pop() == "left"
+    assert "Run the cell again" in told.texts[-1]
+    hear(boards._boards[0], t="want", id=1, tag="loss")
+    assert told.kinds.pop() == "curves"
 
 
 def test_a_picture_stays_of_the_first_charts_whatever_the_names_and_values(tmp_path: Path) -> None:

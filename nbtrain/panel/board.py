@@ -2,9 +2,11 @@
 
     front end ── hello, alive, follow ──▶ Board
     front end ◀── index, grew, note ───── Board.tell     what there is, and that there is more
-    front end ── want, csv ─────────────▶ Board
-    front end ◀── curves, same, file ──── Board          one tag, for the range that is in sight
-    front end ── hparams, compare, layout, answered by the same word: see tables.py
+    front end ◀── left ────────────────── Board.leave    that there is nothing any more
+    front end ── want, csv, history, ───▶ Board
+                 summary, hparams, ...
+    front end ◀── what was asked for, ─── answers        one tag, for what is in sight
+                  same, refused
 
 Every point stays in the kernel, and every image in its file. A page asks for the cards that are
 in sight, and asks again when there is more; what has not changed is not sent again.
@@ -12,7 +14,7 @@ in sight, and asks again when there is more; what has not changed is not sent ag
 
 from __future__ import annotations
 
-import hashlib
+import functools
 import threading
 import time
 from collections.abc import Callable
@@ -67,7 +69,7 @@ class Board(anywidget.AnyWidget):
                 f"The board's front end is missing ({BUNDLE.name}): install nbtrain again; from a "
                 "checkout, with `pip install -e .`"
             )
-        self.follow, self.closed = follow, False
+        self.follow, self.closed, self._left = follow, False, ""
         self._scalars, self._kinds = scalars, selections(scalars)
         self._begin: dict[str, Any] = {"tab": tab, "x": x, "smooth": smooth}
         self._on_look, self._clock = on_look, clock
@@ -76,7 +78,7 @@ class Board(anywidget.AnyWidget):
         self._reading = False
         self._there: dict[str, Any] = {}  # what the pages know
         self._telling = threading.Lock()  # keeps the versions in their order
-        super().__init__(_esm=BUNDLE.read_text(encoding="utf-8"))
+        super().__init__(_esm=_source(BUNDLE))
         self.on_msg(self._on_message)
 
     @property
@@ -91,6 +93,8 @@ class Board(anywidget.AnyWidget):
             reading: Whether the files have not been read to their end yet.
         """
         with self._telling:
+            if self.closed:
+                return
             self._version += 1
             self._reading = reading
             there = self._index()
@@ -101,6 +105,14 @@ class Board(anywidget.AnyWidget):
     def note(self, text: str) -> None:
         """Show a line of text: what went wrong with reading."""
         self.send({"t": "note", "text": text})
+
+    def leave(self, why: str) -> None:
+        """Let go of what it shows, and answer whatever a page asks with the reason alone."""
+        with self._telling:
+            self.closed, self._left = True, why
+            self._kinds, self._there = {}, {}
+            del self._scalars, self._on_look
+        self.send({"t": "left", "text": why})
 
     def close(self) -> None:
         """Show it no more."""
@@ -128,6 +140,9 @@ class Board(anywidget.AnyWidget):
 
     def _on_message(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
         """A message of the front end; in a subshell's thread, or the main one."""
+        if self.closed:
+            self.send({"t": "left", "text": self._left})
+            return
         self._alive_at = self._clock()
         kind = content.get("t")
         if kind == "hello":
@@ -159,15 +174,11 @@ class Board(anywidget.AnyWidget):
         except (ArgumentError, OSError) as error:
             self.send({"t": "refused", "id": number, "text": str(error)})
             return
-        self.send({"t": "curves", "id": number, "known": state, "runs": entries}, [buffer])
+        if sent:
+            self.send(sent[0] | number, sent[1])
 
-    def _answer_table(self, kind: str, content: dict[str, Any]) -> None:
-        answer, buffers = TABLES[kind](self._scalars, content)
-        known = hashlib.blake2b(repr(answer).encode())
-        for buffer in buffers:
-            known.update(buffer)
-        if known.hexdigest() == content.get("known"):
-            self.send({"t": "same", "id": content.get("id")})
-            return
-        state = {"t": kind, "id": content.get("id"), "known": known.hexdigest()}
-        self.send({**state, **answer}, buffers)
+
+@functools.cache
+def _source(bundle: Path) -> str:
+    """The front end: one text, however many boards there are."""
+    return bundle.read_text(encoding="utf-8")

@@ -120,7 +120,7 @@ class View {
     }
     const empty = index?.empty?.[this.tab ?? index?.begin?.tab];
     const lines = [];
-    if (gone) lines.push("The kernel has gone: what was drawn stays. Run the cell again for the rest.");
+    if (gone) lines.push(gone);
     else if (late) lines.push("Waiting for the kernel: it is busy.");
     if (note) lines.push(note);
     if (empty && !reading) lines.push(sentence(empty));

@@ -7,7 +7,7 @@ const LATE_MS = 1500;
 export class BoardRoom extends Room {
   index = null;
   note = "";
-  gone = false;
+  gone = ""; // in words, why nobody answers
   #asked = new Map(); // number -> {answer, at}
   #next = 1;
   #numbers = new Map(); // of the runs
@@ -44,7 +44,8 @@ export class BoardRoom extends Room {
   }
 
   receive(content, buffers) {
-    this.gone = false;
+    if (content.t === "left") return this.#lost(content.text);
+    this.gone = "";
     if (content.t === "index" || content.t === "grew") {
       this.index = { ...this.index, progress: null, ...content };
       this.index.runs?.forEach((run) => this.numberOf(run));
@@ -61,7 +62,11 @@ export class BoardRoom extends Room {
 
   // Told when a widget manager gives its kernel up. One that speaks all the same is back.
   broke() {
-    this.gone = true;
+    this.#lost("The kernel has gone: what was drawn stays. Run the cell again for the rest.");
+  }
+
+  #lost(why) {
+    this.gone = why;
     for (const { answer } of this.#asked.values()) answer({ content: { t: "lost" }, buffers: [] });
     this.#asked.clear();
     this.changed();
