@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import gc
+import io
 import json
+import os
+import sys
 import threading
 import weakref
 from collections import deque
@@ -39,7 +43,8 @@ class ShownBoard(Board):
         super().__init__(scalars, **options)
 
     def send(self, content: Any, buffers: Any = None) -> None:
-        self.sent.append((json.loads(json.dumps(content, allow_nan=False)), buffers or []))
+        wire = json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
+        self.sent.append((json.loads(wire), buffers or []))
 
     def hear(self, **content: Any) -> tuple[dict[str, Any], Sequence[bytes]]:
         """A message of the front end, the way ipywidgets hands it over; the last answer."""
@@ -150,6 +155,58 @@ def test_a_new_run_is_told_with_the_names(tmp_path: Path) -> None:
     board.tell()
     content, _ = board.sent[-1]
     assert (content["t"], content["runs"]) == ("index", ["a", "b"])
+
+
+# --- names ------------------------------------------------------------------------
+
+TAGS = ["", "a\nb\t", "\u202eevil", "\u05e9\u05dc\u05d5\u05dd", "x" * 10_000, '"', "a/" * 50, "\0"]
+
+
+any_bytes = pytest.mark.skipif(sys.platform != "linux", reason="names are text on this system")
+
+
+@any_bytes
+def test_a_folder_whose_name_is_no_text_is_a_run_with_escapes_in_its_name(tmp_path: Path) -> None:
+    run_of(tmp_path / "a" / "b", [1.0, 2.0])
+    (tmp_path / "a").rename(tmp_path / os.fsdecode(b"caf\xe9"))
+    board = board_of(tmp_path)
+    content, _ = board.hear(t="hello")
+    assert content["runs"] == [r"caf\xe9/b"]
+    assert board.curves(runs=[r"caf\xe9/b"])[r"caf\xe9/b"].rows[:, 1].tolist() == [1, 2]
+    _, (data,) = board.hear(t="csv", id=1, tag="loss")
+    assert rb"caf\xe9/b,loss,1," in data
+    nbtrain.scalars(tmp_path).to_csv(tmp_path / "all.csv")
+    assert r"caf\xe9/b" in (tmp_path / "all.csv").read_text(encoding="utf-8")
+
+
+@any_bytes
+def test_a_logdir_and_files_whose_names_are_no_text_are_told_of(tmp_path: Path) -> None:
+    logdir = tmp_path / os.fsdecode(b"\xff")
+    (logdir / os.fsdecode(b"events.out.tfevents.1.\xfe")).mkdir(parents=True)
+    content, _ = board_of(logdir).hear(t="hello")
+    ((path, why),) = content["unreadable"]
+    assert path.endswith(r"/\xff/events.out.tfevents.1.\xfe")
+    assert why == "Is a directory"
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_an_odd_tag_is_a_tag_like_any_other(tag: str, tmp_path: Path) -> None:
+    run_of(tmp_path / "run", [0.5, 1.5], tag)
+    board = board_of(tmp_path)
+    assert board.hear(t="hello")[0]["tags"] == [tag]
+    assert board.curves(tag)["run"].rows[:, 1].tolist() == [0.5, 1.5]
+    _, (data,) = board.hear(t="csv", id=1, tag=tag)
+    assert list(csv.reader(io.StringIO(data.decode(), newline="")))[1] == [
+        *("run", tag, "0", "100.0", "0.5")
+    ]
+    assert board_figure.png(nbtrain.scalars(tmp_path)) is not None
+
+
+def test_a_name_that_is_no_text_is_refused_in_words_that_are(tmp_path: Path) -> None:
+    run_of(tmp_path, [1.0])
+    board = board_of(tmp_path)
+    assert board.curves("\ud800") == {}
+    assert board.hear(t="want", id=1, tag="loss", x="\ud800")[0]["t"] == "refused"
 
 
 # --- curves -----------------------------------------------------------------------

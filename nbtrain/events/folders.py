@@ -34,15 +34,15 @@ class Folders:
         else:
             _check(logdir)
 
-    def look(self) -> Iterator[tuple[str, list[str]]]:
-        """The name of each run, and its event files in the order of their names."""
+    def look(self) -> Iterator[tuple[str, str, list[str]]]:
+        """The name of each run, its folder, and its event files in the order of their names."""
         if is_remote(self._root):
             yield from _walk_remote(self._root)
             return
         self.unreadable.clear()
         yield from self._walk(self._root, ".")
 
-    def _walk(self, path: str, run: str) -> Iterator[tuple[str, list[str]]]:
+    def _walk(self, path: str, run: str) -> Iterator[tuple[str, str, list[str]]]:
         folder = self._seen.get(path)
         try:
             changed = os.stat(path).st_mtime  # noqa: PTH116 - twice as quick, for hundreds
@@ -54,7 +54,7 @@ class Folders:
                 self.unreadable[path] = error.strerror or str(error)
             return
         if folder.files:
-            yield run, folder.files
+            yield run, path, folder.files
         for below in folder.folders:
             yield from self._walk(*below)
 
@@ -71,11 +71,17 @@ class _Folder:
                 if _FILE in entry.name:
                     self.files.append(entry.name)
                 elif entry.is_dir() and not _leads_up(entry):
-                    below = entry.name if run == "." else f"{run}/{entry.name}"
+                    name = as_text(entry.name)
+                    below = name if run == "." else f"{run}/{name}"
                     self.folders.append((entry.path, below))
 
     def is_as_it_was(self, changed: float) -> bool:
         return changed == self._changed and changed < self._read - _COARSE_SECS
+
+
+def as_text(path: str) -> str:
+    r"""A path as text: what of its bytes is none becomes an escape, `\xff`."""
+    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def _leads_up(entry: os.DirEntry[str]) -> bool:
@@ -114,7 +120,7 @@ def _check_remote(logdir: str) -> None:
         raise ArgumentError(f"logdir={logdir!r} cannot be read: {problem}.")
 
 
-def _walk_remote(root: str) -> Iterator[tuple[str, list[str]]]:
+def _walk_remote(root: str) -> Iterator[tuple[str, str, list[str]]]:
     import tensorflow as tf
 
     with remotely():
@@ -122,4 +128,4 @@ def _walk_remote(root: str) -> Iterator[tuple[str, list[str]]]:
     for path, _, names in found:
         files = sorted(name for name in names if _FILE in name)
         if files:
-            yield path.removeprefix(root).strip("/") or ".", files
+            yield path.removeprefix(root).strip("/") or ".", path, files

@@ -13,7 +13,7 @@ import time
 from collections import deque
 
 from nbtrain.events.event_run import EventRun
-from nbtrain.events.folders import Folders
+from nbtrain.events.folders import Folders, as_text
 from nbtrain.events.index import Places
 from nbtrain.events.series import Points
 
@@ -85,14 +85,13 @@ class Reader:
             found = dict(self._folders.unreadable)
             for run in self._runs.values():
                 found |= run.unreadable
-            return found
+            return {as_text(path): why for path, why in found.items()}
 
     def look(self) -> None:
         """See which runs and files there are, and how long they have become."""
         with self._lock:
-            for run, names in self._folders.look():
+            for run, folder, names in self._folders.look():
                 if run not in self._runs:
-                    folder = self.logdir if run == "." else f"{self.logdir}/{run}"
                     self._runs[run] = EventRun(folder)
                 self._runs[run].look(names)
 
