@@ -271,6 +271,45 @@ def test_a_clock_that_was_set_back_leaves_an_axis_that_ascends(tmp_path: Path) -
     assert curve.rows[:, :2].tolist() == [[40, 1], [50, 0], [60, 2]]
 
 
+def test_a_logarithmic_axis_leaves_out_what_is_not_above_zero_and_tells_how_much(
+    tmp_path: Path,
+) -> None:
+    events = [simple("loss", step, step) for step in (-1, 0, 1, 2)]
+    written(tmp_path / NAME, events)
+    content, (buffer,) = board_of(tmp_path).hear(t="want", id=1, tag="loss", log_x=True)
+    assert content["runs"][0]["left_out"] == 2
+    assert decoded(content, buffer)["."].rows[:, 0].tolist() == [1, 2]
+    content, _ = board_of(tmp_path).hear(t="want", id=1, tag="loss")
+    assert content["runs"][0]["left_out"] == 0
+
+
+def test_buckets_of_a_logarithmic_axis_are_of_like_width_on_it_and_lose_no_peak(
+    tmp_path: Path,
+) -> None:
+    values = np.zeros(5000)
+    values[4321] = 9.0
+    run_of(tmp_path, values.tolist())
+    board = board_of(tmp_path)
+    curve = board.curves(log_x=True)["."]
+    x = curve.rows[:, 0]
+    assert x[:9].tolist() == list(range(1, 10)), "the first decade is whole"
+    assert len(x) <= 512
+    widths = np.diff(np.log(x[x > 100]))
+    assert widths.max() < 2 * np.log(5000) / 512
+    assert curve.rows[:, 3].max() == 9
+    assert curve.stride == np.diff(x, append=5000).max()
+    zoomed = board.curves(log_x=True, range=[4300, 4330])["."]
+    assert zoomed.stride == 1
+    assert zoomed.rows[0, 0] == 4299
+
+
+def test_a_logarithmic_axis_that_nothing_has_a_place_on_is_empty(tmp_path: Path) -> None:
+    run_of(tmp_path, [1.0])
+    curve = board_of(tmp_path).curves(log_x=True)["."]
+    assert len(curve.rows) == 0
+    assert curve.numbers[6] == 1
+
+
 def test_an_abandoned_tail_is_apart_and_counts_for_nothing(tmp_path: Path) -> None:
     before = [simple("loss", step, -5.0, 10.0 + step) for step in range(4)]
     after = [simple("loss", step, 1.0, 20.0 + step) for step in (2, 3, 4)]

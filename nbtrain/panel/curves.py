@@ -20,6 +20,7 @@ import numpy as np
 from nbtrain.buckets import LIMIT, FloatArray
 from nbtrain.errors import ArgumentError
 from nbtrain.events.extent import extent_of
+from nbtrain.events.framing import IntArray
 from nbtrain.events.scalars import Scalars
 from nbtrain.events.series import Points
 from nbtrain.smoothing import smoothed
@@ -44,6 +45,7 @@ class Want:
         tag: The chart.
         runs: Names; None for all runs that have the tag.
         x: The axis, of `AXES`.
+        log_x: Whether it is logarithmic: what lies at 0 or before it has no place there.
         low, high: What is in sight, in the axis' unit.
         smooth: TensorBoard's smoothing, from 0 to below 1.
     """
@@ -51,6 +53,7 @@ class Want:
     tag: str
     runs: frozenset[str] | None = None
     x: str = "step"
+    log_x: bool = False
     low: float = -math.inf
     high: float = math.inf
     smooth: float = 0.0
@@ -76,7 +79,7 @@ class Want:
             raise ArgumentError(f"smooth={smooth!r} is no weight: give 0 or more, below 1.")
         low, high = _bounds(bounds)
         names = None if runs is None else frozenset(runs)
-        return Want(tag, names, str(x), low, high, float(smooth))
+        return Want(tag, names, str(x), content.get("log_x") is True, low, high, float(smooth))
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -112,8 +115,8 @@ def curves(scalars: Scalars, want: Want) -> tuple[list[dict[str, object]], bytes
         points = scalars[run, want.tag]
         kept, stride = what_counts(points, want, limit)
         tails = _tails(points, want)
-        counts = [len(tail) for tail in tails]
-        entries.append({"run": run, "n": len(kept), "stride": stride, "tails": counts})
+        entry = {"n": len(kept), "stride": stride, "tails": [len(tail) for tail in tails]}
+        entries.append({"run": run, "left_out": _left_out(points, want), **entry})
         numbers = np.array(astuple(extent_of(points)), np.float64)
         parts += [numbers, kept.ravel(), *(tail.ravel() for tail in tails)]
     return entries, np.concatenate(parts or [np.empty(0)]).astype("<f8").tobytes()
@@ -166,7 +169,7 @@ def buckets_of_each(runs: int) -> int:
 
 
 def what_counts(points: Points, want: Want, limit: int) -> tuple[FloatArray, int]:
-    """The buckets of what counts, in the order of the axis, and the points of each.
+    """The buckets of what counts, in the order of the axis, and the points of the largest.
 
     Returns:
         float64 of shape (n, 5), at most `limit` of them: first x, mean, lowest, highest and
@@ -180,8 +183,9 @@ def what_counts(points: Points, want: Want, limit: int) -> tuple[FloatArray, int
         order = np.argsort(x, kind="stable")
         x, values, smooth = x[order], values[order], smooth[order]
     part = _in_sight(x, want)
-    stride = max(1, -(-len(x[part]) // limit))
-    return _buckets(x[part], values[part], smooth[part], stride), stride
+    starts = _starts(x[part], want, limit)
+    stride = int(np.diff(starts, append=len(x[part])).max(initial=1))
+    return _buckets(x[part], values[part], smooth[part], starts), stride
 
 
 def _tails(points: Points, want: Want) -> list[FloatArray]:
@@ -193,22 +197,35 @@ def _tails(points: Points, want: Want) -> list[FloatArray]:
     for tail in np.split(gone, ends[-TAILS:])[-TAILS:]:
         part = tail[_in_sight(x[tail], want)]
         values = points.values[part]
-        stride = max(1, -(-len(part) // TAIL_BUCKETS))
-        found.append(_buckets(x[part], values, values, stride))
+        found.append(_buckets(x[part], values, values, _starts(x[part], want, TAIL_BUCKETS)))
     return [tail for tail in found if len(tail)]
 
 
 def _in_sight(x: FloatArray, want: Want) -> slice:
     """What of an ascending axis is in sight, and a neighbour on each side, where lines lead to."""
     first = int(np.searchsorted(x, want.low)) - 1
+    if want.log_x:
+        first = max(first, int(np.searchsorted(x, 0, "right")))
     return slice(max(0, first), int(np.searchsorted(x, want.high, "right")) + 1)
 
 
-def _buckets(x: FloatArray, values: FloatArray, smooth: FloatArray, stride: int) -> FloatArray:
+def _left_out(points: Points, want: Want) -> int:
+    """How many points that count have no place on the axis."""
+    return int((_axis(points, want.x)[~points.abandoned] <= 0).sum()) if want.log_x else 0
+
+
+def _starts(x: FloatArray, want: Want, limit: int) -> IntArray:
+    """Where the buckets begin, at most `limit`: of like size, or of like width on the axis."""
+    if not want.log_x or len(x) <= limit:
+        return np.arange(0, len(x), max(1, -(-len(x) // limit)))
+    edges = np.geomspace(x[0], x[-1], limit + 1)[1:-1]
+    return np.unique(np.append(0, np.searchsorted(x, edges)))
+
+
+def _buckets(x: FloatArray, values: FloatArray, smooth: FloatArray, starts: IntArray) -> FloatArray:
     """Rows of first x, mean, lowest, highest and mean of the smoothed."""
     if not len(x):
         return np.empty((0, 5))
-    starts = np.arange(0, len(x), stride)
     sizes = np.diff(starts, append=len(x))
     with np.errstate(invalid="ignore", over="ignore"):
         columns = (

@@ -70,7 +70,7 @@ class View {
     if (!this.paints) this.retheme();
     this.#tell();
     if (!index?.tabs) return;
-    this.options ??= { ...index.begin };
+    this.options ??= { logX: false, ...index.begin };
     this.runs.show(index.runs);
     this.follow.checked = index.follow;
     this.#open(this.tab ?? index.begin.tab);

@@ -43,14 +43,14 @@ export class Charts {
 
   async csv(chart) {
     const { content, buffers } = await this.board.room.ask({ t: "csv", ...this.#want(chart) });
-    if (content.t === "file") download(new Blob([buffers[0]], { type: "text/csv" }), `${chart.tag}.csv`);
+    if (content.t === "file") download(new Blob([buffers[0]], { type: "text/csv" }), chart.tag, ".csv");
     chart.say(content.t === "refused" ? content.text : "");
   }
 
   #want({ tag, zoom }) {
-    const { x, smooth } = this.options;
+    const { x, logX, smooth } = this.options;
     const having = this.runsOf(tag);
     const chosen = having.filter((run) => this.board.runs.has(run));
-    return { tag, x, smooth, range: zoom ? [zoom.min, zoom.max] : null, runs: chosen.length === having.length ? null : chosen };
+    return { tag, x, log_x: logX, smooth, range: zoom ? [zoom.min, zoom.max] : null, runs: chosen.length === having.length ? null : chosen };
   }
 }

@@ -2,14 +2,21 @@
 
 const ROW = 18; // pixels of a line of the legend
 const SAMPLE = 28; // pixels of a line's sample
+const LONGEST = 80; // characters of a file's name: systems take 255 bytes
 
-// Let the browser save a blob; what a file name must not hold becomes a line.
-export function download(blob, name) {
+// Let the browser save a blob.
+export function download(blob, name, ending) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
-  link.download = name.replace(/[^\p{L}\p{N}._ -]+/gu, "_").slice(0, 120);
+  link.download = fileName(name, ending);
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+// What a file's name must not hold becomes a line; it is neither empty nor hidden.
+export function fileName(name, ending) {
+  const kept = name.replace(/[^\p{L}\p{N}._ -]+|^\.+/gu, "_");
+  return `${[...kept].slice(0, LONGEST).join("").trim() || "untitled"}${ending}`;
 }
 
 // The canvas with its title above and the runs below, as a PNG.
@@ -26,7 +33,7 @@ export function picture(canvas, { title, legend, paint }, done) {
   ctx.fillRect(0, 0, width, copy.height);
   ctx.fillStyle = paint.strong;
   ctx.font = "600 13px system-ui, sans-serif";
-  ctx.fillText(title, 8, 18, width - 16);
+  ctx.fillText(fitting(ctx, title, width - 16), 8, 18);
   ctx.drawImage(canvas, 0, 28, width, height);
   ctx.font = "12px system-ui, sans-serif";
   legend.forEach(({ run, colour, dash }, i) => {
@@ -38,7 +45,15 @@ export function picture(canvas, { title, legend, paint }, done) {
     ctx.moveTo(8, y);
     ctx.lineTo(8 + SAMPLE, y);
     ctx.stroke();
-    ctx.fillText(run, 16 + SAMPLE, y + 4, width - 24 - SAMPLE);
+    ctx.fillText(fitting(ctx, run, width - 24 - SAMPLE), 16 + SAMPLE, y + 4);
   });
   copy.toBlob(done, "image/png");
+}
+
+// So much of the beginning of a text as has room.
+function fitting(ctx, text, width) {
+  if (ctx.measureText(text).width <= width) return text;
+  let kept = [...text].slice(0, width); // no letter is narrower than a pixel
+  while (kept.length && ctx.measureText(`${kept.join("")}…`).width > width) kept = kept.slice(0, -1);
+  return `${kept.join("")}…`;
 }

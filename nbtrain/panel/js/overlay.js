@@ -6,7 +6,7 @@ const NUMBERS = ["last", "lastStep", "min", "minStep", "max", "maxStep", "points
 const COLUMNS = ["x", "mean", "lo", "hi", "smooth"];
 const BANDS = 4; // runs up to which the band from lowest to highest is drawn
 
-// The runs of a `curves` message: [{run, stride, numbers, tails, x, mean, lo, hi, smooth}].
+// The runs of a `curves` message: [{run, leftOut, stride, numbers, tails, x, mean, lo, hi, smooth}].
 export function decode(runs, buffer) {
   const values = floats(buffer);
   let at = 0;
@@ -15,9 +15,9 @@ export function decode(runs, buffer) {
     for (let i = 0; i < n; i++) for (const name of COLUMNS) curve[name][i] = values[at++];
     return curve;
   };
-  return runs.map(({ run, n, stride, tails }) => {
+  return runs.map(({ run, left_out, n, stride, tails }) => {
     const numbers = Object.fromEntries(NUMBERS.map((name) => [name, values[at++]]));
-    return { run, stride, numbers, ...rows(n), tails: tails.map(rows) };
+    return { run, leftOut: left_out, stride, numbers, ...rows(n), tails: tails.map(rows) };
   });
 }
 

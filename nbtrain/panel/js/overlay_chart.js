@@ -14,10 +14,11 @@ const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
 const BACK = 0.15; // the opacity of a line that stands back
 
 export class OverlayChart {
-  // board: {paint(), styleOf(run), options: {x, smooth}, wanted(chart), csv(chart)}.
+  // board: {paint(), styleOf(run), options: {x, logX, smooth}, wanted(chart), csv(chart)}.
   constructor(tag, board) {
     Object.assign(this, { tag, board, curves: [], zoom: null, log: false, plot: null, found: [], lines: [] });
     this.told = el("span", { class: "nbt-legend", "data-role": "legend" });
+    this.leftOut = el("span", { class: "nbt-soft", "data-role": "left-out" });
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
     const buttons = [
       this.#button("log", "Logarithmic scale", () => this.#toggleLog(), "false"),
@@ -25,7 +26,7 @@ export class OverlayChart {
       this.#button("CSV", "Download the points in sight", () => board.csv(this)),
       this.#button("PNG", "Download the picture", () => this.#save()),
     ];
-    const head = el("div", { class: "nbt-chart-head", children: [name, this.told, ...buttons] });
+    const head = el("div", { class: "nbt-chart-head", children: [name, this.told, this.leftOut, ...buttons] });
     const label = `chart of ${tag}: the arrow keys read values, plus and minus zoom, Escape shows everything`;
     this.host = el("div", { class: "nbt-plot", tabindex: 0, role: "group", "aria-label": label });
     this.host.addEventListener("keydown", (event) => this.#key(event));
@@ -49,7 +50,9 @@ export class OverlayChart {
     if (this.plot && kept && this.look === this.#look()) this.plot.setData(data);
     else this.#build(data);
     Object.assign(this.root.dataset, { marks: this.found.length, points: curves.reduce((n, { x }) => n + x.length, 0), stride: Math.max(0, ...curves.map(({ stride }) => stride)) });
+    const leftOut = curves.reduce((n, curve) => n + curve.leftOut, 0);
     this.told.textContent = tally(this.found);
+    this.leftOut.textContent = leftOut ? `${leftOut} at x ≤ 0` : "";
     if (!this.table.hidden) this.#fillTable();
   }
 
@@ -97,7 +100,7 @@ export class OverlayChart {
   }
 
   #build(data) {
-    const { x, smooth } = this.board.options;
+    const { x, logX, smooth } = this.board.options;
     this.destroy();
     this.look = this.#look();
     const bands = this.lines.flatMap(({ kind, run }, i) => (kind === "hi" ? [{ series: [i + 1, i + 2], fill: () => `${this.#style(run).colour}33` }] : []));
@@ -106,8 +109,8 @@ export class OverlayChart {
       height: HEIGHT,
       series: [{}, ...this.lines.map((line) => this.#series(line, smooth > 0))],
       bands,
-      scales: { x: { time: x === "wall", range: (u, min, max) => this.#range(min, max) }, y: yScale(this.log) },
-      axes: axes(this.board.paint, { log: this.log, x }),
+      scales: { x: { time: x === "wall", distr: logX ? 3 : 1, range: (u, min, max) => this.#range(min, max) }, y: yScale(this.log) },
+      axes: axes(this.board.paint, { log: this.log, x, logX }),
       legend: { show: false },
       cursor: { points: { show: false }, y: false, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => this.show(null) } },
       padding: [8, 16, 0, 0],
@@ -123,7 +126,8 @@ export class OverlayChart {
 
   // What a plot cannot change once it is made.
   #look() {
-    return JSON.stringify([this.board.options.x, this.board.paint(), this.log]);
+    const { x, logX } = this.board.options;
+    return JSON.stringify([x, logX, this.board.paint(), this.log]);
   }
 
   #style(run) {
@@ -141,8 +145,10 @@ export class OverlayChart {
 
   #range(min, max) {
     if (this.zoom) return [this.zoom.min, this.zoom.max];
-    if (min === null) return [0, 1];
-    return min === max ? [min - 1, max + 1] : [min, max];
+    const log = this.board.options.logX;
+    if (min === null) return log ? [1, 10] : [0, 1];
+    if (min < max) return [min, max];
+    return log ? [min / 2, max * 2] : [min - 1, max + 1];
   }
 
   #select(u) {
@@ -197,10 +203,11 @@ export class OverlayChart {
   }
 
   #zoomAt(part, factor) {
-    const { min, max } = this.plot.scales.x;
+    const [to, from] = this.board.options.logX ? [Math.log, Math.exp] : [Number, Number];
+    const [min, max] = [to(this.plot.scales.x.min), to(this.plot.scales.x.max)];
     const size = (max - min) * factor;
-    const from = min + (max - min) * part - size * part;
-    this.show({ min: from, max: from + size });
+    const begin = min + (max - min) * part - size * part;
+    this.show({ min: from(begin), max: from(begin + size) });
   }
 
   #leave() {
@@ -226,7 +233,7 @@ export class OverlayChart {
   #save() {
     if (!this.plot) return;
     const legend = this.curves.map(({ run }) => ({ run, ...this.#style(run) }));
-    picture(this.plot.ctx.canvas, { title: this.tag, legend, paint: this.board.paint() }, (blob) => download(blob, `${this.tag}.png`));
+    picture(this.plot.ctx.canvas, { title: this.tag, legend, paint: this.board.paint() }, (blob) => download(blob, this.tag, ".png"));
   }
 
   #button(text, title, act, pressed) {

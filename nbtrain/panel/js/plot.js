@@ -1,6 +1,7 @@
 // What every chart has in common: its axes, and the marks of what no line can show.
 
 import uPlot from "uplot";
+import { isNamed, logPlaces } from "./log_places.js";
 import { logTicks, ticks, timeTicks } from "./words.js";
 
 const GLYPHS = { NaN: "×", "∞": "▲", "−∞": "▼", "≤ 0": "▽" };
@@ -17,9 +18,13 @@ const ALONG = {
   relative: { incrs: TIMES, values: (u, values) => timeTicks(values) },
   wall: {}, // uPlot's own: dates and times of day
 };
+const ALONG_LOG = {
+  step: (values) => logTicks(values),
+  relative: (values) => values.map((value) => timeTicks([value])[0]),
+};
 
 // The two axes; paint: gives what to paint with, as the theme stands.
-export function axes(paint, { log, x = "step" }) {
+export function axes(paint, { log, x = "step", logX = false }) {
   const axis = {
     stroke: () => paint().text,
     grid: { stroke: () => paint().grid, width: 1 },
@@ -28,9 +33,18 @@ export function axes(paint, { log, x = "step" }) {
     gap: 6,
   };
   return [
-    { ...axis, size: x === "wall" ? 36 : 24, space: 64, ...ALONG[x] },
+    { ...axis, size: x === "wall" ? 36 : 24, space: 64, ...(logX ? alongLog(ALONG_LOG[x]) : ALONG[x]) },
     { ...axis, size: labelWidth, space: 32, values: (u, values) => labels(u, values, log) },
   ];
+}
+
+// uPlot's own places begin at the lower end, which is no round number in a zoom.
+function alongLog(words) {
+  return {
+    splits: (u, axis, min, max) => logPlaces(min, max),
+    filter: (u, values) => values,
+    values: (u, values) => words(values).map((text, i) => (isNamed(values, i) ? text : "")),
+  };
 }
 
 // Where no value can be shown there is room for the marks all the same.

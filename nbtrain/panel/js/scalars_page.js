@@ -66,7 +66,7 @@ export class ScalarsPage {
   }
 
   #chosen(changes) {
-    if (changes.x) this.charts.forEach((chart) => Object.assign(chart, { zoom: null, curves: [] }));
+    if ("logX" in changes) this.charts.forEach((chart) => Object.assign(chart, { zoom: null, curves: [] }));
     this.sight.seen.forEach((chart) => this.desk.wanted(chart));
   }
 }

@@ -1,0 +1,28 @@
+// Where a logarithmic axis has its lines, and which of them are named. Knows no page.
+
+const EVENLY = 5; // lines of a range that is shorter than a decade, about
+
+// 1 to 9 of every decade between two positive numbers; in a short range, evenly.
+export function logPlaces(min, max) {
+  const short = max / min < 10;
+  const found = [];
+  for (let power = Math.floor(Math.log10(min)); power <= Math.log10(max); power++) {
+    for (let n = 1; n < 10; n++) found.push(Number(`${n}e${power}`));
+  }
+  return short ? evenly(min, max) : found.filter((place) => place >= min && place <= max);
+}
+
+// Whether a line is named: where there are many, those that begin a decade.
+export function isNamed(places, i) {
+  const first = places[i].toExponential()[0];
+  const decades = Math.log10(places.at(-1) / places[0]);
+  return decades < 1 || first === "1" || (decades < 3 && "25".includes(first));
+}
+
+function evenly(min, max) {
+  const about = (max - min) / EVENLY;
+  const unit = 10 ** Math.floor(Math.log10(about));
+  const step = [1, 2, 5, 10].find((n) => n * unit >= about) * unit;
+  const first = Math.ceil(min / step);
+  return Array.from({ length: Math.floor(max / step) - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+}
