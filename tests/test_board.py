@@ -109,6 +109,30 @@ def test_a_page_is_told_runs_and_tags_and_which_run_has_which(tmp_path: Path) ->
     assert content["tabs"] == ["scalars"]
 
 
+def test_what_a_page_keeps_is_what_the_next_one_begins_with(tmp_path: Path) -> None:
+    run_of(tmp_path, [1.0])
+    board = board_of(tmp_path, x="wall")
+    board.hear(t="hello")
+    board.hear(t="options", text='{"x":"step"}')
+    content, _ = board.hear(t="hello")
+    assert content["begin"] == {
+        "tab": "scalars",
+        "x": "wall",
+        "smooth": 0.0,
+        "kept": '{"x":"step"}',
+    }
+    board.tell()
+    assert board.sent[-1][0]["t"] == "grew", "it is no news to a page that is there"
+
+
+@pytest.mark.parametrize("text", [None, 1, "x" * 2_000_000])
+def test_what_no_page_would_keep_is_not_kept(text: object, tmp_path: Path) -> None:
+    board = board_of(tmp_path)
+    board.hear(t="hello")
+    board.hear(t="options", text=text)
+    assert "kept" not in board.hear(t="hello")[0]["begin"]
+
+
 def test_a_logdir_without_scalars_is_told_in_words(tmp_path: Path) -> None:
     content, _ = board_of(tmp_path).hear(t="hello")
     assert content["tags"] == []

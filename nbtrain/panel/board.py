@@ -1,6 +1,7 @@
 """The board's kernel side: the scalars of a logdir on the page, one anywidget, one comm.
 
-    front end ── hello, alive, follow ──▶ Board
+    front end ── hello, alive, follow, ─▶ Board
+                 options
     front end ◀── index, grew, note ───── Board.tell     what there is, and that there is more
     front end ◀── left ────────────────── Board.leave    that there is nothing any more
     front end ── want, csv, history, ───▶ Board
@@ -29,6 +30,9 @@ from nbtrain.panel.answers import answer
 from nbtrain.panel.contents import contents, selections
 from nbtrain.panel.panel import LEASE_SECS
 from nbtrain.panel.tables import TABLES, lacking
+
+# Characters of what a page lets the board keep.
+_KEPT = 1 << 20
 
 BUNDLE = Path(__file__).parent / "static" / "board.js"
 
@@ -127,7 +131,9 @@ class Board(anywidget.AnyWidget):
         }
         if self._reading:
             state["progress"] = self._scalars.reader.progress()
-        self.send({"t": kind, **state, **(self._there if kind == "index" else {})})
+        if kind == "index":
+            state |= {**self._there, "begin": self._begin}
+        self.send({"t": kind, **state})
 
     def _index(self) -> dict[str, Any]:
         reader = self._scalars.reader
@@ -135,7 +141,6 @@ class Board(anywidget.AnyWidget):
             **contents(self._kinds, lacking(self._scalars), self._begin["tab"]),
             "damaged": [[run, size] for run, size in reader.skipped().items()],
             "unreadable": [[path, why] for path, why in sorted(reader.unreadable().items())],
-            "begin": self._begin,
         }
 
     def _on_message(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
@@ -149,11 +154,18 @@ class Board(anywidget.AnyWidget):
             with self._telling:
                 self._there = self._there or self._index()
                 self._say("index")
+        elif kind == "options":
+            self._keep(content.get("text"))
         elif kind == "follow":
             self.follow = content.get("on") is True
         elif kind in ("want", "csv", *TABLES):
             self._answer(kind, content)
         self._on_look()
+
+    def _keep(self, text: object) -> None:
+        """Keep what the reader has chosen, as the page wrote it: a reloaded one begins with it."""
+        if isinstance(text, str) and len(text) <= _KEPT:
+            self._begin["kept"] = text
 
     def _answer(self, content: dict[str, Any]) -> None:
         """Send what was asked for, or in words why not."""

@@ -125,6 +125,72 @@ def test_smoothing_leaves_the_raw_line_behind(page: NotebookPage) -> None:
     expect(loss.locator("[data-role=values]")).to_contain_text("raw")
 
 
+def test_a_reloaded_page_begins_where_the_reader_was(page: NotebookPage) -> None:
+    board = page.panel(1)
+    loss = chart_of(board, "train/loss")
+    loss.locator("[data-act=log]").click()
+    board.locator("[data-role=log-x]").check()
+    expect(loss.locator("[data-role=left-out]")).to_have_text("3 at x ≤ 0")
+    drag(page, loss, 0.5, 0.9)
+    expect(loss).to_have_attribute("data-zoomed", "")
+    board.locator("[data-run=sgd] input").uncheck()
+    board.locator("[data-role=filter-runs]").fill("a|s")
+    board.locator("[data-role=smoothing]").fill("0.25")
+    board.locator("[data-group=validation] summary").click()
+    board.locator("[data-role=filter-tags]").fill("loss|acc")
+    points = int(loss.get_attribute("data-points") or 0)
+    page.save()
+    page.page.reload()
+    loss = chart_of(board, "train/loss")
+    expect(loss).to_have_attribute("data-zoomed", "")
+    expect(loss).to_have_attribute("data-points", str(points))
+    expect(loss.locator("[data-act=log]")).to_have_attribute("aria-pressed", "true")
+    expect(board.locator("[data-role=log-x]")).to_be_checked()
+    expect(board.locator("[data-run=sgd] input")).not_to_be_checked()
+    expect(board.locator("[data-role=filter-runs]")).to_have_value("a|s")
+    expect(board.locator("[data-role=smoothing]")).to_have_value("0.25")
+    expect(board.locator("[data-role=tag-count]")).to_have_text("2 of 3 tags")
+    expect(board.locator("[data-group=validation]")).not_to_have_attribute("open", "")
+    expect(board.locator("[data-group=train]")).to_have_attribute("open", "")
+
+
+VIEW = """\
+async index => {
+  jupyterapp.shell.currentWidget.content.activeCellIndex = index
+  await jupyterapp.commands.execute('notebook:create-output-view')
+}
+"""
+
+
+def test_a_second_view_begins_like_the_first_and_is_then_its_own(page: NotebookPage) -> None:
+    board = page.panel(1)
+    board.locator("[data-role=filter-tags]").fill("loss")
+    expect(board.locator("[data-role=tag-count]")).to_have_text("1 of 3 tags")
+    page.page.evaluate(VIEW, 1)
+    second = page.page.locator(".jp-LinkedOutputView .nbt-board")
+    expect(second.locator("[data-role=tag-count]")).to_have_text("1 of 3 tags")
+    second.locator("[data-role=filter-tags]").fill("")
+    expect(second.locator("[data-role=tag-count]")).to_have_text("3 of 3 tags")
+    expect(board.locator("[data-role=tag-count]")).to_have_text("1 of 3 tags")
+
+
+def test_a_logarithmic_axis_shows_the_first_steps_apart(page: NotebookPage) -> None:
+    board = page.panel(1)
+    loss = chart_of(board, "train/loss")
+    board.locator("[data-role=log-x]").check()
+    expect(loss.locator("[data-role=left-out]")).to_have_text("3 at x ≤ 0")
+    told = loss.locator("[data-role=values]")
+    loss.locator(".u-over").hover(position={"x": 2, "y": 60})
+    expect(told).to_contain_text("step 1")
+    drag(page, loss, 0.5, 0.6)
+    expect(loss).to_have_attribute("data-stride", "1")
+    board.locator("[data-role=axis]").select_option("relative")
+    expect(loss).not_to_have_attribute("data-zoomed", "")
+    board.locator("[data-role=axis]").select_option("wall")
+    expect(board.locator("[data-role=log-x]")).to_be_disabled()
+    expect(loss.locator("[data-role=left-out]")).to_be_empty()
+
+
 GROW = """\
 write("later", np.linspace(1, 0, 50))
 write("adam", [0.125], "rate", 4)

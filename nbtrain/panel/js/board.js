@@ -5,10 +5,11 @@ import boardCss from "./board.css";
 import { BoardRoom } from "./board_room.js";
 import cardsCss from "./cards.css";
 import { el, say } from "./dom.js";
+import { optionsOf, written } from "./options.js";
 import { PAGES } from "./pages.js";
 import cardsCss from "./cards.css";
 import css from "./panel.css";
-import { roomOf } from "./room.js";
+import { widget } from "./room.js";
 import { RunList } from "./run_list.js";
 import tablesCss from "./tables.css";
 import { Tabs } from "./tabs.js";
@@ -20,7 +21,11 @@ class View {
     Object.assign(this, { room, pages: new Map(), options: null, inSight: true });
     this.#controls();
     this.runs = new RunList({
-      changed: () => this.draw(),
+      changed: (filter) => {
+        this.options.runs = filter;
+        this.keep();
+        this.draw();
+      },
       point: (run) => this.page?.point(run),
       styleOf: (run) => this.styleOf(run),
     });
@@ -44,6 +49,22 @@ class View {
   styleOf = (run) => style(this.room.numberOf(run), this.paints?.colours ?? ["gray"]);
 
   swatch = (run) => this.runs.swatch(run);
+
+  // To be called when something of the options has changed.
+  keep = () => this.room.keep(written(this.options));
+
+  // To be called when the axis of the curves is another.
+  forget() {
+    this.options.zooms.clear();
+    this.pages.forEach((page) => page.forget?.());
+  }
+
+  // Which groups of a page are open, for its TagGroups.
+  folds(tab) {
+    const { open } = this.options;
+    if (!open.has(tab)) open.set(tab, new Map());
+    return { open: open.get(tab), changed: this.keep };
+  }
 
   // --- what is shown
 
@@ -70,10 +91,10 @@ class View {
     if (!this.paints) this.retheme();
     this.#tell();
     if (!index?.tabs) return;
-    this.options ??= { logX: false, ...index.begin };
+    if (!this.options) this.#begin(index.begin);
     this.runs.show(index.runs);
     this.follow.checked = index.follow;
-    this.#open(this.tab ?? index.begin.tab);
+    this.#open(this.options.tab);
   }
 
   close() {
@@ -82,6 +103,13 @@ class View {
     this.unwatch();
     this.pages.forEach((page) => page.close());
     this.root.remove();
+  }
+
+  #begin(begin) {
+    this.options = optionsOf({ ...begin, kept: this.room.kept ?? begin.kept });
+    this.room.kept ??= written(this.options);
+    this.tagInput.value = this.options.tags;
+    this.runs.begin(this.options.off, this.options.runs);
   }
 
   // Bring a page to the front, and show what there is.
@@ -103,7 +131,8 @@ class View {
       this.tabs.panel(name, page.root);
       this.pages.set(name, page);
     }
-    this.tab = this.root.dataset.tab = name;
+    this.tab = this.options.tab = this.root.dataset.tab = name;
+    this.keep();
     this.page = this.pages.get(name);
     this.front.replaceChildren(this.page.root);
     this.own.replaceChildren(...(this.page.tools ? [this.page.tools] : []));
@@ -136,7 +165,11 @@ class View {
     this.fill = el("div", { class: "nbt-fill" });
     this.bar = el("div", { class: "nbt-bar", role: "progressbar", "aria-label": "reading", "aria-valuemin": 0, "aria-valuemax": 100, hidden: "", children: [this.fill] });
     this.tagInput = el("input", { type: "search", placeholder: "filter tags (regex)", "aria-label": "filter tags, a regular expression", "data-role": "filter-tags", spellcheck: "false" });
-    this.tagInput.addEventListener("input", () => this.draw());
+    this.tagInput.addEventListener("input", () => {
+      this.options.tags = this.tagInput.value;
+      this.keep();
+      this.draw();
+    });
     this.tagCount = el("span", { class: "nbt-soft", "data-role": "tag-count" });
     this.own = el("div", { class: "nbt-own" });
     this.follow = el("input", { type: "checkbox", "data-role": "follow" });
@@ -152,18 +185,4 @@ function sentence(text) {
   return `${text[0].toUpperCase()}${text.slice(1)}.`;
 }
 
-export default {
-  initialize({ model }) {
-    const room = roomOf(model, BoardRoom);
-    return () => room.close();
-  },
-  render({ model, el: host }) {
-    const room = roomOf(model, BoardRoom);
-    const view = new View(room, host);
-    room.enter(view);
-    return () => {
-      room.leave(view);
-      view.close();
-    };
-  },
-};
+export default widget(BoardRoom, View);

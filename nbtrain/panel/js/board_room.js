@@ -3,6 +3,7 @@
 import { Room } from "./room.js";
 
 const LATE_MS = 1500;
+const KEEP_MS = 300; // what is chosen within this is sent at once
 
 export class BoardRoom extends Room {
   index = null;
@@ -27,6 +28,20 @@ export class BoardRoom extends Room {
     });
   }
 
+  // Let the kernel keep what the reader has chosen; see options.js.
+  keep(text) {
+    if (text === this.kept) return;
+    this.kept = text;
+    this.keeping ??= setTimeout(() => this.#keepNow(), KEEP_MS);
+  }
+
+  #keepNow() {
+    if (!this.keeping) return;
+    clearTimeout(this.keeping);
+    this.keeping = undefined;
+    this.send({ t: "options", text: this.kept });
+  }
+
   // Whether an answer is late.
   get late() {
     return [...this.#asked.values()].some(({ at }) => Date.now() - at > LATE_MS);
@@ -39,7 +54,9 @@ export class BoardRoom extends Room {
   }
 
   alive() {
-    const looks = [...this.views].some((view) => view.inSight) && document.visibilityState !== "hidden";
+    const hidden = document.visibilityState === "hidden";
+    if (hidden) this.#keepNow(); // the page may be on its way out
+    const looks = [...this.views].some((view) => view.inSight) && !hidden;
     if (looks && !this.gone) this.send({ t: "alive" });
   }
 

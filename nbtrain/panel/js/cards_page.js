@@ -20,7 +20,7 @@ class CardsPage {
     Object.assign(this, { board, kind, Body, of, cards: new Map(), having: new Map(), option: false });
     this.sight = new Sight({ shown: (card) => card.wanted(), hidden: (card) => card.clear() });
     this.seen = this.sight.seen;
-    this.groups = new TagGroups((key) => this.#card(key).root);
+    this.groups = new TagGroups((key) => this.#card(key).root, board.folds(kind));
     this.root = this.groups.root;
     this.root.dataset.kind = kind;
     this.tools = Body.option && this.#option(Body.option);

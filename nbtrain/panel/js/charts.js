@@ -17,6 +17,8 @@ export class Charts {
 
   styleOf = (run) => this.board.styleOf(run);
 
+  keep = () => this.board.keep();
+
   swatch = (run) => this.board.swatch(run);
 
   // Ask for what a chart in sight should show, if it does not show it yet; one question at a time.

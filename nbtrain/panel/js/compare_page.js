@@ -46,6 +46,10 @@ export class ComparePage {
     this.#draw();
   }
 
+  forget() {
+    this.scalars.forget();
+  }
+
   close() {
     this.scalars.close();
   }

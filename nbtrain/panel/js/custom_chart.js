@@ -27,6 +27,8 @@ export class CustomChart {
     return this.series ? { ...this.board.options, smooth: 0 } : this.board.options;
   }
 
+  keep = () => this.board.keep();
+
   paint = () => this.board.paint();
 
   styleOf = (label) => {
@@ -63,7 +65,7 @@ export class CustomChart {
     if (answers.some(({ content }) => content.t !== "file")) return;
     const texts = answers.map(({ buffers }) => new TextDecoder().decode(buffers[0]));
     const parts = texts.map((text, i) => (i ? text.slice(text.indexOf("\n") + 1) : text));
-    download(new Blob(parts, { type: "text/csv" }), `${this.title}.csv`);
+    download(new Blob(parts, { type: "text/csv" }), this.title, ".csv");
   }
 
   // --- what the page asks of it
@@ -79,7 +81,7 @@ export class CustomChart {
 
   forget() {
     this.found.clear();
-    Object.assign(this.chart, { zoom: null, curves: [] });
+    this.chart.forget();
   }
 
   destroy() {
@@ -92,11 +94,11 @@ export class CustomChart {
   }
 
   #wants() {
-    const { x, smooth } = this.options;
+    const { x, logX, smooth } = this.options;
     const { zoom } = this.chart;
     return this.tags.map((tag) => {
       const runs = this.runsOf(tag).filter((run) => this.board.runs.has(run));
-      return { tag, x, smooth, range: zoom ? [zoom.min, zoom.max] : null, runs };
+      return { tag, x, log_x: logX, smooth, range: zoom ? [zoom.min, zoom.max] : null, runs };
     });
   }
 

@@ -46,6 +46,10 @@ export class CustomScalarsPage {
     this.charts.forEach((chart) => chart.destroy());
   }
 
+  forget() {
+    this.charts.forEach((chart) => chart.forget());
+  }
+
   #take(content) {
     say(this.problem, content.t === "refused" ? content.text : "");
     if (content.t !== "layout") return;
@@ -93,7 +97,8 @@ export class CustomScalarsPage {
   }
 
   #chosen(changes) {
-    if (changes.x) this.charts.forEach((chart) => chart.forget());
+    if ("logX" in changes) this.board.forget();
+    this.board.keep();
     this.sight.seen.forEach((chart) => chart.wanted());
   }
 }

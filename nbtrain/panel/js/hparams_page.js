@@ -146,7 +146,7 @@ export class HparamsPage {
   #download() {
     const { columns } = this.table;
     const rows = this.table.ordered().map((row) => columns.map(({ valueOf }) => valueOf(row)));
-    download(new Blob([csv([columns.map(({ text }) => text), ...rows])], { type: "text/csv" }), "hparams.csv");
+    download(new Blob([csv([columns.map(({ text }) => text), ...rows])], { type: "text/csv" }), "hparams", ".csv");
   }
 }
 

@@ -4,6 +4,7 @@ const EVENLY = 5; // lines of a range that is shorter than a decade, about
 
 // 1 to 9 of every decade between two positive numbers; in a short range, evenly.
 export function logPlaces(min, max) {
+  if (!(min > 0)) return [];
   const short = max / min < 10;
   const found = [];
   for (let power = Math.floor(Math.log10(min)); power <= Math.log10(max); power++) {

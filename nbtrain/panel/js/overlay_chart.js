@@ -14,14 +14,15 @@ const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
 const BACK = 0.15; // the opacity of a line that stands back
 
 export class OverlayChart {
-  // board: {paint(), styleOf(run), options: {x, logX, smooth}, wanted(chart), csv(chart)}.
+  // board: {paint(), styleOf(run), options: see options.js, keep(), wanted(chart), csv(chart)}.
   constructor(tag, board) {
-    Object.assign(this, { tag, board, curves: [], zoom: null, log: false, plot: null, found: [], lines: [] });
+    const { zooms, logs } = board.options;
+    Object.assign(this, { tag, board, curves: [], zoom: zooms.get(tag) ?? null, log: logs.has(tag), plot: null, found: [], lines: [] });
     this.told = el("span", { class: "nbt-legend", "data-role": "legend" });
     this.leftOut = el("span", { class: "nbt-soft", "data-role": "left-out" });
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
     const buttons = [
-      this.#button("log", "Logarithmic scale", () => this.#toggleLog(), "false"),
+      this.#button("log", "Logarithmic scale", () => this.#toggleLog(), String(this.log)),
       this.#button("table", "Last, lowest, highest and best value of every run", () => this.#toggleTable(), "false"),
       this.#button("CSV", "Download the points in sight", () => board.csv(this)),
       this.#button("PNG", "Download the picture", () => this.#save()),
@@ -35,6 +36,7 @@ export class OverlayChart {
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     this.table = el("div", { class: "nbt-table", hidden: "", "data-role": "table" });
     this.root = el("section", { class: "nbt-chart", "data-tag": tag, children: [head, this.host, this.problem, this.table] });
+    this.root.toggleAttribute("data-zoomed", this.zoom !== null);
   }
 
   // Draw these curves; without them, those there were.
@@ -50,7 +52,7 @@ export class OverlayChart {
     if (this.plot && kept && this.look === this.#look()) this.plot.setData(data);
     else this.#build(data);
     Object.assign(this.root.dataset, { marks: this.found.length, points: curves.reduce((n, { x }) => n + x.length, 0), stride: Math.max(0, ...curves.map(({ stride }) => stride)) });
-    const leftOut = curves.reduce((n, curve) => n + curve.leftOut, 0);
+    const leftOut = curves.reduce((n, curve) => n + (curve.leftOut ?? 0), 0);
     this.told.textContent = tally(this.found);
     this.leftOut.textContent = leftOut ? `${leftOut} at x ≤ 0` : "";
     if (!this.table.hidden) this.#fillTable();
@@ -88,15 +90,24 @@ export class OverlayChart {
 
   // Show a range of the axis, {min, max}, or everything: what there is now, finer when it comes.
   show(zoom) {
-    this.zoom = zoom;
-    if (zoom) {
-      this.plot?.setScale("x", zoom);
-      this.root.dataset.zoomed = "";
-    } else {
-      delete this.root.dataset.zoomed;
-      this.draw();
-    }
+    this.#zoomTo(zoom);
+    if (zoom) this.plot?.setScale("x", zoom);
+    else this.draw();
+    this.board.keep();
     this.board.wanted(this);
+  }
+
+  // The axis is another: what was drawn has no place on it.
+  forget() {
+    this.#zoomTo(null);
+    this.curves = [];
+  }
+
+  #zoomTo(zoom) {
+    this.zoom = zoom;
+    this.root.toggleAttribute("data-zoomed", zoom !== null);
+    if (zoom) this.board.options.zooms.set(this.tag, zoom);
+    else this.board.options.zooms.delete(this.tag);
   }
 
   #build(data) {
@@ -216,6 +227,9 @@ export class OverlayChart {
 
   #toggleLog() {
     this.log = !this.log;
+    if (this.log) this.board.options.logs.add(this.tag);
+    else this.board.options.logs.delete(this.tag);
+    this.board.keep();
     this.root.querySelector("[data-act=log]").setAttribute("aria-pressed", String(this.log));
     this.draw();
   }

@@ -1,12 +1,14 @@
 // The pages of a board, one line each, in the order of their tabs. A page is a class:
 //
-//   constructor(board)           board: {room, runs, options, paint(), styleOf(run), swatch(run)}
+//   constructor(board)           board: {room, runs, options, keep(), forget(), folds(tab), paint(),
+//                                styleOf(run), swatch(run)}
 //   root, tools                  its element, and its own controls (or nothing)
 //   show(index, chosen, fits)    draw what there is of the runs chosen(run), of the tags
 //                                fits(tag); called whenever one of the three may have changed
 //                                while the page is in front; returns its count in words
 //   point(run), retheme()        let a run stand out (null: none); the colours have changed, also
 //                                of a page that is not in front
+//   forget()                     the axis of the curves is another (where there are curves)
 //   close()
 
 import { ComparePage } from "./compare_page.js";

@@ -5,7 +5,7 @@ import { Chart } from "./chart.js";
 import { Controls } from "./controls.js";
 import { el } from "./dom.js";
 import css from "./panel.css";
-import { roomOf } from "./room.js";
+import { widget } from "./room.js";
 import { RunRoom } from "./run_room.js";
 import * as theme from "./theme.js";
 
@@ -99,18 +99,4 @@ class View {
   }
 }
 
-export default {
-  initialize({ model }) {
-    const room = roomOf(model, RunRoom);
-    return () => room.close();
-  },
-  render({ model, el: host }) {
-    const room = roomOf(model, RunRoom);
-    const view = new View(room, host);
-    room.enter(view);
-    return () => {
-      room.leave(view);
-      view.close();
-    };
-  },
-};
+export default widget(RunRoom, View);

@@ -2,12 +2,27 @@
 // with what arrives, `broke`, and `alive`, which tells the kernel of a view that is looked at.
 
 const LOOK_MS = 4000;
-const rooms = new WeakMap(); // model -> its room
 
-// The room of a model; one of this kind is made where there is none.
-export function roomOf(model, Kind) {
-  if (!rooms.has(model)) rooms.set(model, new Kind(model));
-  return rooms.get(model);
+// An anywidget: one room for each model, one view for each output. Views are given models of
+// their own, which stand for the same one.
+export function widget(Kind, View) {
+  return () => {
+    let room;
+    return {
+      initialize({ model }) {
+        room = new Kind(model);
+        return () => room.close();
+      },
+      render({ el: host }) {
+        const view = new View(room, host);
+        room.enter(view);
+        return () => {
+          room.leave(view);
+          view.close();
+        };
+      },
+    };
+  };
 }
 
 export class Room {
@@ -42,7 +57,6 @@ export class Room {
     clearInterval(this.timer);
     document.removeEventListener("visibilitychange", this.seen);
     for (const [name, act] of Object.entries(this.heed)) this.model.off(name, act);
-    rooms.delete(this.model);
   }
 
   // Called now and then.

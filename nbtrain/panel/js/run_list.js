@@ -5,11 +5,14 @@ import { swatch } from "./swatch.js";
 import { filter } from "./tags.js";
 
 export class RunList {
-  // changed: called when other runs are to be drawn; point: with the run pointed at, or null.
+  // changed: called with the filter when other runs are to be drawn; point: with the run pointed at, or null.
   constructor({ changed, point, styleOf }) {
     Object.assign(this, { changed, point, styleOf, off: new Set(), rows: new Map(), fits: () => true });
     this.input = el("input", { type: "search", placeholder: "filter runs (regex)", "aria-label": "filter runs, a regular expression", "data-role": "filter-runs", spellcheck: "false" });
-    this.input.addEventListener("input", () => this.#filter());
+    this.input.addEventListener("input", () => {
+      this.#fit();
+      this.changed(this.input.value);
+    });
     this.count = el("span", { class: "nbt-soft", "data-role": "run-count" });
     const all = el("button", { type: "button", text: "all" });
     const none = el("button", { type: "button", text: "none" });
@@ -19,6 +22,13 @@ export class RunList {
     this.list = el("div", { class: "nbt-runs-list", role: "group", "aria-label": "runs" });
     const line = el("div", { class: "nbt-runs-head", children: [this.count, all, none] });
     this.root = el("div", { class: "nbt-runs", children: [this.input, this.problem, line, this.list] });
+  }
+
+  // Begin with runs that are not drawn, a Set that is changed in place, and with a filter.
+  begin(off, filter) {
+    this.off = off;
+    this.input.value = filter;
+    this.#fit();
   }
 
   // Whether a run is drawn.
@@ -44,7 +54,7 @@ export class RunList {
       if (row) row.box.checked = on;
     }
     this.#tell();
-    this.changed();
+    this.changed(this.input.value);
   }
 
   repaint() {
@@ -72,14 +82,13 @@ export class RunList {
     this.check([...this.rows.keys()].filter((run) => this.fits(run)), on);
   }
 
-  #filter() {
+  #fit() {
     const { fits, error } = filter(this.input.value);
     this.fits = fits;
     this.input.setAttribute("aria-invalid", String(error !== null));
     say(this.problem, error);
     for (const [run, { row }] of this.rows) row.hidden = !fits(run);
     this.#tell();
-    this.changed();
   }
 
   #tell() {

@@ -12,7 +12,7 @@ export class ScalarsPage {
     Object.assign(this, { board, charts: new Map(), having: new Map() });
     this.sight = new Sight({ shown: (chart) => this.#shown(chart), hidden: (chart) => chart.destroy() });
     this.desk = new Charts(board, { seen: this.sight.seen, runsOf: (tag) => this.having.get(tag) ?? [] });
-    this.groups = new TagGroups((tag) => this.#chart(tag).root);
+    this.groups = new TagGroups((tag) => this.#chart(tag).root, board.folds("scalars"));
     this.axis = new AxisTools(board.options, (changes) => this.#chosen(changes));
     this.root = this.groups.root;
     this.tools = this.axis.root;
@@ -45,6 +45,10 @@ export class ScalarsPage {
     this.sight.seen.forEach((chart) => chart.resize());
   }
 
+  forget() {
+    this.charts.forEach((chart) => chart.forget());
+  }
+
   close() {
     this.size.disconnect();
     this.sight.close();
@@ -66,7 +70,8 @@ export class ScalarsPage {
   }
 
   #chosen(changes) {
-    if ("logX" in changes) this.charts.forEach((chart) => Object.assign(chart, { zoom: null, curves: [] }));
+    if ("logX" in changes) this.board.forget();
+    this.board.keep();
     this.sight.seen.forEach((chart) => this.desk.wanted(chart));
   }
 }

@@ -1,0 +1,18 @@
+// What the reader of a board has chosen. The kernel keeps it as a text, so that a page that is
+// loaded again, or another view, begins where the reader was. Knows no page.
+
+// begin: what the cell asked for, {tab, x, smooth}, and perhaps kept, of `written`.
+export function optionsOf({ kept, ...begin }) {
+  const found = { logX: false, tags: "", runs: "", off: [], zooms: [], logs: [], open: [], ...begin, ...JSON.parse(kept ?? "{}") };
+  return {
+    ...found,
+    off: new Set(found.off), // runs that are not drawn
+    zooms: new Map(found.zooms), // tag -> {min, max}
+    logs: new Set(found.logs), // tags whose values have a logarithmic scale
+    open: new Map(found.open.map(([tab, groups]) => [tab, new Map(groups)])),
+  };
+}
+
+export function written(options) {
+  return JSON.stringify(options, (name, value) => (value instanceof Map || value instanceof Set ? [...value] : value));
+}
