@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -227,6 +228,67 @@ def test_a_name_from_a_file_is_text_and_nothing_else(page: NotebookPage) -> None
     expect(board.locator("[data-role=table]")).to_contain_text("<img src=x")
     assert board.locator("img").count() == 0
     assert page.page.evaluate("() => window.wicked === undefined")
+
+
+ODD = """\
+import os
+from nbtrain.events.writer import EventWriter
+from pathlib import Path
+Path("odd/run").mkdir(parents=True)
+writer, three = EventWriter(Path("odd/run")), np.arange(3)
+tags = ["x" * 10_000, "\\u202eoverridden\\nline", ""]
+writer.scalars(three, three + 1.7e9, {tag: np.array([1.0, 3.0, 2.0]) for tag in tags})
+writer.close()
+os.rename("odd/run", os.fsdecode(b"odd/caf\\xe9"))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are text on this system")
+@pytest.mark.cells(ODD, "nbtrain.scalars('odd')")
+def test_odd_names_are_drawn_and_downloaded(page: NotebookPage, tmp_path: Path) -> None:
+    page.run(2)
+    page.run(3)
+    board = page.panel(3)
+    expect(board.locator(".u-over")).to_have_count(3, timeout=30 * SECOND)
+    expect(board.locator(".nbt-run")).to_contain_text(r"caf\xe9")
+    long = board.locator("section[data-tag^=xxx]")
+    for act, ending in (("CSV", ".csv"), ("PNG", ".png")):
+        with page.page.expect_download() as found:
+            long.locator(f"[data-act={act}]").click()
+        assert found.value.suggested_filename == "x" * 80 + ending
+    with page.page.expect_download() as found:
+        board.locator('section[data-tag=""] [data-act=CSV]').click()
+    assert found.value.suggested_filename == "untitled.csv"
+    assert rb"caf\xe9,,0," in Path(found.value.path()).read_bytes()
+    assert board.evaluate("root => root.scrollWidth <= root.clientWidth")
+    board.screenshot(path=Path(os.environ.get("NBTRAIN_SCREENSHOTS", tmp_path)) / "odd.png")
+
+
+MANY = """\
+from nbtrain.events.writer import EventWriter
+from pathlib import Path
+one = np.array([0])
+for folder, tags in (("many/one", [f"tag{n}" for n in range(10_000)]),
+                     ("groups/one", [f"{n}/tag" for n in range(10_000)])):
+    Path(folder).mkdir(parents=True)
+    writer = EventWriter(Path(folder))
+    writer.scalars(one, one + 1.7e9, {tag: np.array([0.5]) for tag in tags})
+    writer.close()
+"""
+
+
+@pytest.mark.cells(MANY, "nbtrain.scalars('many')", "nbtrain.scalars('groups')")
+def test_ten_thousand_tags_are_found_by_a_filter_whatever_their_groups(page: NotebookPage) -> None:
+    page.run(2)
+    for cell, more in ((3, "9940 more"), (4, "9940 more groups")):
+        page.run(cell)
+        board = page.panel(cell)
+        expect(board.locator("[data-role=tag-count]")).to_have_text("10000 of 10000 tags")
+        expect(board.get_by_text(more, exact=True)).to_be_visible()
+        assert board.locator("*").count() < 3000, "what is not shown is not in the page"
+        board.locator("[data-role=filter-tags]").fill("9876")
+        expect(board.locator("section[data-tag]")).to_have_count(1)
+        expect(board.locator(".u-over")).to_be_visible()
 
 
 @pytest.mark.cells("import os; os._exit(1)")
