@@ -153,6 +153,8 @@ def show(
 
 
 def _picture(scalars: Scalars, tab: str, **axis: Any) -> bytes | None:
-    if tab == "scalars":
+    """What stays of a board in a saved notebook; None where its text says more."""
+    if tab in ("scalars", "custom_scalars", "compare"):
         return board_figure.png(scalars, **axis)
-    return cards_figure.png(selections(scalars)[KIND_OF[tab]], tab)
+    kind = KIND_OF.get(tab)
+    return None if kind is None else cards_figure.png(selections(scalars)[kind], tab)

@@ -13,6 +13,11 @@ from IPython.core.error import UsageError
 # What of a logdir a board can begin with.
 TABS = {
     "scalars": "show the scalars of a logdir: what its event files hold",
+    "images": "show the images of a logdir",
+    "histograms": "show the histograms of a logdir",
+    "distributions": "show the distributions of a logdir: the percentiles of its histograms",
+    "text": "show the text of a logdir",
+    "audio": "show the audio of a logdir",
     "hparams": "show a logdir's runs with their hyperparameters and metrics",
     "custom_scalars": "show the charts that a logdir's layouts name",
     "compare": "show a logdir's runs side by side",

@@ -106,7 +106,7 @@ def test_a_page_is_told_runs_and_tags_and_which_run_has_which(tmp_path: Path) ->
     assert having == [[0, 1], [1]]
     assert content["begin"] == {"tab": "scalars", "x": "wall", "smooth": 0.6}
     assert content["empty"] == {}
-    assert content["tabs"] == ["scalars"]
+    assert content["tabs"] == ["scalars", "compare"]
 
 
 def test_what_a_page_keeps_is_what_the_next_one_begins_with(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_only_the_notebook_knows_both_a_run_and_the_panel() -> None:
         ("nbtrain", ["tensorflow", "ipywidgets", "anywidget", "numpy", "matplotlib"]),
         (",".join(f"nbtrain.{room}" for room in PURE), ["tensorflow", "ipywidgets"]),
         (
-            "nbtrain.panel.panel,nbtrain.panel.figure,nbtrain.panel.board_figure",
+            "nbtrain.panel.panel,nbtrain.panel.figure,nbtrain.panel.cards_figure",
             ["tensorflow", "matplotlib.pyplot"],
         ),
         ("nbtrain.run,nbtrain.engines.graph", ["ipywidgets", "anywidget", "nbtrain.notebook"]),

@@ -27,7 +27,9 @@ class Comparison:
         scalars: The runs, and the tags.
 
     Attributes:
+        scalars: The runs, and the tags.
         runs: The names of the runs that have scalars, sorted.
+        hparams: By run, what it was told; without the runs that were told nothing.
         differing: By name, the value of each hyperparameter that is not the same in all runs
             that have any; a run that was not told it is left out.
         same: By name, the value of each that is.
@@ -35,29 +37,29 @@ class Comparison:
     """
 
     def __init__(self, scalars: Scalars) -> None:
-        self._scalars = scalars
+        self.scalars = scalars
         self._load()
 
     def _load(self) -> None:
         extents: dict[str, dict[str, Extent]] = {}
-        for (run, tag), points in self._scalars.there():
+        for (run, tag), points in self.scalars.there():
             extents.setdefault(tag, {})[run] = extent_of(points)
         self.metrics = dict(sorted(extents.items()))
         self.runs = sorted({run for extents in self.metrics.values() for run in extents})
-        sessions = Sessions(self._scalars.reader)
-        told = {run: found.hparams for run in self.runs if (found := sessions.of(run))}
+        sessions = Sessions(self.scalars.reader)
+        self.hparams = {run: found.hparams for run in self.runs if (found := sessions.of(run))}
         self.differing: dict[str, dict[str, Hyperparameter]] = {}
         self.same: dict[str, Hyperparameter] = {}
-        for name in sorted({name for each in told.values() for name in each}):
-            values = {run: each[name] for run, each in told.items() if name in each}
-            if len(values) == len(told) and len(set(map(repr, values.values()))) == 1:
+        for name in sorted({name for each in self.hparams.values() for name in each}):
+            values = {run: each[name] for run, each in self.hparams.items() if name in each}
+            if len(values) == len(self.hparams) and len(set(map(repr, values.values()))) == 1:
                 self.same[name] = next(iter(values.values()))
             else:
                 self.differing[name] = values
 
     def refresh(self) -> bool:
         """Read what was written since; whether there was something."""
-        found = self._scalars.refresh()
+        found = self.scalars.refresh()
         self._load()
         return found
 
@@ -83,7 +85,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         if not self.runs:
-            return repr(self._scalars)
+            return repr(self.scalars)
         rows: list[list[Cell]] = [
             [name, "", *map(values.get, self.runs)] for name, values in self.differing.items()
         ]

@@ -23,17 +23,20 @@ class HParams:
 
     Args:
         scalars: The runs.
+
+    Attributes:
+        scalars: The runs.
     """
 
     def __init__(self, scalars: Scalars) -> None:
-        self._scalars = scalars
+        self.scalars = scalars
         self._sessions = Sessions(scalars.reader)
 
     @property
     def rows(self) -> list[Session]:
         """The runs, sorted by name."""
         sessions = self._sessions.by_run.items()
-        return [session for run, session in sessions if self._scalars.chooses(run)]
+        return [session for run, session in sessions if self.scalars.chooses(run)]
 
     @property
     def hparams(self) -> list[str]:
@@ -52,8 +55,8 @@ class HParams:
 
     def refresh(self) -> bool:
         """Read what was written since; whether there was something."""
-        found = self._scalars.refresh()
-        self._sessions = Sessions(self._scalars.reader)
+        found = self.scalars.refresh()
+        self._sessions = Sessions(self.scalars.reader)
         return found
 
     def to_dataframe(self) -> Any:
@@ -84,7 +87,7 @@ class HParams:
     def __repr__(self) -> str:
         rows = self.rows
         if not rows:
-            return f"<no run in {self._scalars.reader.logdir!r} has hyperparameters>"
+            return f"<no run in {self.scalars.reader.logdir!r} has hyperparameters>"
         heads = ["run", *self.hparams, *self.metrics, "status"]
         cells = [
             [

@@ -3,6 +3,7 @@
     want, csv    the curves of a tag, and its points as a file
     history      the steps at which a tag of a run was written
     summary      what was written at one of them, read from its file now
+    hparams, compare, layout    see tables.py
 
 A history is one of what counts: what was abandoned is left out.
 """
@@ -22,6 +23,7 @@ from nbtrain.panel.contents import KIND_OF, Selections, what_counts
 from nbtrain.panel.curves import Want, as_csv, curves, state_of
 from nbtrain.panel.histograms import bands, buckets_of, ridges, spread
 from nbtrain.panel.samples import Sent
+from nbtrain.panel.tables import TABLES, table
 
 # Histograms that a card shows at most, over all steps.
 RIDGES, BANDS = 50, 250
@@ -60,6 +62,10 @@ def _scalars(found: Selections) -> Scalars:
     scalars = found["scalars"]
     assert isinstance(scalars, Scalars)
     return scalars
+
+
+def _table(found: Selections, content: Mapping[str, Any]) -> Sent:
+    return table(_scalars(found), content)
 
 
 def _history(found: Selections, content: Mapping[str, Any]) -> Sent:
@@ -126,4 +132,5 @@ _ANSWERS: dict[str, Callable[[Selections, Mapping[str, Any]], Sent]] = {
     "csv": _csv,
     "history": _history,
     "summary": _summary,
+    **dict.fromkeys(TABLES, _table),
 }

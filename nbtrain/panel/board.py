@@ -29,7 +29,7 @@ from nbtrain.events.scalars import Scalars
 from nbtrain.panel.answers import answer
 from nbtrain.panel.contents import contents, selections
 from nbtrain.panel.panel import LEASE_SECS
-from nbtrain.panel.tables import TABLES, lacking
+from nbtrain.panel.tables import lacking
 
 # Characters of what a page lets the board keep.
 _KEPT = 1 << 20
@@ -158,8 +158,8 @@ class Board(anywidget.AnyWidget):
             self._keep(content.get("text"))
         elif kind == "follow":
             self.follow = content.get("on") is True
-        elif kind in ("want", "csv", *TABLES):
-            self._answer(kind, content)
+        else:
+            self._answer(content)
         self._on_look()
 
     def _keep(self, text: object) -> None:
@@ -171,20 +171,9 @@ class Board(anywidget.AnyWidget):
         """Send what was asked for, or in words why not."""
         number = {"id": content.get("id")}
         try:
-            if kind in TABLES:
-                self._answer_table(kind, content)
-                return
-            want = Want.of(content)
-            if kind == "csv":
-                self.send({"t": "file", "id": number}, [as_csv(self._scalars, want)])
-                return
-            state = state_of(self._scalars, want)
-            if state == content.get("known"):
-                self.send({"t": "same", "id": number})
-                return
-            entries, buffer = curves(self._scalars, want)
-        except (ArgumentError, OSError) as error:
-            self.send({"t": "refused", "id": number, "text": str(error)})
+            sent = answer(self._kinds, content)
+        except (NbtrainError, OSError) as error:
+            self.send({"t": "refused", "text": str(error)} | number)
             return
         if sent:
             self.send(sent[0] | number, sent[1])

@@ -42,7 +42,7 @@ def contents(found: Selections, lacking: Mapping[str, str], begin: str) -> dict[
     """Runs, tags by kind, and tabs.
 
     Args:
-        found: For each kind the runs and tags that have it; its `repr` says so in words.
+        found: What there is of each kind.
         lacking: For each other tab, in words, why there is nothing to show; "" where there is.
         begin: The tab that the board begins with.
     """

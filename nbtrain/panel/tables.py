@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import astuple, fields
 
 import numpy as np
 
@@ -16,17 +18,15 @@ from nbtrain.events.extent import Extent
 from nbtrain.events.hparams import HParams
 from nbtrain.events.scalars import Scalars
 from nbtrain.panel.layouts import chart_of
-
-# What a page is answered: a message, and what numbers belong to it.
-Answer = tuple[dict[str, Any], list[bytes]]
+from nbtrain.panel.samples import Sent
 
 COLUMNS = 1000  # of hyperparameters, and of metrics, that a page is told
 CHARACTERS = 10_000  # of a value that is a text
 _START, _LAYOUT = "_hparams_/session_start_info", "custom_scalars__config__"
-_NONE = Extent(*[math.nan] * 6, 0)  # of a tag that a run does not have
+_NONE = (math.nan,) * len(fields(Extent))  # of a tag that a run does not have
 
 
-def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Answer:
+def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Sent:
     """Each run's status, hyperparameters and metrics."""
     table = HParams(scalars)
     names, metrics = table.hparams[:COLUMNS], table.metrics[:COLUMNS]
@@ -34,7 +34,10 @@ def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Answer:
         {
             "run": row.run,
             "status": row.status,
-            "values": [*_plain(map(row.hparams.get, names)), *_plain(map(row.metrics.get, metrics))],
+            "values": [
+                *_plain(map(row.hparams.get, names)),
+                *_plain(map(row.metrics.get, metrics)),
+            ],
         }
         for row in table.rows
     ]
@@ -48,7 +51,7 @@ def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Answer:
     return {"hparams": names, "metrics": metrics, "rows": rows, "words": words}, []
 
 
-def compare(scalars: Scalars, content: Mapping[str, object]) -> Answer:
+def compare(scalars: Scalars, content: Mapping[str, object]) -> Sent:
     """What some runs were told, and what their scalars came to.
 
     The buffer holds float64: for each tag and each run the numbers of `Extent`, NaN where the
@@ -68,13 +71,15 @@ def compare(scalars: Scalars, content: Mapping[str, object]) -> Answer:
         for name in sorted({*found.differing, *found.same})
     ]
     numbers = [
-        _numbers(extents.get(run, _NONE)) for extents in found.metrics.values() for run in found.runs
+        astuple(extents[run]) if run in extents else _NONE
+        for extents in found.metrics.values()
+        for run in found.runs
     ]
     message = {"runs": found.runs, "hparams": told, "tags": list(found.metrics)}
     return message, [np.array(numbers, "<f8").tobytes()]
 
 
-def layout(scalars: Scalars, _content: Mapping[str, object]) -> Answer:
+def layout(scalars: Scalars, _content: Mapping[str, object]) -> Sent:
     """Categories of charts, and for each chart the tags that there are."""
     tags = scalars.tags
     categories = [
@@ -88,7 +93,24 @@ def layout(scalars: Scalars, _content: Mapping[str, object]) -> Answer:
     return {"categories": categories}, []
 
 
-TABLES: dict[str, Callable[[Scalars, Mapping[str, object]], Answer]] = {
+def table(scalars: Scalars, content: Mapping[str, object]) -> Sent:
+    """The answer to a message of one of the `TABLES`; "same" if it is known there.
+
+    Raises:
+        ArgumentError: The message cannot be understood.
+    """
+    kind = str(content["t"])
+    message, buffers = TABLES[kind](scalars, content)
+    state = hashlib.blake2b(json.dumps(message).encode(), digest_size=16)
+    for buffer in buffers:
+        state.update(buffer)
+    known = state.hexdigest()
+    if known == content.get("known"):
+        return {"t": "same"}, []
+    return {"t": kind, "known": known, **message}, buffers
+
+
+TABLES: dict[str, Callable[[Scalars, Mapping[str, object]], Sent]] = {
     "hparams": hparams,
     "compare": compare,
     "layout": layout,

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Locator, expect
 from tests.browser.lab import SECOND, Lab, NotebookPage, opened
 from tests.browser.test_board import chart_of
 
+TABS = ("hparams", "custom_scalars", "compare")
 WRITE = """\
 %load_ext nbtrain
 import numpy as np
@@ -23,9 +24,14 @@ from tensorboard.plugins.custom_scalar import layout_pb2, summary as custom
 
 logdir = "logs/" + NAME
 noise = np.random.default_rng(1)
-TRIALS = [("adam", 0.001, 64, 0.3), ("adam", 0.01, 9, 0.1), ("sgd", 0.1, 128, 0.3), ("sgd", 0.02, 128, 0.0)]
+TRIALS = [
+    ("adam", 0.001, 64, 0.3),
+    ("adam", 0.01, 9, 0.1),
+    ("sgd", 0.1, 128, 0.3),
+    ("sgd", 0.02, 128, 0.0),
+]
 
-def write(run, hparams, rate, wrong=None):
+def write(run, hparams, rate):
     with tf.summary.create_file_writer(f"{logdir}/{run}").as_default():
         hp.hparams(hparams)
         for step in range(200):
@@ -35,8 +41,9 @@ def write(run, hparams, rate, wrong=None):
             tf.summary.scalar("loss_high", loss + 0.1 + 0.2 / (1 + step), step=step)
             tf.summary.scalar("validation/accuracy", 1 - loss * 0.8, step=step)
 
-for n, (optimizer, learning_rate, batch, dropout) in enumerate(TRIALS):
-    told = {"optimizer": optimizer, "learning_rate": learning_rate, "batch_size": batch, "dropout": dropout, "layers": 2, "shuffle": True}
+names = "optimizer", "learning_rate", "batch_size", "dropout"
+for n, values in enumerate(TRIALS):
+    told = {**dict(zip(names, values)), "layers": 2, "shuffle": True}
     write(f"trial-{n}", told, 0.01 * (n + 1))
 
 for n, name in ((0, "SUCCESS"), (1, "FAILURE"), (3, "RUNNING")):
@@ -48,16 +55,18 @@ for n, name in ((0, "SUCCESS"), (1, "FAILURE"), (3, "RUNNING")):
 chart, multiline = layout_pb2.Chart, layout_pb2.MultilineChartContent
 margin = layout_pb2.MarginChartContent
 bounds = margin.Series(value="loss", lower="loss_low", upper="loss_high")
+lacking = margin.Series(value="loss", lower="no", upper="loss_high")
 charts = [
     chart(title="losses", multiline=multiline(tag=[r"loss.*"])),
     chart(title="loss with its bounds", margin=margin(series=[bounds])),
 ]
 wrong = [
     chart(title="wrong", multiline=multiline(tag=["(", "nothing.*", "loss$"])),
-    chart(title="lacking", margin=margin(series=[margin.Series(value="loss", lower="no", upper="loss_high")])),
+    chart(title="lacking", margin=margin(series=[lacking])),
 ]
 category = layout_pb2.Category
-layout = layout_pb2.Layout(category=[category(title="training", chart=charts), category(title="odd ones", chart=wrong)])
+categories = category(title="training", chart=charts), category(title="odd ones", chart=wrong)
+layout = layout_pb2.Layout(category=categories)
 with tf.summary.create_file_writer(f"{logdir}").as_default():
     tf.summary.experimental.write_raw_pb(custom.pb(layout).SerializeToString(), step=0)
 """
@@ -248,7 +257,7 @@ def test_a_hyperparameter_from_a_file_is_text_and_nothing_else(page: NotebookPag
     "%nbtrain hparams {logdir}", "%nbtrain custom_scalars {logdir}", "%nbtrain compare {logdir}"
 )
 def test_the_tabs_in_light_and_dark(page: NotebookPage, tmp_path: Path, tab: str) -> None:
-    index = ["hparams", "custom_scalars", "compare"].index(tab) + 1
+    index = TABS.index(tab) + 1
     if index > 1:
         page.run(index)
     board = page.panel(index)

@@ -4,7 +4,7 @@ import { difference } from "../../nbtrain/panel/js/difference.js";
 
 test("a difference is told with its sign, and as a part of the baseline", () => {
   assert.equal(difference(0.55, 0.5), "+0.05, +10 %");
-  assert.equal(difference(0.25, 0.5), "−0.25, −50 %");
+  assert.equal(difference(0.25, 0.5), "-0.25, -50 %");
   assert.equal(difference(2, 2), "±0");
 });
 

@@ -7,7 +7,6 @@ import cardsCss from "./cards.css";
 import { el, say } from "./dom.js";
 import { optionsOf, written } from "./options.js";
 import { PAGES } from "./pages.js";
-import cardsCss from "./cards.css";
 import css from "./panel.css";
 import { widget } from "./room.js";
 import { RunList } from "./run_list.js";
@@ -32,7 +31,7 @@ class View {
     this.tabs = new Tabs((name) => this.#open(name));
     this.front = el("div", { class: "nbt-front" });
     const body = el("div", { class: "nbt-board-body", children: [this.runs.root, this.front] });
-    const text = uplotCss + css + boardCss + tablesCss;
+    const text = uplotCss + css + boardCss + cardsCss + tablesCss;
     this.root = el("div", { class: "nbt nbt-board", children: [el("style", { text }), this.bar, this.tabs.root, this.tools, this.problem, this.words, body] });
     host.append(this.root);
     this.sight = new IntersectionObserver(([{ isIntersecting }]) => (this.inSight = isIntersecting), { rootMargin: "120px" });

@@ -79,8 +79,3 @@ export function valuesAt(curves, x, { smooth = false } = {}) {
   const rank = ({ value }) => (Number.isNaN(value) ? -Infinity : value);
   return found.sort((left, right) => (rank(left) === rank(right) ? 0 : rank(right) - rank(left)));
 }
-
-function floats(buffer) {
-  const view = ArrayBuffer.isView(buffer) ? buffer : new Uint8Array(buffer ?? 0);
-  return new Float64Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
-}

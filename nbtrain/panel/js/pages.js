@@ -11,14 +11,24 @@
 //   forget()                     the axis of the curves is another (where there are curves)
 //   close()
 
+import { AudioBody } from "./audio_body.js";
+import { cardsPage } from "./cards_page.js";
 import { ComparePage } from "./compare_page.js";
 import { CustomScalarsPage } from "./custom_scalars_page.js";
+import { DistributionBody } from "./distribution_body.js";
+import { HistogramBody } from "./histogram_body.js";
 import { HparamsPage } from "./hparams_page.js";
+import { ImageBody } from "./image_body.js";
 import { ScalarsPage } from "./scalars_page.js";
 import { TextBody } from "./text_body.js";
 
 export const PAGES = {
   scalars: ["Scalars", ScalarsPage],
+  images: ["Images", cardsPage("images", ImageBody)],
+  histograms: ["Histograms", cardsPage("histograms", HistogramBody)],
+  distributions: ["Distributions", cardsPage("distributions", DistributionBody, "histograms")],
+  text: ["Text", cardsPage("text", TextBody)],
+  audio: ["Audio", cardsPage("audio", AudioBody)],
   hparams: ["HParams", HparamsPage],
   custom_scalars: ["Custom Scalars", CustomScalarsPage],
   compare: ["Compare", ComparePage],
