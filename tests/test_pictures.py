@@ -141,11 +141,11 @@ def test_a_byte_changed_anywhere_never_crashes(kind: str) -> None:
 
 
 def test_a_cell_shows_the_first_image() -> None:
-    images = Images(40, 30, (encoded("png"), encoded("jpeg")))
+    images = Images(200, 150, (encoded("png", (200, 150)), encoded("jpeg")))
     bundle = images._repr_mimebundle_(include=None, exclude=None)
     assert bundle.keys() == {"text/plain", "image/png"}
     assert b64decode(bundle["image/png"]) == images.encoded[0]
-    assert bundle["text/plain"] == "<2 images of 40 × 30 pixels>"
+    assert bundle["text/plain"] == "<2 images of 200 × 150 pixels>"
 
 
 @pytest.mark.parametrize(
@@ -166,3 +166,13 @@ def test_any_of_the_images_can_be_shown() -> None:
     images = Images(40, 30, (encoded("png"), encoded("jpeg", (400, 300))))
     data, kind = images.shown(1, most_pixels=1200)
     assert (size_of(data), kind) == ((40, 30), "image/png")
+
+
+def test_in_a_cell_each_pixel_of_a_tiny_image_is_a_square() -> None:
+    tiny = np.array([[0, 255], [255, 0]], np.uint8)
+    out = io.BytesIO()
+    Image.fromarray(tiny).save(out, "png")
+    bundle: dict[str, Any] = Images(2, 2, (out.getvalue(),))._repr_mimebundle_()
+    shown = Image.open(io.BytesIO(b64decode(bundle["image/png"])))
+    assert np.array_equal(np.asarray(shown), np.kron(tiny, np.ones((80, 80), np.uint8)))
+    assert bundle["text/plain"] == "<1 image of 2 × 2 pixels>"

@@ -21,6 +21,7 @@ import nbtrain
 from nbtrain.errors import ArgumentError, UnknownTagError
 from nbtrain.events.scalars import Scalars
 from nbtrain.events.series import Points
+from nbtrain.events.writer import EventWriter
 from tests.event_files import NAME, expected, simple, start, written
 from tests.gate import SOON
 
@@ -239,3 +240,18 @@ def test_files_of_keras(tmp_path: Path) -> None:
             points = log[each, tag]
             found = zip(points.steps, points.wall_times, points.values, strict=True)
             assert list(found) == wanted[tag]
+
+
+def test_files_are_read_without_loading_tensorflow(tmp_path: Path) -> None:
+    writer = EventWriter(tmp_path)
+    writer.session_start(1, 2.0)
+    writer.scalars(np.array([1]), np.array([3.0]), {"loss": np.array([0.5])})
+    writer.close()
+    code = (
+        "import sys, nbtrain; log = nbtrain.scalars(sys.argv[1]); "
+        "print(log['.', 'loss'].values, 'tensorflow' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    root = Path(nbtrain.__file__).parents[1]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=root)
+    assert done.stdout.strip() == "[0.5] False"

@@ -207,8 +207,8 @@ def test_a_history_tells_its_steps_and_reads_a_value_when_asked(tmp_path: Path) 
     ] * 4
     assert history[-1] == history[np.int64(3)] == history[3]
     assert repr(history) == "<images 'x': 4 values, steps 0 to 9>"
-    assert repr(history[0]) == "<1 images of 2 × 3 pixels>"
-    assert repr(log) == f"<images of 1 runs and 1 tags in {str(tmp_path)!r}>"
+    assert repr(history[0]) == "<1 image of 2 × 3 pixels>"
+    assert repr(log) == f"<images of 1 run and 1 tag in {str(tmp_path)!r}>"
     for index in (4, -5):
         with pytest.raises(IndexError, match=r"there are 4 values"):
             history[index]

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 from google.protobuf.message import DecodeError
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+from tensorboard.util.tensor_util import make_ndarray
 
 from nbtrain.events.decode import Decoded, Decoder
 from nbtrain.events.framing import FOOTER, HEADER
@@ -130,8 +132,6 @@ class EventRun:
 
     def _one_by_one(self, others: list[Other], file: int) -> Iterator[Decoded]:
         """The scalars of records that hold other things too; notes restarts, and these things."""
-        from tensorflow.compat.v1 import Event, SessionLog
-
         for other in others:
             try:
                 event = Event.FromString(other.payload)
@@ -205,10 +205,8 @@ def _number(value: Any) -> float | None:
     shape = [dim.size for dim in value.tensor.tensor_shape.dim]
     if not value.HasField("tensor") or math.prod(shape) != 1:
         return None
-    import tensorflow as tf
-
     try:
-        array = tf.make_ndarray(value.tensor)
+        array = make_ndarray(value.tensor)
     except (TypeError, ValueError):  # of a type that is none, or not of its own shape
         return None
     return float(array.reshape(())) if array.dtype.kind in "fiub" else None

@@ -8,6 +8,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
+from tensorboard.compat.proto.event_pb2 import Event
 
 from nbtrain.buckets import FloatArray
 from nbtrain.events.crc import crc32c, masked
@@ -75,8 +76,6 @@ def summary_value(places: Places, index: int, tag: str) -> Any:
     except FileNotFoundError as error:
         words = f"{path} has gone since it was looked at: refresh()."
         raise FileNotFoundError(words) from error
-    from tensorflow.compat.v1 import Event
-
     payload, footer = data[:length], data[length:]
     crc = masked(np.array([crc32c(payload)], np.uint32))
     if crc.astype("<u4").tobytes() == footer:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # 128 MB of them.
 MOST_PIXELS, MOST_BYTES, MOST_DECODED = 1 << 22, 1 << 22, 1 << 25
 
+# A side up to which a picture in a cell is enlarged.
+FEW_PIXELS = 160
+
 # By the first bytes: the type, and Pillow's class. These classes are called by themselves:
 # `Image.open` would try its other formats, and only warn of what is too large.
 _FORMATS = (
@@ -44,10 +47,9 @@ def picture(
     Raises:
         ArgumentError: It is none of these, damaged, or too large to be decoded.
     """
-    kind, name = _format_of(encoded)
-    module, plugin = name.split(".")
+    kind = _format_of(encoded)[0]
     try:
-        image: ImageFile = getattr(import_module(f"PIL.{module}"), plugin)(io.BytesIO(encoded))
+        image = _opened(encoded)
         width, height = image.size
         if width * height <= MOST_DECODED:
             return _fit(image, encoded, kind, most_pixels, most_bytes)
@@ -57,6 +59,24 @@ def picture(
         f"The image of {width} × {height} pixels is too large to be shown: write a smaller one; "
         f"at most {MOST_DECODED} pixels are decoded."
     )
+
+
+def enlarged(encoded: bytes, kind: str) -> tuple[bytes, str]:
+    """A picture of `picture`, and its type; one of few pixels with each of them as a square."""
+    image = _opened(encoded)
+    scale = FEW_PIXELS // max(image.size)
+    if scale < 2:
+        return encoded, kind
+    width, height = image.size
+    out = io.BytesIO()
+    _in_usual_mode(image).resize((width * scale, height * scale), 0).save(out, "png")
+    return out.getvalue(), "image/png"
+
+
+def _opened(encoded: bytes) -> ImageFile:
+    module, plugin = _format_of(encoded)[1].split(".")
+    image: ImageFile = getattr(import_module(f"PIL.{module}"), plugin)(io.BytesIO(encoded))
+    return image
 
 
 def _format_of(encoded: bytes) -> tuple[str, str]:

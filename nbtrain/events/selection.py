@@ -165,8 +165,10 @@ class Selection(Mapping[tuple[str, str], T]):
             kinds = ("scalars", *KINDS)
             held = [kind for kind in kinds if any(self._reader.tags(run, kind) for run in runs)]
             holding = ", ".join(held) or "other things"
-            return f"<no {self._kind} {where}: its {_counted(runs)} {holding}>"
-        return f"<{self._kind} of {len(self.runs)} runs and {len(self.tags)} tags {where}>"
+            hold = "run holds" if len(runs) == 1 else f"{len(runs)} runs hold"
+            return f"<no {self._kind} {where}: its {hold} {holding}>"
+        found = f"{_counted(self.runs, 'run')} and {_counted(self.tags, 'tag')}"
+        return f"<{self._kind} of {found} {where}>"
 
 
 def _patterns(name: str, given: str | None) -> list[re.Pattern[str]]:
@@ -181,8 +183,8 @@ def _found(patterns: list[re.Pattern[str]], name: str) -> bool:
     return all(pattern.search(name) for pattern in patterns)
 
 
-def _counted(runs: list[str]) -> str:
-    return "run holds" if len(runs) == 1 else f"{len(runs)} runs hold"
+def _counted(names: list[str], noun: str) -> str:
+    return f"{len(names)} {noun}" + ("" if len(names) == 1 else "s")
 
 
 def _listed(names: list[str]) -> str:

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from tensorboard.util.tensor_util import make_ndarray
 
 from nbtrain.buckets import FloatArray
 from nbtrain.errors import ArgumentError
-from nbtrain.events.pictures import MOST_PIXELS, picture
+from nbtrain.events.pictures import MOST_PIXELS, enlarged, picture
 
 # Elements of a tensor that is read: its shape may say anything.
 _MOST_ELEMENTS = 1 << 24
@@ -33,7 +34,7 @@ _SOUNDS = {
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """The images of one step, as they were encoded; a cell shows the first.
+    """The images of one step, as they were encoded; a cell shows the first, a tiny one enlarged.
 
     Attributes:
         width: Pixels, as the writer says.
@@ -61,7 +62,7 @@ class Images:
         bundle = {"text/plain": repr(self)}
         if self.encoded:
             try:
-                data, kind = self.shown()
+                data, kind = enlarged(*self.shown())
             except ArgumentError as error:
                 bundle["text/plain"] += f"\n{error}"
             else:
@@ -69,7 +70,8 @@ class Images:
         return bundle
 
     def __repr__(self) -> str:
-        return f"<{len(self.encoded)} images of {self.width} × {self.height} pixels>"
+        images = "1 image" if len(self.encoded) == 1 else f"{len(self.encoded)} images"
+        return f"<{images} of {self.width} × {self.height} pixels>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +215,7 @@ def _array(value: Any) -> npt.NDArray[Any]:
     shape = [dim.size for dim in value.tensor.tensor_shape.dim]
     if min(shape, default=0) < 0 or math.prod(shape) > _MOST_ELEMENTS:
         raise ValueError(f"its shape is {tuple(shape)}")
-    import tensorflow as tf
-
-    array: npt.NDArray[Any] = tf.make_ndarray(value.tensor)
+    array: npt.NDArray[Any] = make_ndarray(value.tensor)
     return array
 
 

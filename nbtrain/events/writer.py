@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 
 from nbtrain.events.crc import crc32c, crc32c_columns, masked
 
@@ -68,8 +69,6 @@ class EventWriter:
 
         The mark bears the next step: TensorBoard drops what has its step, and all beyond.
         """
-        from tensorflow.compat.v1 import SessionLog
-
         log = SessionLog(status=SessionLog.START)
         self._write_event(session_log=log, step=step + 1, wall_time=wall_time)
 
@@ -91,8 +90,6 @@ class EventWriter:
         self._file.close()
 
     def _write_event(self, **fields: Any) -> None:
-        from tensorflow.compat.v1 import Event
-
         payload = Event(**fields).SerializeToString()
         header = struct.pack("<Q", len(payload))
         self._append(header + _checksum(header) + payload + _checksum(payload))
