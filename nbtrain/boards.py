@@ -154,7 +154,7 @@ def show(
 
 def _picture(scalars: Scalars, tab: str, **axis: Any) -> bytes | None:
     """What stays of a board in a saved notebook; None where its text says more."""
-    if tab in ("scalars", "custom_scalars", "compare"):
+    if tab in ("scalars", "compare"):
         return board_figure.png(scalars, **axis)
     kind = KIND_OF.get(tab)
     return None if kind is None else cards_figure.png(selections(scalars)[kind], tab)
