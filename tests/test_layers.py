@@ -16,7 +16,7 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 
 # From the ground up. A room may import from the floors below its own.
 FLOORS = (
-    "errors frames options records events.layout",
+    "errors frames options records events.layout events.tensors",
     "states commands cadence buckets pace claims lock tags threads events.crc log",
     "store cells logdir settings names checkpoints smoothing engines.turns engines.servers",
     "events.writer events.framing",

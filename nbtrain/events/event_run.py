@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import DecodeError
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
-from tensorboard.util.tensor_util import make_ndarray
 
 from nbtrain.events.decode import Decoded, Decoder
 from nbtrain.events.framing import FOOTER, HEADER
 from nbtrain.events.index import Index, Places
 from nbtrain.events.series import Points, Series
 from nbtrain.events.tail import Other, Piece, Tail
+from nbtrain.events.tensors import array_of
 
 # What is kept beside scalars, by TensorBoard's names of its plugins.
 KINDS = ("images", "histograms", "text", "audio", "hparams", "custom_scalars")
@@ -206,7 +206,7 @@ def _number(value: Any) -> float | None:
     if not value.HasField("tensor") or math.prod(shape) != 1:
         return None
     try:
-        array = make_ndarray(value.tensor)
-    except (TypeError, ValueError):  # of a type that is none, or not of its own shape
+        array = array_of(value.tensor)
+    except ValueError:
         return None
     return float(array.reshape(())) if array.dtype.kind in "fiub" else None

@@ -6,7 +6,6 @@ Each was written either as a message of TensorFlow 1 or as a tensor of TensorFlo
 
 from __future__ import annotations
 
-import math
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,14 +13,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from tensorboard.util.tensor_util import make_ndarray
 
 from nbtrain.buckets import FloatArray
 from nbtrain.errors import ArgumentError
 from nbtrain.events.pictures import MOST_PIXELS, enlarged, picture
-
-# Elements of a tensor that is read: its shape may say anything.
-_MOST_ELEMENTS = 1 << 24
+from nbtrain.events.tensors import array_of
 
 # What sounds begin with: a page is told a type only of what is of it.
 _SOUNDS = {
@@ -150,7 +146,7 @@ def _images(value: Any) -> Images:
 def _histogram(value: Any) -> Histogram:
     if value.HasField("histo"):
         return Histogram(_buckets(value.histo))
-    array = _array(value).astype(np.float64)
+    array = array_of(value.tensor).astype(np.float64)
     if array.ndim != 2 or array.shape[1] != 3:
         raise ValueError(f"its shape is {array.shape}, not (k, 3)")
     return Histogram(array)
@@ -205,17 +201,9 @@ def strings(value: Any, ndim: int | None = None) -> npt.NDArray[np.object_]:
     Raises:
         ValueError: It holds something else.
     """
-    array = _array(value)
+    array = array_of(value.tensor)
     if array.dtype != object or ndim not in (None, array.ndim):
         raise ValueError(f"it is a tensor of type {array.dtype} and shape {array.shape}")
-    return array
-
-
-def _array(value: Any) -> npt.NDArray[Any]:
-    shape = [dim.size for dim in value.tensor.tensor_shape.dim]
-    if min(shape, default=0) < 0 or math.prod(shape) > _MOST_ELEMENTS:
-        raise ValueError(f"its shape is {tuple(shape)}")
-    array: npt.NDArray[Any] = make_ndarray(value.tensor)
     return array
 
 
