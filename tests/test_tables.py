@@ -249,8 +249,17 @@ def test_what_is_no_expression_is_told_and_the_others_are_drawn(tmp_path: Path) 
     found = chart(tmp_path, ["loss"], multiline("(", "loss", "nothing"))
     assert found["tags"] == ["loss"]
     wrong, missing = found["words"]
-    assert wrong.startswith("'(' is no regular expression: missing ),")
+    assert wrong == "'(' is no regular expression of RE2: missing ): (."
     assert missing == "No run has a tag that 'nothing' matches."
+
+
+def test_an_expression_that_python_would_take_for_ever_over_holds_nothing_up(
+    tmp_path: Path,
+) -> None:
+    tag = "a" * 60 + "b"
+    found = chart(tmp_path, [tag], multiline("(a|aa)+$", "a+b"))
+    assert found["tags"] == [tag]
+    assert found["words"] == ["No run has a tag that '(a|aa)+$' matches."]
 
 
 def test_of_very_many_tags_the_first_are_drawn_and_the_others_told(
