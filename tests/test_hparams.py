@@ -260,6 +260,13 @@ def test_what_is_of_another_version_or_no_message_is_told_and_the_rest_read(tmp_
     assert "Only supports plugin_data version: 0; found: 9" in table.unreadable["b"]
 
 
+def test_a_status_that_is_none_is_unknown(tmp_path: Path) -> None:
+    ended = info(session_end_pb(99))
+    written(tmp_path / NAME, [told({"rate": 0.1}), ended])
+    (row,) = nbtrain.hparams(tmp_path).rows
+    assert (row.hparams, row.status) == ({"rate": 0.1}, "unknown")
+
+
 def test_a_file_that_has_gone_is_told_and_the_rest_read(tmp_path: Path) -> None:
     paths = [written(tmp_path / run / NAME, [told({"rate": 0.1})]) for run in "ab"]
     table = nbtrain.hparams(tmp_path)

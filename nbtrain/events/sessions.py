@@ -21,6 +21,8 @@ from nbtrain.events.scalars import Scalars
 # Of a metric: the run below the session's own, "" for this one, and the tag.
 _Metric = tuple[str, str]
 
+_STATUSES = {1: "success", 2: "failure", 3: "running"}  # of tensorboard/plugins/hparams/api.proto
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -116,13 +118,11 @@ class Sessions:
 
 
 def _session(run: str, start: Any, end: Any, metrics: dict[str, float]) -> Session:
-    from tensorboard.plugins.hparams.api_pb2 import Status
-
     return Session(
         run,
         {name: number for name, value in start.hparams.items() for number in _plain(value)},
         metrics,
-        Status.Name(end.status if end else 0).removeprefix("STATUS_").lower(),
+        _STATUSES.get(end.status if end else 0, "unknown"),
         start.start_time_secs or None,
         (end.end_time_secs or None) if end else None,
         start.group_name or run,
