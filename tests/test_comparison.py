@@ -116,6 +116,14 @@ def test_it_shows_itself_as_a_plain_table(logdir: Path) -> None:
         "          min        0.5         0.25",
         "          max        2           1",
         "          best_step  1           1",
-        "the same in all: name=x, units=32.0",
+        "the same in all: name=x, units=32",
     ]
     assert repr(nbtrain.compare(logdir, runs="nosuch")).startswith("<no scalars in ")
+
+
+def test_what_is_the_same_is_shown_on_one_line_whatever_it_holds(tmp_path: Path) -> None:
+    for run in "ab":
+        values = [told(name="a\n\x1b[31m" + "x" * 99), simple("loss", 1, 2.0)]
+        written(tmp_path / run / NAME, values)
+    last = repr(nbtrain.compare(tmp_path)).splitlines()[-1]
+    assert last == "the same in all: name=a" + 2 * "\N{REPLACEMENT CHARACTER}" + f"[31m{'x' * 20}…"

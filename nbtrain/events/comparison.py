@@ -13,7 +13,7 @@ from nbtrain.events.extent import Extent, extent_of
 from nbtrain.events.reader import Reader
 from nbtrain.events.scalars import Scalars
 from nbtrain.events.sessions import Sessions
-from nbtrain.events.text_table import Cell, text_table
+from nbtrain.events.text_table import Cell, on_a_line, text_table
 
 Hyperparameter = float | str | bool
 
@@ -95,7 +95,9 @@ class Comparison:
                 ["" if number else tag, what, *(each.get(what) for each in told)]
                 for number, what in enumerate(_TOLD)
             ]
-        same = ", ".join(f"{name}={value}" for name, value in self.same.items())
+        same = ", ".join(
+            f"{on_a_line(name)}={on_a_line(value)}" for name, value in self.same.items()
+        )
         table = text_table(["", "", *self.runs], rows)
         return f"{table}\nthe same in all: {same}" if same else table
 

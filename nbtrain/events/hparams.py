@@ -88,17 +88,12 @@ class HParams:
         rows = self.rows
         if not rows:
             return f"<no run in {self.scalars.reader.logdir!r} has hyperparameters>"
-        heads = ["run", *self.hparams, *self.metrics, "status"]
+        names, metrics = self.hparams, self.metrics
         cells = [
-            [
-                row.run,
-                *map(row.hparams.get, self.hparams),
-                *map(row.metrics.get, self.metrics),
-                row.status,
-            ]
+            [row.run, *map(row.hparams.get, names), *map(row.metrics.get, metrics), row.status]
             for row in rows
         ]
-        return text_table(heads, cells)
+        return text_table(["run", *names, *metrics, "status"], cells)
 
 
 def hparams(logdir: str | os.PathLike[str], *, runs: str | None = None) -> HParams:

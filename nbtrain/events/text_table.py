@@ -13,7 +13,7 @@ Cell = float | str | bool | None
 def text_table(heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
     """Heads and rows, one a line, their columns aligned; None is an empty cell."""
     shown = [heads[:COLUMNS], *(row[:COLUMNS] for row in rows[:ROWS])]
-    cells = [[_text(cell) for cell in row] for row in shown]
+    cells = [[on_a_line(cell) for cell in row] for row in shown]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
         "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
@@ -24,8 +24,8 @@ def text_table(heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
     return "\n".join([*lines, f"… {more}"] if more else lines)
 
 
-def _text(cell: Cell) -> str:
-    """A cell on one line, whatever a file calls a run."""
+def on_a_line(cell: Cell) -> str:
+    """A cell as a short text on one line, whatever a file calls a run."""
     if cell is None:
         return ""
     text = f"{cell:g}" if isinstance(cell, float) else str(cell)
