@@ -26,6 +26,7 @@ from nbtrain.events.scalars import Scalars
 from nbtrain.panel import board as room
 from nbtrain.panel import board_figure
 from nbtrain.panel import curves as curves_room
+from nbtrain.panel.answers import answer
 from nbtrain.panel.board import Board
 from nbtrain.panel.curves import CHART_BUCKETS, RUN_BUCKETS
 from nbtrain.panel.panel import LEASE_SECS
@@ -597,6 +598,44 @@ def test_the_oldest_of_many_boards_is_let_go_and_says_how_to_have_it_again(
     assert "Run the cell again" in told.texts[-1]
     hear(boards._boards[0], t="want", id=1, tag="loss")
     assert told.kinds.pop() == "curves"
+
+
+def test_a_board_that_is_let_go_while_it_answers_ends_its_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_of(tmp_path, [1.0])
+    looks: list[bool] = []
+    board = ShownBoard(nbtrain.scalars(tmp_path), on_look=lambda: looks.append(True))
+
+    def late(found: Any, content: Any) -> Any:
+        board.leave("gone")
+        return answer(found, content)
+
+    monkeypatch.setattr(room, "answer", late)
+    board.hear(t="want", id=1, tag="loss")
+    assert [content["t"] for content, _ in board.sent] == ["left", "curves"]
+    assert looks == [True]
+
+
+def test_a_board_that_is_closed_holds_no_more_what_it_read(tmp_path: Path) -> None:
+    run_of(tmp_path, [1.0])
+    scalars = nbtrain.scalars(tmp_path)
+    following = Following(scalars)
+    reader = weakref.ref(scalars.reader)
+    board = following.board
+    del scalars, following
+    board.close()
+    gc.collect()
+    assert reader() is None
+
+
+def test_an_answer_that_fails_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(found: Any, content: Any) -> Any:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(room, "answer", fail)
+    content, _ = board_of(tmp_path).hear(t="want", id=1, tag="loss")
+    assert content == {"t": "refused", "id": 1, "text": "RecursionError: too deep"}
 
 
 def test_a_picture_stays_of_the_first_charts_whatever_the_names_and_values(tmp_path: Path) -> None:

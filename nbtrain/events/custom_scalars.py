@@ -15,7 +15,7 @@ from nbtrain.events.history import summary_value
 from nbtrain.events.reader import Reader
 from nbtrain.events.values import strings
 
-_TAG = "custom_scalars__config__"
+LAYOUT = "custom_scalars__config__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +85,10 @@ def _layout(reader: Reader, run: str) -> Iterator[Category]:
     """What the latest layout of a run says."""
     from tensorboard.plugins.custom_scalar.layout_pb2 import Layout
 
-    if _TAG not in reader.tags(run, "custom_scalars"):
+    if LAYOUT not in reader.tags(run, "custom_scalars"):
         return
     try:
-        value = summary_value(reader.places(run, _TAG, "custom_scalars"), -1, _TAG)
+        value = summary_value(reader.places(run, LAYOUT, "custom_scalars"), -1, LAYOUT)
         layout = Layout.FromString(strings(value).item())
     except (OSError, KeyError, ValueError, DecodeError):
         return

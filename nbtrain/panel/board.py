@@ -1,4 +1,4 @@
-"""The board's kernel side: the scalars of a logdir on the page, one anywidget, one comm.
+"""The board's kernel side: what a logdir holds on the page, one anywidget, one comm.
 
     front end ── hello, alive, follow, ─▶ Board
                  options
@@ -27,7 +27,7 @@ import anywidget
 from nbtrain.errors import NbtrainError
 from nbtrain.events.scalars import Scalars
 from nbtrain.panel.answers import answer
-from nbtrain.panel.contents import contents, selections
+from nbtrain.panel.contents import Selections, contents, selections
 from nbtrain.panel.panel import LEASE_SECS
 from nbtrain.panel.tables import lacking
 
@@ -38,10 +38,10 @@ BUNDLE = Path(__file__).parent / "static" / "board.js"
 
 
 class Board(anywidget.AnyWidget):
-    """The scalars of a logdir on the page, in any number of views.
+    """What a logdir holds on the page, in any number of views.
 
     Args:
-        scalars: What it shows.
+        scalars: The runs and tags that it shows, of every kind.
         tab: What it begins with: "scalars", "hparams" and so on.
         x: The axis that it begins with: "step", "relative" or "wall".
         smooth: The smoothing that it begins with, from 0 to below 1.
@@ -74,7 +74,7 @@ class Board(anywidget.AnyWidget):
                 "checkout, with `pip install -e .`"
             )
         self.follow, self.closed, self._left = follow, False, ""
-        self._scalars, self._kinds = scalars, selections(scalars)
+        self._found = selections(scalars)
         self._begin: dict[str, Any] = {"tab": tab, "x": x, "smooth": smooth}
         self._on_look, self._clock = on_look, clock
         self._alive_at = float("-inf")
@@ -96,15 +96,16 @@ class Board(anywidget.AnyWidget):
         Args:
             reading: Whether the files have not been read to their end yet.
         """
+        found = self._found
         with self._telling:
             if self.closed:
                 return
             self._version += 1
             self._reading = reading
-            there = self._index()
+            there = self._index(found)
             kind = "grew" if there == self._there else "index"
             self._there = there
-            self._say(kind)
+            self._say(kind, found)
 
     def note(self, text: str) -> None:
         """Show a line of text: what went wrong with reading."""
@@ -113,70 +114,81 @@ class Board(anywidget.AnyWidget):
     def leave(self, why: str) -> None:
         """Let go of what it shows, and answer whatever a page asks with the reason alone."""
         with self._telling:
-            self.closed, self._left = True, why
-            self._kinds, self._there = {}, {}
-            del self._scalars, self._on_look
+            self._left = why
+            self._let_go()
         self.send({"t": "left", "text": why})
 
     def close(self) -> None:
-        """Show it no more."""
-        self.closed = True
+        """Show it no more, and let go of what it shows."""
+        self._let_go()
         super().close()
 
-    def _say(self, kind: str) -> None:
+    def _let_go(self) -> None:
+        self.closed = True  # first: who took hold of the rest before may go on with it
+        self._found, self._there, self._on_look = {}, {}, lambda: None
+
+    def _say(self, kind: str, found: Selections) -> None:
         state: dict[str, Any] = {
             "version": self._version,
             "reading": self._reading,
             "follow": self.follow,
         }
         if self._reading:
-            state["progress"] = self._scalars.reader.progress()
+            state["progress"] = found["scalars"].reader.progress()
         if kind == "index":
             state |= {**self._there, "begin": self._begin}
         self.send({"t": kind, **state})
 
-    def _index(self) -> dict[str, Any]:
-        reader = self._scalars.reader
+    def _index(self, found: Selections) -> dict[str, Any]:
+        scalars = found["scalars"]
+        reader = scalars.reader
         return {
-            **contents(self._kinds, lacking(self._scalars), self._begin["tab"]),
+            **contents(found, lacking(scalars), self._begin["tab"]),
             "damaged": [[run, size] for run, size in reader.skipped().items()],
             "unreadable": [[path, why] for path, why in sorted(reader.unreadable().items())],
         }
 
     def _on_message(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
         """A message of the front end; in a subshell's thread, or the main one."""
+        found, on_look = self._found, self._on_look
         if self.closed:
             self.send({"t": "left", "text": self._left})
             return
         self._alive_at = self._clock()
         kind = content.get("t")
         if kind == "hello":
-            with self._telling:
-                self._there = self._there or self._index()
-                self._say("index")
+            self._welcome(found)
         elif kind == "options":
             self._keep(content.get("text"))
         elif kind == "follow":
             self.follow = content.get("on") is True
         else:
-            self._answer(content)
-        self._on_look()
+            self._answer(found, content)
+        on_look()
+
+    def _welcome(self, found: Selections) -> None:
+        with self._telling:
+            if not self.closed:
+                self._there = self._there or self._index(found)
+                self._say("index", found)
 
     def _keep(self, text: object) -> None:
         """Keep what the reader has chosen, as the page wrote it: a reloaded one begins with it."""
         if isinstance(text, str) and len(text) <= _KEPT:
             self._begin["kept"] = text
 
-    def _answer(self, content: dict[str, Any]) -> None:
+    def _answer(self, found: Selections, content: dict[str, Any]) -> None:
         """Send what was asked for, or in words why not."""
         number = {"id": content.get("id")}
         try:
-            sent = answer(self._kinds, content)
+            sent = answer(found, content)
         except (NbtrainError, OSError) as error:
             self.send({"t": "refused", "text": str(error)} | number)
-            return
-        if sent:
-            self.send(sent[0] | number, sent[1])
+        except Exception as error:  # noqa: BLE001 - shown: there is no cell to raise it in
+            self.send({"t": "refused", "text": f"{type(error).__name__}: {error}"} | number)
+        else:
+            if sent:
+                self.send(sent[0] | number, sent[1])
 
 
 @functools.cache

@@ -27,7 +27,6 @@ KIND_OF = {
     "audio": "audio",
 }
 
-
 Selections = Mapping[str, Selection[Any]]
 
 

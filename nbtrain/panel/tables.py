@@ -8,21 +8,23 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, fields
+from typing import Any
 
 import numpy as np
 
 from nbtrain.errors import ArgumentError
 from nbtrain.events.comparison import Comparison
-from nbtrain.events.custom_scalars import custom_scalars
+from nbtrain.events.custom_scalars import LAYOUT, custom_scalars
 from nbtrain.events.extent import Extent
 from nbtrain.events.hparams import HParams
 from nbtrain.events.scalars import Scalars
+from nbtrain.events.selection import Selection
+from nbtrain.events.sessions import START
 from nbtrain.panel.layouts import chart_of
 from nbtrain.panel.samples import Sent
 
 COLUMNS = 1000  # of hyperparameters, and of metrics, that a page is told
 CHARACTERS = 10_000  # of a value that is a text
-_START, _LAYOUT = "_hparams_/session_start_info", "custom_scalars__config__"
 _NONE = (math.nan,) * len(fields(Extent))  # of a tag that a run does not have
 
 
@@ -117,14 +119,14 @@ TABLES: dict[str, Callable[[Scalars, Mapping[str, object]], Sent]] = {
 }
 
 
-def lacking(scalars: Scalars) -> dict[str, str]:
+def lacking(scalars: Selection[Any]) -> dict[str, str]:
     """For each of the tabs, in words, why there is nothing to show; "" where there is."""
     reader = scalars.reader
     where = f"in {reader.logdir!r}"
-    sessions = [run for run in reader.runs if _START in reader.tags(run, "hparams")]
+    sessions = [run for run in reader.runs if START in reader.tags(run, "hparams")]
     there = {
         "hparams": any(map(scalars.chooses, sessions)),
-        "custom_scalars": any(_LAYOUT in reader.tags(run, "custom_scalars") for run in reader.runs),
+        "custom_scalars": any(LAYOUT in reader.tags(run, "custom_scalars") for run in reader.runs),
         "compare": len(scalars.runs) > 1,
     }
     words = {
