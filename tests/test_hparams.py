@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import tensorboardX
 import tensorflow as tf
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
@@ -143,6 +143,14 @@ runs = st.dictionaries(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(logdir=runs)
+@example(  # a session within another has what is a metric of a third
+    logdir={
+        "a": ({"rate": 0.0}, []),
+        "a/train": ({"rate": 0.0}, ["loss"]),
+        "c": ({"rate": 0.0}, []),
+        "c/train": (None, ["loss"]),
+    }
+)
 def test_any_tree_of_runs_has_the_sessions_and_metrics_of_tensorboard(
     logdir: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -18,6 +18,8 @@ from nbtrain.events.history import summary_value
 from nbtrain.events.reader import Reader
 from nbtrain.events.scalars import Scalars
 
+START = "_hparams_/session_start_info"  # what tells that a run is a session
+
 # Of a metric: the run below the session's own, "" for this one, and the tag.
 _Metric = tuple[str, str]
 
@@ -32,7 +34,8 @@ class Session:
         run: Its name.
         hparams: What it was told, by name.
         metrics: The last value of each: by its tag, or "run/tag" for that of a run below. They
-            are those that an experiment names; where it has none of them, all scalars.
+            are those that an experiment names; where it has none of them, the scalars that any
+            session has.
         status: "running", "success", "failure" or "unknown".
         start_time: Seconds since the epoch; None where it was not written.
         end_time: Seconds since the epoch; None where it was not written.
@@ -62,12 +65,12 @@ class Sessions:
     def __init__(self, reader: Reader) -> None:
         self._reader, self._scalars = reader, Scalars(reader)
         self.unreadable: dict[str, str] = {}
-        starts = dict(self._infos("session_start_info"))
-        ends = dict(self._infos("session_end_info"))
+        starts = dict(self._infos(START))
+        ends = dict(self._infos("_hparams_/session_end_info"))
         named, found = self._named(), self._found(starts)
         self.by_run = {}
         for run, start in starts.items():
-            metrics = self._values(run, named) or self._values(run, found[run])
+            metrics = self._values(run, named) or self._values(run, found)
             self.by_run[run] = _session(run, start, ends.get(run), metrics)
 
     def of(self, run: str) -> Session | None:
@@ -75,13 +78,13 @@ class Sessions:
         above = _nearest(self.by_run, run)
         return None if above is None else self.by_run[above]
 
-    def _infos(self, what: str) -> Iterator[tuple[str, Any]]:
-        """What the runs that have it say under one of the plugin's tags, for the first time."""
+    def _infos(self, tag: str) -> Iterator[tuple[str, Any]]:
+        """What the runs that have one of the plugin's tags say under it, for the first time."""
         from tensorboard.plugins.hparams import metadata
         from tensorboard.plugins.hparams.error import HParamsError
 
+        what = tag.rpartition("/")[2]
         parse: Callable[[bytes], Any] = getattr(metadata, f"parse_{what}_plugin_data")
-        tag = f"_hparams_/{what}"
         for run in self._reader.runs:
             if tag not in self._reader.tags(run, "hparams"):
                 continue
@@ -93,18 +96,20 @@ class Sessions:
 
     def _named(self) -> list[_Metric]:
         """The metrics that the experiments name."""
-        infos = [info for _, each in self._infos("experiment") for info in each.metric_infos]
+        infos = [
+            info for _, each in self._infos("_hparams_/experiment") for info in each.metric_infos
+        ]
         return list(dict.fromkeys((info.name.group, info.name.tag) for info in infos))
 
-    def _found(self, sessions: Collection[str]) -> dict[str, list[_Metric]]:
-        """By session, its scalars and those of the runs below that have no session of their own."""
-        found: dict[str, list[_Metric]] = {run: [] for run in sessions}
+    def _found(self, sessions: Collection[str]) -> list[_Metric]:
+        """The scalars of all sessions, and of runs below that have no session of their own."""
+        found: dict[_Metric, None] = {}
         for run in self._reader.runs:
             above = _nearest(sessions, run)
             if above is not None:
                 group = "" if run == above else run.removeprefix(f"{above}/")
-                found[above] += [(group, tag) for tag in sorted(self._reader.tags(run))]
-        return found
+                found |= dict.fromkeys((group, tag) for tag in sorted(self._reader.tags(run)))
+        return list(found)
 
     def _values(self, run: str, metrics: list[_Metric]) -> dict[str, float]:
         """The last value of each metric that a session has."""
