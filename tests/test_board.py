@@ -451,6 +451,13 @@ def test_csv_holds_every_point_in_sight(tmp_path: Path) -> None:
     ]
 
 
+def test_no_name_in_a_csv_is_a_formula_of_a_spreadsheet(tmp_path: Path) -> None:
+    run_of(tmp_path / "@run", [1.0], tag='=HYPERLINK("http://x")')
+    _, (data,) = board_of(tmp_path).hear(t="csv", id=1, tag='=HYPERLINK("http://x")')
+    row = list(csv.reader(io.StringIO(data.decode(), newline="")))[1]
+    assert row[:2] == ["'@run", '\'=HYPERLINK("http://x")']
+
+
 def test_csv_that_is_too_long_for_a_page_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,7 @@ CHART_BUCKETS, RUN_BUCKETS = 4096, 64
 # Abandoned tails of a run that are shown, the newest, and buckets of each.
 TAILS, TAIL_BUCKETS = 8, 64
 CSV_ROWS = 500_000
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # what they begin with
 # Points of a curve that TensorBoard shows and smooths. On a longer one its average spans as
 # large a part of the curve here, over all points: the slider does the same, and no less.
 SAMPLES = 1000
@@ -125,6 +126,9 @@ def curves(scalars: Scalars, want: Want) -> tuple[list[dict[str, object]], bytes
 def as_csv(scalars: Scalars, want: Want) -> bytes:
     """What counts of the points in sight, one a line: run, tag, step, wall_time, value.
 
+    A name that would be a formula in a spreadsheet gets an apostrophe before it, as the page's own
+    tables have it (js/cells.js).
+
     Raises:
         ArgumentError: They are too many for a page.
     """
@@ -144,8 +148,13 @@ def as_csv(scalars: Scalars, want: Want) -> bytes:
             )
         columns = (points.steps[chosen], points.wall_times[chosen], points.values[chosen])
         rows = zip(*(column.tolist() for column in columns), strict=True)
-        writer.writerows((run, want.tag, *row) for row in rows)
+        names = (_no_formula(run), _no_formula(want.tag))
+        writer.writerows((*names, *row) for row in rows)
     return out.getvalue().encode()
+
+
+def _no_formula(name: str) -> str:
+    return f"'{name}" if name.startswith(_FORMULAS) else name
 
 
 def _runs(scalars: Scalars, want: Want) -> list[str]:

@@ -1,7 +1,7 @@
 // The cells of a table: what a value looks like, and which comes first. Knows no page.
 // A value is a number, a text, true or false, or null where there is none.
 
-const BEGINS = /^[=+\-@\t\r]/; // of a text that a spreadsheet would take for a formula
+const BEGINS = /^[=+\-@\t\r\n]/; // of a text that a spreadsheet would take for a formula
 
 // A value as it came: what JSON has no number for comes as {float: "NaN"}.
 export function decoded(value) {
