@@ -119,6 +119,24 @@ def test_what_is_replaced_is_given_back(page: NotebookPage) -> None:
     assert gone
 
 
+@pytest.mark.cells(
+    "import os, pathlib; file = next(pathlib.Path(logdir, 'adam').glob('*tfevents*'));"
+    " os.rename(file, logdir + '/away')",
+    "os.rename(logdir + '/away', file); write(20)",
+)
+def test_what_could_not_be_read_is_shown_when_it_can(page: NotebookPage) -> None:
+    digits = card_of(page.panel(1), "samples/digits", "adam")
+    expect(digits).to_have_attribute("data-step", "19")
+    page.run(2)
+    digits.locator("[data-role=step]").press("ArrowLeft")
+    expect(digits.locator(".nbt-problem")).to_contain_text("has gone since it was looked at")
+    expect(digits.locator("img")).to_have_count(0)
+    page.run(3)
+    expect(digits.locator("img")).to_have_count(3, timeout=10 * SECOND)
+    expect(digits).to_have_attribute("data-step", "18")
+    expect(digits.locator(".nbt-problem")).to_be_hidden()
+
+
 def test_a_click_on_a_histogram_moves_the_slider_to_it(page: NotebookPage) -> None:
     board = page.panel(1)
     turn_to(board, "Histograms")

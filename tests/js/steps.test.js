@@ -20,7 +20,14 @@ test("a slider that was put to the end shows the newest step again", () => {
 });
 
 test("where the chosen step was abandoned the last before it is shown", () => {
-  assert.equal(placeOf([0, 10, 30], 20), 1);
-  assert.equal(placeOf([10, 30], 5), 0);
-  assert.equal(placeOf([0, 10], 20), 1);
+  const chosen = choiceOf([0, 10, 20, 30], 2);
+  assert.equal(placeOf([0, 10, 30], chosen), 1);
+  assert.equal(placeOf([30, 40], chosen), 0);
+  assert.equal(placeOf([0, 10], chosen), 1);
+});
+
+test("each of several values of one step can be chosen, as of a writer that tells no step", () => {
+  const steps = [0, 0, 0];
+  assert.deepEqual([0, 1, 2].map((place) => placeOf(steps, choiceOf(steps, place))), [0, 1, 2]);
+  assert.equal(placeOf([...steps, 0], choiceOf(steps, 1)), 1);
 });

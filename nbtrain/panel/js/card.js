@@ -25,6 +25,7 @@ export class Card {
     const of = { kind: this.page.kind, tag: this.tag, run: this.run };
     const { version } = room.index;
     if (this.version !== version) {
+      if (!this.problem.hidden) this.shown = null; // what was refused may be there by now
       const { content, buffers } = await this.#ask({ t: "history", ...of, known: this.known });
       if (content.t === "lost") return;
       this.version = version;
@@ -32,7 +33,7 @@ export class Card {
       if (content.t === "refused") this.#refuse(content.text);
     } else {
       const at = placeOf(this.steps, this.chosen);
-      const key = this.page.Body.several ? this.known : JSON.stringify([this.steps[at], this.walls[at]]);
+      const key = this.page.Body.several ? this.known : JSON.stringify([at, this.steps[at], this.walls[at]]);
       if (at < 0 || this.shown === key) return;
       const { content, buffers } = await this.#ask({ t: "summary", ...of, at });
       if (content.t === "lost") return;
@@ -88,7 +89,9 @@ export class Card {
   async #show(content, buffers, at) {
     if (content.t === "refused") return this.#refuse(content.text);
     say(this.problem, "");
+    const { shown } = this;
     await this.body.draw(content, buffers, at);
+    if (this.shown !== shown) return; // out of sight meanwhile, or at another step
     this.body.root.style.minHeight = "";
     this.root.dataset.step = this.steps[at];
   }
