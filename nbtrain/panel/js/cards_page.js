@@ -60,7 +60,6 @@ class CardsPage {
   close() {
     this.size.disconnect();
     this.sight.close();
-    this.cards.forEach((card) => card.body.clear());
   }
 
   #card(key) {

@@ -43,7 +43,6 @@ export class CustomScalarsPage {
   close() {
     this.size.disconnect();
     this.sight.close();
-    this.charts.forEach((chart) => chart.destroy());
   }
 
   forget() {
@@ -54,6 +53,8 @@ export class CustomScalarsPage {
     say(this.problem, content.t === "refused" ? content.text : "");
     if (content.t !== "layout") return;
     this.categories = content.categories;
+    const there = new Set(this.categories.flatMap(({ title, charts }) => charts.map((chart) => keyOf(title, chart))));
+    for (const [key, chart] of this.charts) if (!there.has(key)) this.sight.leave(chart), this.charts.delete(key);
     this.board.draw(); // with it this page, and how many charts there are
   }
 
@@ -82,7 +83,7 @@ export class CustomScalarsPage {
   }
 
   #chart(category, chart) {
-    const key = JSON.stringify([category, chart]);
+    const key = keyOf(category, chart);
     if (!this.charts.has(key)) {
       const made = new CustomChart(chart, { board: this.board, seen: this.sight.seen, runsOf: (tag) => this.having.get(tag) ?? [] });
       this.charts.set(key, made);
@@ -101,4 +102,9 @@ export class CustomScalarsPage {
     this.board.keep();
     this.sight.seen.forEach((chart) => chart.wanted());
   }
+}
+
+// A chart that has come to show other tags is another one.
+function keyOf(category, chart) {
+  return JSON.stringify([category, chart]);
 }

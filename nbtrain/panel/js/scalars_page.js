@@ -52,7 +52,6 @@ export class ScalarsPage {
   close() {
     this.size.disconnect();
     this.sight.close();
-    this.charts.forEach((chart) => chart.destroy());
   }
 
   #chart(tag) {

@@ -20,8 +20,16 @@ export class Sight {
     for (const card of this.seen) if (!card.root.isConnected) this.#hide(card);
   }
 
+  // To be called with a card that will not come again.
+  leave(card) {
+    this.observer.unobserve(card.root);
+    this.#hide(card);
+  }
+
+  // What arrives later is for no card any more.
   close() {
     this.observer.disconnect();
+    for (const card of this.seen) this.#hide(card);
   }
 
   #sighted({ target: { card }, isIntersecting }) {
