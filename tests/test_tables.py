@@ -99,7 +99,7 @@ def test_a_page_is_told_each_runs_hyperparameters_and_metrics(tmp_path: Path) ->
     content, _ = board_of(tmp_path).hear(t="hparams", id=3)
     assert (content["t"], content["id"], content["words"]) == ("hparams", 3, [])
     assert content["hparams"] == ["kind", "rate", "shuffle"]
-    assert content["metrics"] == ["loss", "accuracy"]
+    assert (content["metrics"], content["higher"]) == (["loss", "accuracy"], [False, True])
     first, second = content["rows"]
     assert (first["run"], first["status"]) == ("a", "unknown")
     assert first["values"] == ["adam", 0.5, True, 2.0, None]
@@ -185,6 +185,7 @@ def test_runs_side_by_side_with_what_they_were_told_and_came_to(tmp_path: Path) 
     trial(tmp_path / "c", {"rate": 0.9, "layers": 3}, loss=[1.0])
     content, rows = compared(board_of(tmp_path), "a", "b")
     assert content["runs"] == ["a", "b"]
+    assert (content["tags"], content["higher"]) == (["accuracy", "loss"], [True, False])
     assert content["hparams"] == [
         {"name": "layers", "values": [2.0, 2.0], "same": True},
         {"name": "rate", "values": [0.5, 0.1], "same": False},

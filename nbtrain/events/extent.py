@@ -9,7 +9,6 @@ import numpy as np
 
 from nbtrain.events.series import Points
 
-# As in the board's tables: panel/js/tags.js.
 _HIGHER = re.compile(
     "acc|auc|precision|recall|f1|score|reward|return|bleu|rouge|iou|psnr|ssim|r2|success",
     re.IGNORECASE,

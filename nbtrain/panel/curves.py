@@ -19,7 +19,7 @@ import numpy as np
 
 from nbtrain.buckets import LIMIT, FloatArray
 from nbtrain.errors import ArgumentError
-from nbtrain.events.extent import extent_of
+from nbtrain.events.extent import extent_of, higher_is_better
 from nbtrain.events.framing import IntArray
 from nbtrain.events.scalars import Scalars
 from nbtrain.events.series import Points
@@ -116,8 +116,9 @@ def curves(scalars: Scalars, want: Want) -> tuple[list[dict[str, object]], bytes
         points = scalars[run, want.tag]
         kept, stride = what_counts(points, want, limit)
         tails = _tails(points, want)
+        told = {"run": run, "higher": higher_is_better(want.tag)}
         entry = {"n": len(kept), "stride": stride, "tails": [len(tail) for tail in tails]}
-        entries.append({"run": run, "left_out": _left_out(points, want), **entry})
+        entries.append({**told, "left_out": _left_out(points, want), **entry})
         numbers = np.array(astuple(extent_of(points)), np.float64)
         parts += [numbers, kept.ravel(), *(tail.ravel() for tail in tails)]
     return entries, np.concatenate(parts or [np.empty(0)]).astype("<f8").tobytes()

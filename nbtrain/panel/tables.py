@@ -15,7 +15,7 @@ import numpy as np
 from nbtrain.errors import ArgumentError
 from nbtrain.events.comparison import Comparison
 from nbtrain.events.custom_scalars import LAYOUT, custom_scalars
-from nbtrain.events.extent import Extent
+from nbtrain.events.extent import Extent, higher_is_better
 from nbtrain.events.hparams import HParams
 from nbtrain.events.scalars import Scalars
 from nbtrain.events.selection import Selection
@@ -50,7 +50,9 @@ def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Sent:
         for what, each in every.items()
         if len(each) > COLUMNS
     ]
-    return {"hparams": names, "metrics": metrics, "rows": rows, "words": words}, []
+    higher = [higher_is_better(metric) for metric in metrics]
+    columns = {"hparams": names, "metrics": metrics, "higher": higher}
+    return {**columns, "rows": rows, "words": words}, []
 
 
 def compare(scalars: Scalars, content: Mapping[str, object]) -> Sent:
@@ -77,8 +79,9 @@ def compare(scalars: Scalars, content: Mapping[str, object]) -> Sent:
         for extents in found.metrics.values()
         for run in found.runs
     ]
-    message = {"runs": found.runs, "hparams": told, "tags": list(found.metrics)}
-    return message, [np.array(numbers, "<f8").tobytes()]
+    higher = [higher_is_better(tag) for tag in found.metrics]
+    columns = {"tags": list(found.metrics), "higher": higher}
+    return {"runs": found.runs, "hparams": told, **columns}, [np.array(numbers, "<f8").tobytes()]
 
 
 def layout(scalars: Scalars, _content: Mapping[str, object]) -> Sent:

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { filter, groups, having, higherIsBetter, style } from "../../nbtrain/panel/js/tags.js";
+import { filter, groups, having, style } from "../../nbtrain/panel/js/tags.js";
 import { duration, place, timeTicks } from "../../nbtrain/panel/js/words.js";
 
 test("tags are grouped by what stands before their first slash", () => {
@@ -32,10 +32,6 @@ test("of thirty runs no two lines look the same", () => {
 test("neighbours differ in more than their colour", () => {
   const [first, second] = [0, 1].map((n) => style(n, ["a", "b"]).dash);
   assert.notDeepEqual(first, second);
-});
-
-test("the best accuracy is the highest, the best loss the lowest", () => {
-  assert.deepEqual(["val/accuracy", "loss", "error_rate", "epoch_score_loss"].map(higherIsBetter), [true, false, false, false]);
 });
 
 test("times are told like a clock", () => {

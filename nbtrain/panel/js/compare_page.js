@@ -57,9 +57,8 @@ export class ComparePage {
   #take({ content, buffers }) {
     this.refused = content.t === "refused" ? content.text : "";
     if (content.t === "compare") {
-      const { runs, tags } = content;
       const hparams = content.hparams.map((row) => ({ ...row, values: row.values.map(decoded) }));
-      this.there = { runs, hparams, scalars: decodeNumbers(tags, runs.length, buffers[0]) };
+      this.there = { runs: content.runs, hparams, scalars: decodeNumbers(content, buffers[0]) };
     }
     this.#draw();
   }

@@ -3,7 +3,6 @@
 import { shown, whole } from "./cells.js";
 import { difference } from "./difference.js";
 import { el, scroller } from "./dom.js";
-import { higherIsBetter } from "./tags.js";
 import { number } from "./words.js";
 
 const AT_ONCE = 100; // tags that are put into the page before more are asked for
@@ -21,7 +20,7 @@ export class CompareTable {
     this.root = scroller("runs side by side", [this.table, this.more]);
   }
 
-  // there: {runs, hparams: [{name, values, same}], scalars: [{tag, numbers}]}, of each run in its place;
+  // there: {runs, hparams: [{name, values, same}], scalars: [{tag, higher, numbers}]}, of each run in its place;
   // options: {base, same, extent}: the baseline, whether what does not differ is shown as well,
   // and whether lowest, highest and best step are.
   show(there, options) {
@@ -53,12 +52,12 @@ export class CompareTable {
     return el("tbody", { "data-part": text, children: [el("tr", { class: "nbt-part", children: [head] }), ...rows] });
   }
 
-  #scalarRows({ tag, numbers }) {
+  #scalarRows({ tag, higher, numbers }) {
     const base = numbers[this.there.runs.indexOf(this.options.base)];
     const cell = (of) => (each) => valueCell(each[of], each.points > 0, base && base !== each ? difference(each[of], base[of]) : "");
     const rows = [row(tag, numbers.map(cell("last")), { "data-tag": tag })];
     if (!this.options.extent) return rows;
-    const [name, of] = higherIsBetter(tag) ? ["best step ↑", "maxStep"] : ["best step ↓", "minStep"];
+    const [name, of] = higher ? ["best step ↑", "maxStep"] : ["best step ↓", "minStep"];
     const steps = numbers.map((each) => el("td", { class: "nbt-number", text: Number.isNaN(each[of]) ? "–" : each[of].toLocaleString("en") }));
     const inner = { class: "nbt-inner" };
     return [...rows, row("min", numbers.map(cell("min")), inner), row("max", numbers.map(cell("max")), inner), row(name, steps, inner)];

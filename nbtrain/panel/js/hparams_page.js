@@ -7,7 +7,6 @@ import { HparamsFilters } from "./hparams_filters.js";
 import { Latest } from "./latest.js";
 import { runsOf } from "./sessions.js";
 import { SortTable } from "./sort_table.js";
-import { higherIsBetter } from "./tags.js";
 import { number } from "./words.js";
 
 const HPARAMS = "hyperparameters";
@@ -55,9 +54,8 @@ export class HparamsPage {
     if (content.t !== "hparams") return;
     this.version++;
     this.rows = content.rows.map((row) => ({ ...row, values: row.values.map(decoded) }));
-    this.columns = [...content.hparams.map((name) => [HPARAMS, name]), ...content.metrics.map((name) => [METRICS, name])].map(([group, name], i) => {
+    this.columns = [...content.hparams.map((name) => [HPARAMS, name]), ...content.metrics.map((name, i) => [METRICS, name, content.higher[i]])].map(([group, name, down = false], i) => {
       const values = this.rows.map((row) => row.values[i]);
-      const down = group === METRICS && higherIsBetter(name);
       return { id: `${group} ${name}`, text: name, group, values, numeric: isNumeric(values), down, ...(group === METRICS ? { textOf: metric } : {}), valueOf: (row) => row.values[i] };
     });
     this.filters.show(this.columns.filter(({ group }) => group === HPARAMS));

@@ -6,7 +6,8 @@ const NUMBERS = ["last", "lastStep", "min", "minStep", "max", "maxStep", "points
 const COLUMNS = ["x", "mean", "lo", "hi", "smooth"];
 const BANDS = 4; // runs up to which the band from lowest to highest is drawn
 
-// The runs of a `curves` message: [{run, leftOut, stride, numbers, tails, x, mean, lo, hi, smooth}].
+// The runs of a `curves` message: [{run, higher, leftOut, stride, numbers, tails, x, mean, lo, hi,
+// smooth}]; higher: whether the best value is the highest, and not the lowest.
 export function decode(runs, buffer) {
   const values = floats(buffer);
   let at = 0;
@@ -15,18 +16,18 @@ export function decode(runs, buffer) {
     for (let i = 0; i < n; i++) for (const name of COLUMNS) curve[name][i] = values[at++];
     return curve;
   };
-  return runs.map(({ run, left_out, n, stride, tails }) => {
+  return runs.map(({ run, higher, left_out, n, stride, tails }) => {
     const numbers = Object.fromEntries(NUMBERS.map((name) => [name, values[at++]]));
-    return { run, leftOut: left_out, stride, numbers, ...rows(n), tails: tails.map(rows) };
+    return { run, higher, leftOut: left_out, stride, numbers, ...rows(n), tails: tails.map(rows) };
   });
 }
 
-// The tags of a `compare` message: [{tag, numbers}], the numbers of every run in its place.
-export function decodeNumbers(tags, runs, buffer) {
+// The tags of a `compare` message: [{tag, higher, numbers}], the numbers of every run in its place.
+export function decodeNumbers({ runs, tags, higher }, buffer) {
   const values = floats(buffer);
   let at = 0;
   const one = () => Object.fromEntries(NUMBERS.map((name) => [name, values[at++]]));
-  return tags.map((tag) => ({ tag, numbers: Array.from({ length: runs }, one) }));
+  return tags.map((tag, i) => ({ tag, higher: higher[i], numbers: runs.map(one) }));
 }
 
 // {data, lines}: the columns, and of each but the first what it shows, {kind, run}. Tails lie

@@ -241,7 +241,7 @@ export class OverlayChart {
   }
 
   #fillTable() {
-    this.table.replaceChildren(runTable(this.tag, this.curves, (run) => this.board.swatch(run)));
+    this.table.replaceChildren(runTable(this.curves, (run) => this.board.swatch(run)));
   }
 
   #save() {

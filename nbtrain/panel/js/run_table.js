@@ -1,14 +1,13 @@
 // The table of a chart: what each run came to.
 
 import { el } from "./dom.js";
-import { higherIsBetter } from "./tags.js";
 import { number } from "./words.js";
 
 const HEADS = ["run", "last", "min", "max"];
 
-// swatch: gives the sign of a run's line.
-export function runTable(tag, curves, swatch) {
-  let higher = higherIsBetter(tag);
+// curves: see overlay.js; swatch: gives the sign of a run's line.
+export function runTable(curves, swatch) {
+  let higher = curves[0]?.higher ?? false;
   const turn = el("button", { type: "button", title: "The step of the highest (↑) or the lowest (↓) value: click to change" });
   const body = el("tbody");
   const fill = () => {

@@ -1,7 +1,6 @@
 // Tags and runs by their names: groups, filters, and how a run's line looks. Knows no page.
 
 const DASHES = [[], [10, 4], [2, 3], [10, 3, 2, 3], [18, 4]];
-const HIGHER = /acc|auc|precision|recall|f1|score|reward|return|bleu|rouge|iou|psnr|ssim|r2|success/i;
 
 // [{name, tags}]: tags by what stands before their first slash; those without one come first.
 export function groups(tags) {
@@ -15,7 +14,7 @@ export function groups(tags) {
   return [...found].filter(([, of]) => of.length).map(([name, of]) => ({ name, tags: of }));
 }
 
-// For each tag the runs that have it, a Map; tags, sets and of: see panel/board.py.
+// For each tag the runs that have it, a Map; tags, sets and of: see panel/contents.py.
 export function having({ tags, sets, of }, runs) {
   const named = sets.map((set) => set.map((run) => runs[run]));
   return new Map(tags.map((tag, i) => [tag, named[of[i]]]));
@@ -34,9 +33,4 @@ export function filter(text) {
 // The n-th run's line: of thirty runs no two look the same, whoever cannot tell the colours.
 export function style(n, colours) {
   return { colour: colours[n % colours.length], dash: DASHES[n % DASHES.length] };
-}
-
-// Whether the best value of a tag is its highest, as its name has it; else it is the lowest.
-export function higherIsBetter(tag) {
-  return HIGHER.test(tag) && !/loss|err/i.test(tag);
 }
