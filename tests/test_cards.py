@@ -252,13 +252,15 @@ def tone(seconds: float) -> bytes:
 
 
 def test_sounds_come_with_their_labels_and_lengths(tmp_path: Path) -> None:
-    board = logdir_of(tmp_path, audio("x", [[tone(0.5), b"low"], [WAV, b""]]))
-    content, buffers = summary(board, "audio")
+    beyond = tone(0.5).replace(b"fmt \x10\0\0\0", b"fmt \x10\0\0\xaa")  # a chunk of gigabytes
+    sounds = [[tone(0.5), b"low"], [WAV, b""], [beyond, b"odd"]]
+    content, buffers = summary(logdir_of(tmp_path, audio("x", sounds)), "audio")
     assert content["samples"] == [
         {"label": "low", "type": "audio/wav", "seconds": 0.5},
         {"label": "", "type": "audio/wav", "seconds": None},
+        {"label": "odd", "type": "audio/wav", "seconds": None},
     ]
-    assert buffers == [tone(0.5), WAV]
+    assert buffers == [tone(0.5), WAV, beyond]
 
 
 def test_what_is_no_sound_or_too_large_is_told_in_words(

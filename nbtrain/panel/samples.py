@@ -77,5 +77,5 @@ def _seconds(clip: bytes) -> float | None:
     try:
         with wave.open(io.BytesIO(clip)) as file:
             return float(file.getnframes() / file.getframerate())
-    except (wave.Error, EOFError, ZeroDivisionError):
+    except (wave.Error, EOFError, ZeroDivisionError, RuntimeError):  # as its chunks' sizes say
         return None
