@@ -1,4 +1,4 @@
-"""Scalars in a cell: a board, and the thread that reads for it.
+"""A logdir in a cell: a board, and the thread that reads for it.
 
 What of a logdir can be read at once is shown at once; the thread reads the rest. With
 `follow` it goes on, twice a second while a page looks, until the board is closed.
@@ -43,7 +43,7 @@ class Following:
     """Reads for one board, in a thread that lives only while there is something to do.
 
     Args:
-        scalars: What the board shows.
+        scalars: The runs and tags that the board shows.
         unread: Whether there is more to read at once.
         options: Of the board.
     """
@@ -124,8 +124,8 @@ def show(
     """Show a board in the calling cell.
 
     Args:
-        scalars: What to show.
-        unread: Whether there is more of it to read at once.
+        scalars: The runs and tags to show.
+        unread: Whether there is more of them to read at once.
         tab: What the board begins with.
         x: The axis: "step", "relative" or "wall".
         smooth: The smoothing, from 0 to below 1.
