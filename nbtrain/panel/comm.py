@@ -2,7 +2,8 @@
 
 Two things stand in the way (ipykernel 7.4). A message of a widget made in a cell is
 routed back to the main shell, and waits there until the running cell ends: it is
-routed to a subshell instead. And every message fires IPython's post_execute hooks,
+routed to a subshell instead, one for each kind of widget: a board that reads slow files
+holds no click of a panel up. And every message fires IPython's post_execute hooks,
 which close the pyplot figures that the running cell is drawing: it is handed to
 the widget without them. Where a part of this is missing (ipykernel 6, Colab, VS Code)
 the panel works, and clicks wait for the running cell.
@@ -13,8 +14,8 @@ from __future__ import annotations
 import concurrent.futures
 from typing import Any
 
-# The subshell of each kernel object; one kernel lives in a process.
-_subshells: dict[int, str] = {}
+# The subshells, by the kernel object, of which one lives in a process, and the kind of widget.
+_subshells: dict[tuple[int, str], str] = {}
 
 
 def harden(widget: Any) -> None:
@@ -22,7 +23,7 @@ def harden(widget: Any) -> None:
     comm = widget.comm
     if hasattr(comm, "_reply_subshell_for"):
         try:
-            subshell = _own_subshell()
+            subshell = _own_subshell(type(widget).__name__)
             comm._reply_subshell_for = lambda _data, _default: subshell
         except Exception:  # noqa: BLE001 - private parts of ipykernel: any change may come
             comm._reply_subshell_for = lambda _data, default: default
@@ -30,13 +31,14 @@ def harden(widget: Any) -> None:
         comm.handle_msg = lambda message: comm._msg_callback and comm._msg_callback(message)
 
 
-def _own_subshell(timeout: float = 5.0) -> str:
+def _own_subshell(kind: str, timeout: float = 5.0) -> str:
     """A subshell for nbtrain's messages, made by the kernel itself (ipykernel 7.4)."""
     from IPython import get_ipython
 
     kernel = get_ipython().kernel
-    if id(kernel) in _subshells:
-        return _subshells[id(kernel)]
+    key = (id(kernel), kind)
+    if key in _subshells:
+        return _subshells[key]
     made: concurrent.futures.Future[str] = concurrent.futures.Future()
 
     def make() -> None:  # in the control thread, which owns the socket
@@ -48,5 +50,5 @@ def _own_subshell(timeout: float = 5.0) -> str:
             made.set_exception(error)
 
     kernel.control_thread.io_loop.add_callback(make)
-    _subshells[id(kernel)] = made.result(timeout)
-    return _subshells[id(kernel)]
+    _subshells[key] = made.result(timeout)
+    return _subshells[key]

@@ -325,3 +325,28 @@ def test_the_board_in_light_and_dark(page: NotebookPage, tmp_path: Path) -> None
         lines = loss.locator("tbody line"), board.locator("[data-run=adam] line")
         assert lines[0].first.get_attribute("stroke") == lines[1].get_attribute("stroke")
         board.screenshot(path=folder / f"board-{theme.lower()}.png")
+
+
+@pytest.mark.cells(
+    """\
+import threading, time
+from nbtrain.panel import board as room
+
+gate, answer = threading.Event(), room.answer
+room.answer = lambda *asked: gate.wait() and answer(*asked)
+run = nbtrain.train(lambda: time.sleep(0.002) or {"loss": 1.0}, steps=10**6)
+run
+""",
+    "gate.set()",
+    "run.request_stop(); run.wait()",
+)
+def test_a_board_that_reads_for_long_holds_no_click_of_a_panel_up(page: NotebookPage) -> None:
+    page.run(2)
+    board, panel = page.panel(1), page.panel(2)
+    board.locator("[data-role=smoothing]").fill("0.5")
+    expect(board.locator("[data-role=words]")).to_contain_text("Waiting for the kernel")
+    panel.locator("[data-command=pause]").click()
+    expect(panel).to_have_attribute("data-phase", "paused", timeout=10 * SECOND)
+    page.run(3)
+    expect(board.locator("[data-role=words]")).not_to_contain_text("Waiting for the kernel")
+    page.run(4)
