@@ -207,11 +207,12 @@ def test_a_folder_whose_name_is_no_text_is_a_run_with_escapes_in_its_name(tmp_pa
 @any_bytes
 def test_a_logdir_and_files_whose_names_are_no_text_are_told_of(tmp_path: Path) -> None:
     logdir = tmp_path / os.fsdecode(b"\xff")
-    (logdir / os.fsdecode(b"events.out.tfevents.1.\xfe")).mkdir(parents=True)
+    logdir.mkdir()
+    os.mkfifo(logdir / os.fsdecode(b"events.out.tfevents.1.\xfe"))
     content, _ = board_of(logdir).hear(t="hello")
     ((path, why),) = content["unreadable"]
     assert path.endswith(r"/\xff/events.out.tfevents.1.\xfe")
-    assert why == "Is a directory"
+    assert why == "It is no regular file"
 
 
 @pytest.mark.parametrize("tag", TAGS)

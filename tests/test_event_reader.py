@@ -414,11 +414,21 @@ def test_a_file_that_vanishes_beside_another_leaves_both_theirs(tmp_path: Path) 
 
 
 def test_what_cannot_be_opened_keeps_nobody_from_reading_the_rest(tmp_path: Path) -> None:
-    (tmp_path / "a" / NAME).mkdir(parents=True)  # for a file of another user's: we may be root
+    (tmp_path / "a").mkdir()
+    os.mkfifo(tmp_path / "a" / NAME)  # to open it would wait for its writer, for ever
     path = written(tmp_path / "b" / NAME, [simple("loss", 1, 1.0)])
     reader = read(tmp_path)
     assert rows(reader, "b") == expected(path)
-    assert list(reader.unreadable()) == [str(tmp_path / "a" / NAME)]
+    assert reader.unreadable() == {str(tmp_path / "a" / NAME): "It is no regular file"}
+
+
+def test_event_files_are_known_as_tensorboard_knows_them(tmp_path: Path) -> None:
+    for name in ("tfevents", "x-tfevents.1", "tfevents.d/tfevents.1"):
+        written(tmp_path / "all" / name, [simple(name, 1, 1.0)])
+    written(tmp_path / "all" / "events.out", [simple("other", 1, 1.0)])
+    reader = read(tmp_path)
+    assert reader.runs == ["all", "all/tfevents.d"]
+    assert sorted(reader.tags("all")) == ["tfevents", "x-tfevents.1"]
 
 
 def test_what_only_tensorflow_can_open_is_read_through_it() -> None:
@@ -435,6 +445,8 @@ def test_what_only_tensorflow_can_open_is_read_through_it() -> None:
         Reader("ram://nosuch")
     with pytest.raises(ArgumentError, match=r"logdir='nosuch://x' cannot be read: File system sch"):
         Reader("nosuch://x")
+    with pytest.raises(ArgumentError, match=r"cannot be read: embedded null byte"):
+        Reader("a\0b")
 
 
 def test_nothing_is_held_open_or_changed(tmp_path: Path) -> None:

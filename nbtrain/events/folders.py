@@ -10,7 +10,8 @@ from pathlib import Path
 from nbtrain.errors import ArgumentError
 from nbtrain.events.tail import is_remote, remotely
 
-_FILE = ".tfevents."
+# What TensorBoard knows an event file by.
+_FILE = "tfevents"
 # Seconds for which the time of a folder's change may not tell of a later one.
 _COARSE_SECS = 2.0
 
@@ -68,9 +69,10 @@ class _Folder:
         self.folders: list[tuple[str, str]] = []
         with os.scandir(path) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
-                if _FILE in entry.name:
-                    self.files.append(entry.name)
-                elif entry.is_dir() and not _leads_up(entry):
+                if not entry.is_dir():
+                    if _FILE in entry.name:
+                        self.files.append(entry.name)
+                elif not _leads_up(entry):
                     name = as_text(entry.name)
                     below = name if run == "." else f"{run}/{name}"
                     self.folders.append((entry.path, below))
@@ -102,6 +104,8 @@ def _check(logdir: str) -> None:
         problem = "it is a file: give the folder that holds it"
     except OSError as error:
         problem = error.strerror or str(error)
+    except ValueError as error:  # no path: it holds a null
+        problem = str(error)
     raise ArgumentError(f"logdir={logdir!r} cannot be read: {problem}.")
 
 
