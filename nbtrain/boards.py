@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from base64 import b64encode
 from collections import deque
 from typing import Any
@@ -107,8 +108,10 @@ def opened(logdir: str, runs: str | None = None, tags: str | None = None) -> tup
     scalars = Scalars(reader, runs, tags)
     _readers[place] = reader
     reader.look()
+    until = time.monotonic() + FIRST_SECS
     reader.read(FIRST_SECS)
-    return scalars, reader.progress() < 1
+    # A last record that is half written is no reason to read on.
+    return scalars, reader.progress() < 1 and time.monotonic() >= until
 
 
 def show(

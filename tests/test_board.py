@@ -573,6 +573,14 @@ def test_what_was_not_read_at_once_is_read_by_a_thread_that_ends(
     assert loopers() == []
 
 
+def test_a_half_written_last_record_is_no_reason_to_read_on(tmp_path: Path) -> None:
+    path = written(tmp_path / NAME, [simple("loss", step, 1.0) for step in range(3)])
+    path.write_bytes(path.read_bytes()[:-1])
+    scalars, unread = opened(str(tmp_path))
+    assert not unread, "or no picture of it stays in the notebook"
+    assert len(scalars[".", "loss"]) == 2
+
+
 def test_a_logdir_that_is_opened_again_is_not_read_again(tmp_path: Path) -> None:
     run_of(tmp_path, [1.0])
     first, _ = opened(str(tmp_path))
