@@ -96,7 +96,7 @@ def test_what_is_no_expression_is_refused(name: str, logdir: Path) -> None:
 def test_a_folder_without_event_files_or_scalars_says_so(tmp_path: Path) -> None:
     assert repr(nbtrain.scalars(tmp_path)) == f"<no event files in {str(tmp_path)!r} yet>"
     written(tmp_path / "a" / NAME, [v1.Event(file_version="brain.Event:2")])
-    words = f"<no scalars in {str(tmp_path)!r}: its run holds other things>"
+    words = f"<no scalars in {str(tmp_path)!r}: its run holds nothing that is shown>"
     assert repr(nbtrain.scalars(tmp_path)) == words
 
 

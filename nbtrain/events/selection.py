@@ -164,7 +164,7 @@ class Selection(Mapping[tuple[str, str], T]):
                 return f"<no {self._kind} {where} that the chosen runs and tags leave>"
             kinds = ("scalars", *KINDS)
             held = [kind for kind in kinds if any(self._reader.tags(run, kind) for run in runs)]
-            holding = ", ".join(held) or "other things"
+            holding = ", ".join(held) or "nothing that is shown"
             hold = "run holds" if len(runs) == 1 else f"{len(runs)} runs hold"
             return f"<no {self._kind} {where}: its {hold} {holding}>"
         found = f"{_counted(self.runs, 'run')} and {_counted(self.tags, 'tag')}"
