@@ -416,9 +416,9 @@ def test_a_file_that_vanishes_beside_another_leaves_both_theirs(tmp_path: Path) 
 def test_what_cannot_be_opened_keeps_nobody_from_reading_the_rest(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     os.mkfifo(tmp_path / "a" / NAME)  # to open it would wait for its writer, for ever
-    path = written(tmp_path / "b" / NAME, [simple("loss", 1, 1.0)])
+    path = written(tmp_path / "a" / f"{NAME}.2", [simple("loss", 1, 1.0)])
     reader = read(tmp_path)
-    assert rows(reader, "b") == expected(path)
+    assert rows(reader, "a") == expected(path)
     assert reader.unreadable() == {str(tmp_path / "a" / NAME): "It is no regular file"}
 
 
@@ -501,6 +501,11 @@ def test_steps_that_go_back_abandon_those_they_take_the_place_of(tmp_path: Path)
     )
     points = read(tmp_path).points(".", "loss")
     assert points.steps[~points.abandoned].tolist() == [1, 2]
+
+
+def test_the_steps_farthest_from_each_other_are_in_order(tmp_path: Path) -> None:
+    written(tmp_path / NAME, [simple("loss", step, 1.0) for step in (2**63 - 1, -(2**63), 2**62)])
+    assert read(tmp_path).points(".", "loss").abandoned.tolist() == [True, False, False]
 
 
 def test_the_same_step_again_abandons_nothing(tmp_path: Path) -> None:

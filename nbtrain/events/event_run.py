@@ -36,7 +36,7 @@ class EventRun:
         indexes: By kind, of `KINDS`, and tag, where the values of all else lie.
         starts: Step and wall time of each restart of the program.
         skipped: Bytes of the files that could not be read, being damaged.
-        unreadable: Files that could not be opened at the last try, and why.
+        unreadable: Files that could not be read since the last look, and why.
     """
 
     def __init__(self, folder: str) -> None:
@@ -69,6 +69,7 @@ class EventRun:
             if name not in self._tails:
                 self._tails[name] = Tail(f"{self.folder}/{name}", self._decoder)
         anew = False
+        self.unreadable.clear()
         for tail in self._tails.values():
             with self._trying(tail):
                 anew |= tail.look()
@@ -96,11 +97,9 @@ class EventRun:
         try:
             yield
         except FileNotFoundError:
-            self.unreadable.pop(tail.path, None)
+            pass
         except OSError as error:
             self.unreadable[tail.path] = error.strerror or str(error)
-        else:
-            self.unreadable.pop(tail.path, None)
 
     def of(self, kind: str) -> Mapping[str, Series | Index]:
         """What there is of a kind, by tag."""

@@ -88,7 +88,7 @@ def abandoned(
 
 def _gone_back(steps: IntArray) -> npt.NDArray[np.bool_]:
     """Which points have a step that a later one went back to, or behind."""
-    back = np.flatnonzero(np.diff(steps) < 0) + 1
+    back = np.flatnonzero(steps[1:] < steps[:-1]) + 1
     gone = np.zeros(len(steps), np.bool_)
     if len(back):
         lowest = np.full(len(steps), np.iinfo(np.int64).max)
