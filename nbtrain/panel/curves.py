@@ -200,8 +200,10 @@ def what_counts(points: Points, want: Want, limit: int) -> tuple[FloatArray, int
 
 def _tails(points: Points, want: Want) -> list[FloatArray]:
     """The buckets of the newest abandoned tails that are in sight."""
-    x = _axis(points, want.x)
     gone = np.flatnonzero(points.abandoned)
+    if not len(gone):
+        return []
+    x = _axis(points, want.x)
     ends = np.flatnonzero((np.diff(gone) != 1) | (np.diff(x[gone]) < 0)) + 1
     found = []
     for tail in np.split(gone, ends[-TAILS:])[-TAILS:]:
