@@ -104,7 +104,9 @@ def opened(logdir: str, runs: str | None = None, tags: str | None = None) -> tup
         ArgumentError: The folder cannot be read, or a pattern is no regular expression.
     """
     place = logdir if "://" in logdir else os.path.realpath(logdir)
-    reader = _readers.get(place) or Reader(logdir)
+    reader = _readers.get(place)
+    if reader is None or reader.has_lost_files():
+        reader = Reader(logdir)
     scalars = Scalars(reader, runs, tags)
     _readers[place] = reader
     reader.look()

@@ -7,6 +7,7 @@ import gc
 import io
 import json
 import os
+import shutil
 import sys
 import threading
 import weakref
@@ -586,6 +587,18 @@ def test_a_logdir_that_is_opened_again_is_not_read_again(tmp_path: Path) -> None
     first, _ = opened(str(tmp_path))
     again, _ = opened(str(tmp_path), runs="x")
     assert again.reader is first.reader
+
+
+def test_a_logdir_that_is_opened_again_holds_nothing_of_what_was_deleted(tmp_path: Path) -> None:
+    run_of(tmp_path / "a", [1.0, 2.0])
+    run_of(tmp_path / "b", [1.0])
+    first, _ = opened(str(tmp_path))
+    shutil.rmtree(tmp_path)
+    written(tmp_path / "a" / f"{NAME}.2", [simple("loss", 0, 3.0)])
+    again, _ = opened(str(tmp_path))
+    assert again.runs == ["a"]
+    assert again["a", "loss"].values.tolist() == [3.0]
+    assert len(first["a", "loss"]) == 2, "a board that is shown keeps what it shows"
 
 
 def test_the_oldest_of_many_boards_is_let_go_and_says_how_to_have_it_again(

@@ -54,6 +54,11 @@ class EventRun:
         self._tails: dict[str, Tail] = {}
 
     @property
+    def files(self) -> set[str]:
+        """The names of the files that it has read of."""
+        return set(self._tails)
+
+    @property
     def left(self) -> int:
         """Bytes of its files that have not been read."""
         return sum(tail.size - tail.offset for tail in self._tails.values())

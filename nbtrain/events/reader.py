@@ -58,6 +58,12 @@ class Reader:
             found = self._runs[run].of(kind).get(tag) if run in self._runs else None
             return found.count if found else 0
 
+    def has_lost_files(self) -> bool:
+        """Whether it holds what was read of a file that is there no more."""
+        with self._lock:
+            there = {run: set(names) for run, _, names in self._folders.look()}
+            return any(run.files - there.get(name, set()) for name, run in self._runs.items())
+
     def progress(self) -> float:
         """How much of what was found at the last look has been read: from 0 to 1."""
         with self._lock:
