@@ -32,7 +32,7 @@ from nbtrain.panel.board import Board
 from nbtrain.panel.curves import CHART_BUCKETS, RUN_BUCKETS
 from nbtrain.panel.panel import LEASE_SECS
 from nbtrain.smoothing import smoothed
-from tests.event_files import NAME, simple, start, written
+from tests.event_files import NAME, simple, start, tensor, written
 from tests.gate import SOON
 from tests.test_panel import Clock
 
@@ -671,6 +671,8 @@ def test_a_picture_stays_of_the_first_charts_whatever_the_names_and_values(tmp_p
     name = "$x^2_ <b>" + "ü" * 60
     run_of(tmp_path / name, [1.0, np.nan, 3.0], tag="a$_^")
     run_of(tmp_path / "one", [5.0], tag="other")
+    largest = [tensor("large", step, np.float64((-1) ** step * 1.7e308)) for step in (0, 1)]
+    written(tmp_path / "large" / NAME, largest)
     picture = board_figure.png(nbtrain.scalars(tmp_path), smooth=0.5)
     assert picture is not None
     assert picture.startswith(b"\x89PNG")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 CHARTS, RUNS = 4, 12  # of each, the first
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (9, 2)))  # as in tags.js
 _FEW = 100  # points of a curve whose values between gaps are seen only as dots
+_MOST = 1e300  # a value beyond is drawn there: its axis would be longer than a float can tell
 _CHART, _LINE, _NAMED = 2.2, 0.2, 3  # inches; runs in a line of the legend
 
 
@@ -68,6 +69,7 @@ def _draw(axes: Axes, scalars: Scalars, want: Want, runs: list[str]) -> None:
         rows, _ = what_counts(scalars[run, want.tag], want, limit)
         place, mean, smooth = rows[:, 0], rows[:, 1], rows[:, 4]
         finite = np.isfinite(mean)
+        mean, smooth = np.clip(mean, -_MOST, _MOST), np.clip(smooth, -_MOST, _MOST)
         style = _style(number)
         if want.smooth:
             raw = np.where(finite, mean, np.nan)

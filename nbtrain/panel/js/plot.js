@@ -11,6 +11,7 @@ const MINUTE = 60;
 const HOUR = 3600;
 const SECONDS = [1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE];
 const TIMES = [0.001, 0.01, 0.1, ...SECONDS, ...[1, 2, 6, 12, 24, 48, 120, 240, 1200].map((n) => n * HOUR)];
+const MOST = 1e300; // where an axis ends: a longer one is more than a float can tell
 const APART = 12; // pixels between the pointer and a tip
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 const ALONG = {
@@ -88,8 +89,9 @@ export function moveByKey(u, { key, shiftKey }) {
   return true;
 }
 
-function range(min, max, log) {
-  if (min === null) return [0.1, 1];
+function range(least, greatest, log) {
+  if (least === null) return [0.1, 1];
+  const [min, max] = [least, greatest].map((y) => Math.max(-MOST, Math.min(MOST, y)));
   if (!log) return uPlot.rangeNum(min, max, 0.1, true);
   const round = (y, how, power = 10 ** Math.floor(Math.log10(y))) => how(y / power) * power;
   return [round(min * 0.99, Math.floor), round(max * 1.01, Math.ceil)]; // its lines begin there
