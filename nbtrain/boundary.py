@@ -12,6 +12,7 @@ when that is due, and executes the commands that wait; paused, it waits here.
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -20,14 +21,26 @@ from typing import SupportsFloat
 
 from nbtrain.cadence import Every
 from nbtrain.checkpoints import Saver
-from nbtrain.commands import Command, CommandQueue, Outcome, Pause, Restore, Resume, Save, Stop
+from nbtrain.commands import (
+    Command,
+    CommandQueue,
+    Outcome,
+    Pause,
+    Restore,
+    Resume,
+    Save,
+    Set,
+    Stop,
+)
 from nbtrain.errors import ArgumentError, PhaseError
+from nbtrain.hyperparameters import Hyperparameters
 from nbtrain.keeper import Keeper
 from nbtrain.names import Names
 from nbtrain.recorder import Recorder
 from nbtrain.settings import Settings
 from nbtrain.states import Event, Lifecycle, Phase
 from nbtrain.tags import KnownTags, no_mapping
+from nbtrain.tuner import Tuner
 from nbtrain.watch import Watch
 
 _NEVER = sys.maxsize
@@ -43,6 +56,7 @@ class Boundary:
         recorder: Takes the records.
         watch: Is told what should be known.
         names: By which the program reaches what it trains.
+        hyperparameters: What can be set.
         again: Whether an earlier life was recorded, perhaps beyond the first step of this.
 
     Attributes:
@@ -58,11 +72,13 @@ class Boundary:
         recorder: Recorder,
         watch: Watch,
         names: Names,
+        hyperparameters: Hyperparameters,
         *,
         again: bool = False,
     ) -> None:
         self.step = self._origin = 0
         self.keeper = Keeper(settings.save_cadence(), watch)
+        self._tuner = Tuner(hyperparameters, recorder, watch)
         self._total = settings.steps
         self._lifecycle = lifecycle
         self._commands = commands
@@ -105,7 +121,7 @@ class Boundary:
         self._gone_on, self._handed = not self._hooked, self.step
         if self._begun and not self._hooked:
             self._looping, self._pending = False, None  # no step of its own is at hand
-            self._recorder.open_segment(self.step)
+            self._open_segment(self.step)
 
     def attach(self, saver: Saver | None, step: int, *, again: bool) -> None:
         """A hook has got a session, and counts from now on; `again`: the one before was lost."""
@@ -116,7 +132,7 @@ class Boundary:
         self.go_on(saver)
         if self._begun:
             self._looping = False
-            self._recorder.open_segment(self.step)
+            self._open_segment(self.step)
         else:
             self._begin()
 
@@ -139,7 +155,7 @@ class Boundary:
         if look:
             step = recount(step)
             if step < self.step:
-                self._recorder.open_segment(step)
+                self._open_segment(step)
         self.step = step
         if steps and values:
             tags = self._tags
@@ -192,7 +208,7 @@ class Boundary:
                 self._looping, self._handed = False, self.step  # until it asks
             step = recount(self.step)
             if step < self.step:
-                self._recorder.open_segment(step)
+                self._open_segment(step)
             self.step = step
             self._look_up()
         finally:
@@ -286,6 +302,7 @@ class Boundary:
             self._lifecycle.apply(Event.LOOP_ENDED)
         self.keeper.prove(self.step)
         self._obey()
+        self._tuner.end(self.step)
         self._gone_on = self._gone_on and finished  # what an error has left is no step
         self.let_go()
 
@@ -301,6 +318,7 @@ class Boundary:
         self._begun = True
         if self._again or self.step:
             self._recorder.open_segment(self.step)
+        self._tuner.begin(self.step)
         self.keeper.start(self.step)
         self._commands.attention = True
         with contextlib.suppress(PhaseError):  # asked to stop while preparing
@@ -315,6 +333,7 @@ class Boundary:
         else:
             self._set(self.keeper.save_if_due(self.step))
         self.keeper.prove(self.step)
+        self._tuner.look(self.step)
         if not self._over:
             self._hold_still()
             self._obey()
@@ -331,6 +350,11 @@ class Boundary:
         if self._pending:
             self._queue.append(self.step, time.time(), self._pending)
         self._pending = None
+
+    def _open_segment(self, step: int) -> None:
+        """The run went back to `step`, and with it what a checkpoint holds."""
+        self._recorder.open_segment(step)
+        self._tuner.look(step, anew=True)
 
     def _set(self, step: int) -> None:
         """Be at this step, which a session counts itself; no step was taken."""
@@ -363,37 +387,51 @@ class Boundary:
                 return
             step = self.step
             try:
-                outcome = Outcome(applied=True, step=step, text=self._do(receipt.command))
+                outcome = self._do(receipt.command)
             except Exception as error:  # noqa: BLE001 - a refusal is an answer
                 outcome = Outcome(applied=False, step=step, text=str(error))
+            edits = {edit.name: [edit.old, edit.new] for edit in outcome.edits}
             self._watch.log(
-                event=receipt.name, step=step, applied=outcome.applied, text=outcome.text
+                event=receipt.name,
+                step=step,
+                applied=outcome.applied,
+                text=outcome.text,
+                **({"edits": edits} if edits else {}),
             )
             receipt.answer(outcome)
 
-    def _do(self, command: Command) -> str:
+    def _do(self, command: Command) -> Outcome:
         """Execute one command; an error refuses it."""
+        done = functools.partial(Outcome, True, self.step)
         match command:
             case Stop():
-                return "stopping"
+                return done("stopping")
             case Pause():
                 self._lifecycle.apply(Event.PAUSE)
-                return "paused"
+                return done("paused")
             case Resume():
-                return self._resume()
+                return done(self._resume())
             case Save():
                 self._set(self.keeper.save(self.step))
-                return f"saved {Path(self.keeper.checkpoints[-1].path).name}"
+                return done(f"saved {Path(self.keeper.checkpoints[-1].path).name}")
             case Restore(wanted):
-                return self._restore(wanted)
+                return done(self._restore(wanted))
+            case Set(values):
+                self._check_not_stopping("set")
+                edits = self._tuner.set(values, self.step)
+                return done(", ".join(map(str, edits)), edits)
 
     def _restore(self, wanted: int | str | None) -> str:
-        if self._lifecycle.phase is Phase.STOPPING:
-            raise PhaseError("Cannot restore while stopping; start the run again to go on.")
+        self._check_not_stopping("restore")
         restored = self.keeper.restore(wanted)
         self._set(restored.step)
-        self._recorder.open_segment(self.step)
+        self._open_segment(self.step)
         return f"restored {restored}"
+
+    def _check_not_stopping(self, verb: str) -> None:
+        """Raise a PhaseError while stopping, where no step follows that it could be done for."""
+        if self._lifecycle.phase is Phase.STOPPING:
+            raise PhaseError(f"Cannot {verb} while stopping; start the run again to go on.")
 
 
 def _whole(step: object) -> int:

@@ -14,9 +14,12 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from nbtrain.errors import WaitError
+from nbtrain.hyperparameters import Edit
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,20 @@ class Restore:
     checkpoint: int | str | None = None
 
 
-Command = Stop | Pause | Resume | Save | Restore
-COMMANDS: dict[str, type[Command]] = {
+@dataclass(frozen=True, slots=True)
+class Set:
+    """Give hyperparameters other values: name to number; all of them, or none."""
+
+    values: Mapping[str, object]
+
+    def __post_init__(self) -> None:
+        """Keep what is asked as it is now."""
+        object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+
+
+Command = Stop | Pause | Resume | Save | Restore | Set
+# Those that need nothing else, by their words.
+COMMANDS: dict[str, type[Stop | Pause | Resume | Save | Restore]] = {
     "stop": Stop,
     "pause": Pause,
     "resume": Resume,
@@ -64,11 +79,13 @@ class Outcome:
         applied: Whether it was done; False means refused, and nothing has changed.
         step: Steps that had been completed at that moment.
         text: What was done, or why it was refused.
+        edits: The hyperparameters that were set, with old and new value.
     """
 
     applied: bool
     step: int
     text: str
+    edits: tuple[Edit, ...] = ()
 
     def __str__(self) -> str:
         """All of it in a sentence: `applied at step 1,240: saved ckpt-1240`."""
@@ -97,7 +114,7 @@ class Receipt:
 
     @property
     def name(self) -> str:
-        """The command's word: "stop", "pause", "resume", "save" or "restore"."""
+        """The command's word: "stop", "pause", "resume", "save", "restore" or "set"."""
         return type(self.command).__name__.lower()
 
     @property

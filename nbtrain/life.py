@@ -29,6 +29,7 @@ from nbtrain.checkpoints import Saver
 from nbtrain.commands import CommandQueue
 from nbtrain.errors import BusyError, PhaseError
 from nbtrain.host import Host
+from nbtrain.hyperparameters import Hyperparameters
 from nbtrain.log import Log
 from nbtrain.logdir import Logdir
 from nbtrain.names import Names
@@ -60,6 +61,7 @@ class Life:
         recorder: Takes the records.
         folder: The run's folder; released at the end.
         names: By which the program reaches what it trains.
+        hyperparameters: What can be set.
         again: Whether an earlier life was recorded.
 
     Attributes:
@@ -82,12 +84,20 @@ class Life:
         recorder: Recorder,
         folder: Logdir,
         names: Names,
+        hyperparameters: Hyperparameters,
         *,
         again: bool,
     ) -> None:
         self.watch = Watch(recorder, folder, grace_secs=settings.stop_grace_secs)
         self.boundary = Boundary(
-            settings, lifecycle, commands, recorder, self.watch, names, again=again
+            settings,
+            lifecycle,
+            commands,
+            recorder,
+            self.watch,
+            names,
+            hyperparameters,
+            again=again,
         )
         self.host = Host(coord, self.boundary, commands, recorder, self.watch, folder)
         self.watch.each_second = [self.boundary.keeper.list_again]

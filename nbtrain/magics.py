@@ -3,6 +3,7 @@
 %load_ext nbtrain
 %nbtrain                      list the runs
 %nbtrain pause [NAME]         and: show, resume, stop, save, restore, wait
+%nbtrain set learning_rate=1e-4    give hyperparameters other values
 %nbtrain scalars LOGDIR       show what its event files hold; and: images, histograms, ...
 %%nbtrain --name digits       run the cell in the background, as the loop of a run
 """
@@ -41,13 +42,14 @@ class NbtrainMagics(Magics):
         """Steer the runs of this kernel, or run a cell in the background as a run's loop.
 
         %nbtrain [list|show|pause|resume|stop|save|restore|wait] [NAME]
+        %nbtrain set [NAME] HYPERPARAMETER=VALUE ...
         %nbtrain scalars LOGDIR [--runs RE] [--tags RE] [--follow] [--smooth S]
                   [--x step|relative|wall]
         %nbtrain images|histograms|distributions|text|audio|hparams LOGDIR [--runs RE]
                   [--tags RE] [--follow]
         %nbtrain custom_scalars|compare LOGDIR [the options of scalars]
         %%nbtrain [--name NAME] [--logdir DIR] [--steps N] [--checkpoint EXPR]
-                  [--save-secs S] [--save-steps N] [--keep N]
+                  [--hyperparameters EXPR] [--save-secs S] [--save-steps N] [--keep N]
 
         `%nbtrain -h`, `%nbtrain restore -h` and `%%nbtrain -h` explain each option.
         """
@@ -83,6 +85,7 @@ class NbtrainMagics(Magics):
             "stop": run.request_stop,
             "save": run.save,
             "restore": lambda: run.restore(options.step),
+            "set": lambda: run.set(**options.values),
         }
         return _answered(post[options.verb](), options.timeout)
 
@@ -90,11 +93,19 @@ class NbtrainMagics(Magics):
         __tracebackhide__ = True
         options = parsed(cell_parser(), line)
         shell: Any = self.shell
-        checkpoint = self._value(options.checkpoint)
+        checkpoint = self._value(
+            "--checkpoint", options.checkpoint, "a tf.train.Checkpoint of this notebook"
+        )
+        hyperparameters = self._value(
+            "--hyperparameters",
+            options.hyperparameters,
+            "a dict of this notebook, name to variable",
+        )
         run: Run = background(
             self._loop(cell),
             steps=options.steps,
             checkpoint=checkpoint,
+            hyperparameters=hyperparameters,
             logdir=options.logdir,
             name=options.name,
             save_secs=options.save_secs,
@@ -125,8 +136,8 @@ class NbtrainMagics(Magics):
         except SyntaxError as error:
             raise UsageError(_explained(error)) from error
 
-    def _value(self, expression: str | None) -> Any:
-        """What `--checkpoint` names in the notebook."""
+    def _value(self, option: str, expression: str | None, wanted: str) -> Any:
+        """What an option names in the notebook."""
         __tracebackhide__ = True
         if expression is None:
             return None
@@ -138,8 +149,8 @@ class NbtrainMagics(Magics):
             if below and below.tb_next:
                 raise  # in a function that it calls: a traceback shows where
             raise UsageError(
-                f"--checkpoint {expression}: {type(error).__name__}: {error}. Give a "
-                "tf.train.Checkpoint of this notebook, or an expression that makes one."
+                f"{option} {expression}: {type(error).__name__}: {error}. Give {wanted}, or an "
+                "expression that makes one."
             ) from error
 
 

@@ -23,6 +23,9 @@ TABS = {
     "compare": "show a logdir's runs side by side",
 }
 CURVES = ("scalars", "custom_scalars", "compare")  # of these, what draws curves
+
+_RUN = "a run's name; not needed where one run lives"
+
 VERBS = {
     "list": "list the runs",
     "show": "show the panel",
@@ -31,6 +34,7 @@ VERBS = {
     "stop": "end the run after the step at hand, with a last checkpoint",
     "save": "write a checkpoint now",
     "restore": "go back to a checkpoint",
+    "set": "give hyperparameters other values, all of them or none",
     "wait": "wait for the end, and show it",
     **TABS,
 }
@@ -44,6 +48,34 @@ class _Parser(argparse.ArgumentParser):
 
     def exit(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         raise HelpShown
+
+
+class _Values(argparse.Action):
+    """`[NAME] learning_rate=1e-4 ...`: a run's name, and numbers by name."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        words: Any,
+        _option: str | None = None,
+    ) -> None:
+        named = [] if "=" in words[0] else [words.pop(0)]
+        namespace.name = named[0] if named else None
+        namespace.values = dict(map(self._pair, words))
+        if not words:
+            parser.error("give what to set, such as learning_rate=1e-4")
+
+    def _pair(self, word: str) -> tuple[str, float | str]:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise argparse.ArgumentError(
+                self, f"{word!r} sets nothing: give a name and a value, such as learning_rate=1e-4"
+            )
+        try:
+            return name, float(text)
+        except ValueError:
+            return name, text  # which the run refuses, in words
 
 
 class HelpShown(Exception):  # noqa: N818 - no error: the help was asked for
@@ -66,7 +98,17 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     if verb in TABS:
         _add_board(parser.add_argument, verb)
         return
-    parser.add_argument("name", nargs="?", help="a run's name; not needed where one run lives")
+    if verb == "set":
+        # With its values: as an argument of its own argparse would take the first of them for it.
+        parser.add_argument(
+            "values",
+            nargs="+",
+            action=_Values,
+            metavar="[RUN] NAME=VALUE",
+            help=f"{_RUN}; then hyperparameters, such as learning_rate=1e-4",
+        )
+    else:
+        parser.add_argument("name", nargs="?", help=_RUN)
     if verb == "restore":
         parser.add_argument("--step", type=int, help="the checkpoint of this step; else the latest")
     if verb != "show":
@@ -97,6 +139,7 @@ def cell_parser() -> argparse.ArgumentParser:
     add("--logdir", help="the run's folder; without it, runs/NAME")
     add("--steps", type=int, help="the step at which the run finishes")
     add("--checkpoint", metavar="EXPR", help="what to save: a tf.train.Checkpoint of this notebook")
+    add("--hyperparameters", metavar="EXPR", help="what can be set: a dict, name to variable")
     add("--save-secs", type=float, default=600.0, help="seconds between two checkpoints (600)")
     add("--save-steps", type=int, help="steps between two checkpoints")
     add("--keep", type=int, default=5, help="how many checkpoints stay (5)")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import SupportsFloat
 
@@ -46,6 +46,8 @@ class Recorder:
         self._logdir = logdir
         self._writer = EventWriter(logdir) if logdir is not None else None
         self.queue = RecordQueue(self._number, limit=limit)
+        self._begun: tuple[int, Mapping[str, float]] | None = None  # step, hyperparameters
+        self._described = True  # whether the event file has these
         self._draining = threading.Lock()  # one drain at a time: records stay in order
 
     @property
@@ -73,9 +75,17 @@ class Recorder:
         """Queue the mark that the run went back to `step`; training thread only."""
         self.queue.mark(step, time.time())
 
+    def describe(self, step: int, hyperparameters: Mapping[str, float]) -> None:
+        """Say with which values the run begins; training thread only."""
+        self._begun, self._described = (step, hyperparameters), False
+
     def drain(self) -> None:
         """Convert, store and write what waits; any thread."""
         with self._draining:
+            if self._begun and not self._described:
+                self._described = True
+                step, values = self._begun
+                self._write([step], lambda writer: writer.hyperparameters(values, time.time()))
             batches: list[Batch] = []
             for entry in self.queue.take():
                 if isinstance(entry, Batch):
@@ -101,6 +111,7 @@ class Recorder:
             if self._logdir is None or self._writer is None:
                 return
             old, self._writer = self._writer, EventWriter(self._logdir)
+            self._described = False
             old.close()
 
     def give_up(self) -> None:

@@ -24,8 +24,19 @@ from typing import Any, ClassVar, Protocol, SupportsFloat
 
 from nbtrain import claims, frames
 from nbtrain.checkpoints import Saver
-from nbtrain.commands import Command, CommandQueue, Pause, Receipt, Restore, Resume, Save, Stop
+from nbtrain.commands import (
+    Command,
+    CommandQueue,
+    Pause,
+    Receipt,
+    Restore,
+    Resume,
+    Save,
+    Set,
+    Stop,
+)
 from nbtrain.errors import ArgumentError, PhaseError, WaitError
+from nbtrain.hyperparameters import Hyperparameters, Variable
 from nbtrain.life import Life
 from nbtrain.logdir import Logdir, unwritable
 from nbtrain.names import Names
@@ -59,6 +70,10 @@ class Engine(Protocol):
     @property
     def functions(self) -> Sequence[object]:
         """What of the user's own is called at every step."""
+
+    @property
+    def hyperparameters(self) -> Mapping[str, Variable]:
+        """What holds each hyperparameter that can be set while it trains."""
 
     def models(self) -> list[object]:
         """Objects that only one run at a time may train, as far as the engine knows."""
@@ -94,6 +109,7 @@ class Run:
         self._engine = engine
         self._folder = logdir
         self._settings = settings
+        self._hyperparameters = Hyperparameters(engine.hyperparameters)
         self._lifecycle = Lifecycle()
         self._commands = CommandQueue()
         self._listeners: list[Callable[[], object]] = []
@@ -109,6 +125,7 @@ class Run:
             recorder,
             self._folder,
             names,
+            self._hyperparameters,
             again=bool(self.scalars),
         )
         life.watch.listeners = self._listeners
@@ -254,6 +271,23 @@ class Run:
         wanted = checkpoint.path if isinstance(checkpoint, Checkpoint) else checkpoint
         return self.post(Restore(wanted))
 
+    def set(self, /, **values: SupportsFloat) -> Receipt:
+        """Give hyperparameters other values at the next step boundary: all of them, or none.
+
+        Args:
+            values: By their names, as in `hyperparameters`.
+
+        Raises:
+            ArgumentError: No value is given.
+
+        Example:
+            >>> run.set(learning_rate=1e-4, dropout=0.3).wait()
+        """
+        if not values:
+            names = ", ".join(self.hyperparameters) or "none, as it was started without any"
+            raise ArgumentError(f"set() is given no value: hyperparameters are {names}.")
+        return self.post(Set(values))
+
     def post(self, command: Command) -> Receipt:
         """Queue a command for the next step boundary, and return its receipt."""
         receipt = self._commands.post(command, step=self.life.boundary.step)
@@ -337,12 +371,18 @@ class Run:
             notice=life.watch.notice if started else None,
             error=frames.formatted(life.error, life.traceback) if life.error else None,
             log=life.log.lines,
+            hyperparameters=self._hyperparameters.known,
         )
 
     @property
     def error(self) -> BaseException | None:
         """What ended the run, once it has failed."""
         return self.life.error
+
+    @property
+    def hyperparameters(self) -> dict[str, float]:
+        """Name to value of what `set` can change; empty until the first step boundary."""
+        return self._hyperparameters.values
 
     @property
     def checkpoints(self) -> tuple[Checkpoint, ...]:

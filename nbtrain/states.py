@@ -20,6 +20,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from nbtrain.errors import PhaseError
+from nbtrain.hyperparameters import Hyperparameter
 
 
 class Phase(str, Enum):
@@ -169,6 +170,7 @@ class Status:
             goes on from. None where there is nothing, or it has been there for a while.
         error: The traceback that ended the run; None where none did.
         log: What TensorFlow logged in the training thread, the newest line last.
+        hyperparameters: Those that can be set, with the values that the next step uses.
     """
 
     name: str
@@ -186,6 +188,7 @@ class Status:
     notice: str | None = None
     error: str | None = None
     log: tuple[str, ...] = ()
+    hyperparameters: tuple[Hyperparameter, ...] = ()
 
     @property
     def last_checkpoint(self) -> Checkpoint | None:

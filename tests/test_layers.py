@@ -17,9 +17,10 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 # From the ground up. A room may import from the floors below its own.
 FLOORS = (
     "errors frames options records events.layout events.tensors",
+    "hyperparameters engines.schedules",
     "states commands cadence buckets pace claims lock tags threads events.crc log",
     "store cells logdir settings names checkpoints smoothing engines.turns engines.servers",
-    "events.writer events.framing",
+    "events.writer events.framing engines.hyperparameters",
     "engines.fit engines.below engines.event_file engines.finalized engines.global_step",
     "events.decode events.series",
     "engines.queues events.tail events.index events.pictures",
@@ -33,7 +34,7 @@ FLOORS = (
     "panel.histograms panel.samples panel.layouts events.hparams events.comparison",
     "folder_watch panel.panel panel.tables",
     "watch panel.answers panel.board_figure panel.cards_figure",
-    "keeper panel.board engines.graph_arguments",
+    "keeper tuner panel.board engines.graph_arguments",
     "boundary boards",
     "host",
     "life",
@@ -44,13 +45,14 @@ FLOORS = (
     "",  # nbtrain itself
 )
 PURE = ["errors", "states", "commands", "cadence", "buckets", "store", "settings", "pace", "cells"]
-PURE += ["smoothing"]
+PURE += ["smoothing", "hyperparameters"]
 TRAINING = [
     "run",
     "life",
     "host",
     "boundary",
     "keeper",
+    "tuner",
     "watch",
     "recorder",
     "checkpoints",

@@ -10,6 +10,7 @@ import pytest
 
 from nbtrain.commands import Outcome, Receipt, Restore, Save
 from nbtrain.panel.view import (
+    answers,
     controls,
     cut,
     duration,
@@ -61,7 +62,7 @@ def test_the_fields_are_those_of_the_wire() -> None:
     assert set(fields(RUNNING)) == {
         "name", "engine", "phase", "step", "total", "progress", "line", "last",
         "checkpoints", "controls", "receipts", "message", "notice", "error",
-        "log",
+        "log", "hyperparameters",
     }  # fmt: skip
 
 
@@ -113,7 +114,7 @@ def test_there_is_nothing_to_restore_without_a_checkpoint() -> None:
 def test_receipts_are_shown_with_the_click_they_answer() -> None:
     save, restore = Receipt(Save()), Receipt(Restore(500))
     save.answer(Outcome(applied=True, step=1240, text="saved ckpt-1240"))
-    shown = fields(RUNNING, [save, restore], {save.number: "click-1"})["receipts"]
+    shown = fields(RUNNING, answers([save, restore], {save.number: "click-1"}))["receipts"]
     assert shown == [
         {
             "id": "click-1",
@@ -128,7 +129,7 @@ def test_receipts_are_shown_with_the_click_they_answer() -> None:
 def test_a_refusal_is_shown_as_one() -> None:
     receipt = Receipt(Save())
     receipt.answer(Outcome(applied=False, step=3, text="No space left"))
-    shown = fields(RUNNING, [receipt])["receipts"]
+    shown = fields(RUNNING, answers([receipt]))["receipts"]
     assert isinstance(shown, list)
     assert (shown[0]["state"], shown[0]["text"]) == ("refused", "No space left (step 3)")
 
@@ -136,7 +137,7 @@ def test_a_refusal_is_shown_as_one() -> None:
 def test_only_the_latest_receipts_are_shown() -> None:
     receipts = [Receipt(Save()) for _ in range(10)]
     clicks = {receipt.number: str(receipt.number) for receipt in receipts}
-    shown = fields(RUNNING, receipts, clicks)["receipts"]
+    shown = fields(RUNNING, answers(receipts, clicks))["receipts"]
     assert isinstance(shown, list)
     assert [entry["id"] for entry in shown] == [clicks[r.number] for r in receipts[-4:]]
 
@@ -209,7 +210,7 @@ def test_what_travels_is_bounded() -> None:
     receipt = Receipt(Save())
     receipt.answer(Outcome(applied=False, step=3, text="x" * 10_000))
     status = dataclasses.replace(RUNNING, message="y" * 10_000, notice="z" * 10_000)
-    assert len(json.dumps(fields(status, [receipt]))) < 3000
+    assert len(json.dumps(fields(status, answers([receipt])))) < 3000
 
 
 def test_the_newest_lines_of_a_log_are_shown_as_many_as_fit() -> None:

@@ -13,9 +13,11 @@ import tensorflow as tf
 from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
 from nbtrain.engines.graph_saver import GraphSaver, Saved
+from nbtrain.engines.hyperparameters import held_by, in_session
 from nbtrain.engines.savers import find_saver, own_saver
 from nbtrain.engines.supervisor import Supervisor
 from nbtrain.errors import ArgumentError
+from nbtrain.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.log import hushed
 from nbtrain.logdir import Logdir
 from nbtrain.owner import Driver, owner
@@ -36,6 +38,7 @@ class GraphEngine:
         scalars: Tag to tensor of shape (), fetched together with it.
         feed: Gives the feed_dict of each step; None feeds nothing.
         directory: Folder of the checkpoints; None saves nothing.
+        hyperparameters: What can be set while it trains.
         reopen: Whether the graph, finalized while it trains, takes more operations afterwards.
     """
 
@@ -49,6 +52,7 @@ class GraphEngine:
         feed: Feed | None,
         directory: Path | None,
         *,
+        hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
         reopen: bool = False,
     ) -> None:
         self.coord = supervisor.coord
@@ -57,6 +61,7 @@ class GraphEngine:
         self._fetches = [train_op, *scalars.values()]
         self._feed = feed
         self.functions = (feed,)
+        self.hyperparameters = hyperparameters
         self._directory = directory
         self._reopen = reopen
         self._sess: tf.compat.v1.Session | None = None
@@ -87,6 +92,7 @@ class GraphEngine:
                 managed = v1.train.Supervisor.managed_session(supervisor)
                 with hushed(), saver.opening() if saver else contextlib.nullcontext():
                     self._sess = stack.enter_context(managed)
+                in_session(self.hyperparameters, self._sess)
                 if saver is not None:
                     saver.sess = self._sess
                 yield saver
@@ -151,6 +157,7 @@ def supervise(
     supervisor: Supervisor | None = None,
     feed: Feed | None = None,
     steps: int | None = None,
+    hyperparameters: Mapping[str, Any] | None = None,
     logdir: str | os.PathLike[str] | None = None,
     name: str | None = None,
     save_secs: float | None = 600.0,
@@ -169,6 +176,8 @@ def supervise(
             StopIteration.
         steps: Global step at which the run finishes; None trains until stopped, or until
             an input queue is exhausted.
+        hyperparameters: What `run.set` and the panel can change while it trains: name to a
+            variable of the graph, such as the one given to the optimizer as learning rate.
         logdir: Folder of the run; None takes the Supervisor's, else `runs/<name>`.
         name: The run's name; None takes the folder's, or a new numbered one. A run in a
             folder that has checkpoints goes on from the latest.
@@ -189,6 +198,7 @@ def supervise(
     graph = graph_of(train_op, supervisor)
     tensors = tensors_of(graph, scalars)
     check_feed(feed)
+    held = held_by(hyperparameters, graph)
     if supervisor is not None:
         _check_saving(supervisor, settings)
     if supervisor is not None and supervisor.save_path and logdir is None:
@@ -204,7 +214,9 @@ def supervise(
     directory = Path(supervisor.save_path).parent if supervisor.save_path else None
     if directory is not None:
         folder.include(directory)
-    engine = GraphEngine(supervisor, train_op, tensors, feed, directory, reopen=reopen)
+    engine = GraphEngine(
+        supervisor, train_op, tensors, feed, directory, hyperparameters=held, reopen=reopen
+    )
     run = Run(engine, folder, settings)
     return run.start() if start else run
 

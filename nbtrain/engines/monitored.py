@@ -17,8 +17,10 @@ from nbtrain.engines.finalized import ANEW, adding_to
 from nbtrain.engines.global_step import adopt_global_step
 from nbtrain.engines.graph import Feed
 from nbtrain.engines.graph_arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
+from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.run_hook import RunHook
 from nbtrain.errors import ArgumentError
+from nbtrain.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run
 from nbtrain.settings import Settings
@@ -45,6 +47,7 @@ class MonitorEngine:
         hooks: The user's hooks.
         make: Makes the session, given all hooks and what is closed after it.
         scaffold: Brings the saver; None takes the graph's.
+        hyperparameters: What can be set while it trains.
     """
 
     kind = "MonitoredSession"
@@ -58,9 +61,11 @@ class MonitorEngine:
         hooks: Sequence[Any],
         make: _Make,
         scaffold: Any,
+        hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
     ) -> None:
         self.coord = Coordinator(graph=graph)
         self.functions = (feed,)
+        self.hyperparameters = hyperparameters
         self._graph = graph
         self._train_op = train_op
         self._scalars = scalars
@@ -80,7 +85,7 @@ class MonitorEngine:
     def train(self, run: Run) -> None:
         """Open the session, and run the train op until the session or the run stops."""
         hook = RunHook(run, self._scalars, scaffold=self._scaffold)
-        hook.train_op = self._train_op
+        hook.train_op, hook.hyperparameters = self._train_op, self.hyperparameters
         with contextlib.ExitStack() as stack:
             # Opened and closed inside the graph; between that a feed is eager, as a cell is.
             with self._graph.as_default():
@@ -128,6 +133,7 @@ def monitor(
     session: MakeSession | None = None,
     feed: Feed | None = None,
     steps: int | None = None,
+    hyperparameters: Mapping[str, Any] | None = None,
     logdir: str | os.PathLike[str] | None = None,
     name: str | None = None,
     save_secs: float | None = 600.0,
@@ -152,6 +158,8 @@ def monitor(
             run by raising StopIteration.
         steps: Global step at which the run finishes; None trains until a hook requests a
             stop, the input is exhausted, or the run is stopped.
+        hyperparameters: What `run.set` and the panel can change while it trains: name to a
+            variable of the graph, such as the one given to the optimizer as learning rate.
         logdir: Folder of the run; None takes `runs/<name>`.
         name: The run's name; None takes a new numbered one. A run in a folder that has
             checkpoints goes on from the latest.
@@ -173,6 +181,7 @@ def monitor(
     graph = graph_of(train_op, None)
     tensors = tensors_of(graph, scalars)
     check_feed(feed)
+    held = held_by(hyperparameters, graph)
     _check_hooks(hooks=hooks, chief_only_hooks=chief_only_hooks)
     _check_tags(tensors, (*hooks, *chief_only_hooks))
     if session is not None and (chief_only_hooks or not callable(session)):
@@ -184,7 +193,7 @@ def monitor(
     make = _training_session(graph, scaffold, chief_only_hooks, folder, settings.stop_grace_secs)
     if session is not None:
         make = _given(session)
-    engine = MonitorEngine(graph, train_op, tensors, feed, tuple(hooks), make, scaffold)
+    engine = MonitorEngine(graph, train_op, tensors, feed, tuple(hooks), make, scaffold, held)
     run = Run(engine, folder, settings)
     return run.start() if start else run
 

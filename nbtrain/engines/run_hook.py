@@ -24,10 +24,12 @@ from nbtrain.engines.fit import check_fit
 from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_arguments import scalar_of
 from nbtrain.engines.graph_saver import Saved
+from nbtrain.engines.hyperparameters import in_session
 from nbtrain.engines.savers import find_saver, own_saver
 from nbtrain.engines.servers import limit_closing
 from nbtrain.engines.session_saver import SessionSaver, session_saver
 from nbtrain.errors import ArgumentError
+from nbtrain.hyperparameters import NO_VARIABLES
 from nbtrain.owner import owner
 from nbtrain.run import Run
 
@@ -73,6 +75,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._scaffold = scaffold
         self._opened: tuple[tf.compat.v1.Session, tf.train.Coordinator] | None = None
         self.train_op: Any = None  # fetches that must advance the global step, if it is known
+        self.hyperparameters = NO_VARIABLES  # which this session holds
         self._boundary: Boundary | None = None
 
     def begin(self) -> None:
@@ -125,6 +128,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._close_session()  # one that was lost while another hook took it up
         self._opened = session, coord
         self._session = session
+        in_session(self.hyperparameters, session)
         saver = self._session_saver(session)
         step = step_of(session, self._global_step) or 0
         self._boundary = self._run.life.host.attach(coord, saver, step, again=again)

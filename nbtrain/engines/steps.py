@@ -12,8 +12,10 @@ from typing import Any, SupportsFloat
 import tensorflow as tf
 
 from nbtrain.engines.calls import check_call
+from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.errors import ArgumentError
+from nbtrain.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run
 from nbtrain.settings import Settings
@@ -35,6 +37,7 @@ class LoopEngine:
         checkpoint: What is saved and restored; None saves nothing.
         directory: Where to.
         keep: How many checkpoints stay; None keeps all.
+        hyperparameters: What can be set while it trains.
     """
 
     kind = "own loop"
@@ -46,9 +49,11 @@ class LoopEngine:
         directory: Path,
         *,
         keep: int | None,
+        hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
     ) -> None:
         self.coord = Coordinator()
         self.functions = (function,)
+        self.hyperparameters = hyperparameters
         self._checkpoint = checkpoint
         self._directory = directory
         self._keep = keep
@@ -112,7 +117,7 @@ class StepEngine(LoopEngine):
 
     Args:
         trace: The tracing of the function.
-        checkpoint, directory, keep: As in `LoopEngine`.
+        checkpoint, directory, keep, hyperparameters: As in `LoopEngine`.
     """
 
     kind = "step function"
@@ -124,8 +129,11 @@ class StepEngine(LoopEngine):
         directory: Path,
         *,
         keep: int | None,
+        hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
     ) -> None:
-        super().__init__(trace.step, checkpoint, directory, keep=keep)
+        super().__init__(
+            trace.step, checkpoint, directory, keep=keep, hyperparameters=hyperparameters
+        )
         self._trace = trace
 
     @contextlib.contextmanager
@@ -147,6 +155,7 @@ def train(
     *,
     steps: int | None = None,
     checkpoint: tf.train.Checkpoint | None = None,
+    hyperparameters: Any = None,
     logdir: str | os.PathLike[str] | None = None,
     name: str | None = None,
     save_secs: float | None = 600.0,
@@ -164,6 +173,11 @@ def train(
         steps: Step at which the run finishes; None trains until stopped.
         checkpoint: `tf.train.Checkpoint(model=..., optimizer=...)`, naming what to save;
             None saves nothing.
+        hyperparameters: What `run.set` and the panel can change while it trains: name to
+            the variable that the step reads, such as `{"learning_rate":
+            optimizer.learning_rate}`; or a Keras optimizer, which under a
+            `LearningRateSchedule` gets a factor on its rate, `learning_rate_factor`, to be
+            set. A number that is no variable, such as `beta_1`, is fixed in a traced step.
         logdir: Folder of the run; None takes `runs/<name>`.
         name: The run's name; None takes a new numbered one. A run in a folder that has
             checkpoints goes on from the latest.
@@ -187,10 +201,11 @@ def train(
     )
     check_call("step", step, advice=advice)
     checkpoint = as_checkpoint(checkpoint)
+    held = held_by(hyperparameters)  # before the trace, which a factor has to be in
     trace = Trace(step)
     trace.join(_TRACE_SECS)
     folder = Logdir(logdir, name, kind="train")
-    engine = StepEngine(trace, checkpoint, folder.checkpoints, keep=keep)
+    engine = StepEngine(trace, checkpoint, folder.checkpoints, keep=keep, hyperparameters=held)
     run = Run(engine, folder, settings)
     return run.start() if start else run
 
@@ -201,6 +216,7 @@ def background(
     *,
     steps: int | None = None,
     checkpoint: tf.train.Checkpoint | None = None,
+    hyperparameters: Any = None,
     logdir: str | os.PathLike[str] | None = None,
     name: str | None = None,
     save_secs: float | None = 600.0,
@@ -215,6 +231,7 @@ def background(
             hands over scalars with `run.record(loss=...)`.
         steps: As in `train`, and so are all the others.
         checkpoint: What to save.
+        hyperparameters: What can be set.
         logdir: The folder.
         name: The run's name; None takes the function's, with a number.
         save_secs: Seconds between two checkpoints.
@@ -238,12 +255,14 @@ def background(
     """
     settings = Settings(steps, save_secs, save_steps, keep)
     checkpoint = as_checkpoint(checkpoint)
+    held = held_by(hyperparameters)
 
     def decorate(loop: Callable[[Run], object]) -> Run:
         advice = "decorate a function that takes run, and asks run.should_stop() once a step."
         check_call("function", loop, None, advice=advice)
         folder = Logdir(logdir, name, kind=getattr(loop, "__name__", "loop"))
-        run = Run(LoopEngine(loop, checkpoint, folder.checkpoints, keep=keep), folder, settings)
+        engine = LoopEngine(loop, checkpoint, folder.checkpoints, keep=keep, hyperparameters=held)
+        run = Run(engine, folder, settings)
         return run.start() if start else run
 
     return decorate if function is None else decorate(function)

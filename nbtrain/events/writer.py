@@ -72,6 +72,14 @@ class EventWriter:
         log = SessionLog(status=SessionLog.START)
         self._write_event(session_log=log, step=step + 1, wall_time=wall_time)
 
+    def hyperparameters(self, values: Mapping[str, float], wall_time: float) -> None:
+        """Write the values that a run begins with, for TensorBoard's HParams dashboard."""
+        from tensorboard.plugins.hparams.api import hparams_pb
+        from tensorflow.compat.v1 import Summary
+
+        begun = hparams_pb(values, start_time_secs=wall_time).SerializeToString()
+        self._write_event(summary=Summary.FromString(begun), wall_time=wall_time)
+
     def scalars(
         self,
         steps: npt.NDArray[np.int64],

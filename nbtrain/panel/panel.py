@@ -20,12 +20,12 @@ from typing import Any
 
 import anywidget
 
-from nbtrain.commands import COMMANDS, Restore
+from nbtrain.commands import COMMANDS, Command, Restore, Set
 from nbtrain.errors import NbtrainError
 from nbtrain.panel.source import Source
-from nbtrain.panel.view import SHOWN_RECEIPTS, Fields, fields
+from nbtrain.panel.view import SHOWN_RECEIPTS, answers, fields
 from nbtrain.panel.wire import Message, Wire
-from nbtrain.states import Phase, Status
+from nbtrain.states import Phase
 
 BUNDLE = Path(__file__).parent / "static" / "panel.js"
 
@@ -71,13 +71,14 @@ class Panel(anywidget.AnyWidget):
         with self._sending:
             if not (self._asked or self._wire.seq):
                 return
+            receipts = answers(self._source.receipts, dict(self._clicks))
             status = self._source.status
             if self._asked or status.phase.ended:  # no update follows the end, to catch up in
                 self._asked = False
-                self._emit(self._wire.snapshot(self._fields(status)))
+                self._emit(self._wire.snapshot(fields(status, receipts)))
                 self._seen = self._wire.seq
             elif self._may_send():
-                self._emit(self._wire.update(self._fields(status)) or self._word())
+                self._emit(self._wire.update(fields(status, receipts)) or self._word())
 
     def _may_send(self) -> bool:
         now = self._clock()
@@ -87,9 +88,6 @@ class Panel(anywidget.AnyWidget):
     def _word(self) -> Message | None:
         """Due when nothing else was to be said for a while: a page takes silence for death."""
         return ({"t": "here"}, []) if self._clock() - self._sent_at >= IDLE_SECS else None
-
-    def _fields(self, status: Status) -> Fields:
-        return fields(status, self._source.receipts, dict(self._clicks))
 
     def _emit(self, message: Message | None) -> None:
         if message is not None:
@@ -111,14 +109,25 @@ class Panel(anywidget.AnyWidget):
             self._obey(content)
 
     def _obey(self, content: dict[str, Any]) -> None:
-        click, name = str(content.get("id")), content.get("command")
-        make = COMMANDS.get(str(name))
-        if make is None:
+        click, command = str(content.get("id")), _command(content)
+        if command is None:
+            name = content.get("command")
             self.send({"t": "ack", "id": click, "text": f"unknown command {name!r}"})
             return
-        command = Restore(content.get("checkpoint")) if make is Restore else make()
         receipt = self._source.post(command)
         self._clicks.append((receipt.number, click))
         self.send({"t": "ack", "id": click, "text": "requested"})
         if self._source.status.phase.ended:
             self.tick()
+
+
+def _command(content: dict[str, Any]) -> Command | None:
+    """The command that a message asks for; None where there is no such command."""
+    match content:
+        case {"command": "restore"}:
+            return Restore(content.get("checkpoint"))
+        case {"command": "set", "values": dict(values)}:
+            return Set(values)
+        case {"command": str(name)} if name in COMMANDS:
+            return COMMANDS[name]()
+    return None

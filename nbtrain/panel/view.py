@@ -19,6 +19,9 @@ SHOWN_RECEIPTS = 4
 # Checkpoints that it offers, the newest: with keep=None there may be thousands.
 SHOWN_CHECKPOINTS = 20
 
+# Hyperparameters that have a row; `run.set` reaches the others too.
+SHOWN_HYPERPARAMETERS = 12
+
 # Characters of a message and of a receipt: they travel within one update, and are to be read.
 # The status and the receipt themselves have the whole text.
 MESSAGE_CHARS = 1200
@@ -26,15 +29,26 @@ RECEIPT_CHARS = 300
 LOG_CHARS = 800
 
 
-def fields(
-    status: Status, receipts: Sequence[Receipt] = (), clicks: Mapping[int, str] | None = None
-) -> Fields:
+def answers(receipts: Sequence[Receipt], clicks: Mapping[int, str] | None = None) -> list[Fields]:
+    """What became of the latest commands.
+
+    Args:
+        receipts: Their receipts, the newest last.
+        clicks: The front end's own id of a click, by the number of its receipt.
+    """
+    return [
+        _receipt(receipt, (clicks or {}).get(receipt.number))
+        for receipt in list(receipts)[-SHOWN_RECEIPTS:]
+    ]
+
+
+def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
     """Everything the front end shows besides the curves.
 
     Args:
         status: How the run stands.
-        receipts: Its latest receipts, the newest last.
-        clicks: The front end's own id of a click, by the number of its receipt.
+        receipts: The answers to its latest commands, taken before the status: so what they
+            say was done, the status shows.
     """
     total = status.total_steps
     return {
@@ -54,9 +68,10 @@ def fields(
             for checkpoint in reversed(status.checkpoints[-SHOWN_CHECKPOINTS:])
         ],
         "controls": controls(status),
-        "receipts": [
-            _receipt(receipt, (clicks or {}).get(receipt.number))
-            for receipt in list(receipts)[-SHOWN_RECEIPTS:]
+        "receipts": list(receipts),
+        "hyperparameters": [
+            [each.name, _plain(each.value), each.lowest, each.highest, str(each.scale)]
+            for each in status.hyperparameters[:SHOWN_HYPERPARAMETERS]
         ],
         "message": status.message and cut(status.message, MESSAGE_CHARS),
         "notice": status.notice and cut(status.notice, RECEIPT_CHARS),
@@ -101,6 +116,7 @@ def controls(status: Status) -> dict[str, bool]:
         "stop": Event.STOP in allowed,
         "save": at_boundaries,
         "restore": at_boundaries and bool(status.checkpoints),
+        "set": at_boundaries and bool(status.hyperparameters),
     }
 
 
@@ -117,6 +133,11 @@ def number(value: float) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     return f"{value:.4g}"
+
+
+def _plain(value: float) -> float | str:
+    """The value as JSON has it: what is not finite by its name."""
+    return value if math.isfinite(value) else number(value)
 
 
 def speed(steps_per_s: float) -> str:

@@ -1,0 +1,198 @@
+"""What holds hyperparameters: variables, those of a graph, and Keras optimizers.
+
+held_by({"learning_rate": optimizer.learning_rate})    # a variable under its name
+held_by(optimizer)                # what of an optimizer is a variable, under its own names
+held_by({"critic": optimizer})    # the same, as `critic_learning_rate`
+held_by({...}, graph)             # variables of this graph, among others
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from nbtrain.engines.schedules import ScheduledRate
+from nbtrain.errors import ArgumentError
+from nbtrain.hyperparameters import Variable
+
+v1 = tf.compat.v1
+
+_KERAS = tf.keras.optimizers.Optimizer
+
+
+class EagerVariable:
+    """A `tf.Variable` or `keras.Variable`.
+
+    Args:
+        variable: The variable.
+    """
+
+    def __init__(self, variable: Any) -> None:
+        self.variable = variable
+        self.whole = tf.as_dtype(variable.dtype).is_integer
+
+    def read(self) -> float:
+        """Its value."""
+        return _as_written(self.variable.numpy())
+
+    def write(self, value: float) -> None:
+        """Assign to it."""
+        self.variable.assign(int(value) if self.whole else value)
+
+
+class GraphVariable:
+    """A variable of a graph.
+
+    Its own initializer assigns, fed with the value, as TensorFlow's `Variable.load` does it: so
+    nothing is added to the graph, which may be finalized.
+
+    Args:
+        variable: The variable.
+
+    Attributes:
+        session: The session of the training; None before it is open.
+    """
+
+    def __init__(self, variable: Any) -> None:
+        self.variable = variable
+        self.whole = variable.dtype.base_dtype.is_integer
+        self.session: tf.compat.v1.Session | None = None
+
+    def read(self) -> float:
+        """Its value in the session."""
+        return _as_written(self._opened().run(self.variable))
+
+    def write(self, value: float) -> None:
+        """Assign to it in the session."""
+        assign = self.variable.initializer
+        self._opened().run(assign, {assign.inputs[1]: value})
+
+    def _opened(self) -> tf.compat.v1.Session:
+        assert self.session is not None, "the engine opens the session first"
+        return self.session
+
+
+def in_session(variables: Mapping[str, Variable], session: tf.compat.v1.Session) -> None:
+    """Let the variables of a graph be those of a session; training thread only."""
+    for variable in variables.values():
+        if isinstance(variable, GraphVariable):
+            variable.session = session
+
+
+def held_by(given: Any, graph: tf.Graph | None = None) -> dict[str, Variable]:
+    """What holds each of the hyperparameters given.
+
+    Args:
+        given: Name to variable or Keras optimizer; one optimizer; None for none.
+        graph: The graph that is trained, if it is one.
+
+    Raises:
+        ArgumentError: Something else is given.
+    """
+    if given is None:
+        return {}
+    if isinstance(given, _KERAS):
+        return _unique(dict(_of_optimizer(given)))
+    if not isinstance(given, Mapping):
+        raise ArgumentError(
+            f"hyperparameters={given!r}: give them by name, such as "
+            '{"learning_rate": optimizer.learning_rate}, or a Keras optimizer.'
+        )
+    held: dict[str, Variable] = {}
+    for name, item in given.items():
+        _check_name(name)
+        if isinstance(item, _KERAS):
+            found: dict[str, Variable] = {
+                f"{name}_{own}": variable for own, variable in _of_optimizer(item)
+            }
+        else:
+            found = {name: _variable(name, item, graph)}
+        if twice := sorted(held.keys() & found.keys()):
+            raise ArgumentError(f"Two hyperparameters are called {twice[0]!r}: rename one.")
+        held |= found
+    return _unique(held)
+
+
+def _of_optimizer(optimizer: Any) -> Iterator[tuple[str, Variable]]:
+    """What of a Keras optimizer is a variable; its Python numbers are fixed in a traced step."""
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # of a LossScaleOptimizer
+    rate = getattr(optimizer, "_learning_rate", None)
+    if isinstance(rate, tf.keras.optimizers.schedules.LearningRateSchedule):
+        yield ScheduledRate.NAME, ScheduledRate.of(optimizer)
+    elif _is_variable(rate):
+        yield "learning_rate", EagerVariable(rate)
+    else:
+        raise ArgumentError(
+            f"The learning rate of {type(optimizer).__name__} is {rate!r}, which cannot be set: "
+            "give the optimizer a number or a LearningRateSchedule."
+        )
+    for name, value in vars(optimizer).items():
+        if not name.startswith("_") and _is_variable(value) and name != ScheduledRate.NAME:
+            yield name, _variable(name, value, None)
+
+
+def _variable(name: str, item: Any, graph: tf.Graph | None) -> Variable:
+    """What holds one hyperparameter.
+
+    Raises:
+        ArgumentError: It is no variable that holds one real number, or of another graph.
+    """
+    if not _is_variable(item):
+        kind = "a tensor" if tf.is_tensor(item) else f"{item!r}, a {type(item).__name__}"
+        raise ArgumentError(
+            f"hyperparameters[{name!r}] is {kind}, and no variable: what it is now is fixed in a "
+            "traced step. Give the tf.Variable that the step reads; for a learning rate under a "
+            "schedule, the optimizer itself."
+        )
+    dtype = tf.as_dtype(item.dtype).base_dtype
+    if tuple(item.shape) or not (dtype.is_floating or dtype.is_integer):
+        raise ArgumentError(
+            f"hyperparameters[{name!r}] is a {dtype.name} variable of shape {tuple(item.shape)}: "
+            "give one that holds a single number."
+        )
+    of = getattr(item, "graph", None)
+    if not isinstance(of, tf.Graph):
+        return EagerVariable(item)
+    if of is not graph:
+        raise ArgumentError(
+            f"hyperparameters[{name!r}] is {item.name!r} of "
+            + ("another graph: was the graph built again? " if graph else "a graph: ")
+            + ("Give the variable of the graph that is trained." if graph else _GRAPHS)
+        )
+    return GraphVariable(item)
+
+
+_GRAPHS = "nbtrain.supervise and nbtrain.monitor take those of the graph that they train."
+
+
+def _is_variable(item: Any) -> bool:
+    return isinstance(item, (tf.Variable, tf.keras.Variable))
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ArgumentError(
+            f"The hyperparameter {name!r}: give a name as Python has them, such as "
+            "'learning_rate', for run.set(learning_rate=...)."
+        )
+
+
+def _unique(held: dict[str, Variable]) -> dict[str, Variable]:
+    """The same; two names of one variable could be set to two values.
+
+    Raises:
+        ArgumentError: Two names stand for one variable.
+    """
+    names: dict[int, str] = {}
+    for name, holder in held.items():
+        other = names.setdefault(id(getattr(holder, "variable", holder)), name)
+        if other != name:
+            raise ArgumentError(f"{other!r} and {name!r} are one variable: give it one name.")
+    return held
+
+
+def _as_written(value: Any) -> float:
+    """The shortest number that the variable holds as this: 0.0001, and not 9.999999747e-05."""
+    return float(str(value))

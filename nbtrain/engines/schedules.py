@@ -1,0 +1,102 @@
+"""A learning rate under a schedule, with a factor on it that can be set while it trains."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import tensorflow as tf
+
+from nbtrain.errors import ArgumentError
+
+
+class Factored(tf.keras.optimizers.schedules.LearningRateSchedule):
+    """A schedule times a variable; everywhere else it passes for the schedule itself.
+
+    So a model that is saved with it is loaded without nbtrain, with the schedule alone.
+
+    Args:
+        schedule: The schedule.
+        factor: The variable.
+    """
+
+    def __init__(self, schedule: Any, factor: tf.Variable) -> None:
+        self._schedule = schedule
+        self._factor = factor
+        self._asking: set[int] = set()  # threads; 0 stands for a trace
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The schedule's, by which it is serialized."""
+        return type(self._schedule)
+
+    def __call__(self, step: Any) -> Any:
+        """The rate of a step: the schedule's, times the factor."""
+        self._asking.add(0 if tf.inside_function() else threading.get_ident())
+        rate = tf.convert_to_tensor(self._schedule(step))
+        return rate * tf.cast(self._factor, rate.dtype)
+
+    def is_asked(self) -> bool:
+        """Whether the steps of the calling thread, or a trace, have asked for the rate."""
+        return not self._asking.isdisjoint({0, threading.get_ident()})
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._schedule, name)
+
+    def get_config(self) -> Any:
+        """The schedule's."""
+        return self._schedule.get_config()
+
+
+class ScheduledRate:
+    """The factor on the learning rate of an optimizer that has a schedule.
+
+    It is kept at the optimizer, as `learning_rate_factor`: so it is saved and restored with it,
+    and a later run finds it again.
+
+    Args:
+        optimizer: The optimizer, whose schedule is a `Factored`.
+    """
+
+    NAME = "learning_rate_factor"
+    whole = False
+
+    def __init__(self, optimizer: Any) -> None:
+        self.variable: tf.Variable = getattr(optimizer, self.NAME)
+        self._optimizer = optimizer
+        self._began = _steps(optimizer)
+
+    @classmethod
+    def of(cls, optimizer: Any) -> ScheduledRate:
+        """The factor of an optimizer; put there, as 1, where it has none yet."""
+        schedule = optimizer._learning_rate
+        if type(schedule) is not Factored:
+            if not hasattr(optimizer, cls.NAME):
+                factor = tf.Variable(1.0, trainable=False, name=cls.NAME)
+                setattr(optimizer, cls.NAME, factor)
+            optimizer.learning_rate = Factored(schedule, getattr(optimizer, cls.NAME))
+        return cls(optimizer)
+
+    def read(self) -> float:
+        """The factor."""
+        return float(str(self.variable.numpy()))
+
+    def write(self, value: float) -> None:
+        """Let the next step use this factor.
+
+        Raises:
+            ArgumentError: The steps do not ask for it.
+        """
+        schedule = self._optimizer._learning_rate
+        unasked = type(schedule) is not Factored or not schedule.is_asked()
+        if unasked and _steps(self._optimizer) > self._began:
+            raise ArgumentError(
+                "The steps do not use learning_rate_factor: the step was traced before the run "
+                "was made, or the optimizer got another learning rate since. Define the "
+                "tf.function anew, then start the run again."
+            )
+        self.variable.assign(value)
+
+
+def _steps(optimizer: Any) -> int:
+    return int(optimizer.iterations.numpy())

@@ -1,0 +1,246 @@
+"""Hyperparameters of a run: what can be changed while it trains, and to what.
+
+hyperparameters = Hyperparameters({"learning_rate": variable})
+hyperparameters.read()                           # training thread, between two steps
+edits = hyperparameters.set({"learning_rate": 1e-4})   # the same: all of them, or none
+hyperparameters.known                            # any thread: as they were read last
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from nbtrain.errors import ArgumentError
+
+# Before their names, in the tags of their curves.
+PREFIX = "hyperparameters/"
+
+# By the end of their names: what is never below zero, and what is a share below one.
+_RATES = ("learning_rate", "lr", "learning_rate_factor", "weight_decay")
+_SHARES = ("dropout", "dropout_rate", "momentum", "beta_1", "beta_2", "rho")
+
+# Of a logarithmic range: decades on both sides of the value, and the range of one that begins at 0.
+_DECADES = 2
+_FROM_ZERO = (1e-6, 1.0)
+
+# Where a linear range of shares ends: 1 itself is none.
+_LAST_SHARE = 0.99
+
+
+class Scale(str, Enum):
+    """How the values between two bounds are laid out."""
+
+    LOG = "log"
+    LINEAR = "linear"
+    WHOLE = "whole"
+    """Linear, and of whole numbers."""
+
+    def __str__(self) -> str:
+        """The scale's word."""
+        return self.value
+
+
+class Variable(Protocol):
+    """What holds the value of one; training thread only."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether it holds whole numbers only."""
+
+    def read(self) -> float:
+        """The value that the next step uses."""
+
+    def write(self, value: float) -> None:
+        """Let the next step use this value."""
+
+
+NO_VARIABLES: Mapping[str, Variable] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Hyperparameter:
+    """One hyperparameter, as it was read last.
+
+    Attributes:
+        name: Its name.
+        value: Its value.
+        lowest: Where the range begins that is offered for it; values beyond may be set too.
+        highest: Where that ends.
+        scale: How the range is laid out.
+    """
+
+    name: str
+    value: float
+    lowest: float
+    highest: float
+    scale: Scale
+
+    def at(self, value: float) -> Hyperparameter:
+        """The same with another value, and a range that holds it as well."""
+        lowest, highest = self.lowest, self.highest
+        if math.isfinite(value) and (value > 0 or self.scale is not Scale.LOG):
+            lowest, highest = min(lowest, value), max(highest, value)
+        return Hyperparameter(self.name, value, lowest, highest, self.scale)
+
+    @classmethod
+    def of(cls, name: str, value: float, *, whole: bool) -> Hyperparameter:
+        """One of which only a value is known, with the range learnt from that."""
+        size = abs(value) if math.isfinite(value) else 0.0
+        if whole:
+            begin = min(1.0, value) if value > 0 else -4 * size if value < 0 else 0.0
+            return cls(name, value, begin, max(10.0, 4 * size), Scale.WHOLE)
+        if _is(name, _SHARES):
+            return cls(name, value, 0.0, _LAST_SHARE, Scale.LINEAR).at(value)
+        if value > 0 and size:
+            middle = round(math.log10(size))
+            return cls(
+                name, value, 10.0 ** (middle - _DECADES), 10.0 ** (middle + _DECADES), Scale.LOG
+            )
+        if _is(name, _RATES):
+            return cls(name, value, *_FROM_ZERO, Scale.LOG)
+        return cls(name, value, -2 * size, 2 * size or 1.0, Scale.LINEAR)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A value that was changed."""
+
+    name: str
+    old: float
+    new: float
+
+    def __str__(self) -> str:
+        """Name, old and new value: `learning_rate 0.001 → 0.0001`."""
+        return f"{self.name} {self.old:.10g} → {self.new:.10g}"
+
+
+class Hyperparameters:
+    """Those of one run.
+
+    Args:
+        variables: What holds each of them, by name.
+
+    Attributes:
+        known: As they were read last, in the order given; any thread. Empty before.
+    """
+
+    def __init__(self, variables: Mapping[str, Variable]) -> None:
+        self.known: tuple[Hyperparameter, ...] = ()
+        self._variables = dict(variables)
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Name to value, as they were read last; any thread."""
+        return {each.name: each.value for each in self.known}
+
+    def __len__(self) -> int:
+        """How many there are, read or not."""
+        return len(self._variables)
+
+    def read(self) -> None:
+        """Read all of them; training thread, between two steps."""
+        before = {each.name: each for each in self.known}
+        known = []
+        for name, variable in self._variables.items():
+            value = variable.read()
+            if name in before:
+                known.append(before[name].at(value))
+            else:
+                known.append(Hyperparameter.of(name, value, whole=variable.whole))
+        self.known = tuple(known)
+
+    def set(self, values: Mapping[str, object]) -> tuple[Edit, ...]:
+        """Set some of them, all or none; training thread, between two steps.
+
+        Args:
+            values: Name to number.
+
+        Raises:
+            ArgumentError: An unknown name, or a value that cannot be; nothing has changed.
+            Exception: What a variable raised; those that were set are as before.
+        """
+        wanted = {name: self._checked(name, value) for name, value in values.items()}
+        old = {name: self._variables[name].read() for name in wanted}
+        with self._putting_back(old):
+            for name, value in wanted.items():
+                self._variables[name].write(value)
+            edits = tuple(Edit(name, old[name], self._variables[name].read()) for name in wanted)
+            for edit in edits:
+                if not math.isfinite(edit.new):
+                    raise ArgumentError(
+                        f"{edit.name}={wanted[edit.name]:.10g} is more than its variable can hold."
+                    )
+        self.read()
+        return edits
+
+    @contextlib.contextmanager
+    def _putting_back(self, old: Mapping[str, float]) -> Any:
+        """Undo what was written before an error."""
+        try:
+            yield
+        except BaseException as error:
+            stuck = [name for name, value in old.items() if not self._put_back(name, value)]
+            with contextlib.suppress(Exception):
+                self.read()
+            if stuck:
+                raise ArgumentError(
+                    f"{error} What was set could not be put back: {', '.join(stuck)}."
+                ) from error
+            raise
+
+    def _put_back(self, name: str, value: float) -> bool:
+        """Whether a variable has its old value again, or still."""
+        variable = self._variables[name]
+        try:
+            if variable.read() != value:
+                variable.write(value)
+        except Exception:  # noqa: BLE001 - told by the caller, with the first error
+            return False
+        return True
+
+    def _checked(self, name: str, value: object) -> float:
+        """The value as a number.
+
+        Raises:
+            ArgumentError: It cannot be a value of the hyperparameter of this name.
+        """
+        if name not in self._variables:
+            has = f"it has: {', '.join(self._variables)}" if self._variables else "it has none"
+            advice = "" if self._variables else "; give hyperparameters= when it is started"
+            raise ArgumentError(f"There is no hyperparameter {name!r} in this run; {has}{advice}.")
+        number = _number(value)
+        if number is None:
+            raise ArgumentError(f"{name}={value!r} is no number: give one, such as 0.001.")
+        if not math.isfinite(number):
+            raise ArgumentError(f"{name}={number}: give a finite number.")
+        if _is(name, _RATES) and number < 0:
+            raise ArgumentError(f"{name}={number:.10g}: give 0 or more.")
+        if _is(name, _SHARES) and not 0 <= number < 1:
+            raise ArgumentError(f"{name}={number:.10g}: give 0 or more, and less than 1.")
+        if self._variables[name].whole and number != round(number):
+            raise ArgumentError(
+                f"{name}={number:.10g}: its variable holds whole numbers, give one of these."
+            )
+        return number
+
+
+def _number(value: Any) -> float | None:
+    """The value as a float; None for what is no number."""
+    if isinstance(value, (str, bytes, bool)) or len(getattr(value, "shape", ())):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+    except OverflowError:
+        return math.inf
+
+
+def _is(name: str, words: tuple[str, ...]) -> bool:
+    return any(name == word or name.endswith(f"_{word}") for word in words)
