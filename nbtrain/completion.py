@@ -64,6 +64,8 @@ def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "
     match words:
         case ["%%nbtrain", *_, "--checkpoint"]:
             return _checkpoints_in(names)
+        case ["%%nbtrain", *_, "--hyperparameters"]:
+            return _optimizers_in(names)
         case ["%%nbtrain", *given]:
             return _unused(cell_parser(), given)
         case ["%nbtrain"]:
@@ -77,6 +79,8 @@ def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "
 
 def _behind_verb(verb: str, given: Sequence[str]) -> list[str]:
     named = [run for run in runs().values() if run.name in given]
+    if verb == "set":
+        return _of_set(named, given)
     match given:
         case [*_, "--step"]:
             return _steps(named)
@@ -86,6 +90,19 @@ def _behind_verb(verb: str, given: Sequence[str]) -> list[str]:
     add_arguments(parser, verb)
     offered = [] if named else [run.name for run in runs().values() if _can(run, verb)]
     return offered + _unused(parser, given)
+
+
+def _of_set(named: Sequence[Run], given: Sequence[str]) -> list[str]:
+    """A run's name, if that may still come, and the hyperparameters that were not given yet."""
+    if given[-1:] == ["--timeout"]:
+        return []
+    offered = [] if given else [run.name for run in runs().values() if _can(run, "set")]
+    try:
+        run = named[0] if named else find_run()
+    except ArgumentError:  # which run is open
+        return offered
+    names = [f"{name}=" for name in run.hyperparameters]
+    return offered + [name for name in names if not any(word.startswith(name) for word in given)]
 
 
 def _of_board(tab: str, given: Sequence[str], begun: str) -> list[str]:
@@ -149,3 +166,14 @@ def _unused(parser: argparse.ArgumentParser, given: Sequence[str]) -> list[str]:
 
 def _checkpoints_in(names: Mapping[str, object]) -> list[str]:
     return [name for name, value in names.items() if isinstance(value, tf.train.Checkpoint)]
+
+
+def _optimizers_in(names: Mapping[str, object]) -> list[str]:
+    """Optimizers, and dicts of variables or of these."""
+    kinds = (tf.Variable, tf.keras.Variable, tf.keras.optimizers.Optimizer)
+
+    def fits(value: object) -> bool:
+        held = value.values() if isinstance(value, dict) else ()
+        return isinstance(value, kinds[2]) or any(isinstance(item, kinds) for item in held)
+
+    return [name for name, value in names.items() if not name.startswith("_") and fits(value)]

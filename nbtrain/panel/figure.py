@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from nbtrain.hyperparameters import PREFIX
 from nbtrain.panel.view import headline, number
 from nbtrain.states import Status
 from nbtrain.store import Curve
@@ -38,7 +39,9 @@ def png(status: Status, curves: Sequence[Curve]) -> bytes:
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    tags = list(dict.fromkeys(curve.tag for curve in curves))
+    tags = [
+        tag for tag in dict.fromkeys(curve.tag for curve in curves) if not tag.startswith(PREFIX)
+    ]
     columns = min(2, max(1, len(tags)))
     rows = -(-len(tags) // columns)
     lines = list(_words(status, recorded=bool(tags)))

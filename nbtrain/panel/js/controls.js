@@ -1,24 +1,21 @@
 // The head of the panel: phase, numbers, progress, buttons, what became of the clicks.
 
 import { el, say } from "./dom.js";
+import { Hyperparameters } from "./hyperparameters.js";
 
 const GLYPHS = {
   created: "○", preparing: "◌", running: "▶", paused: "❚❚", stopping: "◍",
   finished: "✓", stopped: "■", failed: "✕",
 };
-const LABELS = { pause: "Pause", resume: "Resume", save: "Checkpoint now", restore: "Restore", stop: "Stop" };
-const DOING = { pause: "Pausing…", resume: "Resuming…", save: "Saving…", restore: "Restoring…", stop: "Stopping…" };
+const LABELS = { pause: "Pause", resume: "Resume", save: "Checkpoint now", restore: "Restore", stop: "Stop", set: "Set" };
+const DOING = { pause: "Pausing…", resume: "Resuming…", save: "Saving…", restore: "Restoring…", stop: "Stopping…", set: "Setting…" };
 const SIGNS = { requested: "…", refused: "✕" };
-const ENDED = ["finished", "stopped", "failed"];
-const BUSY_AFTER_MS = 1500;
-const LISTED_AFTER_MS = 1500; // a receipt that is not listed by then has left the list again
 
 export class Controls {
-  // send: posts a message to the kernel.
-  constructor(send) {
-    this.send = send;
+  constructor(clicks) {
+    this.clicks = clicks;
     this.status = {};
-    this.clicks = new Map(); // id -> {command, late, known, timer}
+    this.hyperparameters = new Hyperparameters(clicks);
     this.badge = el("span", { class: "nbt-badge", "data-role": "phase" });
     this.name = el("span", { class: "nbt-name", "data-role": "name" });
     this.engine = el("span", { class: "nbt-engine" });
@@ -43,25 +40,13 @@ export class Controls {
       el("div", { class: "nbt-head", children: [this.badge, this.name, this.engine, this.line] }),
       this.bar,
       el("div", { class: "nbt-buttons", children: [turn, save, chosen, stop, this.receipt] }),
+      this.hyperparameters.root,
       this.notice,
       this.silence,
       this.message,
       this.logged,
       this.failure,
     ];
-  }
-
-  // The kernel has taken a click.
-  acknowledged(id) {
-    const click = this.clicks.get(id);
-    if (!click) return;
-    clearTimeout(click.timer);
-    click.late = false;
-    click.timer = setTimeout(() => {
-      click.known = true;
-      this.show(this.status, this.silentSince);
-    }, LISTED_AFTER_MS);
-    this.#answer();
   }
 
   // silentSince: when the kernel spoke last, if it does not speak any more; else null.
@@ -81,12 +66,9 @@ export class Controls {
     this.#log(status.log);
     this.logged.hidden = !status.log;
     this.failure.hidden = !status.error;
-    this.#settle(status);
+    this.clicks.settle(status);
+    this.hyperparameters.show(status, silentSince);
     this.#answer();
-  }
-
-  destroy() {
-    for (const { timer } of this.clicks.values()) clearTimeout(timer);
   }
 
   #button(command) {
@@ -96,41 +78,17 @@ export class Controls {
   }
 
   #click(command) {
-    if (this.#waiting(command)) return;
-    const id = crypto.randomUUID?.() ?? String(Math.random());
-    const click = { command, late: false, known: false };
-    click.timer = setTimeout(() => {
-      click.late = true;
-      this.#answer();
-    }, BUSY_AFTER_MS);
-    this.clicks.set(id, click);
-    const checkpoint = command === "restore" ? this.choice.value || null : null;
-    this.send({ t: "cmd", id, command, checkpoint });
-    this.#answer();
-  }
-
-  #waiting(command) {
-    return [...this.clicks.values()].find((click) => click.command === command);
-  }
-
-  // A click waits until its receipt has an outcome, or others have pushed it off the list.
-  #settle({ receipts = [], phase }) {
-    const states = new Map(receipts.map(({ id, state }) => [id, state]));
-    for (const [id, click] of this.clicks) {
-      const open = states.has(id) ? states.get(id) === "requested" : !click.known;
-      if (open && !ENDED.includes(phase)) continue;
-      clearTimeout(click.timer);
-      this.clicks.delete(id);
-    }
+    if (this.clicks.of(command)) return;
+    this.clicks.post(command, command === "restore" ? { checkpoint: this.choice.value || null } : {});
   }
 
   // A button that waits stays in the tab order: it must not lose the keyboard's focus.
   #answer() {
     const can = (!this.silentSince && this.status.controls) || {};
-    if (!this.silentSince && !this.#waiting(this.turn.dataset.command)) this.turn.dataset.command = can.resume ? "resume" : "pause";
+    if (!this.silentSince && !this.clicks.of(this.turn.dataset.command)) this.turn.dataset.command = can.resume ? "resume" : "pause";
     for (const button of this.buttons) {
       const { command } = button.dataset;
-      const waiting = !this.silentSince && this.#waiting(command);
+      const waiting = !this.silentSince && this.clicks.of(command);
       say(button, waiting ? DOING[command] : LABELS[command]);
       button.disabled = !can[command] && !waiting;
       button.setAttribute("aria-disabled", String(button.disabled || Boolean(waiting)));
@@ -140,7 +98,7 @@ export class Controls {
   }
 
   #tell(receipts) {
-    const waiting = this.silentSince ? null : [...this.clicks.values()].at(-1);
+    const waiting = this.silentSince ? null : this.clicks.latest;
     const receipt = receipts.at(-1);
     this.receipt.dataset.state = waiting ? "requested" : (receipt?.state ?? "");
     if (waiting?.late) say(this.receipt, `${LABELS[waiting.command]} queued: the kernel is busy — it runs when the cell ends`);

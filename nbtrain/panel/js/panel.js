@@ -2,6 +2,7 @@
 
 import uplotCss from "uplot/dist/uPlot.min.css";
 import { Chart } from "./chart.js";
+import { Clicks } from "./clicks.js";
 import { Controls } from "./controls.js";
 import { el } from "./dom.js";
 import css from "./panel.css";
@@ -15,7 +16,8 @@ let panels = 0;
 class View {
   constructor(room, host) {
     this.room = room;
-    this.controls = new Controls((message) => room.send(message));
+    this.clicks = new Clicks((message) => room.send(message), () => this.changed());
+    this.controls = new Controls(this.clicks);
     this.charts = new Map(); // tag -> {chart, seq: what it shows}
     this.inSight = true;
     this.syncKey = `nbtrain-${panels++}`;
@@ -93,7 +95,7 @@ class View {
     this.size.disconnect();
     this.sight.disconnect();
     this.unwatch();
-    this.controls.destroy();
+    this.clicks.destroy();
     this.each((chart) => chart.destroy());
     this.root.remove();
   }

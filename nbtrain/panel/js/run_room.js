@@ -29,7 +29,7 @@ export class RunRoom extends Room {
 
   receive(content, buffers) {
     this.contact.heard();
-    if (content.t === "ack") for (const view of this.views) view.controls.acknowledged(content.id);
+    if (content.t === "ack") for (const view of this.views) view.clicks.acknowledged(content.id);
     else this.store.receive(content, buffers);
     this.changed();
   }

@@ -17,8 +17,9 @@ export class Store {
     return false;
   }
 
+  // Those that have a chart: a hyperparameter has a row.
   get tags() {
-    return [...new Set(this.curves.map((curve) => curve.tag))];
+    return [...new Set(this.curves.map((curve) => curve.tag))].filter((tag) => !tag.startsWith("hyperparameters/"));
   }
 
   of(tag) {

@@ -1,0 +1,64 @@
+// Clicks on their way to the kernel: posted, acknowledged, answered by a receipt.
+
+const ENDED = ["finished", "stopped", "failed"];
+const BUSY_AFTER_MS = 1500;
+const LISTED_AFTER_MS = 1500; // a receipt that is not listed by then has left the list again
+
+export class Clicks {
+  // send: posts a message to the kernel. changed: called when time has made a difference.
+  constructor(send, changed) {
+    this.send = send;
+    this.changed = changed;
+    this.waiting = new Map(); // id -> {command, late, known, timer, done}
+  }
+
+  // done: called once, with the receipt; without one where nothing is to be known of it any more.
+  post(command, more = {}, done = () => {}) {
+    const id = crypto.randomUUID?.() ?? String(Math.random());
+    const click = { command, late: false, known: false, done };
+    click.timer = setTimeout(() => {
+      click.late = true;
+      this.changed();
+    }, BUSY_AFTER_MS);
+    this.waiting.set(id, click);
+    this.send({ t: "cmd", id, command, ...more });
+    this.changed();
+  }
+
+  // The kernel has taken a click.
+  acknowledged(id) {
+    const click = this.waiting.get(id);
+    if (!click) return;
+    clearTimeout(click.timer);
+    click.late = false;
+    click.timer = setTimeout(() => {
+      click.known = true;
+      this.changed();
+    }, LISTED_AFTER_MS);
+  }
+
+  // A click waits until its receipt has an outcome, or others have pushed it off the list.
+  settle({ receipts = [], phase }) {
+    const answers = new Map(receipts.map((receipt) => [receipt.id, receipt]));
+    for (const [id, click] of [...this.waiting]) {
+      const answer = answers.get(id);
+      const open = answer ? answer.state === "requested" : !click.known;
+      if (open && !ENDED.includes(phase)) continue;
+      clearTimeout(click.timer);
+      this.waiting.delete(id);
+      click.done(answer);
+    }
+  }
+
+  of(command) {
+    return [...this.waiting.values()].find((click) => click.command === command);
+  }
+
+  get latest() {
+    return [...this.waiting.values()].at(-1);
+  }
+
+  destroy() {
+    for (const { timer } of this.waiting.values()) clearTimeout(timer);
+  }
+}

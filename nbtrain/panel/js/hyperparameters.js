@@ -1,0 +1,139 @@
+// Hyperparameters: a row for each, with a slider and the exact number beside it.
+//
+// While a slider is dragged, or a number typed, nothing is sent; then one command. What is shown
+// afterwards is what the kernel says.
+
+import { el } from "./dom.js";
+import { exact, places } from "./scale.js";
+
+let notes = 0;
+
+export class Hyperparameters {
+  constructor(clicks) {
+    this.clicks = clicks;
+    this.rows = new Map(); // name -> row
+    this.root = el("div", { class: "nbt-rows", role: "group", "aria-label": "hyperparameters" });
+  }
+
+  show({ hyperparameters = [], controls = {} }, silentSince) {
+    const names = hyperparameters.map(([name]) => name);
+    for (const [name, row] of this.rows) {
+      if (names.includes(name)) continue;
+      row.root.remove();
+      this.rows.delete(name);
+    }
+    for (const [name, ...known] of hyperparameters) {
+      if (!this.rows.has(name)) {
+        this.rows.set(name, new Row(name, this.clicks));
+        this.root.append(this.rows.get(name).root);
+      }
+      this.rows.get(name).show(known, !silentSince && controls.set);
+    }
+    this.root.hidden = !names.length;
+  }
+}
+
+class Row {
+  constructor(name, clicks) {
+    this.name = name;
+    this.clicks = clicks;
+    this.asked = null; // the value on its way
+    this.next = null; // asked for since; sent when that has arrived
+    this.editing = false;
+    const note = `nbt-note-${notes++}`;
+    this.slider = el("input", { type: "range", min: 0, step: 1, "aria-label": name });
+    this.field = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", "aria-label": `${name}, exact value`, "aria-describedby": note });
+    this.note = el("span", { id: note, class: "nbt-note", role: "status", "aria-live": "polite" });
+    this.root = el("div", {
+      class: "nbt-row",
+      "data-hyperparameter": name,
+      children: [el("span", { class: "nbt-label", title: name, text: name }), this.slider, this.field, this.note],
+    });
+    this.slider.addEventListener("input", () => this.#preview());
+    this.slider.addEventListener("change", () => this.#ask(this.places.valueAt(Number(this.slider.value))));
+    this.field.addEventListener("input", () => (this.editing = true));
+    this.field.addEventListener("change", () => this.#ask(this.#typed()));
+    this.field.addEventListener("blur", () => this.#leave());
+    this.field.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  show([value, lowest, highest, kind], can) {
+    this.value = value;
+    this.can = Boolean(can);
+    if (`${lowest} ${highest} ${kind}` !== this.range) {
+      this.range = `${lowest} ${highest} ${kind}`;
+      this.places = places(lowest, highest, kind);
+      this.slider.max = this.places.last;
+      this.slider.title = `${exact(lowest)} to ${exact(highest)}`;
+    }
+    this.#draw();
+  }
+
+  #draw() {
+    const waiting = this.can && this.asked !== null;
+    for (const input of [this.slider, this.field]) input.disabled = !this.can;
+    if (!this.can) this.editing = false;
+    this.root.dataset.state = waiting ? "requested" : this.refusal ? "refused" : "";
+    this.field.setAttribute("aria-invalid", String(Boolean(this.refusal)));
+    const text = waiting ? "setting…" : (this.refusal ?? "");
+    if (this.note.textContent !== text) this.note.textContent = text;
+    if (this.editing) return;
+    const shown = waiting ? (this.next ?? this.asked) : this.value;
+    this.#place(this.places.placeOf(Number(shown)), exact(shown));
+    if (this.field.value !== exact(shown)) this.field.value = exact(shown);
+  }
+
+  #place(place, text) {
+    if (Number(this.slider.value) !== place) this.slider.value = place;
+    this.slider.setAttribute("aria-valuetext", text);
+    this.slider.style.setProperty("--part", place / this.places.last);
+  }
+
+  #preview() {
+    this.editing = true;
+    const place = Number(this.slider.value);
+    this.field.value = exact(this.places.valueAt(place));
+    this.#place(place, this.field.value);
+  }
+
+  // What is no number is sent as it is: the run says what is wrong with it.
+  #typed() {
+    const text = this.field.value.trim().replace("−", "-");
+    return text === "" || Number.isNaN(Number(text)) ? text : Number(text);
+  }
+
+  #ask(value) {
+    this.editing = false;
+    this.refusal = null;
+    if (this.asked !== null) this.next = value;
+    else if (value !== this.value) this.#send(value);
+    this.#draw();
+  }
+
+  #send(value) {
+    this.asked = value;
+    const sent = Number.isFinite(value) ? value : String(value); // JSON has no other numbers
+    this.clicks.post("set", { values: { [this.name]: sent } }, (receipt) => this.#answered(receipt));
+  }
+
+  #answered(receipt) {
+    const { next } = this;
+    this.asked = this.next = null;
+    this.refusal = receipt?.state === "refused" ? receipt.text : null;
+    if (next !== null && this.can) this.#send(next);
+  }
+
+  #leave() {
+    this.editing = false;
+    this.#draw();
+  }
+
+  #key(event) {
+    if (event.key === "Escape") {
+      this.field.value = exact(this.value);
+      this.refusal = null;
+      this.#leave();
+    }
+    if (["Enter", "Escape"].includes(event.key)) event.stopPropagation(); // the notebook's keys
+  }
+}

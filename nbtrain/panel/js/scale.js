@@ -1,0 +1,36 @@
+// The places of a slider, and the values that they stand for. Knows no page.
+
+const PER_DECADE = 20; // a place is 12 % more than the one before, and has two digits of its own
+
+// kind: "log", "linear" or "whole"; places are whole numbers from 0 to last.
+export function places(lowest, highest, kind) {
+  return kind === "log" ? decades(lowest, highest) : even(lowest, highest, kind === "whole");
+}
+
+function decades(lowest, highest) {
+  const last = Math.max(1, Math.round(PER_DECADE * Math.log10(highest / lowest)));
+  const inside = (place) => Math.min(last, Math.max(0, place));
+  return {
+    last,
+    valueAt: (place) => (place >= last ? highest : Number((lowest * 10 ** (place / PER_DECADE)).toPrecision(2))),
+    placeOf: (value) => (value > lowest ? inside(Math.round(PER_DECADE * Math.log10(value / lowest))) : 0),
+  };
+}
+
+function even(lowest, highest, whole) {
+  const span = highest - lowest || 1;
+  const step = 10 ** (Math.ceil(Math.log10(span)) - 2);
+  const width = whole ? Math.max(1, Math.round(step)) : step;
+  const last = Math.max(1, Math.round(span / width));
+  return {
+    last,
+    valueAt: (place) => Number((lowest + place * width).toPrecision(12)),
+    placeOf: (value) => Math.min(last, Math.max(0, Math.round((value - lowest) / width))),
+  };
+}
+
+// A value with all its digits: "0.001", "1e-4", "0.85".
+export function exact(value) {
+  if (typeof value !== "number") return String(value);
+  return value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential() : String(value);
+}
