@@ -29,6 +29,9 @@ _SHARES = ("dropout", "dropout_rate", "momentum", "beta_1", "beta_2", "rho")
 _DECADES = 2
 _FROM_ZERO = (1e-6, 1.0)
 
+# What a variable of few digits may make of a value; beyond that it has overflown, or is zero.
+_ROUNDING = 0.01
+
 # Where a linear range of shares ends: 1 itself is none.
 _LAST_SHARE = 0.99
 
@@ -172,9 +175,11 @@ class Hyperparameters:
                 self._variables[name].write(value)
             edits = tuple(Edit(name, old[name], self._variables[name].read()) for name in wanted)
             for edit in edits:
-                if not math.isfinite(edit.new):
+                asked = wanted[edit.name]
+                if not math.isclose(edit.new, asked, rel_tol=_ROUNDING):
                     raise ArgumentError(
-                        f"{edit.name}={wanted[edit.name]:.10g} is more than its variable can hold."
+                        f"{edit.name}={asked:.10g}: its variable cannot hold that, and would be "
+                        f"{edit.new:.10g}."
                     )
         self.read()
         return edits

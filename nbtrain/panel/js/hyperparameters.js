@@ -6,6 +6,9 @@
 import { el } from "./dom.js";
 import { exact, places } from "./scale.js";
 
+// JupyterLab leaves their keys to them: or else the arrows, which move a slider, are the notebook's.
+const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
+
 let notes = 0;
 
 export class Hyperparameters {
@@ -41,9 +44,9 @@ class Row {
     this.next = null; // asked for since; sent when that has arrived
     this.editing = false;
     const note = `nbt-note-${notes++}`;
-    this.slider = el("input", { type: "range", min: 0, step: 1, "aria-label": name });
-    this.field = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", "aria-label": `${name}, exact value`, "aria-describedby": note });
-    this.note = el("span", { id: note, class: "nbt-note", role: "status", "aria-live": "polite" });
+    this.slider = el("input", { type: "range", min: 0, step: 1, "aria-label": name, ...OWN_KEYS });
+    this.field = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", "aria-label": `${name}, exact value`, "aria-describedby": note, ...OWN_KEYS });
+    this.note = el("span", { id: note, class: "nbt-note" });
     this.root = el("div", {
       class: "nbt-row",
       "data-hyperparameter": name,
@@ -129,11 +132,9 @@ class Row {
   }
 
   #key(event) {
-    if (event.key === "Escape") {
-      this.field.value = exact(this.value);
-      this.refusal = null;
-      this.#leave();
-    }
-    if (["Enter", "Escape"].includes(event.key)) event.stopPropagation(); // the notebook's keys
+    if (event.key !== "Escape") return;
+    this.field.value = exact(this.value);
+    this.refusal = null;
+    this.#leave();
   }
 }

@@ -29,8 +29,8 @@ function even(lowest, highest, whole) {
   };
 }
 
-// A value with all its digits: "0.001", "1e-4", "0.85".
+// A value with all its digits: "0.001", "1e-5", "0.85".
 export function exact(value) {
   if (typeof value !== "number") return String(value);
-  return value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential() : String(value);
+  return value !== 0 && Math.abs(value) < 1e-4 ? value.toExponential() : String(value);
 }

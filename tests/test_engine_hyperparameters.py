@@ -1,0 +1,331 @@
+"""What holds a hyperparameter: each kind, and that the next step trains with what was set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import nbtrain
+from nbtrain.engines.hyperparameters import EagerVariable, held_by
+from nbtrain.errors import ArgumentError
+from nbtrain.run import Run
+from tests.gate import SOON, Gate
+from tests.models import Line, applied, reached, refused
+
+v1 = tf.compat.v1
+optimizers = tf.keras.optimizers
+HALVING = optimizers.schedules.ExponentialDecay(0.5, 1, 0.5)
+
+
+class Slope:
+    """One weight with a gradient of 1: a step lowers it by exactly the learning rate."""
+
+    def __init__(self, optimizer: Any, *, compiled: bool = True) -> None:
+        self.weight = tf.Variable(0.0)
+        self.optimizer = optimizer
+        optimizer.build([self.weight])
+        self.checkpoint = tf.train.Checkpoint(weight=self.weight, optimizer=optimizer)
+        self.update: Callable[[], Any] = tf.function(self._update) if compiled else self._update
+
+    def _update(self) -> tf.Tensor:
+        self.optimizer.apply_gradients([(tf.constant(1.0), self.weight)])
+        return self.weight.read_value()
+
+    def step(self) -> dict[str, Any]:
+        return {"weight": self.update()}
+
+
+def tuned(slope: Slope, hyperparameters: Any, *edits: dict[str, float], **options: Any) -> Run:
+    """A run that makes one edit before each of its steps, the first before the first."""
+    waiting = [*edits]
+
+    def loop(run: Run) -> None:
+        while waiting:
+            receipt = run.set(**waiting.pop(0))
+            assert not run.should_stop()
+            applied(receipt)
+            run.record(slope.step())
+
+    return nbtrain.background(
+        loop, hyperparameters=hyperparameters, checkpoint=slope.checkpoint, **options
+    )
+
+
+def drops(run: Run) -> list[float]:
+    """By how much each step lowered the weight."""
+    run.wait(SOON)
+    return [float(x) for x in -np.diff([0.0, *run.scalars["weight"].values])]
+
+
+# --- variables ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_learning_rate_that_was_set_is_that_of_the_next_step(compiled: bool) -> None:
+    slope = Slope(optimizers.SGD(0.5), compiled=compiled)
+    slope.step()  # traced before: a variable is read at every step
+    slope.weight.assign(0.0)
+    run = tuned(
+        slope,
+        {"learning_rate": slope.optimizer.learning_rate},
+        {"learning_rate": 0.25},
+        {"learning_rate": 0.0},
+        {"learning_rate": 2.0},
+    )
+    assert drops(run) == [0.25, 0.0, 2.0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int32", "int64"])
+def test_a_variable_of_any_number_is_read_as_it_was_written(dtype: str) -> None:
+    variable = EagerVariable(tf.Variable(3, dtype=dtype))
+    assert (variable.read(), variable.whole) == (3.0, dtype.startswith("int"))
+    variable.write(5.0)
+    assert variable.read() == 5.0
+    if dtype == "float32":
+        variable.write(1e-4)
+        assert variable.read() == 1e-4
+
+
+def test_more_than_a_variable_holds_is_refused_in_words() -> None:
+    half, whole = tf.Variable(1.0, dtype=tf.float16), tf.Variable(1, dtype=tf.int32)
+    line = Line()
+    run = nbtrain.train(line.step, hyperparameters={"half": half, "whole": whole})
+    assert "half=1000000: its variable cannot hold that" in refused(run.set(half=1e6)).text
+    assert "and would be 0." in refused(run.set(half=1e-30)).text
+    assert "whole=1e+12: its variable cannot hold that" in refused(run.set(whole=10**12)).text
+    assert run.hyperparameters == {"half": 1.0, "whole": 1.0}
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_a_variable_of_a_strategy_is_set_on_every_replica() -> None:
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    with strategy.scope():
+        variable = tf.Variable(0.5)
+    (held,) = held_by({"rate": variable}).values()
+    held.write(0.25)
+    assert (held.read(), float(variable.numpy())) == (0.25, 0.25)
+
+
+# --- optimizers -----------------------------------------------------------------
+
+
+def test_of_an_optimizer_what_is_a_variable_can_be_set() -> None:
+    slope = Slope(optimizers.SGD(0.5, momentum=0.9))
+    assert list(held_by(slope.optimizer)) == ["learning_rate"], "momentum is a Python number"
+    assert drops(tuned(Slope(optimizers.SGD(0.5)), slope.optimizer, {"learning_rate": 1.0})) == [
+        0.5
+    ]
+    run = tuned(slope, slope.optimizer, {"learning_rate": 0.25})
+    assert drops(run) == [0.25]
+
+
+def test_an_attribute_of_an_optimizer_that_is_a_variable_can_be_set_too() -> None:
+    optimizer = optimizers.SGD(0.5)
+    optimizer.noise = tf.Variable(0.0)
+    assert list(held_by(optimizer)) == ["learning_rate", "noise"]
+
+
+def test_several_optimizers_have_names_of_their_own() -> None:
+    held = held_by({"critic": optimizers.SGD(0.5), "actor": optimizers.Adam(HALVING)})
+    assert list(held) == ["critic_learning_rate", "actor_learning_rate_factor"]
+
+
+def test_a_loss_scaling_optimizer_has_the_rate_of_the_one_inside() -> None:
+    inner = optimizers.SGD(0.5)
+    held = held_by(optimizers.LossScaleOptimizer(inner))
+    held["learning_rate"].write(0.25)
+    assert float(inner.learning_rate.numpy()) == 0.25
+
+
+# --- schedules ------------------------------------------------------------------
+
+
+def test_a_schedule_is_as_it_was_at_factor_1_and_times_the_factor_after() -> None:
+    slope = Slope(optimizers.SGD(HALVING))
+    factors = ({"learning_rate_factor": factor} for factor in (1.0, 1.0, 2.0, 0.0))
+    assert drops(tuned(slope, slope.optimizer, *factors)) == [0.5, 0.25, 0.25, 0.0]
+
+
+def test_a_factor_changes_nothing_that_is_saved_of_the_schedule(tmp_path: Path) -> None:
+    model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+    model.compile(optimizers.SGD(HALVING), "mse")
+    before = model.optimizer.get_config()
+    held_by(model.optimizer)
+    assert model.optimizer.get_config() == before
+    model.save(tmp_path / "model.keras")
+    loaded = tf.keras.models.load_model(tmp_path / "model.keras").optimizer
+    assert loaded.get_config() == before
+    assert float(loaded.learning_rate) == 0.5
+
+
+def test_the_factor_is_saved_with_its_optimizer_and_restored() -> None:
+    slope = Slope(optimizers.SGD(HALVING))
+    run = tuned(slope, slope.optimizer, {"learning_rate_factor": 0.25}, name="kept")
+    run.wait(SOON)
+    again = Slope(optimizers.SGD(HALVING))
+    run = nbtrain.train(
+        again.step,
+        steps=2,
+        checkpoint=again.checkpoint,
+        hyperparameters=again.optimizer,
+        name="kept",
+    ).wait(SOON)
+    assert run.hyperparameters == {"learning_rate_factor": 0.25}
+    assert run.scalars["weight"].values.tolist() == [-0.125 - 0.25 * 0.25]
+
+
+def test_a_second_run_of_an_optimizer_finds_its_factor_again() -> None:
+    slope = Slope(optimizers.SGD(optimizers.schedules.ExponentialDecay(0.5, 1, 1.0)))
+    tuned(slope, slope.optimizer, {"learning_rate_factor": 0.5}).wait(SOON)
+    slope.weight.assign(0.0)
+    assert drops(tuned(slope, slope.optimizer, {"learning_rate_factor": 0.25})) == [0.125]
+
+
+def test_a_factor_that_a_step_traced_before_does_not_know_is_refused() -> None:
+    slope = Slope(optimizers.SGD(HALVING))
+    slope.step()  # traced: without the factor
+    run = nbtrain.train(slope.step, hyperparameters=slope.optimizer)
+    reached(run, lambda run: run.status.step > 0)
+    float(slope.optimizer.learning_rate)  # asked by the cell, not by a step
+    assert refused(run.set(learning_rate_factor=0.5)).text.startswith(
+        "The steps do not use learning_rate_factor: the step was traced before the run was made"
+    )
+    assert run.hyperparameters == {"learning_rate_factor": 1.0}
+    run.request_stop()
+    run.wait(SOON)
+
+
+# --- graphs ---------------------------------------------------------------------
+
+
+class GraphSlope:
+    """The same as a TF1 graph, its learning rate a variable."""
+
+    def __init__(self, *, resource: bool = True) -> None:
+        self.graph = tf.Graph()
+        with self.graph.as_default():
+            self.global_step = v1.train.get_or_create_global_step()
+            self.rate = v1.get_variable(
+                "rate", initializer=0.5, trainable=False, use_resource=resource
+            )
+            self.weight = v1.get_variable("weight", initializer=0.0)
+            optimizer = v1.train.GradientDescentOptimizer(self.rate)
+            update = optimizer.minimize(self.weight, global_step=self.global_step)
+            with tf.control_dependencies([update]):
+                self.after = self.weight.read_value()
+
+    def run(self, way: Callable[..., Run], gate: Gate, **options: Any) -> Run:
+        """A run whose every step waits at the gate; it stands in the first."""
+
+        def feed() -> dict[Any, Any]:
+            gate()
+            return {}
+
+        run = way(
+            self.after.op,
+            scalars={"weight": self.after},
+            hyperparameters={"learning_rate": self.rate},
+            feed=feed,
+            **options,
+        )
+        gate.wait_for_arrivals()
+        return run
+
+
+@pytest.mark.parametrize("resource", [True, False])
+@pytest.mark.parametrize("way", [nbtrain.supervise, nbtrain.monitor])
+def test_the_variable_of_a_graph_is_set_in_the_session_of_the_run(
+    way: Callable[..., Run], resource: bool, gate: Gate
+) -> None:
+    slope = GraphSlope(resource=resource)
+    run = slope.run(way, gate)
+    receipt = run.set(learning_rate=0.125)
+    gate.allow(1)
+    assert applied(receipt).text == "learning_rate 0.5 → 0.125"
+    gate.allow(1)
+    gate.wait_for_arrivals(2)
+    run.request_stop()
+    gate.open()
+    assert drops(run) == [0.5, 0.125, 0.125]
+    assert run.hyperparameters == {"learning_rate": 0.125}
+
+
+@pytest.mark.parametrize("way", [nbtrain.supervise, nbtrain.monitor])
+def test_a_restore_brings_back_the_variable_of_a_graph(way: Callable[..., Run], gate: Gate) -> None:
+    run = GraphSlope().run(way, gate)
+    pause = run.pause()
+    gate.allow(1)
+    applied(pause)
+    applied(run.save())
+    applied(run.set(learning_rate=0.125))
+    applied(run.restore())
+    assert run.hyperparameters == {"learning_rate": 0.5}
+    gate.open()
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_the_variable_of_a_finalized_graph_can_be_set(gate: Gate) -> None:
+    slope = GraphSlope()
+    with slope.graph.as_default():
+        supervisor = nbtrain.Supervisor(logdir="logs")
+    slope.graph.finalize()
+    run = slope.run(nbtrain.supervise, gate, supervisor=supervisor)
+    receipt = run.set(learning_rate=0.125)
+    gate.open()
+    applied(receipt)
+    run.request_stop()
+    run.wait(SOON)
+
+
+# --- what is no hyperparameter ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (0.1, r"hyperparameters=0\.1: give them by name"),
+        ({"rate": 0.1}, r"hyperparameters\['rate'\] is 0\.1, a float, and no variable"),
+        ({"rate": tf.constant(0.1)}, r"is a tensor, and no variable.*the optimizer itself"),
+        ({"rate": tf.Variable([0.1, 0.2])}, r"a float32 variable of shape \(2,\).*single number"),
+        ({"rate": tf.Variable(True)}, r"a bool variable of shape \(\)"),
+        ({"rate": tf.Variable("a")}, r"a string variable of shape \(\)"),
+        ({"a b": tf.Variable(0.1)}, r"The hyperparameter 'a b': give a name as Python has them"),
+        ({7: tf.Variable(0.1)}, r"The hyperparameter 7: give a name"),
+        ({"rate": GraphSlope().rate}, r"is 'rate:0' of a graph: nbtrain.supervise and nbtrain.mon"),
+        ({"rate": HALVING}, r"and no variable"),
+        (optimizers.SGD(lambda: 0.1), r"The learning rate of SGD is <function.*cannot be set"),
+    ],
+)
+@pytest.mark.parametrize("way", ["train", "background"])
+def test_what_cannot_be_set_is_refused_in_the_cell(given: Any, words: str, way: str) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        getattr(nbtrain, way)(lambda *_: {}, hyperparameters=given)
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize("way", [nbtrain.supervise, nbtrain.monitor])
+def test_the_variable_of_another_graph_is_refused_in_the_cell(way: Callable[..., Run]) -> None:
+    with pytest.raises(ArgumentError, match="'rate:0' of another graph: was the graph built again"):
+        way(GraphSlope().after.op, hyperparameters={"rate": GraphSlope().rate})
+    assert not Path("runs").exists()
+
+
+def test_one_variable_has_one_name() -> None:
+    rate = tf.Variable(0.1)
+    with pytest.raises(ArgumentError, match="'a' and 'b' are one variable"):
+        held_by({"a": rate, "b": rate})
+    optimizer = optimizers.SGD(0.1)
+    with pytest.raises(ArgumentError, match="'rate' and 'sgd_learning_rate' are one variable"):
+        held_by({"rate": optimizer.learning_rate, "sgd": optimizer})
+
+
+def test_one_name_is_for_one_variable() -> None:
+    with pytest.raises(ArgumentError, match="Two hyperparameters are called 'sgd_learning_rate'"):
+        held_by({"sgd_learning_rate": tf.Variable(0.1), "sgd": optimizers.SGD(0.1)})

@@ -1,0 +1,321 @@
+"""Setting the hyperparameters of a run: in every phase, and what is written down of it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins.hparams import metadata
+
+import nbtrain
+from nbtrain.commands import Set
+from nbtrain.errors import ArgumentError
+from nbtrain.hyperparameters import Edit
+from nbtrain.run import Run
+from nbtrain.states import Phase
+from tests.gate import SOON, Gate
+from tests.models import Counter, applied, reached, refused
+
+TAG = "hyperparameters/rate"
+
+
+class Tuned(Counter):
+    """A counter with a rate that each step uses, and remembers."""
+
+    def __init__(self, gate: Any = lambda _count: None) -> None:
+        super().__init__(gate)
+        self.rate = tf.Variable(0.5)
+        self.share = tf.Variable(0.25)
+        self.checkpoint = tf.train.Checkpoint(count=self.count, rate=self.rate)
+        self.used: list[float] = []
+
+    def step(self) -> dict[str, Any]:
+        values = super().step()
+        self.used.append(float(self.rate.numpy()))
+        return values
+
+
+def held(gate: Gate, **options: Any) -> tuple[Run, Tuned]:
+    """A run whose every step waits at the gate; it stands in the first."""
+    tuned = Tuned(gate)
+    run = nbtrain.train(
+        tuned.step,
+        checkpoint=tuned.checkpoint,
+        hyperparameters={"rate": tuned.rate, "dropout": tuned.share},
+        name="held",
+        **options,
+    )
+    gate.wait_for_arrivals()
+    return run, tuned
+
+
+def journal(run: Run, event: str) -> list[dict[str, Any]]:
+    """What the run wrote down of one kind, without the time."""
+    lines = (run.logdir / "steering.jsonl").read_text(encoding="utf-8").splitlines()
+    entries = [json.loads(line) for line in lines]
+    return [
+        {key: entry[key] for key in entry if key not in ("wall_time", "event")}
+        for entry in entries
+        if entry["event"] == event
+    ]
+
+
+def curve(run: Run, tag: str = TAG) -> list[tuple[int, float]]:
+    points = run.scalars[tag]
+    return list(zip(points.steps.tolist(), points.values.tolist(), strict=True))
+
+
+def stopped(run: Run, gate: Gate) -> Run:
+    gate.open()
+    run.request_stop()
+    return run.wait(SOON)
+
+
+# --- setting --------------------------------------------------------------------
+
+
+def test_the_next_step_uses_what_was_set(gate: Gate) -> None:
+    run, tuned = held(gate)
+    receipt = run.set(rate=0.125)
+    assert receipt.outcome is None  # the step at hand is still running
+    gate.allow(1)
+    outcome = applied(receipt)
+    assert str(outcome) == "applied at step 1: rate 0.5 → 0.125"
+    assert outcome.edits == (Edit("rate", 0.5, 0.125),)
+    gate.allow(1)
+    gate.wait_for_arrivals(2)
+    assert tuned.used == [0.5, 0.125]
+    assert run.hyperparameters == {"rate": 0.125, "dropout": 0.25}
+    assert [(each.name, each.value) for each in run.status.hyperparameters] == [
+        ("rate", 0.125),
+        ("dropout", 0.25),
+    ]
+    stopped(run, gate)
+
+
+def test_several_at_once_are_one_act(gate: Gate) -> None:
+    run, tuned = held(gate)
+    receipt = run.set(rate=0.125, dropout=0.5)
+    gate.allow(1)
+    assert applied(receipt).text == "rate 0.5 → 0.125, dropout 0.25 → 0.5"
+    wrong = run.set(rate=4.0, dropout=4.0)
+    gate.allow(1)
+    assert refused(wrong).text == "dropout=4: give 0 or more, and less than 1."
+    assert float(tuned.rate.numpy()) == 0.125
+    assert run.hyperparameters == {"rate": 0.125, "dropout": 0.5}
+    stopped(run, gate)
+
+
+def test_a_command_keeps_what_was_asked() -> None:
+    asked = {"rate": 0.5}
+    command = Set(asked)
+    asked["rate"] = 1.0
+    assert command.values == {"rate": 0.5}
+    assert command == Set({"rate": 0.5})
+
+
+def test_setting_nothing_is_a_mistake_of_the_cell(gate: Gate) -> None:
+    run, _ = held(gate)
+    with pytest.raises(ArgumentError, match=r"set\(\) is given no value: hyperparameters are rate"):
+        run.set()
+    stopped(run, gate)
+    assert journal(run, "set") == []
+
+
+def test_it_is_set_while_paused(gate: Gate) -> None:
+    run, tuned = held(gate)
+    pause = run.pause()
+    gate.allow(1)
+    applied(pause)
+    outcome = applied(run.set(rate=0.125))
+    assert (outcome.step, run.status.phase) == (1, Phase.PAUSED)
+    assert float(tuned.rate.numpy()) == 0.125
+    refused(run.set(rate=float("nan")))
+    stopped(run, gate)
+
+
+def test_while_preparing_it_waits_for_the_first_boundary() -> None:
+    tuned, begin, asked = Tuned(), threading.Event(), threading.Event()
+
+    @nbtrain.background(hyperparameters={"rate": tuned.rate}, steps=2)
+    def loop(run: Run) -> None:
+        asked.set()
+        assert begin.wait(SOON)
+        while not run.should_stop():
+            run.record(tuned.step())
+
+    assert asked.wait(SOON)
+    assert (loop.status.phase, loop.hyperparameters) == (Phase.PREPARING, {})
+    receipt = loop.set(rate=0.125)
+    begin.set()
+    assert applied(receipt).step == 0
+    loop.wait(SOON)
+    assert tuned.used == [0.125, 0.125]
+
+
+def test_while_stopping_nothing_is_set(gate: Gate) -> None:
+    run, tuned = held(gate)
+    run.request_stop()
+    receipt = run.set(rate=0.125)
+    stopped(run, gate)
+    assert refused(receipt).text == "Cannot set while stopping; start the run again to go on."
+    assert float(tuned.rate.numpy()) == 0.5
+
+
+def test_before_the_start_and_after_the_end_nothing_is_set(gate: Gate) -> None:
+    tuned = Tuned()
+    run = nbtrain.train(tuned.step, steps=1, hyperparameters={"rate": tuned.rate}, start=False)
+    assert refused(run.set(rate=1.0)).text == "the run has not been started"
+    run.start().wait(SOON)
+    assert refused(run.set(rate=1.0)).text == "the run has ended"
+    assert tuned.used == [0.5]
+
+
+def test_a_run_without_hyperparameters_says_so(gate: Gate) -> None:
+    counter = Counter(gate)
+    run = nbtrain.train(counter.step)
+    receipt = run.set(rate=1.0)
+    gate.open()
+    assert refused(receipt).text == (
+        "There is no hyperparameter 'rate' in this run; it has none; give hyperparameters= when it "
+        "is started."
+    )
+    run.request_stop()
+    run.wait(SOON)
+    assert not any(tag.startswith("hyperparameters/") for tag in run.scalars)
+
+
+def test_a_variable_that_cannot_be_written_is_told_and_the_training_goes_on(gate: Gate) -> None:
+    run, tuned = held(gate)
+    share = tuned.share
+
+    def fail(_value: float) -> None:
+        raise tf.errors.UnavailableError(None, None, "the server is gone")
+
+    share.assign = fail  # as a lost server does
+    receipt = run.set(rate=0.125, dropout=0.5)
+    gate.allow(1)
+    assert "the server is gone" in refused(receipt).text
+    assert float(tuned.rate.numpy()) == 0.5
+    stopped(run, gate)
+    assert run.status.phase is Phase.STOPPED
+
+
+def test_a_variable_that_cannot_be_read_is_told_and_the_training_goes_on() -> None:
+    rate = tf.Variable(0.5)
+    rate.numpy = lambda: 1 / 0
+    run = nbtrain.train(Counter().step, steps=3, hyperparameters={"rate": rate}).wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    assert run.status.message is not None
+    assert "Hyperparameters could not be read: division by zero" in run.status.message
+
+
+# --- restoring ------------------------------------------------------------------
+
+
+def test_a_restore_brings_back_the_value_of_the_checkpoint(gate: Gate) -> None:
+    run, tuned = held(gate)
+    pause = run.pause()
+    gate.allow(1)
+    applied(pause)
+    applied(run.save())
+    applied(run.set(rate=0.125, dropout=0.5))
+    applied(run.restore())
+    assert run.hyperparameters == {"rate": 0.5, "dropout": 0.5}, "dropout is in no checkpoint"
+    assert run.status.hyperparameters[0].value == float(tuned.rate.numpy()) == 0.5
+    stopped(run, gate)
+
+
+def test_a_run_started_again_has_the_value_of_its_checkpoint(gate: Gate) -> None:
+    run, tuned = held(gate)
+    receipt = run.set(rate=0.125)
+    gate.allow(1)
+    applied(receipt)
+    stopped(run, gate)
+    tuned.rate.assign(9.0)
+    run.start()
+    reached(run, lambda run: run.status.phase is Phase.RUNNING)
+    assert run.hyperparameters["rate"] == 0.125
+    stopped(run, gate)
+
+
+# --- what is written down -------------------------------------------------------
+
+
+def test_the_journal_holds_the_edit_for_a_replay(gate: Gate) -> None:
+    run, _ = held(gate)
+    run.set(rate=0.1)
+    last = run.set(rate=-1.0, dropout=7)
+    gate.allow(1)
+    refused(last)
+    stopped(run, gate)
+    done, not_done = journal(run, "set")
+    assert done == {
+        "step": 1,
+        "applied": True,
+        "text": "rate 0.5 → 0.1",
+        "edits": {"rate": [0.5, 0.1]},
+    }
+    assert (not_done["applied"], "edits" in not_done) == (False, False)
+
+
+def test_the_curve_of_a_value_is_a_step_from_beginning_to_end(gate: Gate) -> None:
+    run, _ = held(gate, steps=3)
+    run.set(rate=0.125)
+    gate.open()
+    run.wait(SOON)
+    assert curve(run) == [(0, 0.5), (1, 0.5), (1, 0.125), (3, 0.125)]
+    assert curve(run, "hyperparameters/dropout") == [(0, 0.25), (3, 0.25)]
+
+
+def test_a_restore_begins_a_segment_of_each_curve(gate: Gate) -> None:
+    run, _ = held(gate)
+    pause = run.pause()
+    gate.allow(1)
+    applied(pause)
+    applied(run.save())
+    applied(run.set(rate=0.125))
+    applied(run.restore())
+    stopped(run, gate)
+    kept = [curve for curve in run.scalars.curves() if curve.tag == TAG][-1]
+    assert kept.segment == 1
+    assert kept.buckets.mean.tolist()[0] == 0.5
+
+
+def test_the_event_file_holds_the_values_as_tensorboard_reads_them(gate: Gate) -> None:
+    run, _ = held(gate, steps=2)
+    run.set(rate=0.125)
+    gate.open()
+    run.wait(SOON)
+    events = EventAccumulator(str(run.logdir))
+    events.Reload()
+    assert [(e.step, e.value) for e in events.Scalars(TAG)] == curve(run)
+    content = events.SummaryMetadata(metadata.SESSION_START_INFO_TAG).plugin_data.content
+    begun = metadata.parse_session_start_info_plugin_data(content)
+    assert {name: value.number_value for name, value in begun.hparams.items()} == {
+        "rate": 0.5,
+        "dropout": 0.25,
+    }
+
+
+def test_what_the_program_sets_itself_is_shown_and_recorded() -> None:
+    tuned = Tuned()
+    gate = Gate()
+
+    def step() -> dict[str, Any]:
+        gate()
+        values = tuned.step()
+        if len(tuned.used) == 2:
+            tuned.rate.assign(0.25)
+        return values
+
+    run = nbtrain.train(step, hyperparameters={"rate": tuned.rate})
+    gate.open()
+    reached(run, lambda run: run.hyperparameters.get("rate") == 0.25)
+    run.request_stop()
+    run.wait(SOON)
+    assert [value for _, value in curve(run)] == [0.5, 0.25, 0.25]
