@@ -15,6 +15,7 @@ from nbtrain.commands import (
     Restore,
     Resume,
     Save,
+    Set,
     Stop,
 )
 from nbtrain.errors import WaitError
@@ -181,6 +182,7 @@ def test_every_command_has_its_word() -> None:
         "restore": Restore,
     } == COMMANDS
     assert [Receipt(make()).name for make in COMMANDS.values()] == list(COMMANDS)
+    assert Receipt(Set({"learning_rate": 0.1})).name == "set"
 
 
 def test_commands_are_values() -> None:

@@ -51,9 +51,9 @@ def tuned(slope: Slope, hyperparameters: Any, *edits: dict[str, float], **option
             applied(receipt)
             run.record(slope.step())
 
-    return nbtrain.background(
-        loop, hyperparameters=hyperparameters, checkpoint=slope.checkpoint, **options
-    )
+    options |= {"hyperparameters": hyperparameters, "checkpoint": slope.checkpoint}
+    run: Run = nbtrain.background(loop, **options)
+    return run
 
 
 def drops(run: Run) -> list[float]:

@@ -64,6 +64,13 @@ def test_every_tag_gets_a_chart_of_its_own_colour(store: ScalarStore) -> None:
         assert near(three, colour) > 50
 
 
+def test_a_hyperparameter_takes_no_room_in_the_picture(store: ScalarStore) -> None:
+    add(store, "loss", 1, 0.5, 0.25)
+    alone = png(STATUS, store.curves())
+    add(store, "hyperparameters/learning_rate", 1, 0.5, 0.5)
+    assert png(STATUS, store.curves()) == alone
+
+
 def test_a_value_that_is_not_finite_is_a_gap_with_a_mark(store: ScalarStore) -> None:
     red = "#c62828"
     add(store, "loss", 1, *[1.0] * 20)

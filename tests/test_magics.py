@@ -107,6 +107,13 @@ def test_a_checkpoint_may_be_any_expression(shell: Any) -> None:
     assert [checkpoint.step for checkpoint in run.checkpoints] == [3]
 
 
+def test_a_cell_takes_hyperparameters(shell: Any) -> None:
+    shell.user_ns["rate"] = tf.Variable(0.5)
+    body = "while not run.should_stop(): run.record(rate=rate.read_value())"
+    run = cell(shell, "--steps 3 --hyperparameters '{\"rate\": rate}'", body).wait(SOON)
+    assert run.hyperparameters == {"rate": 0.5}
+
+
 def test_a_cell_sees_its_own_run_whatever_the_notebook_calls_run(shell: Any) -> None:
     first = cell(shell, "--name first", LOOP.replace("loss", "one"))
     reached(first, lambda run: run.status.step > 0)
@@ -217,6 +224,8 @@ def test_an_error_in_a_function_that_makes_the_checkpoint_shows_its_line(shell: 
         ("--keep 0", "keep=0"),
         ("--name a/b", "name='a/b' cannot name a folder"),
         ("--checkpoint 3", r"checkpoint=int object: give tf\.train\.Checkpoint"),
+        ("--hyperparameters rate", r"--hyperparameters rate: NameError.*Give a dict of this"),
+        ("--hyperparameters 3", r"hyperparameters=3: give them by name"),
     ],
 )
 def test_a_wrong_option_is_an_error_of_the_cell_and_starts_nothing(
@@ -276,6 +285,43 @@ def test_a_run_is_steered_by_its_name(shell: Any) -> None:
     applied(line(shell, "stop first"))
     assert line(shell, f"wait first --timeout {SOON}") is first
     assert line(shell, f"wait second --timeout {SOON}") is second
+
+
+def tuned(shell: Any, name: str = "mine") -> nbtrain.Run:
+    """A running cell with two hyperparameters."""
+    shell.user_ns |= {"rate": tf.Variable(0.5), "share": tf.Variable(0.25)}
+    shell.user_ns["tunable"] = {"learning_rate": tf.Variable(0.5), "dropout": tf.Variable(0.25)}
+    run = cell(shell, f"--name {name} --hyperparameters tunable")
+    reached(run, lambda run: bool(run.hyperparameters))
+    return run
+
+
+def test_hyperparameters_are_set_by_name_and_value(shell: Any) -> None:
+    run = tuned(shell)
+    text = repr(line(shell, f"set learning_rate=1e-4 dropout=0.5 --timeout {SOON}"))
+    assert re.match(r"<set: applied at step [\d,]+: learning_rate 0\.5 → 0\.0001, dropout", text)
+    assert run.hyperparameters == {"learning_rate": 1e-4, "dropout": 0.5}
+    other = tuned(shell, "other")
+    assert "dropout 0.25 → 0.75" in repr(line(shell, f"set other dropout=.75 --timeout {SOON}"))
+    assert run.hyperparameters["dropout"] == 0.5
+    ended(other)
+    ended(run)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("learning_rate=abc", "learning_rate='abc' is no number"),
+        ("learning_rate=", "learning_rate='' is no number"),
+        ("dropout=1", "dropout=1: give 0 or more, and less than 1"),
+        ("lr=1", "There is no hyperparameter 'lr' in this run; it has: learning_rate, dropout"),
+    ],
+)
+def test_what_cannot_be_set_is_refused_in_words(shell: Any, text: str, why: str) -> None:
+    run = tuned(shell)
+    assert why in repr(line(shell, f"set {text} --timeout {SOON}"))
+    assert run.hyperparameters == {"learning_rate": 0.5, "dropout": 0.25}
+    ended(run)
 
 
 def test_without_a_name_the_run_that_lives_is_steered(shell: Any) -> None:
@@ -352,6 +398,9 @@ def test_an_unknown_run_is_refused_with_those_there_are(shell: Any, verb: str) -
         ("pause --timeout -1", "'-1' is no time: give seconds, 0 or more"),
         ("wait --timeout soon", "'soon' is no time"),
         ("wait --timeout nan", "'nan' is no time"),
+        ("set", "the following arguments are required"),
+        ("set mine", "give what to set, such as learning_rate=1e-4"),
+        ("set mine learning_rate", "'learning_rate' sets nothing: give a name and a value"),
         ('stop "abc', '%nbtrain stop "abc: No closing quotation; close the quotes'),
     ],
 )
@@ -373,7 +422,9 @@ def test_the_help_of_the_cell_explains_every_option(
 ) -> None:
     assert shell.run_cell_magic("nbtrain", "-h", LOOP) is None
     out = capsys.readouterr().out
-    for option in ("name", "logdir", "steps", "checkpoint", "save-secs", "save-steps", "keep"):
+    for option in ("name", "logdir", "steps", "checkpoint", "hyperparameters"):
+        assert f"--{option} " in out
+    for option in ("save-secs", "save-steps", "keep"):
         assert f"--{option} " in out
     assert nbtrain.runs() == {}
 
@@ -492,7 +543,8 @@ def completed(shell: Any, text: str) -> list[str]:
 
 
 def test_the_tabulator_offers_the_verbs_and_nothing_else(shell: Any) -> None:
-    verbs = ["list", "show", "pause", "resume", "stop", "save", "restore", "wait", "scalars"]
+    verbs = ["list", "show", "pause", "resume", "stop", "save", "restore", "set"]
+    verbs += ["wait", "scalars"]
     verbs += ["images", "histograms", "distributions", "text", "audio"]
     verbs += ["hparams", "custom_scalars", "compare"]
     assert completed(shell, "%nbtrain ") == verbs
@@ -536,6 +588,20 @@ def test_the_tabulator_offers_the_options_that_are_not_used_yet(shell: Any) -> N
 def test_the_tabulator_offers_the_checkpoints_of_the_notebook(shell: Any) -> None:
     shell.user_ns |= {"mine": tf.train.Checkpoint(v=tf.Variable(0.0)), "other": 3}
     assert completed(shell, "%%nbtrain --checkpoint ") == ["mine"]
+
+
+def test_the_tabulator_offers_the_hyperparameters_that_were_not_given_yet(shell: Any) -> None:
+    run = tuned(shell)
+    assert completed(shell, "%nbtrain set ") == ["mine", "learning_rate=", "dropout="]
+    assert completed(shell, "%nbtrain set mine ") == ["learning_rate=", "dropout="]
+    assert completed(shell, "%nbtrain set learning_rate=1 ") == ["dropout="]
+    assert completed(shell, "%nbtrain set mine l") == ["learning_rate="]
+    other = tuned(shell, "other")
+    assert completed(shell, "%nbtrain set ") == ["mine", "other"], "whose they are is open"
+    assert completed(shell, "%nbtrain set other d") == ["dropout="]
+    ended(other)
+    ended(run)
+    assert completed(shell, "%%nbtrain --hyperparameters ") == ["tunable"]
 
 
 def test_the_tabulator_offers_folders_then_the_runs_and_tags_of_one(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -20,9 +21,11 @@ from nbtrain.commands import (
     Restore,
     Resume,
     Save,
+    Set,
     Stop,
 )
 from nbtrain.errors import NbtrainError
+from nbtrain.hyperparameters import Hyperparameter
 from nbtrain.panel import panel as room
 from nbtrain.panel.panel import IDLE_SECS, LEASE_SECS, UNCONFIRMED, Panel
 from nbtrain.states import Checkpoint, Phase, Status
@@ -341,6 +344,8 @@ def test_a_run_that_is_not_started_yet_is_shown_as_such(panel: ShownPanel, sourc
         ({"command": "restore", "checkpoint": None}, Restore()),
         ({"command": "restore", "checkpoint": "/runs/a/ckpt-5"}, Restore("/runs/a/ckpt-5")),
         ({"command": "pause", "checkpoint": None}, Pause()),
+        ({"command": "set", "values": {"learning_rate": 1e-4}}, Set({"learning_rate": 1e-4})),
+        ({"command": "set", "values": {"learning_rate": "abc"}}, Set({"learning_rate": "abc"})),
     ],
 )
 def test_a_click_is_posted_and_acknowledged_at_once(
@@ -381,7 +386,50 @@ def test_of_many_clicks_only_those_are_kept_whose_receipts_are_shown(
     assert len(opened._clicks) == len(shown)
 
 
-@pytest.mark.parametrize("command", ["explode", None, "Stop", ""])
+def test_what_a_receipt_says_was_done_the_page_shows_with_it(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    receipt = source.post(Set({"learning_rate": 0.5}))
+    before, after = (Hyperparameter.of("learning_rate", rate, whole=False) for rate in (0.1, 0.5))
+    source.now(hyperparameters=(before,))
+
+    class Setting(FakeRun):
+        """A run whose training thread executes the command just when its status is asked for."""
+
+        @property
+        def status(self) -> Status:
+            receipt.answer(Outcome(applied=True, step=7, text="learning_rate 0.1 → 0.5"))
+            return dataclasses.replace(self.stands, hyperparameters=(after,))
+
+        @status.setter
+        def status(self, status: Status) -> None:
+            self.stands = status
+
+    source.__class__ = Setting
+    source.stands = source.__dict__.pop("status")  # type: ignore[attr-defined]
+    opened.tick()
+    assert opened.page.status["receipts"][-1]["state"] == "requested"
+    opened.tick()
+    assert opened.page.status["receipts"][-1]["state"] == "applied"
+    assert opened.page.status["values"][0] == 0.5
+
+
+def test_an_edit_of_many_hyperparameters_stays_below_two_kilobytes(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    known = [Hyperparameter.of(f"generator_learning_rate_{n}", 0.1, whole=False) for n in range(99)]
+    source.now(hyperparameters=tuple(known))
+    opened.tick()
+    source.now(hyperparameters=tuple(each.at(math.pi * 1e-4) for each in known), step=1)
+    for tag in TAGS:
+        add(source.scalars, tag, 1, *[0.5] * 10_000)
+    opened.sent.clear()
+    opened.tick()
+    assert size(opened.sent[-1]) < 2000
+    assert opened.page.status["values"][0] == math.pi * 1e-4
+
+
+@pytest.mark.parametrize("command", ["explode", None, "Stop", "", "set"])
 def test_an_unknown_command_is_answered_and_posts_nothing(
     opened: ShownPanel, source: FakeRun, command: Any
 ) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import time
 
 import pytest
 
 from nbtrain.commands import Outcome, Receipt, Restore, Save
+from nbtrain.hyperparameters import Hyperparameter, Scale
 from nbtrain.panel.view import (
     answers,
     controls,
@@ -34,6 +36,7 @@ RUNNING = Status(
     elapsed_s=62.0,
     values={"loss": 0.123456, "accuracy": float("nan")},
     checkpoints=(Checkpoint(500, "a/ckpt-500", 1.0), Checkpoint(1000, "a/ckpt-1000", 2.0)),
+    hyperparameters=(Hyperparameter("learning_rate", 1e-4, 1e-5, 0.1, Scale.LOG),),
 )
 
 
@@ -62,7 +65,7 @@ def test_the_fields_are_those_of_the_wire() -> None:
     assert set(fields(RUNNING)) == {
         "name", "engine", "phase", "step", "total", "progress", "line", "last",
         "checkpoints", "controls", "receipts", "message", "notice", "error",
-        "log", "hyperparameters",
+        "log", "hyperparameters", "values",
     }  # fmt: skip
 
 
@@ -87,28 +90,51 @@ def test_checkpoints_are_listed_newest_first_with_step_and_time() -> None:
     assert shown[0] == {"name": "ckpt-1000", "text": f"step 1,000 · {clock}"}
 
 
-# Phase: pause, resume, stop, save, restore.
+# Phase: pause, resume, stop, save, restore, set.
 CONTROLS = {
-    "created": "-----",
-    "preparing": "--xxx",
-    "running": "x-xxx",
-    "paused": "-xxxx",
-    "stopping": "-----",
-    "finished": "-----",
-    "stopped": "-----",
-    "failed": "-----",
+    "created": "------",
+    "preparing": "--xxxx",
+    "running": "x-xxxx",
+    "paused": "-xxxxx",
+    "stopping": "------",
+    "finished": "------",
+    "stopped": "------",
+    "failed": "------",
 }
 
 
 @pytest.mark.parametrize("phase", list(Phase))
 def test_a_button_is_enabled_where_it_can_do_something(phase: Phase) -> None:
     enabled = controls(dataclasses.replace(RUNNING, phase=phase))
-    names = ("pause", "resume", "stop", "save", "restore")
+    names = ("pause", "resume", "stop", "save", "restore", "set")
     assert "".join("x" if enabled[name] else "-" for name in names) == CONTROLS[phase]
 
 
 def test_there_is_nothing_to_restore_without_a_checkpoint() -> None:
     assert not controls(dataclasses.replace(RUNNING, checkpoints=()))["restore"]
+
+
+def test_there_is_nothing_to_set_without_a_hyperparameter() -> None:
+    assert not controls(dataclasses.replace(RUNNING, hyperparameters=()))["set"]
+
+
+def test_a_hyperparameter_is_shown_with_its_value_and_range() -> None:
+    assert fields(RUNNING)["hyperparameters"] == [["learning_rate", 1e-5, 0.1, "log"]]
+    assert fields(RUNNING)["values"] == [1e-4]
+
+
+@pytest.mark.parametrize(("value", "text"), [(math.nan, "NaN"), (math.inf, "∞")])
+def test_a_hyperparameter_that_is_not_finite_has_its_name(value: float, text: str) -> None:
+    spoilt = dataclasses.replace(RUNNING, hyperparameters=(RUNNING.hyperparameters[0].at(value),))
+    assert fields(spoilt)["values"] == [text]
+
+
+def test_of_a_hundred_hyperparameters_the_first_have_a_row() -> None:
+    many = tuple(Hyperparameter.of(f"rate_{n}", 1.0, whole=False) for n in range(100))
+    shown = fields(dataclasses.replace(RUNNING, hyperparameters=many))["hyperparameters"]
+    assert isinstance(shown, list)
+    assert [row[0] for row in shown] == [f"rate_{n}" for n in range(12)]
+    assert len(json.dumps(shown)) < 1000
 
 
 def test_receipts_are_shown_with_the_click_they_answer() -> None:

@@ -51,6 +51,7 @@ def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
             say was done, the status shows.
     """
     total = status.total_steps
+    tuned = status.hyperparameters[:SHOWN_HYPERPARAMETERS]
     return {
         "name": status.name,
         "engine": status.engine,
@@ -70,9 +71,9 @@ def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
         "controls": controls(status),
         "receipts": list(receipts),
         "hyperparameters": [
-            [each.name, _plain(each.value), each.lowest, each.highest, str(each.scale)]
-            for each in status.hyperparameters[:SHOWN_HYPERPARAMETERS]
+            [each.name, each.lowest, each.highest, str(each.scale)] for each in tuned
         ],
+        "values": [_plain(each.value) for each in tuned],  # of these, in this order
         "message": status.message and cut(status.message, MESSAGE_CHARS),
         "notice": status.notice and cut(status.notice, RECEIPT_CHARS),
         "error": status.error,

@@ -18,20 +18,20 @@ export class Hyperparameters {
     this.root = el("div", { class: "nbt-rows", role: "group", "aria-label": "hyperparameters" });
   }
 
-  show({ hyperparameters = [], controls = {} }, silentSince) {
+  show({ hyperparameters = [], values = [], controls = {} }, silentSince) {
     const names = hyperparameters.map(([name]) => name);
     for (const [name, row] of this.rows) {
       if (names.includes(name)) continue;
       row.root.remove();
       this.rows.delete(name);
     }
-    for (const [name, ...known] of hyperparameters) {
+    hyperparameters.forEach(([name, ...range], i) => {
       if (!this.rows.has(name)) {
         this.rows.set(name, new Row(name, this.clicks));
         this.root.append(this.rows.get(name).root);
       }
-      this.rows.get(name).show(known, !silentSince && controls.set);
-    }
+      this.rows.get(name).show(values[i], range, !silentSince && controls.set);
+    });
     this.root.hidden = !names.length;
   }
 }
@@ -60,14 +60,14 @@ class Row {
     this.field.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  show([value, lowest, highest, kind], can) {
+  show(value, [lowest, highest, kind], can) {
     this.value = value;
     this.can = Boolean(can);
-    if (`${lowest} ${highest} ${kind}` !== this.range) {
-      this.range = `${lowest} ${highest} ${kind}`;
+    const range = `${exact(lowest)} to ${exact(highest)}`;
+    if (this.slider.title !== range) {
       this.places = places(lowest, highest, kind);
       this.slider.max = this.places.last;
-      this.slider.title = `${exact(lowest)} to ${exact(highest)}`;
+      this.slider.title = range;
     }
     this.#draw();
   }

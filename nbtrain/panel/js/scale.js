@@ -1,6 +1,7 @@
 // The places of a slider, and the values that they stand for. Knows no page.
 
 const PER_DECADE = 20; // a place is 12 % more than the one before, and has two digits of its own
+const EACH = 200; // so many whole numbers have a place each
 
 // kind: "log", "linear" or "whole"; places are whole numbers from 0 to last.
 export function places(lowest, highest, kind) {
@@ -20,7 +21,7 @@ function decades(lowest, highest) {
 function even(lowest, highest, whole) {
   const span = highest - lowest || 1;
   const step = 10 ** (Math.ceil(Math.log10(span)) - 2);
-  const width = whole ? Math.max(1, Math.round(step)) : step;
+  const width = whole && span <= EACH ? 1 : step;
   const last = Math.max(1, Math.round(span / width));
   return {
     last,
