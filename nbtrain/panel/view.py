@@ -20,7 +20,7 @@ SHOWN_RECEIPTS = 4
 SHOWN_CHECKPOINTS = 20
 
 # Hyperparameters that have a row; `run.set` reaches the others too.
-SHOWN_HYPERPARAMETERS = 12
+SHOWN_HYPERPARAMETERS = 8
 
 # Characters of a message and of a receipt: they travel within one update, and are to be read.
 # The status and the receipt themselves have the whole text.
