@@ -107,9 +107,10 @@ class Row {
 
   #ask(value) {
     this.editing = false;
-    this.refusal = null;
-    if (this.asked !== null) this.next = value;
-    else if (value !== this.value) this.#send(value);
+    const same = value === (this.next ?? this.asked ?? this.value);
+    if (!same) this.refusal = null;
+    if (!same && this.asked === null) this.#send(value);
+    else if (!same) this.next = value;
     this.#draw();
   }
 
@@ -131,7 +132,9 @@ class Row {
     this.#draw();
   }
 
+  // Enter is not left to the field: where it is in no form, not every browser calls that a change.
   #key(event) {
+    if (event.key === "Enter") this.#ask(this.#typed());
     if (event.key !== "Escape") return;
     this.field.value = exact(this.value);
     this.refusal = null;
