@@ -324,6 +324,19 @@ def test_what_cannot_be_set_is_refused_in_words(shell: Any, text: str, why: str)
     ended(run)
 
 
+def test_of_a_variable_that_was_made_anew_the_runs_own_is_set(shell: Any) -> None:
+    mine = shell.user_ns["rate"] = tf.Variable(0.5)
+    body = LOOP.replace("1.0", "rate.read_value()")
+    run = cell(shell, "--name mine --hyperparameters '{\"rate\": rate}'", body)
+    reached(run, lambda run: run.status.step > 0)
+    shell.user_ns["rate"] = tf.Variable(9.0)
+    reached(run, lambda run: run.status.phase is Phase.PAUSED)
+    assert "rate 0.5 → 0.125" in repr(line(shell, f"set rate=0.125 --timeout {SOON}"))
+    assert float(mine.numpy()) == 0.125
+    shell.user_ns["rate"] = mine
+    ended(run)
+
+
 def test_without_a_name_the_run_that_lives_is_steered(shell: Any) -> None:
     live = cell(shell, "--name live")
     over = cell(shell, "--name over --steps 1").wait(SOON)

@@ -20,6 +20,8 @@ from nbtrain.states import Phase
 from tests.gate import SOON, Gate
 from tests.models import Counter, applied, reached, refused
 
+v1 = tf.compat.v1
+
 TAG = "hyperparameters/rate"
 
 
@@ -230,6 +232,34 @@ def test_a_restore_brings_back_the_value_of_the_checkpoint(gate: Gate) -> None:
     stopped(run, gate)
 
 
+def test_an_edit_asked_for_during_a_restore_comes_after_it(gate: Gate) -> None:
+    run, tuned = held(gate)
+    pause = run.pause()
+    gate.allow(1)
+    applied(pause)
+    applied(run.save())
+    applied(run.set(rate=0.125))
+    receipts = [run.restore(), run.set(rate=0.25)]
+    assert [str(applied(receipt)) for receipt in receipts][1] == (
+        "applied at step 1: rate 0.5 → 0.25"
+    )
+    assert float(tuned.rate.numpy()) == 0.25
+    stopped(run, gate)
+
+
+def test_after_a_restore_that_failed_it_can_still_be_set(gate: Gate) -> None:
+    run, _ = held(gate)
+    pause = run.pause()
+    gate.allow(1)
+    applied(pause)
+    applied(run.save())
+    for file in (run.logdir / "checkpoints").glob("ckpt-1.data*"):
+        file.unlink()
+    refused(run.restore())
+    assert applied(run.set(rate=0.125)).text == "rate 0.5 → 0.125"
+    stopped(run, gate)
+
+
 def test_a_run_started_again_has_the_value_of_its_checkpoint(gate: Gate) -> None:
     run, tuned = held(gate)
     receipt = run.set(rate=0.125)
@@ -241,6 +271,35 @@ def test_a_run_started_again_has_the_value_of_its_checkpoint(gate: Gate) -> None
     reached(run, lambda run: run.status.phase is Phase.RUNNING)
     assert run.hyperparameters["rate"] == 0.125
     stopped(run, gate)
+
+
+def test_a_session_that_was_lost_and_made_again_shows_its_own_value() -> None:
+    graph, lost = tf.Graph(), threading.Event()
+    with graph.as_default():
+        global_step = v1.train.get_or_create_global_step()
+        rate = v1.get_variable("rate", initializer=0.5, trainable=False)
+        weight = v1.get_variable("weight", initializer=1.0)
+        optimizer = v1.train.GradientDescentOptimizer(rate)
+        train_op = optimizer.minimize(weight**2, global_step=global_step)
+
+    class Preempted(tf.compat.v1.train.SessionRunHook):
+        """Loses the session once, after the rate was set."""
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            if run.hyperparameters.get("rate") == 0.125 and not lost.is_set():
+                lost.set()
+                raise tf.errors.AbortedError(None, None, "preempted")
+
+    run = nbtrain.monitor(
+        train_op, hyperparameters={"rate": rate}, hooks=[Preempted()], start=False
+    ).start()
+    applied(run.set(rate=0.125))
+    reached(run, lambda run: run.hyperparameters.get("rate") == 0.5)
+    assert lost.is_set()
+    applied(run.set(rate=0.25))
+    run.request_stop()
+    run.wait(SOON)
+    assert "The session was lost" in (run.status.message or "")
 
 
 # --- what is written down -------------------------------------------------------
@@ -319,3 +378,24 @@ def test_what_the_program_sets_itself_is_shown_and_recorded() -> None:
     run.request_stop()
     run.wait(SOON)
     assert [value for _, value in curve(run)] == [0.5, 0.25, 0.25]
+
+
+def test_a_folder_that_was_deleted_gets_the_values_again(gate: Gate) -> None:
+    run, _ = held(gate)
+    reached(run, lambda run: bool(run.hyperparameters))
+    recorder = run.life.boundary._recorder
+    recorder.drain()
+    assert recorder.event_file is not None
+    recorder.event_file.unlink()
+    recorder.reopen()
+    stopped(run, gate)
+    events = EventAccumulator(str(recorder.event_file or run.logdir))
+    events.Reload()
+    assert metadata.SESSION_START_INFO_TAG in events.summary_metadata
+
+
+def test_a_board_reads_the_curves_and_no_more(gate: Gate) -> None:
+    run, _ = held(gate, steps=2)
+    gate.open()
+    run.wait(SOON)
+    assert nbtrain.scalars(run.logdir).tags == sorted(run.scalars)
