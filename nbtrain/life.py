@@ -246,7 +246,7 @@ class Life:
             last_first.callback(lambda: self._lifecycle.apply(Event.FAILED if error else event))
             last_first.callback(self._folder.release)
             last_first.callback(claims.leave, self._folder.name)
-            last_first.callback(self._recorder.close)
+            last_first.callback(self._recorder.close, failed=error is not None)
             last_first.callback(self._coord.request_stop)
             last_first.callback(self._commands.close, "the run has ended", step=step)
             if error is not None:

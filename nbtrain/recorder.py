@@ -96,9 +96,13 @@ class Recorder:
                     batches = []
             self._keep(batches)
 
-    def close(self) -> None:
-        """Drain what is left and close the event file."""
+    def close(self, *, failed: bool = False) -> None:
+        """Drain what is left and close the event file; `failed`: the run has, with an error."""
         self.drain()
+        with self._draining:
+            if self._begun:
+                end, now = [self._begun[0]], time.time()
+                self._write(end, lambda writer: writer.session_end(failed=failed, wall_time=now))
         self.give_up()
 
     def reopen(self) -> None:

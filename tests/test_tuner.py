@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.plugins.hparams import metadata
+from tensorboard.plugins.hparams.api_pb2 import STATUS_FAILURE, STATUS_SUCCESS
 
 import nbtrain
 from nbtrain.commands import Set
@@ -359,6 +361,19 @@ def test_the_event_file_holds_the_values_as_tensorboard_reads_them(gate: Gate) -
         "rate": 0.5,
         "dropout": 0.25,
     }
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_the_event_file_tells_how_the_run_has_ended(fails: bool) -> None:
+    tuned = Tuned(lambda _count: 1 / 0 if fails else None)
+    run = nbtrain.train(tuned.step, steps=1, hyperparameters={"rate": tuned.rate})
+    with pytest.raises(ZeroDivisionError) if fails else contextlib.nullcontext():
+        run.wait(SOON)
+    events = EventAccumulator(str(run.logdir))
+    events.Reload()
+    content = events.SummaryMetadata(metadata.SESSION_END_INFO_TAG).plugin_data.content
+    ended = metadata.parse_session_end_info_plugin_data(content)
+    assert ended.status == (STATUS_FAILURE if fails else STATUS_SUCCESS)
 
 
 def test_what_the_program_sets_itself_is_shown_and_recorded() -> None:

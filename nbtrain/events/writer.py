@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+from tensorboard.compat.proto.summary_pb2 import Summary
 
 from nbtrain.events.crc import crc32c, crc32c_columns, masked
 
@@ -74,11 +75,17 @@ class EventWriter:
 
     def hyperparameters(self, values: Mapping[str, float], wall_time: float) -> None:
         """Write the values that a run begins with, for TensorBoard's HParams dashboard."""
-        from tensorboard.plugins.hparams.api import hparams_pb
-        from tensorflow.compat.v1 import Summary
+        from tensorboard.plugins.hparams.api import hparams_pb  # here: it takes a while
 
-        begun = hparams_pb(values, start_time_secs=wall_time).SerializeToString()
-        self._write_event(summary=Summary.FromString(begun), wall_time=wall_time)
+        self._write_summary(hparams_pb(values, start_time_secs=wall_time), wall_time)
+
+    def session_end(self, *, failed: bool, wall_time: float) -> None:
+        """Mark the end of what `hyperparameters` began."""
+        from tensorboard.plugins.hparams.api_pb2 import STATUS_FAILURE, STATUS_SUCCESS
+        from tensorboard.plugins.hparams.summary import session_end_pb
+
+        status = STATUS_FAILURE if failed else STATUS_SUCCESS
+        self._write_summary(session_end_pb(status, wall_time), wall_time)
 
     def scalars(
         self,
@@ -96,6 +103,11 @@ class EventWriter:
     def close(self) -> None:
         """Close the file; calling it again does nothing."""
         self._file.close()
+
+    def _write_summary(self, made: Any, wall_time: float) -> None:
+        """Write a summary of TensorBoard's, of its own class or of TensorFlow's."""
+        summary = Summary.FromString(made.SerializeToString())
+        self._write_event(summary=summary, wall_time=wall_time)
 
     def _write_event(self, **fields: Any) -> None:
         payload = Event(**fields).SerializeToString()
