@@ -89,7 +89,7 @@ class Boundary:
         self._pending: dict[str, SupportsFloat] | None = None
         self._tags = KnownTags()
         self._again = again
-        self._begun = self._looping = self._hooked = self._driving = self._over = False
+        self.begun = self._looping = self._hooked = self._driving = self._over = False
         self._told = False  # to leave the loop
         self._gone_on = False  # a loop of the program's own may have trained since it asked
         self._passing = False  # `pass_by` is at work, or must not be
@@ -119,7 +119,7 @@ class Boundary:
         self.keeper.start(self.step)
         self._commands.attention = True
         self._gone_on, self._handed = not self._hooked, self.step
-        if self._begun and not self._hooked:
+        if self.begun and not self._hooked:
             self._looping, self._pending = False, None  # no step of its own is at hand
             self._open_segment(self.step)
 
@@ -130,7 +130,7 @@ class Boundary:
             self.keeper.lose()
         self._set(step)
         self.go_on(saver)
-        if self._begun:
+        if self.begun:
             self._looping = False
             self._open_segment(self.step)
         else:
@@ -203,7 +203,7 @@ class Boundary:
             return
         self._passing = True
         try:
-            if not self._begun:
+            if not self.begun:
                 self._begin()
                 self._looping, self._handed = False, self.step  # until it asks
             step = recount(self.step)
@@ -313,9 +313,9 @@ class Boundary:
 
     def _begin(self) -> None:
         self._looping = self._gone_on = not self._hooked
-        if self._begun:
+        if self.begun:
             return
-        self._begun = True
+        self.begun = True
         if self._again or self.step:
             self._recorder.open_segment(self.step)
         self._tuner.begin(self.step)

@@ -39,6 +39,9 @@ class ObjectSaver:
         keep: How many checkpoints stay; None keeps all.
     """
 
+    # Of what an engine saves and restores besides, as the names in a checkpoint begin.
+    beside: str | None = None
+
     def __init__(
         self, checkpoint: tf.train.Checkpoint, directory: Path, *, keep: int | None
     ) -> None:
@@ -111,6 +114,7 @@ class ObjectSaver:
             attribute.checkpoint_key.removesuffix(_VALUE)
             for node in nodes
             for attribute in node.attributes
+            if self.beside is None or not attribute.checkpoint_key.startswith(self.beside)
         }
         return Restored(
             step=step_in_name(path) or 0,
