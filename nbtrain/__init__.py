@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from nbtrain.engines.eval_hook import EvalHook
     from nbtrain.engines.graph import supervise
     from nbtrain.engines.in_graph import QueueRunner, Saver, SessionManager
+    from nbtrain.engines.keras_callback import RunCallback
+    from nbtrain.engines.keras_fit import fit
     from nbtrain.engines.monitored import monitor
     from nbtrain.engines.run_hook import RunHook
     from nbtrain.engines.steps import background, train
@@ -32,12 +34,14 @@ __all__ = [
     "NbtrainError",
     "QueueRunner",
     "Run",
+    "RunCallback",
     "RunHook",
     "Saver",
     "SessionManager",
     "Supervisor",
     "background",
     "compare",
+    "fit",
     "hparams",
     "load_ipython_extension",
     "monitor",
@@ -56,12 +60,14 @@ _HOMES = {
     "NbtrainError": "nbtrain.errors",
     "QueueRunner": "nbtrain.engines.in_graph",
     "Run": "nbtrain.run",
+    "RunCallback": "nbtrain.engines.keras_callback",
     "RunHook": "nbtrain.engines.run_hook",
     "Saver": "nbtrain.engines.in_graph",
     "SessionManager": "nbtrain.engines.in_graph",
     "Supervisor": "nbtrain.engines.supervisor",
     "background": "nbtrain.engines.steps",
     "compare": "nbtrain.events.comparison",
+    "fit": "nbtrain.engines.keras_fit",
     "hparams": "nbtrain.events.hparams",
     "load_ipython_extension": "nbtrain.magics",
     "monitor": "nbtrain.engines.monitored",

@@ -175,6 +175,11 @@ class CommandQueue:
         self.attention = False
         self.thread = 0
 
+    @property
+    def waiting(self) -> bool:
+        """Whether a command waits; any thread."""
+        return bool(self._waiting)
+
     def post(self, command: Command, *, step: int = 0) -> Receipt:
         """Queue a command and return its receipt at once; any thread.
 

@@ -76,6 +76,10 @@ class Host:
         """Whether a stop was requested: no step boundary; any thread."""
         return bool(self._coord.should_stop())
 
+    def is_asked(self) -> bool:
+        """Whether a command waits for the next step boundary; any thread."""
+        return self._commands.waiting
+
     def stop(self) -> None:
         """Stop what was taken in; any thread."""
         for coord in self.coords:

@@ -27,8 +27,10 @@ FLOORS = (
     "panel.comm panel.view owner engines.services engines.graph_saver events.folders",
     "events.event_run events.values events.extent events.text_table",
     "engines.object_saver engines.waiting engines.calls events.reader events.history",
-    "engines.in_graph events.selection events.custom_scalars",
+    "engines.keras_arrays engines.keras_guard engines.keras_loss engines.keras_thread",
+    "engines.in_graph events.selection events.custom_scalars engines.keras_data",
     "engines.savers engines.session_saver events.scalars",
+    "engines.keras_arguments engines.keras_place",
     "engines.supervisor events.sessions events.summaries",
     "recorder panel.source panel.wire panel.figure panel.curves panel.contents engines.attempts",
     "panel.histograms panel.samples panel.layouts events.hparams events.comparison",
@@ -39,7 +41,9 @@ FLOORS = (
     "host",
     "life",
     "run",
-    "kernel engines.steps engines.graph engines.run_hook engines.eval_hook",
+    "kernel engines.steps engines.graph engines.run_hook engines.eval_hook "
+    "engines.keras_callback engines.keras_steered",
+    "engines.keras_fit",
     "notebook completion engines.monitored",
     "magics",
     "",  # nbtrain itself

@@ -1,175 +1,238 @@
-"""What Keras fits a model on, with a position that can be saved and taken up again.
+"""What Keras fits a model on, with a place that can be saved and taken up again.
 
 Keras draws a new order for every epoch, from a state that dies with the kernel. Here the
-order of an epoch is known by a seed and the epoch's number, or kept in the state of a
-`tf.data` iterator: so a training that is taken up in the middle of an epoch goes on with the
-batch that comes next.
+order is known by a seed and the epoch's number, or kept in the state of a `tf.data` iterator:
+a training that is taken up in the middle of an epoch goes on with the batch that comes next.
 
-data = data_of(x, y, ...)       # by what was given
-data.begin(epoch, batch)        # at the start of an epoch; training thread
-data.draw_from(iterator)        # Keras's own, before each batch
+arguments = data.arguments(epoch, batch)   # for each call of `fit`
+    data.begin(epoch, batch)               # at the start of each epoch
+    data.pass_over(iterator)               # for each batch that was trained before
+    data.draw_from(iterator, count)        # Keras's own, before each execution
 """
 
 from __future__ import annotations
 
+import collections
 import itertools
-from collections.abc import Generator
-from typing import Any, Protocol
+import threading
+from collections.abc import Iterator
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.errors import ArgumentError
+from nbtrain.engines.keras_arrays import common_count, rows_of
 
 # Batches of arrays that wait, gathered.
 _PREFETCHED = 2
 
 
-class Data(Protocol):
-    """What a model is fitted on; training thread only.
+class Data:
+    """What Keras takes and nothing is known of, such as a torch DataLoader; training thread only.
+
+    Args:
+        x: It.
+        steps: `steps_per_epoch`.
+        size: Batches of an execution, of which Keras makes only whole ones while data last.
+        more: Further arguments of `fit`.
 
     Attributes:
-        arguments: Those of `fit`.
         steps: Batches of an epoch; None as long as that is not known.
-        iterator: Of `tf.data`, saved beside the position; None where there is none.
+        seed: Of the order, where that is drawn here; saved with the place.
+        iterator: Of `tf.data`, saved with the place; None where there is none.
+        kept: Whether the place in the data is exact when it is taken up again.
+        why: In words, why it is not.
     """
 
-    arguments: dict[str, Any]
-    steps: int | None
-    iterator: Any
+    kept = False
+    why = "the position of such an object cannot be saved"
+
+    def __init__(self, x: Any, steps: int | None = None, size: int = 1, **more: Any) -> None:
+        self.steps = -(-steps // size) * size if steps else None
+        self.seed = 0
+        self.iterator: Any = None
+        self._x, self._more = x, {"shuffle": False, "steps_per_epoch": steps, **more}
+
+    def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
+        """Those of a `fit` that goes on with this batch of this epoch, both counted from 0."""
+        return {"x": self._x, **self._more}
+
+    def lose(self, why: str) -> None:
+        """From now on the place is not exact when it is taken up again."""
+        self.kept, self.why = False, why
+
+    def first(self) -> Any:
+        """A batch, to build a model by; None where none can be had."""
+        return None
 
     def begin(self, epoch: int, batch: int) -> None:
-        """The next batch is this one of this epoch, both counted from 0."""
+        """The next batch to train is this one of this epoch."""
 
-    def draw_from(self, iterator: Any) -> None:
-        """The batches to come are those of this iterator of Keras's."""
-
-    def pass_over(self, iterator: Any) -> None:
-        """Draw a batch that was trained before, if `begin` has not gone beyond it."""
-
-
-class _Plain:
-    """Data whose position is the number of its epoch and batch."""
-
-    iterator: Any = None
-
-    def draw_from(self, iterator: Any) -> None:
-        """Nothing: its place is known by numbers."""
+    def draw_from(self, iterator: Any, count: int) -> None:
+        """So many batches are about to be drawn from this iterator of Keras's."""
 
     def pass_over(self, iterator: Any) -> None:
-        """Draw it: it is cheap."""
+        """Draw a batch that was trained before."""
         next(iterator)
 
 
-class Arrays(_Plain):
-    """Arrays, in an order that the seed and the epoch's number give.
+class Arrays(Data):
+    """Arrays: each batch is known by its number.
+
+    With `steps_per_epoch`, epochs go on through the rows where the one before has ended.
 
     Args:
-        arrays: Arrays of a common first dimension, nested as Keras takes them.
+        arrays: Tensors with rows, nested as Keras takes them.
         size: Rows of a batch.
-        seed: Of the order; None keeps that of the rows.
-        more: Further arguments of `fit`.
+        shuffle: Whether rows come in another order in every pass; "batch": within each batch.
+        steps: Batches of an epoch; None makes an epoch one pass over the rows.
+        seed: Of the order.
     """
 
-    def __init__(self, arrays: Any, size: int, seed: int | None, **more: Any) -> None:
-        tensors = keras.tree.map_structure(_tensor, arrays)
-        count = int(keras.tree.flatten(tensors)[0].shape[0])
-        self.steps: int | None = -(-count // size)
-        self._count, self._seed = count, seed
-        self._order = tf.Variable(tf.range(count, dtype=tf.int64), trainable=False)
+    kept = True
 
-        def batch(number: Any) -> Any:
-            begin = number * size
-            rows = self._order.sparse_read(tf.range(begin, tf.minimum(begin + size, count)))
-            return keras.tree.map_structure(lambda tensor: tf.gather(tensor, rows), tensors)
+    def __init__(
+        self, arrays: Any, size: int, *, shuffle: bool | str, steps: int | None, seed: int
+    ) -> None:
+        super().__init__(None)
+        self._arrays, self._size, self._shuffle = arrays, size, shuffle
+        self._count = common_count(arrays)
+        self._batches = -(-self._count // size)
+        self.steps = steps or self._batches
+        self.seed = seed
+        # Read by the pipeline: the seed, and the number of the epoch's first batch.
+        self._at = tf.Variable([seed, 0], dtype=tf.int64, trainable=False)
 
-        batches = tf.data.Dataset.range(self.steps).map(batch, num_parallel_calls=1)
-        self.arguments = {"x": batches.prefetch(_PREFETCHED), "shuffle": False, **more}
+    def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
+        """A pipeline of one epoch; Keras makes an iterator of it for each."""
+        numbers = tf.data.Dataset.range(self.steps)
+        batches = numbers.map(self._batch, num_parallel_calls=1).prefetch(_PREFETCHED)
+        return {"x": batches, **self._more}
+
+    def first(self) -> Any:
+        """The first batch."""
+        return self._batch(tf.constant(0, tf.int64))
 
     def begin(self, epoch: int, batch: int) -> None:
         """Put the rows into the order of this epoch."""
-        if self._seed is not None:
-            order = np.random.default_rng((self._seed, epoch)).permutation(self._count)
-            self._order.assign(order)
+        assert self.steps is not None, "arrays have an end"
+        self._at.assign([self.seed, epoch * self.steps])
+
+    def _batch(self, number: Any) -> Any:
+        number += self._at[1]
+        turn, place = number // self._batches, number % self._batches
+        begin = place * self._size
+        rows = tf.range(begin, tf.minimum(begin + self._size, self._count))
+        random = tf.random.experimental
+        if self._shuffle == "batch":
+            rows = random.stateless_shuffle(rows, tf.stack([self._at[0], number]))
+        elif self._shuffle:  # as if all were shuffled, but no batch needs more than its own
+            seed = tf.cast(tf.stack([self._at[0], turn]), tf.int32)
+            rows = random.index_shuffle(rows, seed, tf.constant(self._count - 1, tf.int64))
+        return keras.tree.map_structure(
+            lambda tensor: None if tensor is None else rows_of(tensor, rows), self._arrays
+        )
 
 
-class Dataset:
+class Dataset(Data):
     """A `tf.data.Dataset`, whose iterator is saved with the checkpoint.
+
+    With `steps_per_epoch` it is drawn on from epoch to epoch, and begun again at its end.
 
     Args:
         dataset: It.
-        steps: Batches of an epoch, where the user has said.
-        more: Further arguments of `fit`.
+        steps: Batches of an epoch; None makes an epoch one pass over it.
+        size: Batches of an execution.
     """
 
-    def __init__(self, dataset: Any, steps: int | None, **more: Any) -> None:
-        self.arguments = {"x": dataset, "steps_per_epoch": steps, "shuffle": False, **more}
+    def __init__(self, dataset: Any, steps: int | None, size: int) -> None:
+        self._is_epoch = steps is None
+        self.why = "the checkpoint holds no state of this tf.data pipeline"
+        super().__init__(dataset if self._is_epoch else dataset.repeat(), steps, size)
         known = int(dataset.cardinality())
-        self.steps = steps or (known if known > 0 else None)
-        self.iterator: Any = None
+        if self._is_epoch and known > 0:
+            self.steps = known
+        self.kept = True
 
-    def begin(self, epoch: int, batch: int) -> None:
-        """Nothing: the iterator knows."""
+    def first(self) -> Any:
+        """The first batch."""
+        return next(iter(self._x))
 
-    def draw_from(self, iterator: Any) -> None:
-        """Have it saved, and restored."""
+    def draw_from(self, iterator: Any, count: int) -> None:
+        """Have it saved."""
         self.iterator = iterator
 
     def pass_over(self, iterator: Any) -> None:
-        """Nothing: the iterator is restored."""
+        """Nothing, where the iterator is restored."""
+        if not self.kept:
+            next(iterator)
+
+    def ended(self) -> Any:
+        """An iterator for the state of one that has ended; None where an epoch ends none.
+
+        Restored, it leaves those that are made after it the order of the epochs to come.
+        """
+        return iter(self._x) if self._is_epoch and self.kept else None
 
 
-class Batches(_Plain):
+class Batches(Data):
     """A `keras.utils.PyDataset`, in an order that the seed and the epoch's number give.
 
     Args:
         batches: It.
-        seed: Of the order; None keeps its own.
+        shuffle: Whether its batches come in another order in every pass.
+        steps: Batches of an epoch; None makes an epoch one pass over it.
+        seed: Of the order.
         more: Further arguments of `fit`.
     """
 
-    def __init__(self, batches: Any, seed: int | None, **more: Any) -> None:
-        self._ordered = _Ordered(batches, seed)
-        self.steps: int | None = batches.num_batches
-        self.arguments = {"x": self._ordered, "shuffle": False, **more}
+    kept = True
+
+    def __init__(
+        self, batches: Any, *, shuffle: bool, steps: int | None, seed: int, **more: Any
+    ) -> None:
+        super().__init__(_Ordered(batches, steps), **more)
+        self.steps = self._x.num_batches
+        self.seed = seed
+        self._shuffle = shuffle
+
+    def first(self) -> Any:
+        """The first batch, without its targets' weights."""
+        return self._x[0]
 
     def begin(self, epoch: int, batch: int) -> None:
         """Put the batches into the order of this epoch."""
-        self._ordered.begin(epoch, batch)
+        self._x.begin(epoch, batch, self.seed if self._shuffle else None)
 
 
 class _Ordered(keras.utils.PyDataset):  # type: ignore[misc]
     """The batches of another, in an order of its own."""
 
-    def __init__(self, batches: Any, seed: int | None) -> None:
+    def __init__(self, batches: Any, steps: int | None) -> None:
         super().__init__(
             workers=batches.workers,
             use_multiprocessing=batches.use_multiprocessing,
             max_queue_size=batches.max_queue_size,
         )
-        self._batches, self._seed = batches, seed
-        self.begin(0, 0)
+        self._batches, self._steps = batches, steps
+        self.begin(0, 0, None)
 
-    def begin(self, epoch: int, batch: int) -> None:
-        count = self._batches.num_batches
-        order = np.arange(count or 0)
-        if self._seed is not None and count:
-            order = np.random.default_rng((self._seed, epoch)).permutation(count)
-        self._order, self._first, self._passed = order, batch, None
+    def begin(self, epoch: int, batch: int, seed: int | None) -> None:
+        self._origin, self._skipped = epoch * (self.num_batches or 0), batch
+        self._seed, self._passed = seed, None
+        self._orders: dict[int, Any] = {}
 
     @property
     def num_batches(self) -> int | None:
-        found: int | None = self._batches.num_batches
-        return found
+        return self._steps or self._count
 
     def __getitem__(self, index: int) -> Any:
-        if index < self._first:  # passed over: any will do, and one is loaded already
-            index = self._first
-            if self._passed is None:
-                self._passed = self._batches[int(self._order[index])]
-            return self._passed
-        return self._batches[int(self._order[index]) if len(self._order) else index]
+        if index >= self._skipped:
+            return self._batches[self._number(index)]
+        if self._passed is None:  # any will do for those that are passed over
+            self._passed = self._batches[self._number(self._skipped)]
+        return self._passed
 
     def on_epoch_begin(self) -> None:
         self._batches.on_epoch_begin()
@@ -177,87 +240,89 @@ class _Ordered(keras.utils.PyDataset):  # type: ignore[misc]
     def on_epoch_end(self) -> None:
         self._batches.on_epoch_end()
 
+    @property
+    def _count(self) -> int | None:
+        found: int | None = self._batches.num_batches
+        return found
 
-class Stream(_Plain):
-    """A generator: its position is how many batches have been drawn from it.
+    def _number(self, index: int) -> int:
+        """Which of the other's is the one of this number of the epoch."""
+        number, count = self._origin + index, self._count
+        if not count:
+            return number
+        turn, place = divmod(number, count)
+        if self._seed is None:
+            return place
+        if turn not in self._orders:
+            self._orders[turn] = np.random.default_rng((self._seed, turn)).permutation(count)
+        return int(self._orders[turn][place])
+
+
+class Stream(Data):
+    """A generator: its place is how many batches have been drawn from it.
+
+    What was drawn ahead and not trained is given again in the next life of the run; a
+    generator of another kernel is drawn from up to the place.
 
     Args:
         batches: It.
         steps: Batches of an epoch; None where one epoch is all of it.
-        more: Further arguments of `fit`.
+        size: Batches of an execution.
     """
 
-    def __init__(self, batches: Any, steps: int | None, **more: Any) -> None:
-        self._drawn = 0
-        self._batches = batches
-        self.steps = steps
-        self.arguments = {"x": self._counted(), "steps_per_epoch": steps, "shuffle": False, **more}
+    kept = True
+    why = "a generator cannot go back: its batches go on where they were"
 
-    def begin(self, epoch: int, batch: int) -> None:
-        """Pass over what a training before has been given."""
-        passed = (epoch * self.steps if self.steps else 0) + batch - self._drawn
-        for _ in itertools.islice(self._batches, max(0, passed)):
-            self._drawn += 1
+    def __init__(self, batches: Any, steps: int | None, size: int) -> None:
+        super().__init__(None, steps, size)
+        self._batches = batches
+        self._ahead: collections.deque[Any] = collections.deque()  # drawn, perhaps not trained
+        self._first = 0  # the number of the first of them
+        self._next = 0  # the number of the batch to train next
+        # Of an iterator that is left, TensorFlow's thread may be drawing still.
+        self._drawing = threading.Lock()
+
+    def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
+        """A generator that begins with this batch, or as near to it as it can."""
+        number = epoch * (self.steps or 0) + batch
+        with self._drawing:
+            self._drop(number)
+            while self._first < number and self._draw():
+                self._drop(number)
+            self.kept = self._first <= number
+            self._next = max(self._first, number)
+        return {"x": self._from(self._next), **self._more}
+
+    def first(self) -> Any:
+        """The first batch, which is given again."""
+        with self._drawing:
+            return self._ahead[0] if self._ahead or self._draw() else None
+
+    def draw_from(self, iterator: Any, count: int) -> None:
+        """Let go of what was trained before."""
+        with self._drawing:
+            self._drop(self._next)
+        self._next += count
 
     def pass_over(self, iterator: Any) -> None:
-        """Nothing: `begin` has."""
+        """Nothing: it begins with the batch to train."""
 
-    def _counted(self) -> Generator[Any, None, None]:
-        for batch in self._batches:
-            self._drawn += 1
+    def _from(self, number: int) -> Iterator[Any]:
+        for at in itertools.count(number):
+            with self._drawing:
+                if at - self._first >= len(self._ahead) and not self._draw():
+                    return
+                batch = self._ahead[max(0, at - self._first)]
             yield batch
 
+    def _draw(self) -> bool:
+        """Draw one more; whether there was one."""
+        found = [*itertools.islice(self._batches, 1)]
+        self._ahead += found
+        return bool(found)
 
-def data_of(
-    x: Any,
-    y: Any = None,
-    sample_weight: Any = None,
-    *,
-    batch_size: int | None = None,
-    shuffle: bool = True,
-    steps_per_epoch: int | None = None,
-    class_weight: Any = None,
-    seed: int = 0,
-) -> Data:
-    """What was given to `fit`, with a position; the arguments are those of `fit`.
-
-    Args:
-        seed: Of the order of arrays and of a `PyDataset`.
-
-    Raises:
-        ArgumentError: Arrays of which none has a row, or of different lengths.
-    """
-    more = {"class_weight": class_weight}
-    order = seed if shuffle else None
-    if isinstance(x, tf.data.Dataset):
-        return Dataset(x, steps_per_epoch, **more)
-    if isinstance(x, keras.utils.PyDataset):
-        return Batches(x, order, steps_per_epoch=steps_per_epoch, **more)
-    if isinstance(x, Generator) or (hasattr(x, "__next__") and not hasattr(x, "shape")):
-        return Stream(x, steps_per_epoch, **more)
-    arrays = tuple(part for part in (x, y, sample_weight) if part is not None)
-    if y is None and sample_weight is not None:
-        arrays = (x, None, sample_weight)
-    _check_lengths(arrays)
-    return Arrays(arrays, batch_size or 32, order, **more)
-
-
-def _check_lengths(arrays: Any) -> None:
-    lengths = {len(part) for part in keras.tree.flatten(arrays) if part is not None}
-    if len(lengths) != 1 or 0 in lengths:
-        raise ArgumentError(
-            f"x, y and sample_weight have {sorted(lengths)} rows: give arrays of one length."
-        )
-
-
-def _tensor(part: Any) -> Any:
-    return None if part is None else tf.convert_to_tensor(_array(part))
-
-
-def _array(part: Any) -> Any:
-    if isinstance(part, tf.Tensor):
-        return part
-    array = np.asarray(part)
-    if array.dtype == np.float64:  # as Keras takes it
-        array = array.astype(keras.config.floatx())
-    return array
+    def _drop(self, number: int) -> None:
+        """Let go of those before this one."""
+        while self._ahead and self._first < number:
+            self._ahead.popleft()
+            self._first += 1

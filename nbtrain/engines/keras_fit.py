@@ -4,139 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from nbtrain.engines.keras_batch import BATCH_LOSS, EPOCH, BatchLoss
-from nbtrain.engines.keras_data import Data, data_of
+from nbtrain.engines.keras_arguments import Input, check_callbacks, check_model, whole
+from nbtrain.engines.keras_data import Data
+from nbtrain.engines.keras_guard import Guard
 from nbtrain.engines.keras_place import FitSaver, History, Place
+from nbtrain.engines.keras_steered import Leave, PlacedLoss, Steered
+from nbtrain.engines.keras_thread import ThreadState
 from nbtrain.errors import ArgumentError
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run
 from nbtrain.settings import Settings
 from nbtrain.threads import Coordinator
 
-class _Leave(Exception):  # noqa: N818 - no error: the way out of Keras's loop
-    """The run was asked to stop, or is somewhere else in its data."""
-
-
-class Steered(keras.callbacks.CallbackList):  # type: ignore[misc]
-    """The callbacks of a fit, and after each batch the step boundary of its run.
-
-    Args:
-        run: The run.
-        place: The place in the data.
-        model: The model.
-        callbacks: Those of the user.
-        verbose: As in `fit`.
-        epochs: As in `fit`.
-    """
-
-    def __init__(
-        self,
-        run: Run,
-        place: Place,
-        model: Any,
-        callbacks: Sequence[Any],
-        *,
-        verbose: Any,
-        epochs: int,
-    ) -> None:
-        self._run, self._place = run, place
-        super().__init__(
-            callbacks,
-            add_history=True,
-            add_progbar=verbose != 0,
-            model=model,
-            verbose=verbose,
-            epochs=epochs,
-            steps=place.data.steps,
-        )
-        self._loss = _Placed(model, place)
-
-    def on_train_begin(self, logs: Any = None) -> None:
-        self._loss.wrap()
-        super().on_train_begin(logs)
-        if not self._run.life.boundary.begun:
-            self._ask()
-
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        self._loss.begin(epoch)
-        super().on_epoch_begin(epoch, logs)
-
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        if batch >= self._place.batch:
-            super().on_train_batch_begin(batch, logs)
-
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        place, steps = self._place, self._place.data.steps
-        done = batch + 1 if steps is None else min(batch + 1, steps)
-        if done <= place.batch:
-            return  # trained before
-        super().on_train_batch_end(done - 1, logs)
-        number = self._run.life.boundary.step + done - place.batch
-        place.batch = done
-        loss = self._loss.value
-        self._run.record({} if loss is None else {BATCH_LOSS: loss}, step=number)
-        if done != steps:  # the last one's boundary is at the end of the epoch
-            self._ask()
-
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        logs = pythonify(logs)
-        super().on_epoch_end(epoch, logs)
-        self._place.end_epoch(logs)
-        self._run.life.host.add(None, {EPOCH + name: value for name, value in logs.items()})
-        self._ask()
-
-    def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-        super().on_test_batch_end(batch, logs)
-        if self._run.life.host.asked_to_stop():
-            raise _Leave
-
-    def close(self) -> None:
-        """Leave the model as it was."""
-        self._loss.remove()
-
-    def _ask(self) -> None:
-        if self._run.should_stop() or self._place.moved:
-            raise _Leave
-
-
-class _Placed(BatchLoss):
-    """Trains the batches that are to come, and passes over those that were trained before."""
-
-    def __init__(self, model: Any, place: Place) -> None:
-        super().__init__(model)
-        self._place = place
-        self._passed = 0  # batches of the epoch at hand that were trained before
-
-    def begin(self, epoch: int) -> None:
-        """An epoch of Keras's begins."""
-        self._passed = self._place.batch
-        self._place.data.begin(epoch, self._passed)
-
-    def _train(self, iterator: Any) -> Any:
-        if self._passed > 0:
-            for _ in range(self._model.steps_per_execution):
-                self._place.data.pass_over(iterator)
-                self._passed -= 1
-            return {}
-        self._place.data.draw_from(iterator)
-        self._place.go_on()
-        logs = super()._train(iterator)
-        self._place.path = None
-        return logs
-
-    def _train_step(self, data: Any) -> Any:
-        logs = super()._train_step(data)
-        if not tf.executing_eagerly():  # traced: now the metrics have their variables
-            with tf.init_scope():
-                self._place.go_on_counting()
-        return logs
+# Seconds that a start waits for the model to be guarded, which its thread does first of all.
+_GUARD_SECS = 5.0
 
 
 class FitEngine:
@@ -146,27 +35,40 @@ class FitEngine:
         model: The compiled model.
         data: What it is fitted on.
         arguments: Further ones of `fit`.
-        directory, keep: Of the checkpoints.
+        folder: Of the run.
+        keep: How many checkpoints stay; None keeps all.
+
+    Attributes:
+        place: Where it is in its data.
+        guarded: Set while nothing but the run may train the model.
     """
 
     kind = "Keras fit"
     functions = ()
 
     def __init__(
-        self,
-        model: Any,
-        data: Data,
-        arguments: dict[str, Any],
-        directory: Path,
-        *,
-        keep: int | None,
+        self, model: Any, data: Data, arguments: dict[str, Any], folder: Logdir, *, keep: int | None
     ) -> None:
         self.coord = Coordinator()
-        self.place = Place(model, data)
+        self.place = Place(model, data, arguments["initial_epoch"])
+        self.guarded = threading.Event()
+        self.name = folder.name
         self._model = model
         self._arguments = arguments
-        self._directory = directory
+        self._directory: Path = folder.checkpoints
         self._keep = keep
+        self._thread_state = ThreadState()
+
+    @property
+    def epochs(self) -> int:
+        """Epochs to train, over all lives of the run."""
+        return int(self._arguments["epochs"])
+
+    @property
+    def total_steps(self) -> int | None:
+        """Batches of them all; None as long as the length of an epoch is not known."""
+        steps, first = self.place.data.steps, self._arguments["initial_epoch"]
+        return None if steps is None else (self.epochs - first) * steps
 
     def models(self) -> list[object]:
         """Everything that the model reaches."""
@@ -174,73 +76,129 @@ class FitEngine:
 
     @contextlib.contextmanager
     def session(self) -> Iterator[FitSaver]:
-        """There is nothing to open but the saver."""
-        yield FitSaver(self._model, self.place, self._directory, keep=self._keep)
+        """The model with all its variables, guarded; and the saver."""
+        guard = Guard(self._model, self.name, lambda: "its panel says how it stands")
+        guard.set()
+        self.guarded.set()
+        try:
+            with self._thread_state.entered():
+                self._build()
+                yield FitSaver(self._model, self.place, self._directory, keep=self._keep)
+        finally:
+            guard.remove()
+            self.guarded.clear()
 
     def train(self, run: Run) -> None:
         """Fit, from wherever the place is."""
-        while self.place.epoch < self._arguments["epochs"]:
-            self.place.moved = False
-            if self.place.batch == self.place.data.steps:
-                self.place.end_epoch({})  # its validation was not over, and is not made up for
-                continue
-            try:
-                self._fit(run)
-            except _Leave:
-                if not self.place.moved:
-                    return
-            else:
+        place, host = self.place, run.life.host
+        if place.epoch >= self.epochs:
+            host.note(
+                "epochs",
+                f"{place.epoch:,} of {self.epochs:,} epochs are over: there is nothing left to "
+                "train. Give more epochs=, or another name= to begin anew.",
+            )
+            run.should_stop()
+            return
+        loss = PlacedLoss(self._model, place)
+        host.at_end(loss.remove)
+        while place.epoch < self.epochs:
+            self._fit(run, loss)
+            if not place.moved:
                 return
 
-    def _fit(self, run: Run) -> None:
-        arguments = {**self._arguments, **self.place.data.arguments}
-        self.place.data.begin(self.place.epoch, self.place.batch)  # Keras draws a first batch
-        callbacks = Steered(
+    def _build(self) -> None:
+        """Make the variables that a checkpoint is to set: Keras makes them at the first batch.
+
+        Those of the metrics as well, where no tracing of the step makes them before it runs.
+        """
+        model = self._model
+        missing = not model.built or model.run_eagerly
+        with model.distribute_strategy.scope():
+            if missing and (batch := self.place.data.first()) is not None:
+                x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
+                model(x)
+                if model.run_eagerly:
+                    model.test_on_batch(x, y, weights)
+            optimizer = model.optimizer
+            if model.built and optimizer is not None and not optimizer.built:
+                optimizer.build(model.trainable_variables)
+
+    def _fit(self, run: Run, loss: PlacedLoss) -> None:
+        """One call of Keras's; it is left where the run stops, or has moved."""
+        place, host = self.place, run.life.host
+        if place.batch and place.batch == place.data.steps:
+            note = f"Epoch {place.epoch + 1} has no validation: the run was stopped in it."
+            place.end_epoch(place.logs)
+            host.note("validation", note)
+        arguments = {**self._arguments, **place.begin_fit(), "initial_epoch": place.epoch}
+        host.note("place", place.note)
+        steered = Steered(
             run,
-            self.place,
-            self._model,
+            place,
+            loss,
             arguments.pop("callbacks"),
+            self._model,
             verbose=arguments["verbose"],
-            epochs=arguments["epochs"],
+            epochs=self.epochs,
+            steps=place.data.steps,
         )
         try:
-            self._model.fit(**arguments, callbacks=callbacks, initial_epoch=self.place.epoch)
-        finally:
-            callbacks.close()
+            self._model.fit(**arguments, callbacks=steered)
+        except Leave:
+            vars(self._model).pop("_eval_epoch_iterator", None)  # Keras's, of its validation
+            if place.moved:
+                steered.on_train_end()
+            else:  # after the last checkpoint: it may set weights
+                host.at_end(lambda: self._end(steered))
 
-
-def pythonify(logs: Mapping[str, Any] | None) -> dict[str, float]:
-    """The logs of an epoch as numbers."""
-    return {name: float(value) for name, value in (logs or {}).items()}
+    def _end(self, steered: Steered) -> None:
+        """What Keras does after a polite stop."""
+        if isinstance(self._model.optimizer, keras.optimizers.Optimizer):
+            self._model.optimizer.finalize_variable_values(self._model.trainable_weights)
+        steered.on_train_end()
 
 
 class FitRun(Run):
     """A run of Keras `fit`."""
 
+    _engine: FitEngine
+
+    def start(self) -> Run:
+        """Start, as any run; from here on the model is guarded."""
+        super().start()
+        self._engine.guarded.wait(_GUARD_SECS)
+        return self
+
+    @property
+    def total_steps(self) -> int | None:
+        """Batches of all epochs; None as long as the length of an epoch is not known."""
+        return self._engine.total_steps
+
     @property
     def history(self) -> History:
-        """What the epochs gave, as `fit(...).history` has it: name to a value for each."""
-        engine: Any = self._engine
-        return {name: list(values) for name, values in engine.place.history.items()}
+        """What the epochs gave, over all lives, as `fit(...).history`: name to values."""
+        return {name: list(values) for name, values in self._engine.place.history.items()}
 
 
 def fit(
     model: Any,
     x: Any = None,
     y: Any = None,
-    *,
     batch_size: int | None = None,
     epochs: int = 1,
-    verbose: Any = 0,
-    callbacks: Sequence[Any] = (),
+    verbose: str | int = 0,
+    callbacks: Sequence[Any] | None = None,
+    validation_split: float = 0.0,
     validation_data: Any = None,
-    shuffle: bool = True,
-    class_weight: Any = None,
+    shuffle: bool | str = True,
+    class_weight: dict[int, float] | None = None,
     sample_weight: Any = None,
+    initial_epoch: int = 0,
     steps_per_epoch: int | None = None,
     validation_steps: int | None = None,
     validation_batch_size: int | None = None,
     validation_freq: Any = 1,
+    *,
     logdir: str | os.PathLike[str] | None = None,
     name: str | None = None,
     save_secs: float | None = 600.0,
@@ -248,32 +206,93 @@ def fit(
     keep: int | None = 5,
     start: bool = True,
 ) -> FitRun:
-    """Fit a Keras model in the background, and return the run at once."""
-    if not isinstance(model, keras.Model):
-        raise ArgumentError(f"model={type(model).__name__} object: give a keras.Model.")
-    data = data_of(
+    """Fit a Keras model in the background, and return the run at once.
+
+    Takes what `model.fit` takes. Each batch is a step: recorded with its own loss as
+    `batch_loss` (with `steps_per_execution` the last batch of each execution), and a place
+    where the run saves, pauses, restores and stops. What an epoch gave is recorded as
+    `epoch_loss`, `epoch_val_loss` and so on; `run.history` has it as Keras does.
+
+    A checkpoint holds the model, its optimizer, metrics and random generators, and the place
+    in the data. A run that was stopped, or killed, goes on with the batch that comes next:
+    arrays and a `PyDataset` in the order that the run's seed gives (drawn from NumPy's
+    generator, which `keras.utils.set_random_seed` sets), a `tf.data.Dataset` from the saved
+    state of its pipeline, a generator after as many batches. Where the place cannot be kept,
+    as with a distributed pipeline, or one that calls Python, the panel says so. What
+    callbacks remember is not saved.
+
+    While the run lives, `compile`, `evaluate`, `fit`, `train_on_batch` and `test_on_batch` of
+    the model are refused in other threads; `predict` works.
+
+    Args:
+        model: A compiled `keras.Model`; it need not be built.
+        x: Arrays (of NumPy, pandas, SciPy or TensorFlow; lists or dicts of them), a
+            `tf.data.Dataset`, a `keras.utils.PyDataset`, or a generator of batches. Others
+            that Keras takes are handed on; a restored run draws their epoch again up to the
+            batch.
+        y: Targets, with arrays.
+        batch_size: Rows of a batch, of arrays; None takes 32.
+        epochs: Epochs over all lives of the run.
+        verbose: As in Keras; 0 prints nothing, for there is the panel.
+        callbacks: Of Keras's, called in the training thread.
+        validation_split: Share of the arrays' last rows that is not trained on.
+        validation_data: As in Keras. While it is evaluated, commands wait; a stop does not.
+        shuffle: Whether rows of arrays, or batches of a `PyDataset`, come in another order in
+            each epoch.
+        class_weight: Class number to weight.
+        sample_weight: Weights of the rows, with arrays.
+        initial_epoch: Where a new run begins to count epochs, from 0.
+        steps_per_epoch: Batches of an epoch; the data go on where the epoch before has
+            ended, and begin again at their end.
+        validation_steps: As in Keras.
+        validation_batch_size: As in Keras.
+        validation_freq: As in Keras.
+        logdir: Folder of the run; None takes `runs/<name>`.
+        name: The run's name; None takes a new numbered one. A run in a folder that has
+            checkpoints goes on from the latest.
+        save_secs: Seconds between two checkpoints; None or 0 saves none by time.
+        save_steps: Batches between two checkpoints; None saves none by steps.
+        keep: Checkpoints that stay, the newest; None keeps all.
+        start: Whether to start at once; False leaves that to `run.start()`.
+
+    Raises:
+        ArgumentError: An argument that cannot be used; nothing was started.
+        BusyError: A run that has not ended holds the folder or the model.
+
+    Example:
+        >>> run = nbtrain.fit(model, x, y, epochs=20, validation_split=0.1, name="digits")
+        >>> run
+    """
+    check_model(model)
+    given = Input(
         x,
         y,
         sample_weight,
         batch_size=batch_size,
-        shuffle=shuffle,
         steps_per_epoch=steps_per_epoch,
         class_weight=class_weight,
+        shuffle=shuffle,
+        validation_split=0.0 if validation_data is not None else validation_split,
+        size=model.steps_per_execution,
     )
     arguments = {
-        "epochs": epochs,
+        "epochs": whole("epochs", epochs),
         "verbose": verbose,
-        "callbacks": list(callbacks),
-        "validation_data": validation_data,
+        "callbacks": check_callbacks(callbacks),
+        "validation_data": validation_data if given.validation is None else given.validation,
+        "initial_epoch": whole("initial_epoch", initial_epoch, least=0),
         "validation_steps": validation_steps,
-        "validation_batch_size": validation_batch_size,
+        "validation_batch_size": validation_batch_size or batch_size,
         "validation_freq": validation_freq,
     }
-    total = epochs * data.steps if data.steps else None
-    settings = Settings(total, save_secs, save_steps, keep)
+    if initial_epoch >= epochs:
+        raise ArgumentError(
+            f"initial_epoch={initial_epoch!r} with epochs={epochs!r}: there is no epoch to train; "
+            "give more epochs."
+        )
+    settings = Settings(None, save_secs, save_steps, keep)
     folder = Logdir(logdir, name, kind="fit")
-    engine = FitEngine(model, data, arguments, folder.checkpoints, keep=keep)
-    run = FitRun(engine, folder, settings)
+    run = FitRun(FitEngine(model, given.data, arguments, folder, keep=keep), folder, settings)
     if start:
         run.start()
     return run

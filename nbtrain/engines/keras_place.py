@@ -7,29 +7,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from nbtrain.checkpoints import Restored
-from nbtrain.engines.keras_data import Data
+from nbtrain.engines.keras_data import Data, Dataset
 from nbtrain.engines.object_saver import ObjectSaver
+from nbtrain.errors import CheckpointError
 
-History = dict[str, list[float]]
+# A value is a float, or an array where a metric gives one.
+History = dict[str, list[Any]]
 
-
-class Saved(tf.Module):  # type: ignore[misc]
-    """What is saved of a place, beside the model.
-
-    Attributes:
-        epoch: Epochs that are over.
-        batch: Batches of the next that have been trained.
-        history: What the epochs gave, as JSON.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(name="fit")
-        self.epoch = tf.Variable(0, dtype=tf.int64, trainable=False)
-        self.batch = tf.Variable(0, dtype=tf.int64, trainable=False)
-        self.history = tf.Variable("{}", trainable=False)
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
 
 class Place:
@@ -38,68 +27,121 @@ class Place:
     Args:
         model: The model.
         data: What it is fitted on.
+        epoch: The first epoch, counted from 0.
 
     Attributes:
         epoch: Epochs that are over.
         batch: Batches of the next that have been trained.
         history: What the epochs gave.
+        logs: What the training of the epoch gave whose validation is under way.
         moved: Whether it is another than Keras's loop is at.
-        path: Of the checkpoint that it was taken from, until a batch has been trained from there.
+        note: In words, what is not exact since it was taken up; None when all is.
+        saved: What is saved of it beside the model: all but the model's own, as JSON.
     """
 
-    def __init__(self, model: Any, data: Data) -> None:
+    def __init__(self, model: Any, data: Data, epoch: int) -> None:
         self.data = data
-        self.saved = Saved()
-        self.epoch = self.batch = 0
+        self.epoch, self.batch = epoch, 0
         self.history: History = {}
+        self.logs: dict[str, Any] = {}
         self.moved = False
+        self.note: str | None = None
+        self.saved = tf.Variable("", trainable=False)
         self._model = model
-        self.path: str | None = None
+        self._path: str | None = None  # of the checkpoint it was taken from, until it goes on
 
     def end_epoch(self, logs: Mapping[str, Any]) -> None:
         """The epoch is over, and gave this."""
-        self.epoch, self.batch = self.epoch + 1, 0
+        self.epoch, self.batch, self.logs = self.epoch + 1, 0, {}
         for name, value in logs.items():
-            self.history.setdefault(name, []).append(float(value))
+            self.history.setdefault(name, []).append(value)
 
-    def note(self) -> dict[str, Any]:
-        """Put it into the variables that are saved; returns what is to be saved besides."""
-        self.saved.epoch.assign(self.epoch)
-        self.saved.batch.assign(self.batch)
-        self.saved.history.assign(json.dumps(self.history))
-        found: dict[str, Any] = dict(self._besides())
-        if self.data.iterator is not None:
-            found["iterator"] = self.data.iterator
-        return found
+    def besides(self) -> tf.train.Checkpoint:
+        """What is saved of it, and a `tf.train.Checkpoint` of the model does not reach."""
+        found: dict[str, Any] = dict(self._variables())
+        data = self.data
+        if data.iterator is not None and data.kept:
+            found["iterator"] = data.iterator
+        held = {
+            "epoch": self.epoch,
+            "batch": self.batch,
+            "steps": data.steps,
+            "seed": data.seed,
+            "iterator": "iterator" in found,
+            "history": self.history,
+            "logs": self.logs,
+        }
+        self.saved.assign(json.dumps(held, default=_listed))
+        return tf.train.Checkpoint(**found)
 
     def take(self, path: str) -> None:
         """Be where a checkpoint was, whose variables have been restored."""
-        self.epoch, self.batch = int(self.saved.epoch.numpy()), int(self.saved.batch.numpy())
-        self.history = json.loads(self.saved.history.numpy())
-        self.path, self.moved = path, True
+        self._path, self.moved = path, True
+        held = json.loads(self.saved.numpy() or "{}")
+        if not held:  # of the model alone
+            return
+        self.epoch, self.batch, self.logs = held["epoch"], held["batch"], held["logs"]
+        self.history = {name: [*map(_array, held["history"][name])] for name in held["history"]}
+        self.data.seed = held["seed"]
+        size, steps = self._model.steps_per_execution, self.data.steps
+        if held["steps"] not in (None, steps) or (self.batch % size and self.batch != steps):
+            self.note = (
+                f"The checkpoint is of batch {self.batch:,} of an epoch of {held['steps'] or '?'}, "
+                f"where now an epoch has {steps or '?'} batches, {size} an execution: epoch "
+                f"{self.epoch + 1} begins again."
+            )
+            self.batch = 0
+        elif isinstance(self.data, Dataset) and not held["iterator"]:
+            self.data.lose(self.data.why)
+
+    def begin_fit(self) -> dict[str, Any]:
+        """Before a call of `fit`: its arguments that are about the data."""
+        self.moved = False
+        arguments = self.data.arguments(self.epoch, self.batch)
+        self.data.begin(self.epoch, self.batch)  # Keras draws a first batch to know its kind
+        if self._path is None:
+            return arguments
+        if self.batch == 0 and isinstance(self.data, Dataset):
+            ended = self.data.ended()
+            if ended is not None:
+                self._restore_iterator(ended)
+        if not self.data.kept and self.note is None and (self.batch or self.epoch):
+            self.note = (
+                f"Goes on after batch {self.batch:,} of epoch {self.epoch + 1}, but {self.data.why}: "
+                "the batches to come are others than without a break."
+            )
+        return arguments
 
     def go_on(self) -> None:
-        """Before the first batch: restore what TensorFlow does not reach from the model."""
-        if self.path is None:
+        """Before the first batch to train: restore what TensorFlow does not reach by the model."""
+        if self._path is None:
             return
-        if self.data.iterator is not None:
-            besides = tf.train.Checkpoint(iterator=self.data.iterator)
-            tf.train.Checkpoint(besides=besides).restore(self.path).expect_partial()
+        data = self.data
+        is_new = self.batch == 0 and isinstance(data, Dataset) and data.ended() is not None
+        if data.iterator is not None and data.kept and not is_new:
+            self._restore_iterator(data.iterator)
         self.go_on_counting()
+
+    def gone_on(self) -> None:
+        """The first batch has been trained."""
+        self._path = None
 
     def go_on_counting(self) -> None:
         """The same for variables alone, once more: Keras makes those of its metrics late."""
-        if self.path is None:
+        if self._path is None:
             return
-        reader = tf.train.load_checkpoint(self.path)
-        for name, variables in self._besides().items():
+        reader = tf.train.load_checkpoint(self._path)
+        for name, variables in self._variables().items():
             for number, variable in enumerate(variables):
-                key = f"besides/{name}/{number}/.ATTRIBUTES/VARIABLE_VALUE"
+                key = f"besides/{name}/{number}{_VALUE}"
                 if reader.has_tensor(key):
                     variable.assign(reader.get_tensor(key))
 
-    def _besides(self) -> dict[str, list[Any]]:
-        """The variables that a `tf.train.Checkpoint` of the model does not reach."""
+    def _restore_iterator(self, iterator: Any) -> None:
+        besides = tf.train.Checkpoint(iterator=iterator)
+        tf.train.Checkpoint(besides=besides).restore(self._path).expect_partial()
+
+    def _variables(self) -> dict[str, list[Any]]:
         metrics = [variable for metric in self._model.metrics for variable in metric.variables]
         known = {id(item) for item in tf.train.TrackableView(self._model).descendants()}
         known |= {id(item) for item in metrics}
@@ -125,8 +167,28 @@ class FitSaver(ObjectSaver):
         self._place = place
 
     def save(self, step: int) -> int:
-        """Write `ckpt-<step>`, with the place."""
-        self._checkpoint.besides = tf.train.Checkpoint(**self._place.note())
+        """Write `ckpt-<step>`, with the place.
+
+        The state of a `tf.data` pipeline that cannot be saved is left out from then on.
+
+        Raises:
+            CheckpointError: It cannot be written.
+        """
+        data = self._place.data
+        if data.kept and not isinstance(data.iterator, (tf.data.Iterator, type(None))):
+            data.lose("the state of a distributed tf.data pipeline cannot be saved")
+        try:
+            return self._save(step)
+        except CheckpointError as error:
+            cause = error.__cause__
+            if data.iterator is None or not isinstance(cause, tf.errors.FailedPreconditionError):
+                raise
+            reason = cause.message.partition("}} ")[2].partition(" [Op:")[0] or cause.message
+            data.lose(f"the state of this tf.data pipeline cannot be saved ({reason.rstrip('. ')})")
+            return self._save(step)
+
+    def _save(self, step: int) -> int:
+        self._checkpoint.besides = self._place.besides()
         try:
             return super().save(step)
         finally:
@@ -137,3 +199,11 @@ class FitSaver(ObjectSaver):
         restored = super().restore(path)
         self._place.take(path)
         return restored
+
+
+def _listed(value: Any) -> Any:
+    return np.asarray(value).tolist()
+
+
+def _array(value: Any) -> Any:
+    return np.asarray(value) if isinstance(value, list) else value

@@ -1,0 +1,186 @@
+"""The arguments of `nbtrain.fit`, checked in the cell that calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from nbtrain.engines.keras_arrays import ClassWeights, common_count, is_array, split, tensor_of
+from nbtrain.engines.keras_data import Arrays, Batches, Data, Dataset, Stream
+from nbtrain.errors import ArgumentError
+
+# Rows of a batch, where neither it nor `steps_per_epoch` is given: as Keras has it.
+_BATCH_SIZE = 32
+
+
+def check_model(model: Any) -> None:
+    """Raise an ArgumentError for what `fit` cannot train."""
+    if isinstance(model, type) or not isinstance(model, keras.Model):
+        kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
+        raise ArgumentError(f"model={kind}: give a keras.Model, compiled.")
+    if not model.compiled:
+        raise ArgumentError(
+            f"The model {model.name!r} is not compiled: call model.compile(optimizer=..., "
+            "loss=...) first."
+        )
+
+
+def whole(name: str, value: Any, *, least: int = 1) -> int:
+    """A whole number of at least so much.
+
+    Raises:
+        ArgumentError: It is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise ArgumentError(f"{name}={value!r}: give a whole number of at least {least}.")
+    return int(value)
+
+
+def check_callbacks(callbacks: Any) -> list[Any]:
+    """The callbacks as a list.
+
+    Raises:
+        ArgumentError: One is none of Keras's, or saves and goes on as the run itself does.
+    """
+    found = keras.tree.flatten(callbacks) if callbacks is not None else []
+    for callback in found:
+        if isinstance(callback, type) or not isinstance(callback, keras.callbacks.Callback):
+            raise ArgumentError(
+                f"callbacks holds {callback!r}: give objects of keras.callbacks.Callback."
+            )
+        if isinstance(callback, keras.callbacks.BackupAndRestore):
+            raise ArgumentError(
+                "callbacks holds a BackupAndRestore: leave it out. The run saves by itself "
+                "(save_secs=, save_steps=), and goes on from its latest checkpoint."
+            )
+    return found
+
+
+class Input:
+    """What a model is to be trained on, as it was given to `fit`.
+
+    Args:
+        x, y, sample_weight, batch_size, steps_per_epoch, class_weight, shuffle,
+            validation_split: As in `fit`.
+        size: Batches of an execution.
+
+    Attributes:
+        data: It, with a place.
+        validation: The rows that `validation_split` has taken from it; None without.
+
+    Raises:
+        ArgumentError: Keras could not train on it.
+    """
+
+    def __init__(
+        self,
+        x: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        batch_size: int | None,
+        steps_per_epoch: int | None,
+        class_weight: Any,
+        shuffle: bool | str,
+        validation_split: float,
+        size: int,
+    ) -> None:
+        self._batch_size = None if batch_size is None else whole("batch_size", batch_size)
+        self._steps = (
+            None if steps_per_epoch is None else whole("steps_per_epoch", steps_per_epoch)
+        )
+        self._class_weight, self._shuffle, self._size = class_weight, shuffle, size
+        self.validation: Any = None
+        parts = keras.tree.flatten((x, y, sample_weight))
+        if any(part is not None for part in parts) and all(
+            part is None or is_array(part) for part in parts
+        ):
+            self.data: Data = self._arrays(x, y, sample_weight, validation_split)
+            return
+        for name, value in (("y", y), ("sample_weight", sample_weight)):
+            if value is not None:
+                raise ArgumentError(
+                    f"{name}={type(value).__name__} object beside x={type(x).__name__} object: give "
+                    f"x, y and sample_weight as arrays, or have the batches of x hold {name}."
+                )
+        if validation_split:
+            raise ArgumentError(
+                f"validation_split={validation_split!r} with x={type(x).__name__} object: only "
+                "arrays can be split; give validation_data."
+            )
+        self.data = self._batches(x)
+
+    def _arrays(self, x: Any, y: Any, sample_weight: Any, share: float) -> Data:
+        if sample_weight is not None and self._class_weight is not None:
+            raise ArgumentError("class_weight and sample_weight were given: give one of them.")
+        arrays = keras.tree.map_structure(
+            lambda part: None if part is None else tensor_of(part), (x, y, sample_weight)
+        )
+        if share:
+            arrays, self.validation = split(arrays, share)
+        x, y, weights = arrays
+        if self._class_weight is not None:
+            if y is None or keras.tree.is_nested(y):
+                raise ArgumentError("class_weight was given: give y as one array of labels.")
+            weights = ClassWeights(self._class_weight).of(y)
+        elif keras.tree.is_nested(y) and tf.is_tensor(weights):  # one for all outputs
+            weights = keras.tree.map_structure(lambda _: weights, y)
+        # To tf.data a list is one array.
+        packed = keras.tree.lists_to_tuples(keras.utils.pack_x_y_sample_weight(x, y, weights))
+        count = common_count(packed)
+        size = self._batch_size or (-(-count // self._steps) if self._steps else _BATCH_SIZE)
+        return Arrays(packed, size, shuffle=self._shuffle, steps=self._steps, seed=_seed())
+
+    def _batches(self, x: Any) -> Data:
+        if isinstance(x, tf.data.Dataset):
+            if int(x.cardinality()) == 0:
+                raise ArgumentError("x is a dataset without a batch: give one that has some.")
+            if self._class_weight is not None:
+                x = x.map(_weighted(ClassWeights(self._class_weight)))
+            return Dataset(x, self._steps, self._size)
+        if isinstance(x, keras.utils.PyDataset):
+            shuffle = bool(self._shuffle)
+            more = {"class_weight": self._class_weight}
+            if x.num_batches == 0:
+                raise ArgumentError("x is a PyDataset without a batch: give one that has some.")
+            return Batches(x, shuffle=shuffle, steps=self._steps, seed=_seed(), **more)
+        if isinstance(x, Iterator):
+            if self._class_weight is not None:
+                raise ArgumentError(
+                    "class_weight with a generator: have it give (x, y, sample_weight)."
+                )
+            return Stream(x, self._steps, self._size)
+        kinds = {kind.__name__ for kind in type(x).__mro__}
+        if x is None or not kinds & _OTHERS:
+            raise ArgumentError(
+                f"x={type(x).__name__} object: give arrays, a tf.data.Dataset, a "
+                "keras.utils.PyDataset or a generator of batches."
+            )
+        return Data(x, self._steps, self._size, class_weight=self._class_weight)
+
+
+# What Keras takes besides: by name, for none of these libraries need be there.
+_OTHERS = {"DataLoader", "MapDataset", "IterDataset", "DistributedDataset", "DataAdapter"}
+
+
+def _weighted(weights: ClassWeights) -> Any:
+    def add(*batch: Any) -> Any:
+        if len(batch) != 2:
+            raise ArgumentError(
+                f"class_weight with a dataset of {len(batch)} parts a batch: it needs (x, y)."
+            )
+        return (*batch, weights.of(batch[1]))
+
+    return add
+
+
+def _seed() -> int:
+    """Of NumPy's generator, which `keras.utils.set_random_seed` sets."""
+    return int(np.random.randint(2**31 - 1))
+
+

@@ -1,0 +1,110 @@
+"""A callback that puts a Keras `fit` of the user's own under a run."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import keras
+
+from nbtrain.engines.keras_guard import Guard
+from nbtrain.engines.keras_loss import BATCH_LOSS, EPOCH, BatchLoss
+from nbtrain.errors import ArgumentError
+from nbtrain.run import Run
+
+
+class RunCallback(keras.callbacks.Callback):  # type: ignore[misc]
+    """Puts a `model.fit` of one's own under a run.
+
+    For `fit` inside `@nbtrain.background` or `%%nbtrain`. Each batch is a step: recorded with
+    its own loss, `batch_loss`, and a boundary, where the run saves, pauses and stops; with
+    `steps_per_execution` each execution. What an epoch's logs hold is recorded at its last
+    step as `epoch_loss`, `epoch_val_loss` and so on. Where the loop goes on after a stop or
+    a restore is its own matter; `nbtrain.fit` takes up the very batch.
+
+    Args:
+        run: The run, in whose training thread `fit` is called, once or several times.
+
+    Raises:
+        ArgumentError: It is no run; at the call of `fit`: that is another thread's.
+
+    Example:
+        >>> @nbtrain.background(checkpoint=tf.train.Checkpoint(model=model))
+        ... def digits(run):
+        ...     model.fit(x, y, epochs=5, verbose=0, callbacks=[nbtrain.RunCallback(run)])
+    """
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        if not isinstance(run, Run):
+            raise ArgumentError(
+                f"run={type(run).__name__} object: give the run that the loop of "
+                "@nbtrain.background is called with."
+            )
+        self._run = run
+        self._loss: BatchLoss | None = None
+        self._guard: Guard | None = None
+        self._begun = self._done = 0
+
+    def set_model(self, model: Any) -> None:
+        """Before Keras makes the train function."""
+        super().set_model(model)
+        if threading.get_ident() != self._run.life.ident:
+            raise ArgumentError(
+                f"RunCallback of the run {self._run.name!r} was given to a fit in another thread "
+                "than its training thread: call fit in the loop of @nbtrain.background or in a "
+                "cell under %%nbtrain, or use nbtrain.fit(model, ...)."
+            )
+        self._remove()
+        self._loss = BatchLoss(model)
+        self._guard = Guard(model, self._run.name, self._run.__repr__)
+        self._guard.set()
+        self._run.life.host.at_end(self._remove)  # where an error ends fit
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """The first boundary."""
+        if self._loss is not None:
+            self._loss.wrap()
+        self._ask()
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Count batches from here."""
+        self._done = 0
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """The first batch of an execution."""
+        self._begun = batch
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """The step boundary."""
+        done, steps = self._begun + self.model.steps_per_execution, self.params.get("steps")
+        done = done if steps is None else min(done, steps)
+        number = self._run.life.boundary.step + done - self._done
+        self._done = done
+        loss = self._loss.value if self._loss is not None else None
+        self._run.record({} if loss is None else {BATCH_LOSS: loss}, step=number)
+        self._ask()
+
+    def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Of a batch of the validation: a stop is heard here."""
+        if self._run.life.host.asked_to_stop():
+            self.model.stop_evaluating = True
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Record what Keras says of the epoch."""
+        scalars = {EPOCH + name: value for name, value in (logs or {}).items()}
+        self._run.life.host.add(None, scalars)
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """Leave the model as it was."""
+        self._remove()
+
+    def _remove(self) -> None:
+        if self._loss is not None and self._guard is not None:
+            self._loss.remove()
+            self._guard.remove()
+        self._loss = self._guard = None
+
+    def _ask(self) -> None:
+        if self._run.should_stop():
+            self.model.stop_training = True

@@ -1,0 +1,68 @@
+"""What must not be called on a Keras model while a run trains it: refused in words."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from nbtrain.errors import BusyError
+
+_STOP = "stop it first (nbtrain.runs()[{name!r}].request_stop(), then .wait()), or use a copy"
+_COPY = "copy = keras.models.clone_model(model); copy.set_weights(model.get_weights())"
+
+# What each would do to the training. `predict` does it no harm.
+_HARM = {
+    "compile": "would take its optimizer and its metrics from it",
+    "evaluate": "would mix its metrics with those of the training",
+    "fit": "would train it at the same time",
+    "test_on_batch": "would mix its metrics with those of the training",
+    "train_on_batch": "would train it at the same time",
+}
+
+
+class Guard:
+    """Refuses, on one model, what would spoil its training, in every thread but that of the run.
+
+    Args:
+        model: The model.
+        name: The run's name.
+        describe: Says how the run stands.
+    """
+
+    def __init__(self, model: Any, name: str, describe: Callable[[], str]) -> None:
+        self._model, self._name, self._describe = model, name, describe
+        self._own: dict[str, Any] = {}  # what the model had as attributes of its own
+        self._thread = 0
+
+    def set(self) -> None:
+        """From now on only this thread may."""
+        if self._thread:
+            return
+        self._thread = threading.get_ident()
+        self._own = {name: vars(self._model).get(name) for name in _HARM}
+        for name in _HARM:
+            setattr(self._model, name, self._guarded(name, getattr(self._model, name)))
+
+    def remove(self) -> None:
+        """Leave the model as it was; any thread."""
+        for name, own in self._own.items():
+            vars(self._model).pop(name, None)
+            if own is not None:
+                setattr(self._model, name, own)
+        self._own, self._thread = {}, 0
+
+    def _guarded(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            if self._thread and threading.get_ident() != self._thread:
+                raise BusyError(
+                    f"The run {self._name!r} is training this model ({self._describe()}), and "
+                    f"model.{name}() {_HARM[name]}, paused or not: "
+                    f"{_STOP.format(name=self._name)}: {_COPY}. model.predict() works meanwhile.",
+                    run=self._name,
+                )
+            return method(*args, **kwargs)
+
+        return guarded

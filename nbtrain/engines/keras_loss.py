@@ -1,0 +1,88 @@
+"""The loss of each batch of a Keras model, from the compiled step itself.
+
+Keras tells its callbacks the running mean of the loss since the epoch began. The loss of the
+batch is taken where the model's loss tracker is given it, and handed over beside Keras's logs.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import tensorflow as tf
+
+# Under which the compiled step hands it over.
+_KEY = "nbtrain/batch_loss"
+
+# Tags: of TensorBoard's callback for Keras the first, of the epoch's logs the others' prefix.
+BATCH_LOSS, EPOCH = "batch_loss", "epoch_"
+
+
+class BatchLoss:
+    """The loss of each batch, from here to `remove`; the thread that calls `fit` only.
+
+    Args:
+        model: A compiled model, of which no fit is under way.
+
+    Attributes:
+        value: Of the last batch, or of the last of an execution of several: a tensor of
+            shape (), with several replicas their mean. None where a `train_step` of the
+            user's own updates no loss tracker.
+        logs: What Keras's step has returned last.
+    """
+
+    def __init__(self, model: Any) -> None:
+        left = getattr(model.train_step, "__self__", None)
+        if isinstance(left, BatchLoss):  # of a fit that an error has ended
+            left.remove()
+        self.value: Any = None
+        self.logs: Any = {}
+        self._model = model
+        self._own = {name: vars(model).get(name) for name in ("train_step", "train_function")}
+        self._step, self._tracker = model.train_step, model._loss_tracker
+        self._function: Any = None
+        # Each replica traces the step on a thread of its own.
+        self._seen = threading.local()
+        model.train_step = self._train_step
+        model.train_function = None  # the one there is was made of the other step
+        if self._tracker is not None:
+            self._update = self._tracker.update_state
+            self._tracker.update_state = self._see
+
+    def wrap(self) -> None:
+        """Once Keras has made the train function."""
+        if self._model.train_function != self._train:
+            self._function = self._model.train_function
+            self._model.train_function = self._train
+
+    def remove(self) -> None:
+        """Leave the model as it was."""
+        if vars(self._model).get("train_step") != self._train_step:
+            return
+        for name, own in self._own.items():
+            vars(self._model).pop(name, None)
+            if own is not None or name == "train_function":
+                setattr(self._model, name, own)
+        if self._tracker is not None:
+            vars(self._tracker).pop("update_state", None)
+
+    def _train(self, iterator: Any) -> Any:
+        """In place of Keras's train function."""
+        logs = self._function(iterator)
+        if type(logs) is dict:
+            self.value = logs.pop(_KEY, None)
+        self.logs = logs
+        return logs
+
+    def _see(self, values: Any, sample_weight: Any = None) -> Any:
+        self._seen.loss = values
+        return self._update(values, sample_weight=sample_weight)
+
+    def _train_step(self, data: Any) -> Any:
+        """In place of the model's own; traced."""
+        self._seen.loss = None
+        logs = self._step(data)
+        loss = self._seen.loss
+        if loss is None or not isinstance(logs, dict):
+            return logs
+        return {**logs, _KEY: tf.cast(loss, tf.float32)}
