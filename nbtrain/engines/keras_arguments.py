@@ -91,9 +91,7 @@ class Input:
         size: int,
     ) -> None:
         self._batch_size = None if batch_size is None else whole("batch_size", batch_size)
-        self._steps = (
-            None if steps_per_epoch is None else whole("steps_per_epoch", steps_per_epoch)
-        )
+        self._steps = None if steps_per_epoch is None else whole("steps_per_epoch", steps_per_epoch)
         self._class_weight, self._shuffle, self._size = class_weight, shuffle, size
         self.validation: Any = None
         parts = keras.tree.flatten((x, y, sample_weight))
@@ -105,8 +103,8 @@ class Input:
         for name, value in (("y", y), ("sample_weight", sample_weight)):
             if value is not None:
                 raise ArgumentError(
-                    f"{name}={type(value).__name__} object beside x={type(x).__name__} object: give "
-                    f"x, y and sample_weight as arrays, or have the batches of x hold {name}."
+                    f"{name}={type(value).__name__} object beside x={type(x).__name__} object: "
+                    f"give all as arrays, or have the batches of x hold {name}."
                 )
         if validation_split:
             raise ArgumentError(
@@ -182,5 +180,3 @@ def _weighted(weights: ClassWeights) -> Any:
 def _seed() -> int:
     """Of NumPy's generator, which `keras.utils.set_random_seed` sets."""
     return int(np.random.randint(2**31 - 1))
-
-

@@ -13,7 +13,7 @@ from nbtrain.errors import ArgumentError
 from nbtrain.run import Run
 
 
-class RunCallback(keras.callbacks.Callback):  # type: ignore[misc]
+class RunCallback(keras.callbacks.Callback):
     """Puts a `model.fit` of one's own under a run.
 
     For `fit` inside `@nbtrain.background` or `%%nbtrain`. Each batch is a step: recorded with

@@ -144,14 +144,17 @@ class Dataset(Data):
         dataset: It.
         steps: Batches of an epoch; None makes an epoch one pass over it.
         size: Batches of an execution.
+
+    Attributes:
+        is_epoch: Whether an epoch is one pass over it, with an iterator of its own.
     """
 
     def __init__(self, dataset: Any, steps: int | None, size: int) -> None:
-        self._is_epoch = steps is None
+        self.is_epoch = steps is None
         self.why = "the checkpoint holds no state of this tf.data pipeline"
-        super().__init__(dataset if self._is_epoch else dataset.repeat(), steps, size)
+        super().__init__(dataset if self.is_epoch else dataset.repeat(), steps, size)
         known = int(dataset.cardinality())
-        if self._is_epoch and known > 0:
+        if self.is_epoch and known > 0:
             self.steps = known
         self.kept = True
 
@@ -168,12 +171,12 @@ class Dataset(Data):
         if not self.kept:
             next(iterator)
 
-    def ended(self) -> Any:
-        """An iterator for the state of one that has ended; None where an epoch ends none.
+    def another(self) -> Any:
+        """A further iterator, for the state of one whose epoch has ended.
 
         Restored, it leaves those that are made after it the order of the epochs to come.
         """
-        return iter(self._x) if self._is_epoch and self.kept else None
+        return iter(self._x)
 
 
 class Batches(Data):
@@ -206,7 +209,7 @@ class Batches(Data):
         self._x.begin(epoch, batch, self.seed if self._shuffle else None)
 
 
-class _Ordered(keras.utils.PyDataset):  # type: ignore[misc]
+class _Ordered(keras.utils.PyDataset):
     """The batches of another, in an order of its own."""
 
     def __init__(self, batches: Any, steps: int | None) -> None:

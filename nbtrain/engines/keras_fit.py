@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ class FitEngine:
     Attributes:
         place: Where it is in its data.
         guarded: Set while nothing but the run may train the model.
+        describe: Says how the run stands.
     """
 
     kind = "Keras fit"
@@ -52,6 +53,7 @@ class FitEngine:
         self.coord = Coordinator()
         self.place = Place(model, data, arguments["initial_epoch"])
         self.guarded = threading.Event()
+        self.describe: Callable[[], str] = str
         self.name = folder.name
         self._model = model
         self._arguments = arguments
@@ -77,7 +79,7 @@ class FitEngine:
     @contextlib.contextmanager
     def session(self) -> Iterator[FitSaver]:
         """The model with all its variables, guarded; and the saver."""
-        guard = Guard(self._model, self.name, lambda: "its panel says how it stands")
+        guard = Guard(self._model, self.name, self.describe)
         guard.set()
         self.guarded.set()
         try:
@@ -116,9 +118,10 @@ class FitEngine:
         with model.distribute_strategy.scope():
             if missing and (batch := self.place.data.first()) is not None:
                 x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
-                model(x)
-                if model.run_eagerly:
-                    model.test_on_batch(x, y, weights)
+                with contextlib.suppress(NotImplementedError):  # a train_step needs no call()
+                    model(x)
+                    if model.run_eagerly:
+                        model.test_on_batch(x, y, weights)
             optimizer = model.optimizer
             if model.built and optimizer is not None and not optimizer.built:
                 optimizer.build(model.trainable_variables)
@@ -162,6 +165,10 @@ class FitRun(Run):
     """A run of Keras `fit`."""
 
     _engine: FitEngine
+
+    def __init__(self, engine: FitEngine, logdir: Logdir, settings: Settings) -> None:
+        super().__init__(engine, logdir, settings)
+        engine.describe = self.__repr__
 
     def start(self) -> Run:
         """Start, as any run; from here on the model is guarded."""

@@ -101,14 +101,12 @@ class Place:
         self.data.begin(self.epoch, self.batch)  # Keras draws a first batch to know its kind
         if self._path is None:
             return arguments
-        if self.batch == 0 and isinstance(self.data, Dataset):
-            ended = self.data.ended()
-            if ended is not None:
-                self._restore_iterator(ended)
+        if isinstance(self.data, Dataset) and self.data.kept and self._begins():
+            self._restore_iterator(self.data.another())
         if not self.data.kept and self.note is None and (self.batch or self.epoch):
             self.note = (
-                f"Goes on after batch {self.batch:,} of epoch {self.epoch + 1}, but {self.data.why}: "
-                "the batches to come are others than without a break."
+                f"Goes on after batch {self.batch:,} of epoch {self.epoch + 1}, but "
+                f"{self.data.why}: the batches to come are others than without a break."
             )
         return arguments
 
@@ -116,10 +114,8 @@ class Place:
         """Before the first batch to train: restore what TensorFlow does not reach by the model."""
         if self._path is None:
             return
-        data = self.data
-        is_new = self.batch == 0 and isinstance(data, Dataset) and data.ended() is not None
-        if data.iterator is not None and data.kept and not is_new:
-            self._restore_iterator(data.iterator)
+        if self.data.iterator is not None and self.data.kept and not self._begins():
+            self._restore_iterator(self.data.iterator)
         self.go_on_counting()
 
     def gone_on(self) -> None:
@@ -132,10 +128,16 @@ class Place:
             return
         reader = tf.train.load_checkpoint(self._path)
         for name, variables in self._variables().items():
+            if name == "metrics" and self.batch == 0:
+                continue  # they begin with the epoch
             for number, variable in enumerate(variables):
                 key = f"besides/{name}/{number}{_VALUE}"
                 if reader.has_tensor(key):
                     variable.assign(reader.get_tensor(key))
+
+    def _begins(self) -> bool:
+        """Whether an iterator of a pipeline begins here: the saved one has ended."""
+        return self.batch == 0 and isinstance(self.data, Dataset) and self.data.is_epoch
 
     def _restore_iterator(self, iterator: Any) -> None:
         besides = tf.train.Checkpoint(iterator=iterator)
@@ -164,7 +166,7 @@ class FitSaver(ObjectSaver):
     def __init__(self, model: Any, place: Place, directory: Path, *, keep: int | None) -> None:
         checkpoint = tf.train.Checkpoint(model=model, fit=place.saved)
         super().__init__(checkpoint, directory, keep=keep)
-        self._place = place
+        self._model, self._place, self._keep = model, place, keep
 
     def save(self, step: int) -> int:
         """Write `ckpt-<step>`, with the place.
@@ -188,11 +190,14 @@ class FitSaver(ObjectSaver):
             return self._save(step)
 
     def _save(self, step: int) -> int:
-        self._checkpoint.besides = self._place.besides()
-        try:
-            return super().save(step)
-        finally:
-            del self._checkpoint.besides
+        # A checkpoint that was restored sets whatever is added to it to what it has restored.
+        whole = tf.train.Checkpoint(
+            model=self._model, fit=self._place.saved, besides=self._place.besides()
+        )
+        self._manager = tf.train.CheckpointManager(
+            whole, str(self.directory), max_to_keep=self._keep
+        )
+        return super().save(step)
 
     def restore(self, path: str) -> Restored:
         """Set the variables from a checkpoint, and be at its place."""

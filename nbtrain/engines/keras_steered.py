@@ -76,7 +76,7 @@ class PlacedLoss(BatchLoss):
         return logs
 
 
-class Steered(keras.callbacks.CallbackList):  # type: ignore[misc]
+class Steered(keras.callbacks.CallbackList):
     """The callbacks of one call of `fit`, which is left by `Leave`; training thread only.
 
     The user's callbacks see the numbers of epochs and batches that Keras gives; batches that
@@ -101,7 +101,9 @@ class Steered(keras.callbacks.CallbackList):  # type: ignore[misc]
         **params: Any,
     ) -> None:
         add_progbar = params["verbose"] != 0
-        super().__init__(callbacks, add_history=True, add_progbar=add_progbar, model=model, **params)
+        super().__init__(
+            callbacks, add_history=True, add_progbar=add_progbar, model=model, **params
+        )
         self._place, self._loss = place, loss
         self._host, self._boundary = run.life.host, run.life.boundary
         self._size, self._begun = model.steps_per_execution, 0

@@ -1,0 +1,137 @@
+"""Small Keras models and what they are fitted on; nothing of Keras is replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+import nbtrain
+from nbtrain.engines.keras_fit import FitRun
+
+ROWS, COLUMNS, CLASSES = 90, 6, 3
+BATCH = 8
+STEPS = 12  # of an epoch; the last has 2 rows
+
+_draw = np.random.default_rng(1)
+X: npt.NDArray[np.float32] = _draw.normal(size=(ROWS, COLUMNS)).astype("float32")
+Y: npt.NDArray[np.int64] = X[:, :CLASSES].argmax(axis=1)
+
+
+def classifier(
+    *, per_execution: int = 1, eagerly: bool = False, dropout: float = 0.1, built: bool = True
+) -> Any:
+    """A compiled model with momenta, a random layer and a metric; the same at every call."""
+    keras.utils.set_random_seed(3)
+    layers = [keras.layers.Dense(8, "relu"), keras.layers.Dropout(dropout)]
+    layers = [*layers, keras.layers.Dense(CLASSES)]
+    model = keras.Sequential([keras.Input((COLUMNS,)), *layers] if built else layers)
+    compiled(model, per_execution=per_execution, eagerly=eagerly)
+    return model
+
+
+def compiled(model: Any, *, per_execution: int = 1, eagerly: bool = False) -> None:
+    """Compile it, as `classifier` does."""
+    model.compile(
+        keras.optimizers.Adam(0.01),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=["accuracy"],
+        steps_per_execution=per_execution,
+        run_eagerly=eagerly,
+        jit_compile=False,
+    )
+
+
+class Pieces(keras.utils.PyDataset):
+    """The batches of a `PyDataset`, and which of them were asked for."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.asked: list[int] = []
+
+    def __len__(self) -> int:
+        return STEPS
+
+    def __getitem__(self, index: int) -> Any:
+        self.asked.append(index)
+        return X[index * BATCH :][:BATCH], Y[index * BATCH :][:BATCH]
+
+
+def batches() -> Iterator[Any]:
+    """A generator that never ends, and never gives a batch twice."""
+    draw = np.random.default_rng(5)
+    while True:
+        rows = draw.permutation(ROWS)[:BATCH]
+        yield X[rows], Y[rows]
+
+
+def dataset() -> Any:
+    """Shuffled anew in every epoch."""
+    return tf.data.Dataset.from_tensor_slices((X, Y)).shuffle(50, seed=7).batch(BATCH).prefetch(2)
+
+
+def of_unknown_length() -> Any:
+    """The same, of which TensorFlow does not know the length."""
+    return dataset().filter(lambda _x, _y: True)
+
+
+KINDS: dict[str, Callable[[], dict[str, Any]]] = {
+    "arrays": lambda: {"x": X, "y": Y, "batch_size": BATCH},
+    "arrays in order": lambda: {"x": X, "y": Y, "batch_size": BATCH, "shuffle": False},
+    "arrays shuffled in batches": lambda: {"x": X, "y": Y, "batch_size": 8, "shuffle": "batch"},
+    "arrays drawn on": lambda: {"x": X, "y": Y, "batch_size": BATCH, "steps_per_epoch": 7},
+    "sample weights": lambda: {"x": X, "y": Y, "batch_size": 8, "sample_weight": X[:, 0] ** 2},
+    "class weights": lambda: {"x": X, "y": Y, "batch_size": 8, "class_weight": {0: 3.0, 2: 0.5}},
+    "dataset": lambda: {"x": dataset()},
+    "dataset with class weights": lambda: {"x": dataset(), "class_weight": {1: 2.0}},
+    "dataset drawn on": lambda: {"x": dataset(), "steps_per_epoch": 7},
+    "dataset of unknown length": lambda: {"x": of_unknown_length()},
+    "PyDataset": lambda: {"x": Pieces()},
+    "PyDataset drawn on": lambda: {"x": Pieces(), "steps_per_epoch": 7},
+    "PyDataset of two workers": lambda: {"x": Pieces(workers=2)},
+    "generator": lambda: {"x": batches(), "steps_per_epoch": STEPS},
+}
+
+
+class Late(keras.callbacks.Callback):
+    """A callback that comes to know its run: `run` is set before the run starts."""
+
+    run: FitRun
+
+
+class StopAt(Late):
+    """Stops the run after so many batches of this life."""
+
+    def __init__(self, batches: int) -> None:
+        super().__init__()
+        self._left = batches
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self.run.request_stop()
+
+
+def started(model: Any, name: str, *callbacks: Any, seed: int = 3, **arguments: Any) -> FitRun:
+    """A run, whose callbacks know it; `seed`: of the order it would draw."""
+    keras.utils.set_random_seed(seed)
+    run: FitRun = nbtrain.fit(model, **arguments, name=name, callbacks=callbacks, start=False)
+    for callback in callbacks:
+        callback.run = run
+    run.start()
+    return run
+
+
+def state(model: Any) -> list[Any]:
+    """All that training changes."""
+    return [variable.numpy() for variable in [*model.variables, *model.optimizer.variables]]
+
+
+def assert_same(model: Any, other: Any) -> None:
+    """Two models were trained alike, to the last bit."""
+    for one, two in zip(state(model), state(other), strict=True):
+        np.testing.assert_array_equal(one, two)

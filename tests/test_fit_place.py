@@ -1,0 +1,271 @@
+"""A Keras fit that was stopped, or went back, goes on with the very batch that comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import nbtrain
+from tests.fitted import (
+    BATCH,
+    COLUMNS,
+    KINDS,
+    STEPS,
+    Late,
+    Pieces,
+    StopAt,
+    X,
+    Y,
+    assert_same,
+    batches,
+    classifier,
+    dataset,
+    of_unknown_length,
+    started,
+)
+from tests.models import applied
+
+EPOCHS = 3
+
+# What Keras says at the first end of a pipeline whose length nobody knows.
+pytestmark = pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
+
+
+@pytest.mark.parametrize("batch", [5, STEPS, 2 * STEPS + 1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_that_was_stopped_and_goes_on_ends_as_an_unbroken_one(kind: str, batch: int) -> None:
+    whole = classifier()
+    unbroken = started(whole, "whole", **KINDS[kind](), epochs=EPOCHS).wait()
+    started(classifier(), "broken", StopAt(min(batch, 20)), **KINDS[kind](), epochs=EPOCHS).wait()
+    again = classifier()
+    run = started(again, "broken", seed=8, **KINDS[kind](), epochs=EPOCHS).wait()
+    assert run.status.message is None
+    assert_same(again, whole)
+    assert run.history == unbroken.history
+    assert run.status.step == unbroken.status.step == int(again.optimizer.iterations)
+
+
+@pytest.mark.parametrize("kind", ["arrays", "dataset", "generator"])
+def test_a_run_is_started_again_where_it_stopped(kind: str) -> None:
+    whole, broken = classifier(), classifier()
+    started(whole, "whole", **KINDS[kind](), epochs=2).wait()
+    run = started(broken, "broken", StopAt(17), **KINDS[kind](), epochs=2).wait()
+    run.start().wait()
+    assert_same(broken, whole)
+
+
+@pytest.mark.parametrize("case", ["executions of 5", "eager", "unbuilt", "validated", "mirrored"])
+def test_a_model_goes_on_however_it_is_made(case: str) -> None:
+    def model() -> Any:
+        if case == "mirrored":
+            with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+                return classifier()
+        size = 5 if case == "executions of 5" else 1
+        return classifier(per_execution=size, eagerly=case == "eager", built=case != "unbuilt")
+
+    more = {"validation_data": (X[:20], Y[:20])} if case == "validated" else {}
+    whole, again = model(), model()
+    unbroken = started(whole, "whole", **KINDS["arrays"](), epochs=2, **more).wait()
+    started(model(), "broken", StopAt(4), **KINDS["arrays"](), epochs=2, **more).wait()
+    run = started(again, "broken", **KINDS["arrays"](), epochs=2, **more).wait()
+    assert_same(again, whole)
+    assert run.history == unbroken.history
+    assert run.status.step == 2 * STEPS
+
+
+def test_a_run_of_mixed_precision_goes_on() -> None:
+    def model() -> Any:
+        keras.mixed_precision.set_dtype_policy("mixed_float16")
+        return classifier()
+
+    try:
+        whole, again = model(), model()
+        started(whole, "whole", **KINDS["arrays"](), epochs=2).wait()
+        started(model(), "broken", StopAt(5), **KINDS["arrays"](), epochs=2).wait()
+        started(again, "broken", **KINDS["arrays"](), epochs=2).wait()
+    finally:
+        keras.mixed_precision.set_dtype_policy("float32")
+    assert_same(again, whole)
+    assert isinstance(again.optimizer, keras.optimizers.LossScaleOptimizer)
+
+
+class Back(Late):
+    """Saves after one batch, and after a later one restores that; once."""
+
+    def __init__(self, saved: int, left: int) -> None:
+        super().__init__()
+        self._saved, self._left, self._count = saved, left, 0
+        self.receipts: list[Any] = []
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._count += 1
+        if self._count == self._saved:
+            self.receipts.append(self.run.save())
+        if self._count == self._left:
+            self.receipts.append(self.run.restore(self._saved))
+
+
+@pytest.mark.parametrize("kind", ["arrays", "dataset", "dataset of unknown length", "PyDataset"])
+@pytest.mark.parametrize(("saved", "left"), [(3, 8), (5, 20), (STEPS, 15)])
+def test_a_restore_goes_back_in_the_data_too(kind: str, saved: int, left: int) -> None:
+    whole, model, back = classifier(), classifier(), Back(saved, left)
+    unbroken = started(whole, "whole", **KINDS[kind](), epochs=2).wait()
+    run = started(model, "back", back, **KINDS[kind](), epochs=2).wait()
+    assert [applied(receipt).step for receipt in back.receipts] == [saved, left]
+    assert_same(model, whole)
+    assert run.history == unbroken.history
+
+
+def test_a_generator_that_cannot_go_back_says_so() -> None:
+    model, back = classifier(), Back(5, 20)
+    run = started(model, "back", back, **KINDS["generator"](), epochs=2).wait()
+    assert "a generator cannot go back: its batches go on where they were" in run.status.message
+    assert run.status.step == 2 * STEPS == int(model.optimizer.iterations)
+
+
+def test_a_pipeline_that_cannot_be_saved_is_drawn_up_to_the_batch_and_says_so() -> None:
+    def rows() -> Iterator[Any]:
+        yield from zip(X, Y, strict=True)
+
+    def pipeline() -> Any:
+        kind = (tf.TensorSpec((COLUMNS,), tf.float32), tf.TensorSpec((), tf.int64))
+        return tf.data.Dataset.from_generator(rows, output_signature=kind).batch(BATCH)
+
+    whole, again = classifier(), classifier()
+    started(whole, "whole", x=pipeline(), epochs=2).wait()
+    started(classifier(), "broken", StopAt(17), x=pipeline(), epochs=2).wait()
+    run = started(again, "broken", x=pipeline(), epochs=2).wait()
+    assert "Goes on after batch 5 of epoch 2, but" in run.status.message
+    assert_same(again, whole)  # this one is in order
+
+
+def test_an_epoch_of_another_length_begins_again_and_says_so() -> None:
+    started(classifier(), "run", StopAt(17), x=X, y=Y, batch_size=BATCH, epochs=2).wait()
+    model = classifier()
+    run = started(model, "run", x=X, y=Y, batch_size=30, epochs=2).wait()
+    assert "of batch 5 of an epoch of 12, where now an epoch has 3 batches" in run.status.message
+    assert "epoch 2 begins again" in run.status.message
+    assert run.status.step == 17 + 3
+    assert len(run.history["loss"]) == 2
+
+
+def test_an_execution_of_another_size_begins_the_epoch_again() -> None:
+    started(classifier(), "run", StopAt(5), **KINDS["arrays"](), epochs=1).wait()
+    run = started(classifier(per_execution=4), "run", **KINDS["arrays"](), epochs=1).wait()
+    assert "epoch 1 begins again" in run.status.message
+    assert run.status.step == 5 + STEPS
+
+
+def test_batches_that_were_trained_before_are_no_batches_of_a_callback() -> None:
+    class Seen(Late):
+        def __init__(self) -> None:
+            super().__init__()
+            self.batches: list[int] = []
+
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+            self.batches.append(batch)
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            assert logs is not None
+            assert set(logs) == {"loss", "accuracy"}
+            assert self.batches[-1] == batch
+
+    started(classifier(), "run", StopAt(8), **KINDS["arrays"](), epochs=1).wait()
+    seen = Seen()
+    started(classifier(), "run", seen, **KINDS["arrays"](), epochs=1).wait()
+    assert seen.batches == [8, 9, 10, 11]
+
+
+def test_batches_that_are_passed_over_are_not_loaded_again() -> None:
+    started(classifier(), "run", StopAt(8), x=Pieces(), epochs=1, shuffle=False).wait()
+    pieces = Pieces()
+    started(classifier(), "run", x=pieces, epochs=1, shuffle=False).wait()
+    assert set(pieces.asked) - {0, 1} == {8, 9, 10, 11}  # Keras looks at the first two
+
+
+def test_every_row_comes_once_an_epoch_in_an_order_of_its_own() -> None:
+    class Order(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = self.add_weight(shape=(), name="weight")
+            self.rows: list[int] = []
+
+        def train_step(self, data: Any) -> Any:
+            self.rows += [int(row) for row in data[:, 0]]
+            return {}
+
+    orders = []
+    for name in "ab":
+        keras.utils.set_random_seed(ord(name))
+        model = Order()
+        model.compile(run_eagerly=True)
+        started(model, name, x=np.arange(50)[:, np.newaxis], batch_size=7, epochs=2).wait()
+        first, second = model.rows[:50], model.rows[50:]
+        assert sorted(first) == sorted(second) == [*range(50)]
+        orders += [tuple(first), tuple(second)]
+    assert len({*orders, tuple(range(50))}) == 5
+
+
+def test_a_finished_run_goes_on_with_further_epochs() -> None:
+    whole, again = classifier(), classifier()
+    unbroken = started(whole, "whole", **KINDS["dataset"](), epochs=3).wait()
+    started(classifier(), "broken", **KINDS["dataset"](), epochs=1).wait()
+    run = started(again, "broken", **KINDS["dataset"](), epochs=3).wait()
+    assert_same(again, whole)
+    assert run.history == unbroken.history
+
+
+def test_a_run_whose_epochs_are_over_says_what_to_give() -> None:
+    started(classifier(), "run", **KINDS["arrays"](), epochs=2).wait()
+    run = started(classifier(), "run", **KINDS["arrays"](), epochs=2).wait()
+    assert "2 of 2 epochs are over" in run.status.message
+    assert "Give more epochs=" in run.status.message
+    assert (run.status.phase, run.status.step) == ("finished", 2 * STEPS)
+
+
+def test_a_stop_in_the_validation_ends_the_epoch_without_it() -> None:
+    class Evaluating(Late):
+        def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
+            self.run.request_stop()
+
+    whole, again = classifier(), classifier()
+    more = {"epochs": 2, "validation_data": (X[:40], Y[:40])}
+    unbroken = started(whole, "whole", **KINDS["arrays"](), **more).wait()
+    run = started(classifier(), "run", Evaluating(), **KINDS["arrays"](), **more).wait()
+    assert (run.status.phase, run.status.step) == ("stopped", STEPS)
+    run = started(again, "run", **KINDS["arrays"](), **more).wait()
+    assert "Epoch 1 has no validation: the run was stopped in it." in run.status.message
+    assert_same(again, whole)
+    assert run.history["loss"] == unbroken.history["loss"]
+    assert run.history["val_loss"] == unbroken.history["val_loss"][1:]
+
+
+@pytest.mark.parametrize("make", [dataset, of_unknown_length])
+def test_a_pipeline_is_shuffled_as_if_there_had_been_no_break(make: Any) -> None:
+    """Two breaks, the second one in the epoch after."""
+    whole, again = classifier(), classifier()
+    started(whole, "whole", x=make(), epochs=EPOCHS).wait()
+    started(classifier(), "broken", StopAt(3), x=make(), epochs=EPOCHS).wait()
+    started(classifier(), "broken", StopAt(14), x=make(), epochs=EPOCHS).wait()
+    started(again, "broken", x=make(), epochs=EPOCHS).wait()
+    assert_same(again, whole)
+
+
+def test_a_generator_of_another_kernel_is_drawn_from_up_to_the_place() -> None:
+    drawn: list[int] = []
+
+    def counted() -> Iterator[Any]:
+        for number, batch in enumerate(batches()):
+            drawn.append(number)
+            yield batch
+
+    started(classifier(), "run", StopAt(5), x=counted(), steps_per_epoch=8, epochs=1).wait()
+    drawn.clear()
+    run: nbtrain.Run = started(classifier(), "run", x=counted(), steps_per_epoch=8, epochs=1)
+    assert run.wait().status.step == 8
+    assert drawn[:8] == [*range(8)]
