@@ -126,6 +126,13 @@ def started(model: Any, name: str, *callbacks: Any, seed: int = 3, **arguments: 
     return run
 
 
+def ended(model: Any, name: str, *callbacks: Any, **arguments: Any) -> FitRun:
+    """The same, once it has ended."""
+    run = started(model, name, *callbacks, **arguments)
+    run.wait()
+    return run
+
+
 def state(model: Any) -> list[Any]:
     """All that training changes."""
     return [variable.numpy() for variable in [*model.variables, *model.optimizer.variables]]

@@ -67,7 +67,7 @@ class Input:
     Args:
         x, y, sample_weight, batch_size, steps_per_epoch, class_weight, shuffle,
             validation_split: As in `fit`.
-        size: Batches of an execution.
+        model: The model.
 
     Attributes:
         data: It, with a place.
@@ -88,11 +88,17 @@ class Input:
         class_weight: Any,
         shuffle: bool | str,
         validation_split: float,
-        size: int,
+        model: Any,
     ) -> None:
         self._batch_size = None if batch_size is None else whole("batch_size", batch_size)
         self._steps = None if steps_per_epoch is None else whole("steps_per_epoch", steps_per_epoch)
-        self._class_weight, self._shuffle, self._size = class_weight, shuffle, size
+        self._class_weight, self._shuffle = class_weight, shuffle
+        self._size = model.steps_per_execution
+        # Outside of any scope the strategy is that of one device.
+        strategy = tf.distribute.get_strategy()
+        self._distributed = (
+            tf.distribute.has_strategy() or model.distribute_strategy is not strategy
+        )
         self.validation: Any = None
         parts = keras.tree.flatten((x, y, sample_weight))
         if any(part is not None for part in parts) and all(
@@ -140,6 +146,10 @@ class Input:
                 raise ArgumentError("x is a dataset without a batch: give one that has some.")
             if self._class_weight is not None:
                 x = x.map(_weighted(ClassWeights(self._class_weight)))
+            if self._distributed:
+                data = Data(x, self._steps, self._size)
+                data.lose("the state of a distributed tf.data pipeline cannot be saved")
+                return data
             return Dataset(x, self._steps, self._size)
         if isinstance(x, keras.utils.PyDataset):
             shuffle = bool(self._shuffle)

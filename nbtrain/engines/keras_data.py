@@ -7,7 +7,8 @@ a training that is taken up in the middle of an epoch goes on with the batch tha
 arguments = data.arguments(epoch, batch)   # for each call of `fit`
     data.begin(epoch, batch)               # at the start of each epoch
     data.pass_over(iterator)               # for each batch that was trained before
-    data.draw_from(iterator, count)        # Keras's own, before each execution
+    data.draw_from(iterator, count)        # before each execution; Keras's own, or another
+    data.end_epoch()
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Data:
     Attributes:
         steps: Batches of an epoch; None as long as that is not known.
         seed: Of the order, where that is drawn here; saved with the place.
-        iterator: Of `tf.data`, saved with the place; None where there is none.
+        iterator: Of `tf.data`, saved with the place; None where Keras has its own.
         kept: Whether the place in the data is exact when it is taken up again.
         why: In words, why it is not.
     """
@@ -69,8 +70,12 @@ class Data:
     def begin(self, epoch: int, batch: int) -> None:
         """The next batch to train is this one of this epoch."""
 
-    def draw_from(self, iterator: Any, count: int) -> None:
-        """So many batches are about to be drawn from this iterator of Keras's."""
+    def end_epoch(self) -> None:
+        """The epoch is over."""
+
+    def draw_from(self, iterator: Any, count: int) -> Any:
+        """From what so many batches are to be drawn now: from this iterator of Keras's."""
+        return iterator
 
     def pass_over(self, iterator: Any) -> None:
         """Draw a batch that was trained before."""
@@ -136,47 +141,52 @@ class Arrays(Data):
 
 
 class Dataset(Data):
-    """A `tf.data.Dataset`, whose iterator is saved with the checkpoint.
+    """A `tf.data.Dataset`, whose iterator is its own, and saved with the checkpoint.
 
-    With `steps_per_epoch` it is drawn on from epoch to epoch, and begun again at its end.
+    An iterator holds the order of its own epoch and of those after it, as long as it has
+    not ended: so the next one is made as soon as an epoch is over. Keras is given a stand-in
+    of the same length. With `steps_per_epoch` one iterator goes on from epoch to epoch, and
+    the dataset begins again at its end.
 
     Args:
         dataset: It.
         steps: Batches of an epoch; None makes an epoch one pass over it.
         size: Batches of an execution.
-
-    Attributes:
-        is_epoch: Whether an epoch is one pass over it, with an iterator of its own.
     """
 
+    kept = True
+    why = "the checkpoint holds no state of this tf.data pipeline"
+
     def __init__(self, dataset: Any, steps: int | None, size: int) -> None:
-        self.is_epoch = steps is None
-        self.why = "the checkpoint holds no state of this tf.data pipeline"
-        super().__init__(dataset if self.is_epoch else dataset.repeat(), steps, size)
+        super().__init__(dataset if steps is None else dataset.repeat(), steps, size)
         known = int(dataset.cardinality())
-        if self.is_epoch and known > 0:
+        if steps is None and known > 0:
             self.steps = known
-        self.kept = True
+        self._ends = steps is None
+
+    def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
+        """A stand-in, and a new iterator."""
+        self.iterator = iter(self._x)
+        numbers = tf.data.Dataset.range(self.steps or 1)
+        return {**self._more, "x": numbers if self.steps else numbers.repeat()}
 
     def first(self) -> Any:
         """The first batch."""
         return next(iter(self._x))
 
-    def draw_from(self, iterator: Any, count: int) -> None:
-        """Have it saved."""
-        self.iterator = iterator
+    def end_epoch(self) -> None:
+        """Have the iterator of the next."""
+        if self._ends:
+            self.iterator = iter(self._x)
+
+    def draw_from(self, iterator: Any, count: int) -> Any:
+        """Not from the stand-in."""
+        return self.iterator
 
     def pass_over(self, iterator: Any) -> None:
         """Nothing, where the iterator is restored."""
         if not self.kept:
-            next(iterator)
-
-    def another(self) -> Any:
-        """A further iterator, for the state of one whose epoch has ended.
-
-        Restored, it leaves those that are made after it the order of the epochs to come.
-        """
-        return iter(self._x)
+            next(self.iterator)
 
 
 class Batches(Data):
@@ -301,11 +311,12 @@ class Stream(Data):
         with self._drawing:
             return self._ahead[0] if self._ahead or self._draw() else None
 
-    def draw_from(self, iterator: Any, count: int) -> None:
+    def draw_from(self, iterator: Any, count: int) -> Any:
         """Let go of what was trained before."""
         with self._drawing:
             self._drop(self._next)
         self._next += count
+        return iterator
 
     def pass_over(self, iterator: Any) -> None:
         """Nothing: it begins with the batch to train."""

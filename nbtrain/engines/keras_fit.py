@@ -280,7 +280,7 @@ def fit(
         class_weight=class_weight,
         shuffle=shuffle,
         validation_split=0.0 if validation_data is not None else validation_split,
-        size=model.steps_per_execution,
+        model=model,
     )
     arguments = {
         "epochs": whole("epochs", epochs),

@@ -53,6 +53,7 @@ class Place:
     def end_epoch(self, logs: Mapping[str, Any]) -> None:
         """The epoch is over, and gave this."""
         self.epoch, self.batch, self.logs = self.epoch + 1, 0, {}
+        self.data.end_epoch()
         for name, value in logs.items():
             self.history.setdefault(name, []).append(value)
 
@@ -101,8 +102,9 @@ class Place:
         self.data.begin(self.epoch, self.batch)  # Keras draws a first batch to know its kind
         if self._path is None:
             return arguments
-        if isinstance(self.data, Dataset) and self.data.kept and self._begins():
-            self._restore_iterator(self.data.another())
+        if self.data.iterator is not None and self.data.kept:
+            besides = tf.train.Checkpoint(iterator=self.data.iterator)
+            tf.train.Checkpoint(besides=besides).restore(self._path).expect_partial()
         if not self.data.kept and self.note is None and (self.batch or self.epoch):
             self.note = (
                 f"Goes on after batch {self.batch:,} of epoch {self.epoch + 1}, but "
@@ -111,19 +113,10 @@ class Place:
         return arguments
 
     def go_on(self) -> None:
-        """Before the first batch to train: restore what TensorFlow does not reach by the model."""
-        if self._path is None:
-            return
-        if self.data.iterator is not None and self.data.kept and not self._begins():
-            self._restore_iterator(self.data.iterator)
-        self.go_on_counting()
+        """Before the first batch to train: restore what TensorFlow does not reach by the model.
 
-    def gone_on(self) -> None:
-        """The first batch has been trained."""
-        self._path = None
-
-    def go_on_counting(self) -> None:
-        """The same for variables alone, once more: Keras makes those of its metrics late."""
+        And once more when the step is traced: Keras makes the variables of its metrics late.
+        """
         if self._path is None:
             return
         reader = tf.train.load_checkpoint(self._path)
@@ -135,13 +128,9 @@ class Place:
                 if reader.has_tensor(key):
                     variable.assign(reader.get_tensor(key))
 
-    def _begins(self) -> bool:
-        """Whether an iterator of a pipeline begins here: the saved one has ended."""
-        return self.batch == 0 and isinstance(self.data, Dataset) and self.data.is_epoch
-
-    def _restore_iterator(self, iterator: Any) -> None:
-        besides = tf.train.Checkpoint(iterator=iterator)
-        tf.train.Checkpoint(besides=besides).restore(self._path).expect_partial()
+    def gone_on(self) -> None:
+        """The first batch has been trained."""
+        self._path = None
 
     def _variables(self) -> dict[str, list[Any]]:
         metrics = [variable for metric in self._model.metrics for variable in metric.variables]
@@ -177,8 +166,6 @@ class FitSaver(ObjectSaver):
             CheckpointError: It cannot be written.
         """
         data = self._place.data
-        if data.kept and not isinstance(data.iterator, (tf.data.Iterator, type(None))):
-            data.lose("the state of a distributed tf.data pipeline cannot be saved")
         try:
             return self._save(step)
         except CheckpointError as error:

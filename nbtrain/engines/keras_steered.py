@@ -59,7 +59,7 @@ class PlacedLoss(BatchLoss):
                 place.data.pass_over(iterator)
             self._passed -= self._size
             return {}
-        place.data.draw_from(iterator, self._size)
+        iterator = place.data.draw_from(iterator, self._size)
         if not self._goes_on:
             return super()._train(iterator)
         place.go_on()
@@ -72,7 +72,7 @@ class PlacedLoss(BatchLoss):
         logs = super()._train_step(data)
         if not tf.executing_eagerly():  # traced: now the metrics have their variables
             with tf.init_scope():
-                self._place.go_on_counting()
+                self._place.go_on()
         return logs
 
 
