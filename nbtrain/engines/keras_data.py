@@ -163,10 +163,13 @@ class Dataset(Data):
         if steps is None and known > 0:
             self.steps = known
         self._ends = steps is None
+        self._made = 0  # iterators, each of which draws the order of an epoch to come
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
         """A stand-in, and a new iterator."""
-        self.iterator = iter(self._x)
+        while self._ends and self._made < epoch:  # of epochs in a life before
+            self._another()
+        self.iterator = self._another()
         numbers = tf.data.Dataset.range(self.steps or 1)
         return {**self._more, "x": numbers if self.steps else numbers.repeat()}
 
@@ -177,7 +180,7 @@ class Dataset(Data):
     def end_epoch(self) -> None:
         """Have the iterator of the next."""
         if self._ends:
-            self.iterator = iter(self._x)
+            self.iterator = self._another()
 
     def draw_from(self, iterator: Any, count: int) -> Any:
         """Not from the stand-in."""
@@ -187,6 +190,10 @@ class Dataset(Data):
         """Nothing, where the iterator is restored."""
         if not self.kept:
             next(self.iterator)
+
+    def _another(self) -> Any:
+        self._made += 1
+        return iter(self._x)
 
 
 class Batches(Data):

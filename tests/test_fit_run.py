@@ -1,0 +1,358 @@
+"""A Keras fit as a run: its curves and history, what is refused meanwhile, and what it leaves."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import nbtrain
+from nbtrain.errors import BusyError
+from nbtrain.events.scalars import scalars
+from tests.fitted import (
+    BATCH,
+    COLUMNS,
+    KINDS,
+    STEPS,
+    Late,
+    StopAt,
+    X,
+    Y,
+    assert_same,
+    batches,
+    classifier,
+    compiled,
+    ended,
+    started,
+)
+from tests.gate import SOON
+from tests.models import reached
+
+VALIDATED: dict[str, Any] = {**KINDS["arrays"](), "validation_data": (X[:40], Y[:40])}
+
+
+class Held(Late):
+    """Holds the training at its first batch until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.there, self.free = threading.Event(), threading.Event()
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self.there.set()
+        assert self.free.wait(SOON)
+
+
+def attributes(model: Any) -> dict[str, Any]:
+    """What a model, and its loss tracker, have as attributes that can be called."""
+    own = {**vars(model), **{f"tracker {k}": v for k, v in vars(model._loss_tracker).items()}}
+    return {name: value for name, value in own.items() if callable(value) and name[0] != "_"}
+
+
+# --- curves and history -----------------------------------------------------------------
+
+
+def test_every_batch_is_recorded_with_its_own_loss() -> None:
+    model = classifier(dropout=0.0)
+    model.optimizer.learning_rate = 0.0
+    run = ended(model, "run", x=X, y=Y, batch_size=BATCH, shuffle=False)
+    of_rows = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    expected = [
+        float(of_rows(Y[at : at + BATCH], model.predict(X[at : at + BATCH], verbose=0)))
+        for at in range(0, len(X), BATCH)
+    ]
+    points = run.scalars["batch_loss"]
+    assert points.steps.tolist() == [*range(1, STEPS + 1)]
+    np.testing.assert_allclose(points.values, expected, rtol=1e-5)
+
+
+def test_an_execution_of_several_batches_is_recorded_with_the_loss_of_its_last() -> None:
+    each = ended(classifier(), "each", **KINDS["arrays"]()).scalars["batch_loss"]
+    fives = ended(classifier(per_execution=5), "fives", **KINDS["arrays"]()).scalars["batch_loss"]
+    assert fives.steps.tolist() == [5, 10, 12]
+    np.testing.assert_allclose(fives.values, each.values[[4, 9, 11]], rtol=1e-6)
+
+
+def test_what_an_epoch_gives_is_recorded_at_its_last_step() -> None:
+    run = ended(classifier(), "run", **VALIDATED, epochs=2)
+    tags = {"epoch_loss", "epoch_accuracy", "epoch_val_loss", "epoch_val_accuracy"}
+    assert set(run.scalars) == {"batch_loss", *tags}
+    for tag in tags:
+        assert run.scalars[tag].steps.tolist() == [STEPS, 2 * STEPS]
+        values = run.history[tag.removeprefix("epoch_")]
+        np.testing.assert_allclose(run.scalars[tag].values, values, rtol=1e-6)
+
+
+def test_all_of_it_is_in_the_event_file() -> None:
+    run = ended(classifier(), "run", **VALIDATED, epochs=2)
+    found = {tag: points.steps.tolist() for (_, tag), points in scalars(run.logdir).items()}
+    assert found == {tag: run.scalars[tag].steps.tolist() for tag in run.scalars}
+
+
+@pytest.mark.parametrize("kind", ["arrays in order", "PyDataset of two workers"])
+def test_the_history_is_that_of_keras(kind: str) -> None:
+    more: Any = {"epochs": 2, "validation_data": (X[:40], Y[:40]), "shuffle": False}
+    ours, keras_own = classifier(), classifier()
+    run = ended(ours, "run", **{**KINDS[kind](), **more})
+    keras_own.fit(**{**KINDS[kind](), **more}, verbose=0)
+    assert run.history == keras_own.history.history
+    assert ours.history.history == run.history
+    assert ours.history.epoch == [0, 1]
+    assert_same(ours, keras_own)
+
+
+def test_a_train_step_without_a_loss_leaves_the_curve_of_epochs() -> None:
+    class Own(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.count = self.add_weight(shape=(), name="count", trainable=False)
+
+        def train_step(self, data: Any) -> Any:
+            self.count.assign_add(1.0)
+            return {"mine": self.count.value}
+
+    model = Own()
+    model.compile()
+    run = ended(model, "run", x=X, batch_size=BATCH, epochs=2)
+    assert set(run.scalars) == {"epoch_mine"}
+    assert run.history == {"mine": [12.0, 24.0]}
+    assert run.status.step == 2 * STEPS
+
+
+def test_a_metric_that_gives_an_array_is_in_the_history_as_keras_has_it() -> None:
+    model = classifier()
+    model.compile("sgd", "mse", metrics=[keras.metrics.F1Score(average=None)])
+    y = keras.utils.to_categorical(Y)
+    for epochs in (1, 2):
+        run = ended(model, "run", x=X, y=y, epochs=epochs)
+    assert np.shape(run.history["f1_score"]) == (2, 3)
+    assert "epoch_f1_score" not in run.scalars
+
+
+# --- callbacks ---------------------------------------------------------------------------
+
+
+def test_a_callback_may_end_the_training() -> None:
+    stopping = keras.callbacks.EarlyStopping(
+        "loss", patience=0, min_delta=100.0, restore_best_weights=True
+    )
+    run = ended(classifier(), "run", stopping, **KINDS["arrays"](), epochs=9)
+    assert (run.status.phase, run.status.step) == ("finished", 2 * STEPS)
+    assert len(run.history["loss"]) == 2
+
+
+@pytest.mark.parametrize("end", ["finished", "stopped"])
+def test_callbacks_hear_of_the_beginning_and_the_end_once(end: str) -> None:
+    heard: list[str] = []
+    listening = keras.callbacks.LambdaCallback(
+        on_train_begin=lambda _logs: heard.append("begin"),
+        on_train_end=lambda _logs: heard.append("end"),
+    )
+    stop = StopAt(5 if end == "stopped" else 99)
+    assert ended(classifier(), "run", listening, stop, **KINDS["arrays"]()).status.phase == end
+    assert heard == ["begin", "end"]
+
+
+def test_weights_that_a_callback_sets_at_the_end_of_a_stop_are_not_saved() -> None:
+    """The next life goes on with what was trained."""
+
+    class Zeros(Late):
+        def on_train_end(self, logs: Any = None) -> None:
+            self.model.set_weights([0 * weight for weight in self.model.get_weights()])
+
+    whole, again, stopped = classifier(), classifier(), classifier()
+    ended(whole, "whole", **KINDS["arrays"]())
+    ended(stopped, "run", StopAt(5), Zeros(), **KINDS["arrays"]())
+    assert not any(weight.any() for weight in stopped.get_weights())
+    ended(again, "run", **KINDS["arrays"]())
+    assert_same(again, whole)
+
+
+# --- the model meanwhile, and afterwards ---------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("compile", lambda model: model.compile("sgd", "mse")),
+        ("evaluate", lambda model: model.evaluate(X, Y, verbose=0)),
+        ("fit", lambda model: model.fit(X, Y, verbose=0)),
+        ("train_on_batch", lambda model: model.train_on_batch(X, Y)),
+        ("test_on_batch", lambda model: model.test_on_batch(X, Y)),
+    ],
+)
+def test_what_would_spoil_the_training_is_refused_and_changes_nothing(name: str, call: Any) -> None:
+    model, whole, held = classifier(), classifier(), Held()
+    ended(whole, "whole", **KINDS["arrays"]())
+    run = started(model, "run", held, **KINDS["arrays"]())
+    assert held.there.wait(SOON)
+    with pytest.raises(BusyError, match=rf"The run 'run' is training .* model.{name}\(\)") as seen:
+        call(model)
+    assert seen.value.run == "run"
+    held.free.set()
+    run.wait()
+    assert_same(model, whole)
+
+
+def test_a_model_in_training_predicts() -> None:
+    model, held = classifier(), Held()
+    run = started(model, "run", held, **KINDS["arrays"]())
+    assert held.there.wait(SOON)
+    assert model.predict(X, verbose=0).shape == (len(X), 3)
+    held.free.set()
+    run.wait()
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        lambda model: nbtrain.fit(model, X, Y),
+        lambda model: nbtrain.train(dict, checkpoint=tf.train.Checkpoint(model=model)),
+    ],
+)
+def test_a_second_run_of_the_model_is_refused(start: Any) -> None:
+    model, held = classifier(), Held()
+    run = started(model, "run", held, **KINDS["arrays"]())
+    with pytest.raises(BusyError, match="The run 'run' is still training this model"):
+        start(model)
+    held.free.set()
+    run.wait()
+
+
+class Failing(Late):
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        raise ValueError("of the user's own")
+
+
+@pytest.mark.parametrize("end", ["finished", "stopped", "failed"])
+@pytest.mark.parametrize("fitted", [False, True])
+def test_afterwards_the_model_is_as_keras_leaves_it(end: str, *, fitted: bool) -> None:
+    model = classifier()
+    if fitted:
+        model.fit(X, Y, verbose=0)
+    before = attributes(model)
+    callback = {"finished": StopAt(99), "stopped": StopAt(5), "failed": Failing()}[end]
+    run = started(model, "run", callback, **VALIDATED)
+    assert run.life.ended.wait(SOON)
+    assert run.status.phase == end
+    assert attributes(model) == before
+    model.fit(X, Y, verbose=0)
+    model.evaluate(X, Y, verbose=0)
+    compiled(model)
+    model.train_on_batch(X, Y)
+    model.save("model.keras")
+
+
+# --- while it evaluates ---------------------------------------------------------------------
+
+
+def test_a_stop_is_heard_in_the_validation_and_other_commands_wait_with_a_word() -> None:
+    class Asking(Late):
+        there, free = threading.Event(), threading.Event()
+
+        def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
+            if batch == 0:
+                self.saved = self.run.save()
+            if batch == 1:
+                self.there.set()
+                assert self.free.wait(SOON)
+
+    asking = Asking()
+    run = started(classifier(), "run", asking, **VALIDATED, validation_batch_size=10, epochs=2)
+    assert asking.there.wait(SOON)
+    reached(run, lambda run: "Evaluating after epoch 1" in (run.status.message or ""))
+    assert asking.saved.outcome is None
+    run.request_stop()
+    asking.free.set()
+    run.wait()
+    assert asking.saved.outcome is not None
+    assert (run.status.phase, run.status.step) == ("stopped", STEPS)
+    assert "epoch_val_loss" not in run.scalars
+    assert "Evaluating" not in (run.status.message or "")
+
+
+# --- the state of the cell's thread ----------------------------------------------------------
+
+
+class Own(keras.layers.Layer):
+    """A custom layer."""
+
+
+def test_the_training_thread_has_what_keras_and_tensorflow_keep_for_the_cells_thread() -> None:
+    found: dict[str, Any] = {}
+
+    class Looking(Late):
+        def on_train_begin(self, logs: Any = None) -> None:
+            found["policy"] = keras.config.dtype_policy().name
+            found["interactive"] = keras.config.is_interactive_logging_enabled()
+            found["filtering"] = keras.config.is_traceback_filtering_enabled()
+            found["objects"] = keras.saving.get_registered_object("Mine")
+            found["name"] = keras.layers.Dense(1).name
+            found["scope"] = tf.get_current_name_scope()
+            found["device"] = tf.constant(0.0).device[-5:]
+            found["strategy"] = tf.distribute.get_strategy()
+            found["step"] = tf.summary.experimental.get_step()
+            found["written"] = tf.summary.scalar("mine", 1.0)
+
+    model = classifier()
+    expected = f"dense_{int(keras.layers.Dense(1).name.partition('_')[2] or 0) + 1}"
+    strategy = tf.distribute.OneDeviceStrategy("/CPU:0")
+    writer = tf.summary.create_file_writer("summaries")
+    interactive = keras.config.is_interactive_logging_enabled()
+    try:
+        keras.config.set_dtype_policy("mixed_bfloat16")
+        keras.config.disable_interactive_logging()
+        keras.config.disable_traceback_filtering()
+        with (
+            keras.saving.custom_object_scope({"Mine": Own}),
+            strategy.scope(),
+            tf.name_scope("cell"),
+            writer.as_default(step=41),
+        ):
+            ended(model, "run", Looking(), **KINDS["arrays"]())
+    finally:
+        keras.config.set_dtype_policy("float32")
+        keras.config.enable_traceback_filtering()
+        if interactive:
+            keras.config.enable_interactive_logging()
+    assert found == {
+        "policy": "mixed_bfloat16",
+        "interactive": False,
+        "filtering": False,
+        "objects": Own,
+        "name": expected,
+        "scope": "cell",
+        "device": "CPU:0",
+        "strategy": strategy,
+        "step": 41,
+        "written": found["written"],
+    }
+    assert bool(found["written"])
+
+
+# --- distributed -------------------------------------------------------------------------------
+
+
+def test_a_distributed_pipeline_is_drawn_up_to_the_batch_and_says_so() -> None:
+    def model() -> Any:
+        with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+            return classifier()
+
+    ordered = tf.data.Dataset.from_tensor_slices((X, Y)).batch(BATCH)
+    whole, again = model(), model()
+    ended(whole, "whole", x=ordered)
+    ended(model(), "run", StopAt(5), x=ordered)
+    run = ended(again, "run", x=ordered)
+    assert "a distributed tf.data pipeline cannot be saved" in (run.status.message or "")
+    assert_same(again, whole)
+
+
+def test_a_run_without_an_end_has_no_total() -> None:
+    run = ended(classifier(), "run", StopAt(5), x=batches())
+    assert run.total_steps is None
+    assert ended(classifier(), "other", **KINDS["arrays"](), epochs=3).total_steps == 3 * STEPS
+    assert X.shape[1] == COLUMNS

@@ -1,0 +1,126 @@
+"""`RunCallback`: a `model.fit` of the user's own, under a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import pytest
+import tensorflow as tf
+
+import nbtrain
+from nbtrain.errors import ArgumentError, BusyError
+from tests.fitted import BATCH, STEPS, X, Y, assert_same, classifier
+from tests.models import applied
+
+
+def loop(model: Any, fits: int = 1, **arguments: Any) -> Any:
+    """A loop that fits, so many times."""
+
+    def fitting(run: nbtrain.Run) -> None:
+        for _ in range(fits):
+            callbacks = [*arguments.get("callbacks", []), nbtrain.RunCallback(run)]
+            more = {**arguments, "callbacks": callbacks}
+            model.fit(X, Y, batch_size=BATCH, verbose=0, shuffle=False, **more)
+
+    return fitting
+
+
+def run_of(model: Any, fits: int = 1, **arguments: Any) -> nbtrain.Run:
+    checkpoint = tf.train.Checkpoint(model=model)
+    run: nbtrain.Run = nbtrain.background(loop(model, fits, **arguments), checkpoint=checkpoint)
+    return run
+
+
+def test_each_batch_is_a_step_with_its_own_loss_and_each_epoch_is_recorded() -> None:
+    run = run_of(classifier(), epochs=2, validation_data=(X, Y)).wait()
+    assert run.status.step == 2 * STEPS
+    assert run.scalars["batch_loss"].steps.tolist() == [*range(1, 2 * STEPS + 1)]
+    assert run.scalars["epoch_val_loss"].steps.tolist() == [STEPS, 2 * STEPS]
+
+
+def test_it_trains_as_without_it() -> None:
+    ours, theirs = classifier(), classifier()
+    run_of(ours, 2).wait()
+    for _ in range(2):
+        theirs.fit(X, Y, batch_size=BATCH, verbose=0, shuffle=False)
+    assert_same(ours, theirs)
+
+
+def test_several_fits_go_on_counting() -> None:
+    run = run_of(classifier(per_execution=5), 3).wait()
+    assert run.scalars["batch_loss"].steps.tolist() == [5, 10, 12, 17, 22, 24, 29, 34, 36]
+
+
+def test_a_stop_ends_fit_with_a_last_checkpoint() -> None:
+    asked = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, _logs: batch == 4 and run.request_stop()
+    )
+    model = classifier()
+    run = run_of(model, epochs=9, callbacks=[asked]).wait()
+    assert (run.status.phase, run.status.step) == ("stopped", 5)
+    assert int(model.optimizer.iterations) == 5
+    assert [checkpoint.step for checkpoint in run.checkpoints] == [5]
+
+
+def test_a_pause_holds_fit_and_saves() -> None:
+    receipts: list[Any] = []
+    asked = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, _logs: batch == 4 and receipts.append(run.pause())
+    )
+    run = run_of(classifier(), callbacks=[asked])
+    while not receipts and not run.status.phase.ended:
+        run.life.ended.wait(0.01)
+    assert applied(receipts[0]).step == 5
+    assert applied(run.save()).step == 5
+    run.resume()
+    assert run.wait().status.step == STEPS
+
+
+def test_meanwhile_the_model_is_guarded_and_afterwards_as_it_was() -> None:
+    model = classifier()
+    refused: list[BaseException] = []
+
+    def compiles() -> None:
+        try:
+            model.compile("sgd", "mse")
+        except BusyError as error:
+            refused.append(error)
+
+    def ask(_batch: int, _logs: Any) -> None:
+        import threading
+
+        other = threading.Thread(target=compiles)
+        other.start()
+        other.join()
+
+    before = {name for name, value in vars(model).items() if callable(value)}
+    run_of(model, callbacks=[keras.callbacks.LambdaCallback(on_train_batch_end=ask)]).wait()
+    assert len(refused) == STEPS
+    assert {name for name, value in vars(model).items() if callable(value)} == before
+    model.fit(X, Y, verbose=0)
+
+
+def test_a_fit_that_an_error_has_ended_leaves_the_model_as_it_was() -> None:
+    def fail(_batch: int, _logs: Any) -> None:
+        raise ValueError("of the user's own")
+
+    model = classifier()
+    failing = keras.callbacks.LambdaCallback(on_train_batch_end=fail)
+    with pytest.raises(ValueError, match="of the user's own"):
+        run_of(model, callbacks=[failing]).wait()
+    assert "train_step" not in vars(model)
+    model.fit(X, Y, verbose=0)
+
+
+def test_in_another_thread_it_is_refused() -> None:
+    run = run_of(classifier()).wait()
+    other = classifier()
+    with pytest.raises(ArgumentError, match="in another thread than its training thread"):
+        other.fit(X, Y, verbose=0, callbacks=[nbtrain.RunCallback(run)])
+    assert "train_step" not in vars(other)
+
+
+def test_what_is_no_run_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="run=str object: give the run"):
+        nbtrain.RunCallback("digits")  # type: ignore[arg-type]
