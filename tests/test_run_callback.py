@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -11,7 +13,7 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.errors import ArgumentError, BusyError
 from tests.fitted import BATCH, STEPS, X, Y, assert_same, classifier
-from tests.models import applied
+from tests.models import applied, reached
 
 
 def loop(model: Any, fits: int = 1, **arguments: Any) -> Any:
@@ -28,7 +30,9 @@ def loop(model: Any, fits: int = 1, **arguments: Any) -> Any:
 
 def run_of(model: Any, fits: int = 1, **arguments: Any) -> nbtrain.Run:
     checkpoint = tf.train.Checkpoint(model=model)
-    run: nbtrain.Run = nbtrain.background(loop(model, fits, **arguments), checkpoint=checkpoint)
+    run: nbtrain.Run = nbtrain.background(
+        loop(model, fits, **arguments), checkpoint=checkpoint, name="loop"
+    )
     return run
 
 
@@ -52,26 +56,30 @@ def test_several_fits_go_on_counting() -> None:
     assert run.scalars["batch_loss"].steps.tolist() == [5, 10, 12, 17, 22, 24, 29, 34, 36]
 
 
+class AfterBatch(keras.callbacks.Callback):
+    """Does something after a batch."""
+
+    def __init__(self, act: Callable[[int], object]) -> None:
+        super().__init__()
+        self._act = act
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._act(batch)
+
+
 def test_a_stop_ends_fit_with_a_last_checkpoint() -> None:
-    asked = keras.callbacks.LambdaCallback(
-        on_train_batch_end=lambda batch, _logs: batch == 4 and run.request_stop()
-    )
     model = classifier()
-    run = run_of(model, epochs=9, callbacks=[asked]).wait()
+    asking = AfterBatch(lambda batch: batch == 4 and nbtrain.runs()["loop"].request_stop())
+    run = run_of(model, epochs=9, callbacks=[asking]).wait()
     assert (run.status.phase, run.status.step) == ("stopped", 5)
     assert int(model.optimizer.iterations) == 5
     assert [checkpoint.step for checkpoint in run.checkpoints] == [5]
 
 
 def test_a_pause_holds_fit_and_saves() -> None:
-    receipts: list[Any] = []
-    asked = keras.callbacks.LambdaCallback(
-        on_train_batch_end=lambda batch, _logs: batch == 4 and receipts.append(run.pause())
-    )
-    run = run_of(classifier(), callbacks=[asked])
-    while not receipts and not run.status.phase.ended:
-        run.life.ended.wait(0.01)
-    assert applied(receipts[0]).step == 5
+    asking = AfterBatch(lambda batch: batch == 4 and nbtrain.runs()["loop"].pause())
+    run = run_of(classifier(), callbacks=[asking])
+    reached(run, lambda run: run.status.phase == "paused")
     assert applied(run.save()).step == 5
     run.resume()
     assert run.wait().status.step == STEPS
@@ -87,28 +95,25 @@ def test_meanwhile_the_model_is_guarded_and_afterwards_as_it_was() -> None:
         except BusyError as error:
             refused.append(error)
 
-    def ask(_batch: int, _logs: Any) -> None:
-        import threading
-
+    def ask(_batch: int) -> None:
         other = threading.Thread(target=compiles)
         other.start()
         other.join()
 
     before = {name for name, value in vars(model).items() if callable(value)}
-    run_of(model, callbacks=[keras.callbacks.LambdaCallback(on_train_batch_end=ask)]).wait()
+    run_of(model, callbacks=[AfterBatch(ask)]).wait()
     assert len(refused) == STEPS
     assert {name for name, value in vars(model).items() if callable(value)} == before
     model.fit(X, Y, verbose=0)
 
 
 def test_a_fit_that_an_error_has_ended_leaves_the_model_as_it_was() -> None:
-    def fail(_batch: int, _logs: Any) -> None:
+    def fail(_batch: int) -> None:
         raise ValueError("of the user's own")
 
     model = classifier()
-    failing = keras.callbacks.LambdaCallback(on_train_batch_end=fail)
     with pytest.raises(ValueError, match="of the user's own"):
-        run_of(model, callbacks=[failing]).wait()
+        run_of(model, callbacks=[AfterBatch(fail)]).wait()
     assert "train_step" not in vars(model)
     model.fit(X, Y, verbose=0)
 

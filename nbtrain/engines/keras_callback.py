@@ -62,10 +62,11 @@ class RunCallback(keras.callbacks.Callback):
         self._run.life.host.at_end(self._remove)  # where an error ends fit
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """The first boundary."""
+        """The first boundary of the run."""
         if self._loss is not None:
             self._loss.wrap()
-        self._ask()
+        if not self._run.life.boundary.begun:
+            self._ask()
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Count batches from here."""

@@ -96,6 +96,23 @@ def session_rows(*, quick: bool) -> Iterator[Row]:
         yield f"{name}, {kind}: everything, quiet quarter / median / mean", ratios, ""
 
 
+def keras_rows(*, quick: bool) -> Iterator[Row]:
+    """What a Keras fit costs more than a bare one, under nbtrain and with others."""
+    with kernel() as fresh:
+        fresh.execute(
+            f"{ONE_THREAD}from tests.benchmarks.keras_fit import Fits\n"
+            f"fits = Fits(rounds={3 if quick else 15})"
+        )
+        out = fresh.execute("out = fits.figures()")
+    name = f"Keras batch of {out['batch_us']:,.0f} µs"
+    recorded = f"{out['recorded']:,} of {out['batches']:,}"
+    yield f"{name}: recorded, and in the event file", recorded, "every batch"
+    for way, ratio in out["ratios"].items():
+        low, _, high = out["quartiles"][way]
+        aim = "1.015" if way == "nbtrain.fit" else ""
+        yield f"{name}, {way}: wall time", f"{ratio:.3f} ({low:.3f} to {high:.3f})", aim
+
+
 def _stalls(found: dict[str, float]) -> str:
     return (
         f"{found['block_ms']:.1f} ms a block, {found['longest_ms']:.1f} in all; "
@@ -201,6 +218,7 @@ PARTS = {
     "watching": watching_rows,
     "steps": step_rows,
     "sessions": session_rows,
+    "keras": keras_rows,
     "updates": update_rows,
     "memory": memory_rows,
     "import": import_rows,
