@@ -148,6 +148,7 @@ class FitEngine:
         try:
             self._model.fit(**arguments, callbacks=steered)
         except Leave:
+            host.note("evaluating", None)
             vars(self._model).pop("_eval_epoch_iterator", None)  # Keras's, of its validation
             if place.moved:
                 steered.on_train_end()

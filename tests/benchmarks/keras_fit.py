@@ -2,7 +2,8 @@
 
 Executed inside a real kernel by `run.py`. Whole trainings of a second each take turns, in an
 order drawn anew for every round; wall time over that of the bare one of the same round,
-medians over rounds. The panel is shown, and no page looks at it. One model for each way, compiled once: tracing is no part of it.
+medians over rounds. The panel is shown, and no page looks at it. One model for each way,
+compiled once: tracing is no part of it.
 """
 
 from __future__ import annotations
