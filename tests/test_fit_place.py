@@ -36,7 +36,7 @@ EPOCHS = 3
 pytestmark = pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
 
 
-@pytest.mark.parametrize("batch", [5, STEPS, STEPS + 6])
+@pytest.mark.parametrize("batch", [5, STEPS - 1, STEPS])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_that_was_stopped_and_goes_on_ends_as_an_unbroken_one(kind: str, batch: int) -> None:
     whole = classifier()
@@ -59,13 +59,29 @@ def test_a_run_is_started_again_where_it_stopped(kind: str) -> None:
     assert_same(broken, whole)
 
 
-@pytest.mark.parametrize("case", ["executions of 5", "eager", "unbuilt", "validated", "mirrored"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "executions of 4",
+        pytest.param(
+            "executions of 5",
+            marks=pytest.mark.skipif(
+                keras.__version__.split(".")[1] in "56789",
+                reason="Keras before 3.10 loses an execution that the data end in",
+            ),
+        ),
+        "eager",
+        "unbuilt",
+        "validated",
+        "mirrored",
+    ],
+)
 def test_a_model_goes_on_however_it_is_made(case: str) -> None:
     def model() -> Any:
         if case == "mirrored":
             with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
                 return classifier()
-        size = 5 if case == "executions of 5" else 1
+        size = int(case[-1]) if case.startswith("executions") else 1
         return classifier(per_execution=size, eagerly=case == "eager", built=case != "unbuilt")
 
     more: Any = {"validation_data": (X[:20], Y[:20])} if case == "validated" else {}
@@ -123,6 +139,7 @@ class Back(Late):
         ("dataset", 5, 20),
         ("dataset", STEPS, 15),
         ("dataset of unknown length", 5, 20),
+        ("dataset of unknown length", STEPS, 15),
         ("PyDataset", 5, 20),
     ],
 )

@@ -41,7 +41,7 @@ class Data:
     Attributes:
         steps: Batches of an epoch; None as long as that is not known.
         seed: Of the order, where that is drawn here; saved with the place.
-        iterator: Of `tf.data`, saved with the place; None where Keras has its own.
+        iterators: Of `tf.data`, saved with the place; none where Keras has its own.
         kept: Whether the place in the data is exact when it is taken up again.
         why: In words, why it is not.
     """
@@ -52,7 +52,7 @@ class Data:
     def __init__(self, x: Any, steps: int | None = None, size: int = 1, **more: Any) -> None:
         self.steps = -(-steps // size) * size if steps else None
         self.seed = 0
-        self.iterator: Any = None
+        self.iterators: dict[str, Any] = {}
         self._x, self._more = x, {"shuffle": False, "steps_per_epoch": steps, **more}
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
@@ -143,10 +143,11 @@ class Arrays(Data):
 class Dataset(Data):
     """A `tf.data.Dataset`, whose iterator is its own, and saved with the checkpoint.
 
-    An iterator holds the order of its own epoch and of those after it, as long as it has
-    not ended: so the next one is made as soon as an epoch is over. Keras is given a stand-in
-    of the same length. With `steps_per_epoch` one iterator goes on from epoch to epoch, and
-    the dataset begins again at its end.
+    The state of an iterator tells the order of its epoch, and, as long as it has not come to
+    the end of what it shuffles, that of the epochs after it: so the iterator of the next
+    epoch is made beforehand, and saved as well. Keras is given a stand-in of the same length.
+    With `steps_per_epoch` one iterator goes on from epoch to epoch, and the dataset begins
+    again at its end.
 
     Args:
         dataset: It.
@@ -163,13 +164,12 @@ class Dataset(Data):
         if steps is None and known > 0:
             self.steps = known
         self._ends = steps is None
-        self._made = 0  # iterators, each of which draws the order of an epoch to come
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
-        """A stand-in, and a new iterator."""
-        while self._ends and self._made < epoch:  # of epochs in a life before
-            self._another()
-        self.iterator = self._another()
+        """A stand-in, and new iterators."""
+        self.iterators = {"iterator": iter(self._x)}
+        if self._ends:
+            self.iterators["next"] = iter(self._x)
         numbers = tf.data.Dataset.range(self.steps or 1)
         return {**self._more, "x": numbers if self.steps else numbers.repeat()}
 
@@ -180,20 +180,16 @@ class Dataset(Data):
     def end_epoch(self) -> None:
         """Have the iterator of the next."""
         if self._ends:
-            self.iterator = self._another()
+            self.iterators = {"iterator": self.iterators["next"], "next": iter(self._x)}
 
     def draw_from(self, iterator: Any, count: int) -> Any:
         """Not from the stand-in."""
-        return self.iterator
+        return self.iterators["iterator"]
 
     def pass_over(self, iterator: Any) -> None:
         """Nothing, where the iterator is restored."""
         if not self.kept:
-            next(self.iterator)
-
-    def _another(self) -> Any:
-        self._made += 1
-        return iter(self._x)
+            next(self.iterators["iterator"])
 
 
 class Batches(Data):

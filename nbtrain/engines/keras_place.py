@@ -61,8 +61,8 @@ class Place:
         """What is saved of it, and a `tf.train.Checkpoint` of the model does not reach."""
         found: dict[str, Any] = dict(self._variables())
         data = self.data
-        if data.iterator is not None and data.kept:
-            found["iterator"] = data.iterator
+        if data.kept:
+            found |= data.iterators
         held = {
             "epoch": self.epoch,
             "batch": self.batch,
@@ -102,8 +102,8 @@ class Place:
         self.data.begin(self.epoch, self.batch)  # Keras draws a first batch to know its kind
         if self._path is None:
             return arguments
-        if self.data.iterator is not None and self.data.kept:
-            besides = tf.train.Checkpoint(iterator=self.data.iterator)
+        for name, iterator in self.data.iterators.items() if self.data.kept else ():
+            besides = tf.train.Checkpoint(**{name: iterator})
             tf.train.Checkpoint(besides=besides).restore(self._path).expect_partial()
         if not self.data.kept and self.note is None and (self.batch or self.epoch):
             self.note = (
@@ -170,7 +170,7 @@ class FitSaver(ObjectSaver):
             return self._save(step)
         except CheckpointError as error:
             cause = error.__cause__
-            if data.iterator is None or not isinstance(cause, tf.errors.FailedPreconditionError):
+            if not data.iterators or not isinstance(cause, tf.errors.FailedPreconditionError):
                 raise
             reason = cause.message.partition("}} ")[2].partition(" [Op:")[0] or cause.message
             data.lose(f"the state of this tf.data pipeline cannot be saved ({reason.rstrip('. ')})")

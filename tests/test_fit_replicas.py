@@ -1,0 +1,46 @@
+"""A Keras fit on two replicas, which need a process of their own: devices are made at its start."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+FIT = """
+import numpy as np, tensorflow as tf
+
+devices = [tf.config.LogicalDeviceConfiguration()] * 2
+tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], devices)
+import keras
+from tests.fitted import X, Y, StopAt, assert_same, classifier, ended
+
+def model():
+    with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
+        return classifier(dropout=0.0)
+
+given = {"x": X[:80], "y": Y[:80], "batch_size": 8, "epochs": 2}
+whole, again, alone = model(), model(), classifier(dropout=0.0)
+two = ended(whole, "whole", **given).scalars["batch_loss"]
+one = ended(alone, "alone", **given).scalars["batch_loss"]
+np.testing.assert_allclose(two.values, one.values, rtol=1e-4)
+ended(model(), "run", StopAt(13), **given)
+ended(again, "run", **given)
+assert_same(again, whole)
+print("replicas", whole.distribute_strategy.num_replicas_in_sync)
+"""
+
+
+def test_the_loss_is_the_mean_over_replicas_and_a_run_of_them_goes_on(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FIT],
+        check=True,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        text=True,
+        timeout=200,
+    )
+    assert done.stdout.splitlines()[-1] == "replicas 2"
