@@ -41,8 +41,8 @@ FLOORS = (
     "host",
     "life",
     "run",
-    "kernel engines.steps engines.graph engines.run_hook engines.eval_hook "
     "engines.keras_callback engines.keras_steered",
+    "kernel engines.steps engines.graph engines.run_hook engines.eval_hook",
     "engines.keras_fit",
     "notebook completion engines.monitored",
     "magics",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.keras_arguments import Input, check_callbacks, check_model, whole
 from nbtrain.engines.keras_data import Data
 from nbtrain.engines.keras_guard import Guard
@@ -19,6 +20,7 @@ from nbtrain.engines.keras_place import FitSaver, History, Place
 from nbtrain.engines.keras_steered import Leave, PlacedLoss, Steered
 from nbtrain.engines.keras_thread import ThreadState
 from nbtrain.errors import ArgumentError
+from nbtrain.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run
 from nbtrain.settings import Settings
@@ -37,6 +39,7 @@ class FitEngine:
         arguments: Further ones of `fit`.
         folder: Of the run.
         keep: How many checkpoints stay; None keeps all.
+        hyperparameters: What can be set while it trains.
 
     Attributes:
         place: Where it is in its data.
@@ -48,9 +51,17 @@ class FitEngine:
     functions = ()
 
     def __init__(
-        self, model: Any, data: Data, arguments: dict[str, Any], folder: Logdir, *, keep: int | None
+        self,
+        model: Any,
+        data: Data,
+        arguments: dict[str, Any],
+        folder: Logdir,
+        *,
+        keep: int | None,
+        hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
     ) -> None:
         self.coord = Coordinator()
+        self.hyperparameters = hyperparameters
         self.place = Place(model, data, arguments["initial_epoch"])
         self.guarded = threading.Event()
         self.describe: Callable[[], str] = str
@@ -207,6 +218,7 @@ def fit(
     validation_batch_size: int | None = None,
     validation_freq: Any = 1,
     *,
+    hyperparameters: Any = None,
     logdir: str | os.PathLike[str] | None = None,
     name: str | None = None,
     save_secs: float | None = 600.0,
@@ -255,6 +267,9 @@ def fit(
         validation_steps: As in Keras.
         validation_batch_size: As in Keras.
         validation_freq: As in Keras.
+        hyperparameters: What else `run.set` and the panel can change, as in `train`. What of
+            the model's optimizer is a variable, its learning rate first of all, is found by
+            itself; a `LearningRateSchedule` gets a factor, `learning_rate_factor`.
         logdir: Folder of the run; None takes `runs/<name>`.
         name: The run's name; None takes a new numbered one. A run in a folder that has
             checkpoints goes on from the latest.
@@ -299,8 +314,29 @@ def fit(
             "give more epochs."
         )
     settings = Settings(None, save_secs, save_steps, keep)
+    held = _held(model.optimizer, hyperparameters)
     folder = Logdir(logdir, name, kind="fit")
-    run = FitRun(FitEngine(model, given.data, arguments, folder, keep=keep), folder, settings)
+    engine = FitEngine(model, given.data, arguments, folder, keep=keep, hyperparameters=held)
+    run = FitRun(engine, folder, settings)
     if start:
         run.start()
     return run
+
+
+def _held(optimizer: Any, given: Any) -> dict[str, Variable]:
+    """What holds the hyperparameters that are given, and the optimizer's own.
+
+    Raises:
+        ArgumentError: Something else is given.
+    """
+    held = held_by(given)
+    own: dict[str, Variable] = {}
+    with contextlib.suppress(ArgumentError):  # a learning rate that cannot be set
+        own = held_by(optimizer) if isinstance(optimizer, keras.optimizers.Optimizer) else {}
+    taken = [vars(each).get("variable") for each in held.values()]
+    mine = {
+        name: each
+        for name, each in own.items()
+        if not any(vars(each).get("variable") is other for other in taken)
+    }
+    return mine | held
