@@ -181,7 +181,7 @@ class Hyperparameters:
                         f"{edit.name}={asked:.10g}: its variable cannot hold that, and would be "
                         f"{edit.new:.10g}."
                     )
-        self.read()
+            self.read()
         return edits
 
     @contextlib.contextmanager

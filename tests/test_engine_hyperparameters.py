@@ -128,6 +128,8 @@ def test_of_an_optimizer_what_is_a_variable_can_be_set() -> None:
 def test_an_attribute_of_an_optimizer_that_is_a_variable_can_be_set_too() -> None:
     optimizer = optimizers.SGD(0.5)
     optimizer.noise = tf.Variable(0.0)
+    optimizer.counted = tf.Variable(0)
+    optimizer.means = tf.Variable([0.0, 0.0])
     assert list(held_by(optimizer)) == ["learning_rate", "noise"]
 
 

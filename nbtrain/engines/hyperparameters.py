@@ -129,8 +129,9 @@ def _of_optimizer(optimizer: Any) -> Iterator[tuple[str, Variable]]:
             "give the optimizer a number or a LearningRateSchedule."
         )
     for name, value in vars(optimizer).items():
-        if not name.startswith("_") and _is_variable(value) and name != ScheduledRate.NAME:
-            yield name, _variable(name, value, None)
+        own = not name.startswith("_") and name != ScheduledRate.NAME and _is_variable(value)
+        if own and not tuple(value.shape) and tf.as_dtype(value.dtype).is_floating:
+            yield name, EagerVariable(value)
 
 
 def _variable(name: str, item: Any, graph: tf.Graph | None) -> Variable:
