@@ -36,8 +36,15 @@ EPOCHS = 3
 pytestmark = pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
 
 
-@pytest.mark.parametrize("batch", [5, STEPS - 1, STEPS])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "batch"),
+    [
+        (kind, batch)
+        for kind in KINDS
+        for batch in (5, STEPS - 1, STEPS)
+        if kind != "dataset drawn on" or batch == 5  # TensorFlow saves no order of a further pass
+    ],
+)
 def test_a_run_that_was_stopped_and_goes_on_ends_as_an_unbroken_one(kind: str, batch: int) -> None:
     whole = classifier()
     unbroken = ended(whole, "whole", **KINDS[kind](), epochs=EPOCHS)

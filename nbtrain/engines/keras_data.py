@@ -147,7 +147,7 @@ class Dataset(Data):
     the end of what it shuffles, that of the epochs after it: so the iterator of the next
     epoch is made beforehand, and saved as well. Keras is given a stand-in of the same length.
     With `steps_per_epoch` one iterator goes on from epoch to epoch, and the dataset begins
-    again at its end.
+    again at its end; in what order, a state that is saved shortly before does not tell.
 
     Args:
         dataset: It.

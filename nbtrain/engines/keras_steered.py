@@ -38,6 +38,9 @@ class PlacedLoss(BatchLoss):
     Args:
         model: The model.
         place: The place in its data.
+
+    Attributes:
+        before: What an epoch gave all of whose batches were trained before.
     """
 
     def __init__(self, model: Any, place: Place) -> None:
@@ -45,11 +48,12 @@ class PlacedLoss(BatchLoss):
         self._place = place
         self._size = model.steps_per_execution
         self._passed = 0  # batches of the epoch at hand that were trained before
-        self._goes_on = False  # no batch has been trained since the place was taken up
+        self._goes_on = False  # no batch of the epoch has been trained in this life
+        self.before: dict[str, Any] = {}
 
     def begin(self, epoch: int) -> None:
         """An epoch of Keras's begins."""
-        self._passed, self._goes_on = self._place.batch, True
+        self._passed, self._goes_on, self.before = self._place.batch, True, {}
         self._place.data.begin(epoch, self._passed)
 
     def _train(self, iterator: Any) -> Any:
@@ -63,10 +67,14 @@ class PlacedLoss(BatchLoss):
         if not self._goes_on:
             return super()._train(iterator)
         place.go_on()
-        logs = super()._train(iterator)
-        place.gone_on()
-        self._goes_on = False
-        return logs
+        try:
+            return super()._train(iterator)
+        except (StopIteration, tf.errors.OutOfRangeError):  # all of the epoch was trained before
+            self.before = numbers(self._model.get_metrics_result())
+            raise
+        finally:
+            place.gone_on()
+            self._goes_on = False
 
     def _train_step(self, data: Any) -> Any:
         logs = super()._train_step(data)
@@ -150,7 +158,7 @@ class Steered(keras.callbacks.CallbackList):
 
     def on_test_begin(self, logs: Any = None) -> None:
         """Remember what the epoch's training gave: evaluating counts in the same metrics."""
-        self._place.logs = epoch_logs(self.model, self._loss.logs)
+        self._place.logs = self._loss.before or epoch_logs(self.model, self._loss.logs)
         super().on_test_begin(logs)
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
@@ -174,7 +182,7 @@ class Steered(keras.callbacks.CallbackList):
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Record the epoch, at the step of its last batch, and that one's boundary."""
-        logs = numbers(logs)
+        logs = {**self._loss.before, **numbers(logs)}
         super().on_epoch_end(epoch, dict(logs))
         scalars = {EPOCH + name: value for name, value in logs.items() if type(value) is float}
         if self._at_hand:
