@@ -150,7 +150,11 @@ def show(
     view = {"model_id": board.model_id, "version_major": 2, "version_minor": 0}
     bundle: dict[str, Any] = {"application/vnd.jupyter.widget-view+json": view}
     bundle["text/plain"] = repr(scalars) if text is None else text
-    picture = None if unread else _picture(scalars, tab, x=x, smooth=smooth)
+    picture = None
+    try:
+        picture = None if unread else _picture(scalars, tab, x=x, smooth=smooth)
+    except Exception as error:  # noqa: BLE001 - told where it is missing; the board works
+        bundle["text/plain"] += f"\nNo picture of it: {type(error).__name__}: {error}"
     if picture:  # shown where there are no widgets, as in the notebook on a web site
         bundle["image/png"] = b64encode(picture).decode()
     display(bundle, raw=True)

@@ -391,14 +391,20 @@ def test_threads_that_read_one_reader_while_files_are_replaced(
     assert found == {tag: sorted(points) for tag, points in wanted.items()}
 
 
-def test_what_was_read_of_a_file_that_vanishes_stays(tmp_path: Path) -> None:
-    path = written(tmp_path / "a" / NAME, [simple("loss", 1, 1.0)])
+def test_what_was_read_of_a_run_that_vanishes_stays_and_the_run_is_named(tmp_path: Path) -> None:
+    written(tmp_path / "a" / NAME, [simple("loss", 1, 1.0)])
+    written(tmp_path / "b" / NAME, [simple("loss", 1, 1.0)])
     reader = read(tmp_path)
-    path.unlink()
-    path.parent.rmdir()
+    before = reader.version
+    (tmp_path / "a").rename(tmp_path / "c")
     reader.look()
+    assert reader.version != before, "who shows them is to know"
     reader.read()
-    assert rows(reader, "a") == {"loss": [(1, 1.7e9, 1.0)]}
+    assert rows(reader, "a") == rows(reader, "c") == {"loss": [(1, 1.7e9, 1.0)]}
+    assert reader.gone == ["a"]
+    (tmp_path / "c").rename(tmp_path / "a")
+    reader.look()
+    assert reader.gone == ["c"]
 
 
 def test_a_file_that_vanishes_beside_another_leaves_both_theirs(tmp_path: Path) -> None:

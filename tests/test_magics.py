@@ -647,3 +647,19 @@ def test_loading_the_extension_again_offers_each_word_once(shell: Any) -> None:
 def test_a_question_mark_explains_the_magic(shell: Any) -> None:
     found = shell.object_inspect("%nbtrain")
     assert "Steer the runs of this kernel" in found["docstring"]
+
+
+def test_a_picture_that_cannot_be_drawn_keeps_no_board_from_being_shown(
+    shell: Any, logdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def png(*_args: Any, **_kwargs: Any) -> bytes:
+        raise OverflowError("too large to be drawn")
+
+    monkeypatch.setattr("nbtrain.panel.board_figure.png", png)
+    with capture_output() as out:
+        line(shell, "scalars logs")
+    (bundle,) = [each.data for each in out.outputs]
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+    assert bundle["text/plain"] == (
+        "<scalars in 'logs'>\nNo picture of it: OverflowError: too large to be drawn"
+    )

@@ -28,7 +28,8 @@ class Reader:
         logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
 
     Attributes:
-        version: Another number whenever something has been read, by whatever thread.
+        version: Another number whenever something has been read, or has gone, in whatever thread.
+        gone: Runs that have no event files any more; what was read of them is kept.
 
     Raises:
         ArgumentError: It is no folder that can be read.
@@ -37,6 +38,7 @@ class Reader:
     def __init__(self, logdir: str) -> None:
         self.logdir = logdir
         self.version = 0
+        self.gone: list[str] = []
         self._runs: dict[str, EventRun] = {}
         self._folders = Folders(logdir)
         self._lock = threading.RLock()  # protects the runs
@@ -96,10 +98,15 @@ class Reader:
     def look(self) -> None:
         """See which runs and files there are, and how long they have become."""
         with self._lock:
+            there = set()
             for run, folder, names in self._folders.look():
                 if run not in self._runs:
                     self._runs[run] = EventRun(folder)
                 self._runs[run].look(names)
+                there.add(run)
+            gone = sorted(self._runs.keys() - there)
+            self.version += gone != self.gone
+            self.gone = gone
 
     def read(self, secs: float = math.inf) -> bool:
         """Read what was found at the last look, all runs by turns.

@@ -153,6 +153,7 @@ class View {
     if (note) lines.push(note);
     if (empty && !reading) lines.push(sentence(empty));
     for (const [run, size] of index?.damaged ?? []) lines.push(`${size.toLocaleString("en")} bytes of ${run} are damaged, and were skipped.`);
+    for (const run of index?.gone ?? []) lines.push(`${run} has no event files any more: what was read of them is shown.`);
     for (const [path, why] of index?.unreadable ?? []) lines.push(`${path} cannot be read: ${why}.`);
     say(this.words, lines.slice(0, 6).join("\n"));
     this.root.classList.toggle("nbt-nothing", Boolean(empty));
