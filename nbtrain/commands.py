@@ -15,7 +15,7 @@ import itertools
 import threading
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from nbtrain.errors import WaitError
@@ -85,7 +85,7 @@ class Outcome:
     applied: bool
     step: int
     text: str
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[Edit, ...] = field(default=(), repr=False)  # the text has them
 
     def __str__(self) -> str:
         """All of it in a sentence: `applied at step 1,240: saved ckpt-1240`."""

@@ -19,6 +19,7 @@ from nbtrain.commands import (
     Stop,
 )
 from nbtrain.errors import WaitError
+from nbtrain.hyperparameters import Edit
 
 DONE = Outcome(applied=True, step=1240, text="saved ckpt-1240")
 
@@ -189,3 +190,8 @@ def test_commands_are_values() -> None:
     assert Restore(10) == Restore(10)
     assert Restore(10) != Restore("ckpt-10")
     assert Restore() == Restore(None)
+
+
+def test_an_outcome_shows_what_a_cell_wants_to_know() -> None:
+    outcome = Outcome(applied=True, step=3, text="lr 1 → 2", edits=(Edit("lr", 1.0, 2.0),))
+    assert repr(outcome) == "Outcome(applied=True, step=3, text='lr 1 → 2')"
