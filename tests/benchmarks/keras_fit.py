@@ -3,8 +3,8 @@
 Executed inside a real kernel by `run.py`. Short trainings take turns, in an order drawn anew
 for every round. Wall time is that of the way's quickest quarter over that of the bare one's:
 on a machine that others use, whole trainings differ by more than this is about. CPU of the
-thread that calls `fit` is what the way adds to it, and less shaken. The panel is shown, and no page looks at it. One model for each way,
-compiled once: tracing is no part of it.
+thread that calls `fit` is what the way adds to it, and less shaken. The panel is shown, and no
+page looks at it. One model for each way, compiled once: tracing is no part of it.
 """
 
 from __future__ import annotations
