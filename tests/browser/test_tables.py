@@ -243,7 +243,7 @@ def test_a_hyperparameter_from_a_file_is_text_and_nothing_else(page: NotebookPag
     expect(board.locator("[data-role=filters]")).to_contain_text("<img src=x")
     for tab in TABS[1:]:
         board.locator(f"[data-tab={tab}]").click()
-        chart = board.locator("section[data-tag]:visible")
+        chart = board.locator("section[data-tag]:visible").first
         chart.scroll_into_view_if_needed()
         chart.locator(".u-over").hover(position={"x": 100, "y": 60})
         expect(chart.locator("[data-role=values]")).to_contain_text("<img src=x")
