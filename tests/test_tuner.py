@@ -57,6 +57,16 @@ def held(gate: Gate, **options: Any) -> tuple[Run, Tuned]:
     return run, tuned
 
 
+def paused_and_saved(gate: Gate) -> tuple[nbtrain.Run, Tuned]:
+    """The same, paused at step 1 with a checkpoint of it."""
+    run, tuned = held(gate)
+    pause = run.pause()
+    gate.allow(1)
+    applied(pause)
+    applied(run.save())
+    return run, tuned
+
+
 def journal(run: Run, event: str) -> list[dict[str, Any]]:
     """What the run wrote down of one kind, without the time."""
     lines = (run.logdir / "steering.jsonl").read_text(encoding="utf-8").splitlines()
@@ -222,11 +232,7 @@ def test_a_variable_that_cannot_be_read_is_told_and_the_training_goes_on() -> No
 
 
 def test_a_restore_brings_back_the_value_of_the_checkpoint(gate: Gate) -> None:
-    run, tuned = held(gate)
-    pause = run.pause()
-    gate.allow(1)
-    applied(pause)
-    applied(run.save())
+    run, tuned = paused_and_saved(gate)
     applied(run.set(rate=0.125, dropout=0.5))
     applied(run.restore())
     assert run.hyperparameters == {"rate": 0.5, "dropout": 0.5}, "dropout is in no checkpoint"
@@ -235,11 +241,7 @@ def test_a_restore_brings_back_the_value_of_the_checkpoint(gate: Gate) -> None:
 
 
 def test_an_edit_asked_for_during_a_restore_comes_after_it(gate: Gate) -> None:
-    run, tuned = held(gate)
-    pause = run.pause()
-    gate.allow(1)
-    applied(pause)
-    applied(run.save())
+    run, tuned = paused_and_saved(gate)
     applied(run.set(rate=0.125))
     receipts = [run.restore(), run.set(rate=0.25)]
     assert [str(applied(receipt)) for receipt in receipts][1] == (
@@ -250,11 +252,7 @@ def test_an_edit_asked_for_during_a_restore_comes_after_it(gate: Gate) -> None:
 
 
 def test_after_a_restore_that_failed_it_can_still_be_set(gate: Gate) -> None:
-    run, _ = held(gate)
-    pause = run.pause()
-    gate.allow(1)
-    applied(pause)
-    applied(run.save())
+    run, _ = paused_and_saved(gate)
     for file in (run.logdir / "checkpoints").glob("ckpt-1.data*"):
         file.unlink()
     refused(run.restore())
@@ -334,11 +332,7 @@ def test_the_curve_of_a_value_is_a_step_from_beginning_to_end(gate: Gate) -> Non
 
 
 def test_a_restore_begins_a_segment_of_each_curve(gate: Gate) -> None:
-    run, _ = held(gate)
-    pause = run.pause()
-    gate.allow(1)
-    applied(pause)
-    applied(run.save())
+    run, _ = paused_and_saved(gate)
     applied(run.set(rate=0.125))
     applied(run.restore())
     stopped(run, gate)

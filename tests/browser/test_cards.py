@@ -252,6 +252,5 @@ def test_the_cards_in_light_and_dark(page: NotebookPage, tmp_path: Path) -> None
         for tab, sign in (("Images", "img"), ("Histograms", ".uplot"), ("Text", "h1")):
             turn_to(board, tab)
             expect(board.locator(f".nbt-card {sign}").first).to_be_visible()
-            page.page.wait_for_timeout(400)  # the theme's own transition
-            board.screenshot(path=folder / f"{tab.lower()}-{name}.png")
+            board.screenshot(path=folder / f"{tab.lower()}-{name}.png", animations="disabled")
             assert (folder / f"{tab.lower()}-{name}.png").stat().st_size > 10_000
