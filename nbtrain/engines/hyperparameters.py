@@ -8,6 +8,7 @@ held_by({...}, graph)             # variables of this graph, among others
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -115,6 +116,20 @@ def held_by(given: Any, graph: tf.Graph | None = None) -> dict[str, Variable]:
     return _unique(held)
 
 
+def held_beside(optimizer: Any, given: Any) -> dict[str, Variable]:
+    """What holds the hyperparameters given, and those of an optimizer that is a model's own.
+
+    Raises:
+        ArgumentError: Something else is given.
+    """
+    held = held_by(given)
+    taken = {id(_variable_of(holder)) for holder in held.values()}
+    own: dict[str, Variable] = {}
+    with contextlib.suppress(ArgumentError):  # its learning rate cannot be set
+        own = held_by(optimizer if isinstance(optimizer, _KERAS) else None)
+    return {n: holder for n, holder in own.items() if id(_variable_of(holder)) not in taken} | held
+
+
 def _of_optimizer(optimizer: Any) -> Iterator[tuple[str, Variable]]:
     """What of a Keras optimizer is a variable; its Python numbers are fixed in a traced step."""
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # of a LossScaleOptimizer
@@ -188,10 +203,14 @@ def _unique(held: dict[str, Variable]) -> dict[str, Variable]:
     """
     names: dict[int, str] = {}
     for name, holder in held.items():
-        other = names.setdefault(id(getattr(holder, "variable", holder)), name)
+        other = names.setdefault(id(_variable_of(holder)), name)
         if other != name:
             raise ArgumentError(f"{other!r} and {name!r} are one variable: give it one name.")
     return held
+
+
+def _variable_of(holder: Variable) -> Any:
+    return getattr(holder, "variable", holder)
 
 
 def _as_written(value: Any) -> float:

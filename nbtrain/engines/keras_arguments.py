@@ -30,6 +30,22 @@ def check_model(model: Any) -> None:
         )
 
 
+def further(*, epochs: Any, initial_epoch: Any, callbacks: Any, **more: Any) -> dict[str, Any]:
+    """The arguments of `fit` that are not about its data.
+
+    Raises:
+        ArgumentError: They are none, or leave no epoch to train.
+    """
+    first, end = whole("initial_epoch", initial_epoch, least=0), whole("epochs", epochs)
+    if first >= end:
+        raise ArgumentError(
+            f"initial_epoch={first} with epochs={end}: there is no epoch to train; give more "
+            "epochs."
+        )
+    found = check_callbacks(callbacks)
+    return {**more, "epochs": end, "initial_epoch": first, "callbacks": found}
+
+
 def whole(name: str, value: Any, *, least: int = 1) -> int:
     """A whole number of at least so much.
 

@@ -12,14 +12,13 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from nbtrain.engines.hyperparameters import held_by
-from nbtrain.engines.keras_arguments import Input, check_callbacks, check_model, whole
+from nbtrain.engines.hyperparameters import held_beside
+from nbtrain.engines.keras_arguments import Input, check_model, further
 from nbtrain.engines.keras_data import Data
 from nbtrain.engines.keras_guard import Guard
 from nbtrain.engines.keras_place import FitSaver, History, Place
 from nbtrain.engines.keras_steered import Leave, PlacedLoss, Steered
 from nbtrain.engines.keras_thread import ThreadState
-from nbtrain.errors import ArgumentError
 from nbtrain.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run
@@ -264,19 +263,18 @@ def fit(
         initial_epoch: Where a new run begins to count epochs, from 0.
         steps_per_epoch: Batches of an epoch; the data go on where the epoch before has
             ended, and begin again at their end.
-        validation_steps: As in Keras.
-        validation_batch_size: As in Keras.
-        validation_freq: As in Keras.
+        validation_steps: As in Keras, and so are the next two.
+        validation_batch_size: Rows of its batches.
+        validation_freq: Epochs after which there is one.
         hyperparameters: What else `run.set` and the panel can change, as in `train`. What of
             the model's optimizer is a variable, its learning rate first of all, is found by
             itself; a `LearningRateSchedule` gets a factor, `learning_rate_factor`.
-        logdir: Folder of the run; None takes `runs/<name>`.
-        name: The run's name; None takes a new numbered one. A run in a folder that has
-            checkpoints goes on from the latest.
-        save_secs: Seconds between two checkpoints; None or 0 saves none by time.
-        save_steps: Batches between two checkpoints; None saves none by steps.
-        keep: Checkpoints that stay, the newest; None keeps all.
-        start: Whether to start at once; False leaves that to `run.start()`.
+        logdir: As in `train`, and so are all the others; a batch is a step.
+        name: The run's name.
+        save_secs: Seconds between two checkpoints.
+        save_steps: Batches between two checkpoints.
+        keep: Checkpoints that stay.
+        start: Whether to start at once.
 
     Raises:
         ArgumentError: An argument that cannot be used; nothing was started.
@@ -298,45 +296,21 @@ def fit(
         validation_split=0.0 if validation_data is not None else validation_split,
         model=model,
     )
-    arguments = {
-        "epochs": whole("epochs", epochs),
-        "verbose": verbose,
-        "callbacks": check_callbacks(callbacks),
-        "validation_data": validation_data if given.validation is None else given.validation,
-        "initial_epoch": whole("initial_epoch", initial_epoch, least=0),
-        "validation_steps": validation_steps,
-        "validation_batch_size": validation_batch_size or batch_size,
-        "validation_freq": validation_freq,
-    }
-    if initial_epoch >= epochs:
-        raise ArgumentError(
-            f"initial_epoch={initial_epoch!r} with epochs={epochs!r}: there is no epoch to train; "
-            "give more epochs."
-        )
+    arguments = further(
+        epochs=epochs,
+        verbose=verbose,
+        callbacks=callbacks,
+        validation_data=validation_data if given.validation is None else given.validation,
+        initial_epoch=initial_epoch,
+        validation_steps=validation_steps,
+        validation_batch_size=validation_batch_size or batch_size,
+        validation_freq=validation_freq,
+    )
     settings = Settings(None, save_secs, save_steps, keep)
-    held = _held(model.optimizer, hyperparameters)
+    held = held_beside(model.optimizer, hyperparameters)
     folder = Logdir(logdir, name, kind="fit")
     engine = FitEngine(model, given.data, arguments, folder, keep=keep, hyperparameters=held)
     run = FitRun(engine, folder, settings)
     if start:
         run.start()
     return run
-
-
-def _held(optimizer: Any, given: Any) -> dict[str, Variable]:
-    """What holds the hyperparameters that are given, and the optimizer's own.
-
-    Raises:
-        ArgumentError: Something else is given.
-    """
-    held = held_by(given)
-    own: dict[str, Variable] = {}
-    with contextlib.suppress(ArgumentError):  # a learning rate that cannot be set
-        own = held_by(optimizer) if isinstance(optimizer, keras.optimizers.Optimizer) else {}
-    taken = [vars(each).get("variable") for each in held.values()]
-    mine = {
-        name: each
-        for name, each in own.items()
-        if not any(vars(each).get("variable") is other for other in taken)
-    }
-    return mine | held
