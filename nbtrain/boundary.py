@@ -12,27 +12,16 @@ when that is due, and executes the commands that wait; paused, it waits here.
 from __future__ import annotations
 
 import contextlib
-import functools
 import sys
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import SupportsFloat
 
 from nbtrain.cadence import Every
 from nbtrain.checkpoints import Saver
-from nbtrain.commands import (
-    Command,
-    CommandQueue,
-    Outcome,
-    Pause,
-    Restore,
-    Resume,
-    Save,
-    Set,
-    Stop,
-)
+from nbtrain.commands import CommandQueue
 from nbtrain.errors import ArgumentError, PhaseError
+from nbtrain.helm import Helm
 from nbtrain.hyperparameters import Hyperparameters
 from nbtrain.keeper import Keeper
 from nbtrain.names import Names
@@ -79,6 +68,7 @@ class Boundary:
         self.step = self._origin = 0
         self.keeper = Keeper(settings.save_cadence(), watch)
         self._tuner = Tuner(hyperparameters, recorder, watch)
+        self._helm = Helm(lifecycle, commands, recorder, watch, names, self.keeper, self._tuner)
         self._total = settings.steps
         self._lifecycle = lifecycle
         self._commands = commands
@@ -121,7 +111,7 @@ class Boundary:
         self._gone_on, self._handed = not self._hooked, self.step
         if self.begun and not self._hooked:
             self._looping, self._pending = False, None  # no step of its own is at hand
-            self._open_segment(self.step)
+            self._helm.open_segment(self.step)
 
     def attach(self, saver: Saver | None, step: int, *, again: bool) -> None:
         """A hook has got a session, and counts from now on; `again`: the one before was lost."""
@@ -132,7 +122,7 @@ class Boundary:
         self.go_on(saver)
         if self.begun:
             self._looping = False
-            self._open_segment(self.step)
+            self._helm.open_segment(self.step)
         else:
             self._begin()
 
@@ -155,7 +145,7 @@ class Boundary:
         if look:
             step = recount(step)
             if step < self.step:
-                self._open_segment(step)
+                self._helm.open_segment(step)
         self.step = step
         if steps and values:
             tags = self._tags
@@ -208,7 +198,7 @@ class Boundary:
                 self._looping, self._handed = False, self.step  # until it asks
             step = recount(self.step)
             if step < self.step:
-                self._open_segment(step)
+                self._helm.open_segment(step)
             self.step = step
             self._look_up()
         finally:
@@ -335,10 +325,12 @@ class Boundary:
         self.keeper.prove(self.step)
         self._tuner.look(self.step)
         if not self._over:
-            self._hold_still()
+            self._helm.hold_still(self.step)
             self._obey()
         # A whole number: comparing a step with infinity costs more than with it.
-        self._next = int(min(self.keeper.next_step, self._total or _NEVER, _NEVER))
+        self._next = int(
+            min(self.keeper.next_step, self._commands.next_step, self._total or _NEVER, _NEVER)
+        )
         # Not the coordinator's word: a Supervisor that prepares its session clears that.
         self._told = self._over or self._lifecycle.phase is Phase.STOPPING
         if self._told:
@@ -351,87 +343,17 @@ class Boundary:
             self._queue.append(self.step, time.time(), self._pending)
         self._pending = None
 
-    def _open_segment(self, step: int) -> None:
-        """The run went back to `step`, and with it what a checkpoint holds."""
-        self._recorder.open_segment(step)
-        self._tuner.look(step, anew=True)
-
     def _set(self, step: int) -> None:
         """Be at this step, which a session counts itself; no step was taken."""
         self._origin += step - self.step
         self.step = step
 
-    def _hold_still(self) -> None:
-        """Pause where the next step would train something else than the checkpoints hold."""
-        if not (astray := self._names.astray()):
-            return
-        with contextlib.suppress(PhaseError):  # it is pausing or stopping anyway
-            self._lifecycle.apply(Event.PAUSE)
-            text = f"Paused at step {self.step:,}: {astray}; {_REMEDY}"
-            self._watch.note("names", text)
-            self._watch.log(event="pause", step=self.step, text=text)
-
-    def _resume(self) -> str:
-        if self._lifecycle.allows(Event.RESUME) and (astray := self._names.astray()):
-            raise PhaseError(f"Cannot resume: {astray}; {_REMEDY}")
-        self._lifecycle.apply(Event.RESUME)
-        self._watch.note("names", None)
-        return "running again"
-
     def _obey(self) -> None:
         """Execute commands until none is left; while paused, wait for the next."""
-        while True:
-            paused = self._lifecycle.phase is Phase.PAUSED
-            receipt = self._commands.take(wait=paused)
-            if receipt is None:
-                return
-            step = self.step
-            try:
-                outcome = self._do(receipt.command)
-            except Exception as error:  # noqa: BLE001 - a refusal is an answer
-                outcome = Outcome(applied=False, step=step, text=str(error))
-            edits = {edit.name: [edit.old, edit.new] for edit in outcome.edits}
-            self._watch.log(
-                event=receipt.name,
-                step=step,
-                applied=outcome.applied,
-                text=outcome.text,
-                **({"edits": edits} if edits else {}),
-            )
+        while (receipt := self._helm.take(self.step)) is not None:
+            outcome, step = self._helm.do(receipt, self.step)
+            self._set(step)
             receipt.answer(outcome)
-
-    def _do(self, command: Command) -> Outcome:
-        """Execute one command; an error refuses it."""
-        done = functools.partial(Outcome, True, self.step)
-        match command:
-            case Stop():
-                return done("stopping")
-            case Pause():
-                self._lifecycle.apply(Event.PAUSE)
-                return done("paused")
-            case Resume():
-                return done(self._resume())
-            case Save():
-                self._set(self.keeper.save(self.step))
-                return done(f"saved {Path(self.keeper.checkpoints[-1].path).name}")
-            case Restore(wanted):
-                return done(self._restore(wanted))
-            case Set(values):
-                self._check_not_stopping("set")
-                edits = self._tuner.set(values, self.step)
-                return done(", ".join(map(str, edits)), edits)
-
-    def _restore(self, wanted: int | str | None) -> str:
-        self._check_not_stopping("restore")
-        restored = self.keeper.restore(wanted)
-        self._set(restored.step)
-        self._open_segment(self.step)
-        return f"restored {restored}"
-
-    def _check_not_stopping(self, verb: str) -> None:
-        """Raise a PhaseError while stopping, where no step follows that it could be done for."""
-        if self._lifecycle.phase is Phase.STOPPING:
-            raise PhaseError(f"Cannot {verb} while stopping; start the run again to go on.")
 
 
 def _whole(step: object) -> int:
@@ -449,9 +371,3 @@ def _whole(step: object) -> int:
     raise ArgumentError(
         f"step={step!r}: the number of a step that was done is a whole number of at least 1."
     )
-
-
-_REMEDY = (
-    "a further step would train the new. Stop this run before you start another; to go on with "
-    "it, bind what it started with again and resume."
-)

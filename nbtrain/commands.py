@@ -11,6 +11,7 @@ boundary. Its receipt says what became of it:
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import threading
 from collections import deque
@@ -158,7 +159,7 @@ class CommandQueue:
     """Commands on their way to one training thread; opened when it starts, closed when it ends.
 
     Bounded: when `limit` commands wait, further ones are refused at once, but
-    never a Stop.
+    never a Stop. Those that are planned for a later step do not count.
 
     Attributes:
         attention: Whether the training thread should look up from its steps. A plain flag,
@@ -169,7 +170,8 @@ class CommandQueue:
     def __init__(self, limit: int = 64) -> None:
         self._limit = limit
         self._waiting: deque[Receipt] = deque()
-        self._changed = threading.Condition()  # protects the deque and `_closed`
+        self._planned: list[tuple[int, int, Receipt]] = []  # a heap, by their steps
+        self._changed = threading.Condition()  # protects both, and `_closed`
         self._closed: str | None = "the run has not been started"
         self._woken = False
         self.attention = False
@@ -180,36 +182,53 @@ class CommandQueue:
         """Whether a command waits; any thread."""
         return bool(self._waiting)
 
-    def post(self, command: Command, *, step: int = 0) -> Receipt:
+    @property
+    def next_step(self) -> float:
+        """Step for which the next command is planned; infinity for none."""
+        planned = self._planned
+        return planned[0][0] if planned else float("inf")
+
+    def post(self, command: Command, *, step: int = 0, at: int | None = None) -> Receipt:
         """Queue a command and return its receipt at once; any thread.
 
         Args:
             command: What is asked.
             step: Steps completed by now, which a refusal at once tells.
+            at: The step at whose end it is to be executed; None: at the next boundary.
         """
         receipt = Receipt(command, thread=self.thread)
         with self._changed:
             refusal = self._closed
-            full = len(self._waiting) >= self._limit and not isinstance(command, Stop)
+            full = (
+                at is None and len(self._waiting) >= self._limit and not isinstance(command, Stop)
+            )
             if refusal is None and full:
                 refusal = f"{self._limit} commands wait already; the step at hand is still running"
             if refusal is None:
-                self._waiting.append(receipt)
+                if at is None:
+                    self._waiting.append(receipt)
+                else:
+                    heapq.heappush(self._planned, (at, receipt.number, receipt))
                 self.attention = True
                 self._changed.notify_all()
         if refusal is not None:
             receipt.answer(Outcome(applied=False, step=step, text=refusal))
         return receipt
 
-    def take(self, *, wait: bool = False) -> Receipt | None:
-        """The oldest command, or None when there is none; training thread only.
+    def take(self, step: int = 0, *, wait: bool = False) -> Receipt | None:
+        """What is planned for this step, else the oldest command, or None; training thread only.
 
         Args:
+            step: Steps completed by now.
             wait: Block until there is one, or until `wake` is called (which gives None).
         """
         with self._changed:
             if wait:
-                self._changed.wait_for(lambda: self._waiting or self._woken)
+                self._changed.wait_for(
+                    lambda: self._waiting or self._woken or self.next_step <= step
+                )
+            if self.next_step <= step:
+                return heapq.heappop(self._planned)[-1]
             return self._waiting.popleft() if self._waiting else None
 
     def wake(self) -> None:
@@ -227,6 +246,7 @@ class CommandQueue:
         """Refuse what waits, and what comes, with `reason`; the training thread has ended."""
         with self._changed:
             self._closed = reason
-            left, self._waiting = self._waiting, deque()
+            left = [*self._waiting, *(receipt for *_, receipt in sorted(self._planned))]
+            self._waiting, self._planned = deque(), []
         for receipt in left:
             receipt.answer(Outcome(applied=False, step=step, text=reason))

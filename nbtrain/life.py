@@ -30,6 +30,7 @@ from nbtrain.commands import CommandQueue
 from nbtrain.errors import BusyError, PhaseError
 from nbtrain.host import Host
 from nbtrain.hyperparameters import Hyperparameters
+from nbtrain.journal import Marks
 from nbtrain.log import Log
 from nbtrain.logdir import Logdir
 from nbtrain.names import Names
@@ -62,6 +63,7 @@ class Life:
         folder: The run's folder; released at the end.
         names: By which the program reaches what it trains.
         hyperparameters: What can be set.
+        marks: What was done to the run.
         again: Whether an earlier life was recorded.
 
     Attributes:
@@ -85,10 +87,11 @@ class Life:
         folder: Logdir,
         names: Names,
         hyperparameters: Hyperparameters,
+        marks: Marks,
         *,
         again: bool,
     ) -> None:
-        self.watch = Watch(recorder, folder, grace_secs=settings.stop_grace_secs)
+        self.watch = Watch(recorder, folder, marks, grace_secs=settings.stop_grace_secs)
         self.boundary = Boundary(
             settings,
             lifecycle,

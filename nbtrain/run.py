@@ -37,6 +37,7 @@ from nbtrain.commands import (
 )
 from nbtrain.errors import ArgumentError, PhaseError, WaitError
 from nbtrain.hyperparameters import Hyperparameters, Variable
+from nbtrain.journal import Marks
 from nbtrain.life import Life
 from nbtrain.logdir import Logdir, unwritable
 from nbtrain.names import Names
@@ -105,6 +106,7 @@ class Run:
         self.logdir = logdir.path
         self.coord = engine.coord
         self.scalars = ScalarStore()
+        self.marks = Marks()
         self.receipts: deque[Receipt] = deque(maxlen=8)
         self._engine = engine
         self._folder = logdir
@@ -126,6 +128,7 @@ class Run:
             self._folder,
             names,
             self._hyperparameters,
+            self.marks,
             again=bool(self.scalars),
         )
         life.watch.listeners = self._listeners
@@ -288,9 +291,14 @@ class Run:
             raise ArgumentError(f"set() is given no value: hyperparameters are {names}.")
         return self.post(Set(values))
 
-    def post(self, command: Command) -> Receipt:
-        """Queue a command for the next step boundary, and return its receipt."""
-        receipt = self._commands.post(command, step=self.life.boundary.step)
+    def post(self, command: Command, *, at: int | None = None) -> Receipt:
+        """Queue a command for the next step boundary, and return its receipt.
+
+        Args:
+            command: What is asked.
+            at: The step after which it is to be executed, where that is yet to come.
+        """
+        receipt = self._commands.post(command, step=self.life.boundary.step, at=at)
         self.receipts.append(receipt)
         refused = receipt.outcome is not None and not receipt.outcome.applied
         if isinstance(command, Stop) and not refused:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import threading
 import time
 import traceback
-from collections import deque
 from collections.abc import Callable
 
 from nbtrain.folder_watch import FolderWatch
 from nbtrain.frames import stack_of
+from nbtrain.journal import FILE, Journal, Marks
 from nbtrain.logdir import Logdir
 from nbtrain.pace import Pace
 from nbtrain.recorder import Recorder
@@ -49,7 +49,8 @@ class Watch:
 
     Args:
         recorder: Drained at every tick.
-        logdir: Where the journal is written.
+        logdir: The run's folder.
+        marks: What was done to the run, over all its lives.
         grace_secs: Seconds after a request to stop until `message` shows the stack of
             the training thread.
         clock: Gives the time in seconds.
@@ -64,6 +65,7 @@ class Watch:
         self,
         recorder: Recorder,
         logdir: Logdir,
+        marks: Marks,
         *,
         grace_secs: float,
         clock: Callable[[], float] = time.monotonic,
@@ -75,9 +77,9 @@ class Watch:
         self.each_second: list[Callable[[], object]] = []
         self.folder = FolderWatch(logdir, recorder, self._tell_of_folder)
         self._recorder = recorder
-        self._logdir = logdir
         self._grace_secs = grace_secs
-        self._journal: deque[dict[str, object]] = deque()
+        self._journal = Journal(logdir, marks)
+        self.log = self._journal.log  # any thread
         self._notes: dict[str, str] = {}
         self._clock = clock
         self._began = clock()
@@ -99,10 +101,6 @@ class Watch:
     def inform(self, text: str) -> None:
         """Say what is no warning, until the run has been running for a while; any thread."""
         self.notice, self._read_from = text, None
-
-    def log(self, **entry: object) -> None:
-        """Queue a line of the journal; any thread."""
-        self._journal.append({"wall_time": round(time.time(), 3), **entry})
 
     def stop_asked(self) -> None:
         """The run was asked to stop: from now on the training thread may be late."""
@@ -191,17 +189,12 @@ class Watch:
     def _write_journal(self) -> None:
         if self.folder.lost:
             self._journal.clear()
-            self.note("journal", None)
-        if self._journal and not self._logdir.lock.in_place:
-            return  # until the folder is back, or was made again
         try:
-            while self._journal:
-                self._logdir.log(**self._journal[0])
-                self._journal.popleft()
-                self.note("journal", None)
+            self._journal.write()
+            self.note("journal", None)
         except OSError as error:
             self.note(
                 "journal",
-                f"steering.jsonl cannot be written: {error.strerror or error}. What belongs there "
-                "waits in memory.",
+                f"{FILE} cannot be written: {error.strerror or error}. What belongs there waits in "
+                "memory.",
             )

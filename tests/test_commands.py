@@ -195,3 +195,30 @@ def test_commands_are_values() -> None:
 def test_an_outcome_shows_what_a_cell_wants_to_know() -> None:
     outcome = Outcome(applied=True, step=3, text="lr 1 → 2", edits=(Edit("lr", 1.0, 2.0),))
     assert repr(outcome) == "Outcome(applied=True, step=3, text='lr 1 → 2')"
+
+
+def test_a_planned_command_comes_at_its_step_and_before_those_that_wait() -> None:
+    queue = CommandQueue()
+    queue.open()
+    late, soon = queue.post(Save(), at=20), queue.post(Pause(), at=10)
+    asked = queue.post(Resume())
+    assert queue.next_step == 10
+    assert [queue.take(10), queue.take(10), queue.take(10)] == [soon, asked, None]
+    assert queue.next_step == 20
+    assert queue.take(25) is late
+    assert queue.next_step == float("inf")
+
+
+def test_a_planned_command_whose_step_never_comes_is_refused_at_the_end() -> None:
+    queue = CommandQueue()
+    queue.open()
+    receipt = queue.post(Save(), at=20)
+    queue.close("the run has ended", step=7)
+    assert receipt.wait().text == "the run has ended"
+
+
+def test_planned_commands_do_not_count_as_waiting() -> None:
+    queue = CommandQueue(limit=1)
+    queue.open()
+    planned = [queue.post(Save(), at=step) for step in range(10, 20)]
+    assert all(receipt.outcome is None for receipt in (*planned, queue.post(Save())))

@@ -408,3 +408,12 @@ def test_a_board_reads_the_curves_and_no_more(gate: Gate) -> None:
     gate.open()
     run.wait(SOON)
     assert nbtrain.scalars(run.logdir).tags == sorted(run.scalars)
+
+
+def test_what_is_planned_for_a_step_is_done_after_it_and_before_the_next(gate: Gate) -> None:
+    run, tuned = held(gate, steps=200)
+    receipt = run.post(Set({"rate": 0.125}), at=150)
+    gate.open()
+    run.wait(SOON)
+    assert receipt.wait(SOON).step == 150
+    assert tuned.used[149:151] == [0.5, 0.125]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from nbtrain.journal import Marks
 from nbtrain.logdir import Logdir
 from nbtrain.pace import Pace
 from nbtrain.recorder import Recorder
@@ -27,7 +28,7 @@ def folder() -> Logdir:
 
 def watch_of(folder: Logdir, recorder: Recorder | None = None, grace_secs: float = 5.0) -> Watch:
     """A watch of a recorder without a file."""
-    return Watch(recorder or Recorder(ScalarStore(), None), folder, grace_secs=grace_secs)
+    return Watch(recorder or Recorder(ScalarStore(), None), folder, Marks(), grace_secs=grace_secs)
 
 
 def test_a_tick_drains_the_record(folder: Logdir) -> None:
@@ -63,7 +64,9 @@ def test_what_the_recorder_complains_of_is_told(folder: Logdir) -> None:
 
 def test_a_run_that_does_not_come_to_its_first_step_is_found_by_its_stack(folder: Logdir) -> None:
     now, arrived, gate = [100.0], threading.Event(), threading.Event()
-    watch = Watch(Recorder(ScalarStore(), None), folder, grace_secs=5.0, clock=lambda: now[0])
+    watch = Watch(
+        Recorder(ScalarStore(), None), folder, Marks(), grace_secs=5.0, clock=lambda: now[0]
+    )
 
     def loads_the_data() -> None:
         arrived.set()
@@ -97,7 +100,9 @@ def test_several_notes_are_told_and_each_can_be_cleared(folder: Logdir) -> None:
 
 def test_a_notice_is_no_warning_and_goes_after_it_could_be_read(folder: Logdir) -> None:
     now = [100.0]
-    watch = Watch(Recorder(ScalarStore(), None), folder, grace_secs=5.0, clock=lambda: now[0])
+    watch = Watch(
+        Recorder(ScalarStore(), None), folder, Marks(), grace_secs=5.0, clock=lambda: now[0]
+    )
     watch.inform("Goes on from ckpt-2.")
     assert watch.message is None
     for phase in (Phase.PREPARING, Phase.RUNNING):  # the running counts, from its first moment
@@ -113,7 +118,9 @@ def test_a_notice_is_no_warning_and_goes_after_it_could_be_read(folder: Logdir) 
 
 def test_a_notice_stays_when_the_run_is_over_before_it_could_be_read(folder: Logdir) -> None:
     now = [100.0]
-    watch = Watch(Recorder(ScalarStore(), None), folder, grace_secs=5.0, clock=lambda: now[0])
+    watch = Watch(
+        Recorder(ScalarStore(), None), folder, Marks(), grace_secs=5.0, clock=lambda: now[0]
+    )
     watch.inform("Goes on from ckpt-2.")
     watch.tick(Phase.RUNNING, 2, None)
     now[0] += 10 * NOTICE_SECS
@@ -156,7 +163,9 @@ def test_no_line_is_written_to_a_folder_that_another_run_took(folder: Logdir) ->
 
 def test_a_line_waits_until_the_folder_is_there_again(folder: Logdir) -> None:
     now = [100.0]
-    watch = Watch(Recorder(ScalarStore(), None), folder, grace_secs=5.0, clock=lambda: now[0])
+    watch = Watch(
+        Recorder(ScalarStore(), None), folder, Marks(), grace_secs=5.0, clock=lambda: now[0]
+    )
     folder.acquire()
     shutil.rmtree(folder.path)
     watch.log(event="pause", step=3)
@@ -259,7 +268,9 @@ def test_only_a_thread_that_was_asked_to_stop_is_late(folder: Logdir, phase: Pha
 
 def test_the_stack_of_a_late_thread_is_taken_once_a_second(folder: Logdir) -> None:
     now = [100.0]
-    watch = Watch(Recorder(ScalarStore(), None), folder, grace_secs=0.0, clock=lambda: now[0])
+    watch = Watch(
+        Recorder(ScalarStore(), None), folder, Marks(), grace_secs=0.0, clock=lambda: now[0]
+    )
     watch.stop_asked()
     told = []
     for _ in range(31):

@@ -1,0 +1,147 @@
+"""The helm of a run: what was asked for is done here, between two steps.
+
+receipt = helm.take(step)            # at a step boundary; paused, it waits for one
+outcome, step = helm.do(receipt.command, step)
+receipt.answer(outcome)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from pathlib import Path
+
+from nbtrain.commands import (
+    Command,
+    CommandQueue,
+    Outcome,
+    Pause,
+    Receipt,
+    Restore,
+    Resume,
+    Save,
+    Set,
+    Stop,
+)
+from nbtrain.errors import PhaseError
+from nbtrain.keeper import Keeper
+from nbtrain.names import Names
+from nbtrain.recorder import Recorder
+from nbtrain.states import Event, Lifecycle, Phase
+from nbtrain.tuner import Tuner
+from nbtrain.watch import Watch
+
+_REMEDY = (
+    "a further step would train the new. Stop this run before you start another; to go on with "
+    "it, bind what it started with again and resume."
+)
+
+
+class Helm:
+    """Executes the commands of one life of a run; training thread only.
+
+    Args:
+        lifecycle: The run's phase.
+        commands: What waits to be executed.
+        recorder: Is told where the run went back.
+        watch: Is told what should be known.
+        names: By which the program reaches what it trains.
+        keeper: Keeps the checkpoints.
+        tuner: Sets the hyperparameters.
+    """
+
+    def __init__(
+        self,
+        lifecycle: Lifecycle,
+        commands: CommandQueue,
+        recorder: Recorder,
+        watch: Watch,
+        names: Names,
+        keeper: Keeper,
+        tuner: Tuner,
+    ) -> None:
+        self._lifecycle = lifecycle
+        self._commands = commands
+        self._recorder = recorder
+        self._watch = watch
+        self._names = names
+        self._keeper = keeper
+        self._tuner = tuner
+
+    def take(self, step: int) -> Receipt | None:
+        """The next command at this step, or None; while paused, wait for one."""
+        return self._commands.take(step, wait=self._lifecycle.phase is Phase.PAUSED)
+
+    def do(self, receipt: Receipt, step: int) -> tuple[Outcome, int]:
+        """Execute a command; an error refuses it.
+
+        Returns:
+            The outcome, and the step that the run is at now.
+        """
+        try:
+            outcome, now = self._do(receipt.command, step)
+        except Exception as error:  # noqa: BLE001 - a refusal is an answer
+            outcome, now = Outcome(applied=False, step=step, text=str(error)), step
+        edits = {edit.name: [edit.old, edit.new] for edit in outcome.edits}
+        self._watch.log(
+            event=receipt.name,
+            step=step,
+            applied=outcome.applied,
+            text=outcome.text,
+            **({"to": now} if now != step else {}),
+            **({"edits": edits} if edits else {}),
+        )
+        return outcome, now
+
+    def hold_still(self, step: int) -> None:
+        """Pause where the next step would train something else than the checkpoints hold."""
+        if not (astray := self._names.astray()):
+            return
+        with contextlib.suppress(PhaseError):  # it is pausing or stopping anyway
+            self._lifecycle.apply(Event.PAUSE)
+            text = f"Paused at step {step:,}: {astray}; {_REMEDY}"
+            self._watch.note("names", text)
+            self._watch.log(event="pause", step=step, text=text)
+
+    def open_segment(self, step: int) -> None:
+        """The run went back to `step`, and with it what a checkpoint holds."""
+        self._recorder.open_segment(step)
+        self._tuner.look(step, anew=True)
+
+    def _do(self, command: Command, step: int) -> tuple[Outcome, int]:
+        done = functools.partial(Outcome, True, step)
+        match command:
+            case Stop():
+                return done("stopping"), step
+            case Pause():
+                self._lifecycle.apply(Event.PAUSE)
+                return done("paused"), step
+            case Resume():
+                return done(self._resume()), step
+            case Save():
+                now = self._keeper.save(step)
+                return done(f"saved {Path(self._keeper.checkpoints[-1].path).name}"), now
+            case Restore(wanted):
+                return self._restore(wanted, step)
+            case Set(values):
+                self._check_not_stopping("set")
+                edits = self._tuner.set(values, step)
+                return done(", ".join(map(str, edits)), edits), step
+
+    def _resume(self) -> str:
+        if self._lifecycle.allows(Event.RESUME) and (astray := self._names.astray()):
+            raise PhaseError(f"Cannot resume: {astray}; {_REMEDY}")
+        self._lifecycle.apply(Event.RESUME)
+        self._watch.note("names", None)
+        return "running again"
+
+    def _restore(self, wanted: int | str | None, step: int) -> tuple[Outcome, int]:
+        self._check_not_stopping("restore")
+        restored = self._keeper.restore(wanted)
+        self.open_segment(restored.step)
+        return Outcome(applied=True, step=step, text=f"restored {restored}"), restored.step
+
+    def _check_not_stopping(self, verb: str) -> None:
+        """Raise a PhaseError while stopping, where no step follows that it could be done for."""
+        if self._lifecycle.phase is Phase.STOPPING:
+            raise PhaseError(f"Cannot {verb} while stopping; start the run again to go on.")

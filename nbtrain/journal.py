@@ -1,0 +1,142 @@
+"""What was done to a run: lines of its `steering.jsonl`, and marks on its curves.
+
+{"wall_time": 1790000000.0, "event": "set", "step": 120, "applied": true,
+ "text": "learning_rate 0.01 → 0.001", "edits": {"learning_rate": [0.01, 0.001]}}
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nbtrain.logdir import Logdir
+
+FILE = "steering.jsonl"
+
+# What of it is no mark: a run's own beginning and end, and what it says of its folder.
+_UNMARKED = frozenset({"start", "stop", "finished", "stopped", "folder"})
+
+# Marks that a run holds, the newest.
+MOST_MARKS = 1000
+
+Entry = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something that was done to a run, or befell it.
+
+    Attributes:
+        event: What, in a word: "save", "checkpoint" (by cadence), "restore", "set", "pause",
+            "resume", "failed", and so on.
+        step: Steps that had been completed.
+        wall_time: When, in seconds since the epoch.
+        text: In words.
+        to: The step that the run went to; None where it stayed.
+        edits: Hyperparameters that were changed: name to old and new value.
+    """
+
+    event: str
+    step: int
+    wall_time: float
+    text: str = ""
+    to: int | None = None
+    edits: tuple[tuple[str, float, float], ...] = ()
+
+    @classmethod
+    def of(cls, entry: Entry) -> Mark | None:
+        """The mark of an entry; None for what was refused, or is no mark."""
+        event = str(entry["event"])
+        if event in _UNMARKED or not entry.get("applied", True):
+            return None
+        edits = tuple((name, *pair) for name, pair in entry.get("edits", {}).items())
+        text = str(entry.get("text", ""))
+        return cls(event, entry["step"], entry["wall_time"], text, entry.get("to"), edits)
+
+
+class Marks:
+    """The marks of a run, over all its lives; any thread."""
+
+    def __init__(self) -> None:
+        self._marks: deque[Mark] = deque(maxlen=MOST_MARKS)
+        self._lock = threading.Lock()
+        self._count = 0  # of all there ever were
+
+    def add(self, mark: Mark) -> None:
+        """One more."""
+        with self._lock:
+            self._marks.append(mark)
+            self._count += 1
+
+    def since(self, number: int = 0) -> tuple[list[Mark], int]:
+        """Those that came after the first `number`, as far as they are held; and their count."""
+        with self._lock:
+            new = max(0, self._count - number)
+            return list(self._marks)[max(0, len(self._marks) - new) :], self._count
+
+    def __iter__(self) -> Iterator[Mark]:
+        """Those that are held, the oldest first."""
+        return iter(self.since()[0])
+
+    def __len__(self) -> int:
+        """How many are held."""
+        return len(self._marks)
+
+
+class Journal:
+    """Entries on their way to the file.
+
+    Args:
+        logdir: Where they are written.
+        marks: Where those go that are to be seen.
+    """
+
+    def __init__(self, logdir: Logdir, marks: Marks) -> None:
+        self._logdir = logdir
+        self._marks = marks
+        self._waiting: deque[dict[str, object]] = deque()
+
+    def log(self, **entry: object) -> None:
+        """Queue a line; any thread."""
+        line = {"wall_time": round(time.time(), 3), **entry}
+        self._waiting.append(line)
+        if (mark := Mark.of(line)) is not None:
+            self._marks.add(mark)
+
+    def clear(self) -> None:
+        """Forget what waits: there is no file to write it to."""
+        self._waiting.clear()
+
+    def write(self) -> None:
+        """Write what waits, once the folder is in place; one thread.
+
+        Raises:
+            OSError: It cannot be written; it waits for the next time.
+        """
+        if not self._waiting or not self._logdir.lock.in_place:
+            return  # until the folder is back, or was made again
+        while self._waiting:
+            self._logdir.log(**self._waiting[0])
+            self._waiting.popleft()
+
+
+def entries(logdir: Path) -> Iterator[Entry]:
+    """The entries of a run's folder, the oldest first; a line that is torn is left out.
+
+    Raises:
+        OSError: There is no such file, or it cannot be read.
+    """
+    with open(logdir / FILE, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(entry, dict) and "event" in entry:
+                yield entry
