@@ -21,6 +21,7 @@ from nbtrain.cadence import Every
 from nbtrain.checkpoints import Saver
 from nbtrain.commands import CommandQueue
 from nbtrain.errors import ArgumentError, PhaseError
+from nbtrain.evaluator import Evaluation, Evaluator
 from nbtrain.helm import Helm
 from nbtrain.hyperparameters import Hyperparameters
 from nbtrain.keeper import Keeper
@@ -46,6 +47,7 @@ class Boundary:
         watch: Is told what should be known.
         names: By which the program reaches what it trains.
         hyperparameters: What can be set.
+        evaluate: Evaluates what is trained; None where there is nothing to evaluate.
         again: Whether an earlier life was recorded, perhaps beyond the first step of this.
 
     Attributes:
@@ -62,13 +64,17 @@ class Boundary:
         watch: Watch,
         names: Names,
         hyperparameters: Hyperparameters,
+        evaluate: Evaluation | None = None,
         *,
         again: bool = False,
     ) -> None:
         self.step = self._origin = 0
         self.keeper = Keeper(settings.save_cadence(), watch)
         self._tuner = Tuner(hyperparameters, recorder, watch)
-        self._helm = Helm(lifecycle, commands, recorder, watch, names, self.keeper, self._tuner)
+        self._evaluator = Evaluator(evaluate, settings.evaluate_cadence(), recorder, watch)
+        self._helm = Helm(
+            lifecycle, commands, recorder, watch, names, self.keeper, self._tuner, self._evaluator
+        )
         self._total = settings.steps
         self._lifecycle = lifecycle
         self._commands = commands
@@ -291,7 +297,7 @@ class Boundary:
         with contextlib.suppress(PhaseError):  # it is stopping already
             self._lifecycle.apply(Event.LOOP_ENDED)
         self.keeper.prove(self.step)
-        self._obey()
+        self._obey(all_planned=True)
         self._tuner.end(self.step)
         self._gone_on = self._gone_on and finished  # what an error has left is no step
         self.let_go()
@@ -310,6 +316,7 @@ class Boundary:
             self._recorder.open_segment(self.step)
         self._tuner.begin(self.step)
         self.keeper.start(self.step)
+        self._evaluator.start(self.step)
         self._commands.attention = True
         with contextlib.suppress(PhaseError):  # asked to stop while preparing
             self._lifecycle.apply(Event.READY)
@@ -324,12 +331,20 @@ class Boundary:
             self._set(self.keeper.save_if_due(self.step))
         self.keeper.prove(self.step)
         self._tuner.look(self.step)
+        if self._lifecycle.phase is not Phase.STOPPING:
+            self._evaluator.if_due(self.step)
         if not self._over:
             self._helm.hold_still(self.step)
             self._obey()
         # A whole number: comparing a step with infinity costs more than with it.
         self._next = int(
-            min(self.keeper.next_step, self._commands.next_step, self._total or _NEVER, _NEVER)
+            min(
+                self.keeper.next_step,
+                self._evaluator.next_step,
+                self._commands.next_step,
+                self._total or _NEVER,
+                _NEVER,
+            )
         )
         # Not the coordinator's word: a Supervisor that prepares its session clears that.
         self._told = self._over or self._lifecycle.phase is Phase.STOPPING
@@ -348,12 +363,13 @@ class Boundary:
         self._origin += step - self.step
         self.step = step
 
-    def _obey(self) -> None:
+    def _obey(self, *, all_planned: bool = False) -> None:
         """Execute commands until none is left; while paused, wait for the next."""
-        while (receipt := self._helm.take(self.step)) is not None:
+        while receipt := self._helm.take(_NEVER if all_planned else self.step):
             outcome, step = self._helm.do(receipt, self.step)
             self._set(step)
-            receipt.answer(outcome)
+            if outcome is not None:
+                receipt.answer(outcome)
 
 
 def _whole(step: object) -> int:

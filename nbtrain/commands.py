@@ -15,7 +15,7 @@ import heapq
 import itertools
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -61,14 +61,40 @@ class Set:
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
 
 
-Command = Stop | Pause | Resume | Save | Restore | Set
+@dataclass(frozen=True, slots=True)
+class Evaluate:
+    """Evaluate what is trained, at this boundary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """Give hyperparameters other values for some steps, then keep these, or go back.
+
+    Attributes:
+        values: Name to number; all of them, or none.
+        steps: How many.
+        keep_if: Tag of a scalar that must not have risen; or a function of the scalars
+            before and after. None: of the validation loss.
+    """
+
+    values: Mapping[str, object]
+    steps: int = 200
+    keep_if: str | Callable[[Mapping[str, float], Mapping[str, float]], object] | None = None
+
+    def __post_init__(self) -> None:
+        """Keep what is asked as it is now."""
+        object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+
+
+Command = Stop | Pause | Resume | Save | Restore | Set | Evaluate | Try
 # Those that need nothing else, by their words.
-COMMANDS: dict[str, type[Stop | Pause | Resume | Save | Restore]] = {
+COMMANDS: dict[str, type[Stop | Pause | Resume | Save | Restore | Evaluate]] = {
     "stop": Stop,
     "pause": Pause,
     "resume": Resume,
     "save": Save,
     "restore": Restore,
+    "evaluate": Evaluate,
 }
 
 
@@ -115,7 +141,7 @@ class Receipt:
 
     @property
     def name(self) -> str:
-        """The command's word: "stop", "pause", "resume", "save", "restore" or "set"."""
+        """The command's word: "stop", "pause", "resume", "save", "restore", "set" and so on."""
         return type(self.command).__name__.lower()
 
     @property
@@ -230,6 +256,16 @@ class CommandQueue:
             if self.next_step <= step:
                 return heapq.heappop(self._planned)[-1]
             return self._waiting.popleft() if self._waiting else None
+
+    def plan(self, receipt: Receipt, at: int) -> None:
+        """Have a command that was taken come again at a later step; training thread only."""
+        with self._changed:
+            heapq.heappush(self._planned, (at, receipt.number, receipt))
+
+    def withdraw(self, receipt: Receipt) -> None:
+        """Have a planned command come no more; training thread only."""
+        with self._changed:
+            self._planned = sorted(each for each in self._planned if each[-1] is not receipt)
 
     def wake(self) -> None:
         """Make a `take` that waits, now or later, return; any thread."""

@@ -79,7 +79,7 @@ def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "
 
 def _behind_verb(verb: str, given: Sequence[str]) -> list[str]:
     named = [run for run in runs().values() if run.name in given]
-    if verb == "set":
+    if verb in ("set", "try"):
         return _of_set(named, given)
     match given:
         case [*_, "--step"]:
@@ -94,13 +94,15 @@ def _behind_verb(verb: str, given: Sequence[str]) -> list[str]:
 
 def _of_set(named: Sequence[Run], given: Sequence[str]) -> list[str]:
     """A run's name, if that may still come, and the hyperparameters that were not given yet."""
-    if given[-1:] == ["--timeout"]:
+    if given[-1:] in (["--timeout"], ["--steps"]):
         return []
     offered = [] if given else [run.name for run in runs().values() if _can(run, "set")]
     try:
         run = named[0] if named else find_run()
     except ArgumentError:  # which run is open
         return offered
+    if given[-1:] == ["--keep-if"]:
+        return list(run.scalars)
     names = [f"{name}=" for name in run.hyperparameters]
     return offered + [name for name in names if not any(word.startswith(name) for word in given)]
 

@@ -12,8 +12,8 @@ import functools
 from pathlib import Path
 
 from nbtrain.commands import (
-    Command,
     CommandQueue,
+    Evaluate,
     Outcome,
     Pause,
     Receipt,
@@ -22,12 +22,15 @@ from nbtrain.commands import (
     Save,
     Set,
     Stop,
+    Try,
 )
 from nbtrain.errors import PhaseError
+from nbtrain.evaluator import Evaluator, described
 from nbtrain.keeper import Keeper
 from nbtrain.names import Names
 from nbtrain.recorder import Recorder
 from nbtrain.states import Event, Lifecycle, Phase
+from nbtrain.trial import Trials
 from nbtrain.tuner import Tuner
 from nbtrain.watch import Watch
 
@@ -48,6 +51,7 @@ class Helm:
         names: By which the program reaches what it trains.
         keeper: Keeps the checkpoints.
         tuner: Sets the hyperparameters.
+        evaluator: Evaluates.
     """
 
     def __init__(
@@ -59,6 +63,7 @@ class Helm:
         names: Names,
         keeper: Keeper,
         tuner: Tuner,
+        evaluator: Evaluator,
     ) -> None:
         self._lifecycle = lifecycle
         self._commands = commands
@@ -67,21 +72,25 @@ class Helm:
         self._names = names
         self._keeper = keeper
         self._tuner = tuner
+        self._evaluator = evaluator
+        self._trials = Trials(keeper, tuner, evaluator, recorder, watch)
 
     def take(self, step: int) -> Receipt | None:
         """The next command at this step, or None; while paused, wait for one."""
         return self._commands.take(step, wait=self._lifecycle.phase is Phase.PAUSED)
 
-    def do(self, receipt: Receipt, step: int) -> tuple[Outcome, int]:
+    def do(self, receipt: Receipt, step: int) -> tuple[Outcome | None, int]:
         """Execute a command; an error refuses it.
 
         Returns:
-            The outcome, and the step that the run is at now.
+            The outcome, None where it comes later; and the step that the run is at now.
         """
         try:
-            outcome, now = self._do(receipt.command, step)
+            outcome, now = self._do(receipt, step)
         except Exception as error:  # noqa: BLE001 - a refusal is an answer
             outcome, now = Outcome(applied=False, step=step, text=str(error)), step
+        if outcome is None:
+            return None, now
         edits = {edit.name: [edit.old, edit.new] for edit in outcome.edits}
         self._watch.log(
             event=receipt.name,
@@ -108,9 +117,9 @@ class Helm:
         self._recorder.open_segment(step)
         self._tuner.look(step, anew=True)
 
-    def _do(self, command: Command, step: int) -> tuple[Outcome, int]:
+    def _do(self, receipt: Receipt, step: int) -> tuple[Outcome | None, int]:
         done = functools.partial(Outcome, True, step)
-        match command:
+        match receipt.command:
             case Stop():
                 return done("stopping"), step
             case Pause():
@@ -127,6 +136,11 @@ class Helm:
                 self._check_not_stopping("set")
                 edits = self._tuner.set(values, step)
                 return done(", ".join(map(str, edits)), edits), step
+            case Evaluate():
+                self._check_not_stopping("evaluate")
+                return done(described(self._evaluator.now(step))), step
+            case Try():
+                return self._try(receipt, receipt.command, step)
 
     def _resume(self) -> str:
         if self._lifecycle.allows(Event.RESUME) and (astray := self._names.astray()):
@@ -138,8 +152,24 @@ class Helm:
     def _restore(self, wanted: int | str | None, step: int) -> tuple[Outcome, int]:
         self._check_not_stopping("restore")
         restored = self._keeper.restore(wanted)
+        self._leave_trial(step, "the run went back")
         self.open_segment(restored.step)
         return Outcome(applied=True, step=step, text=f"restored {restored}"), restored.step
+
+    def _try(self, receipt: Receipt, asked: Try, step: int) -> tuple[Outcome | None, int]:
+        """Begin a trial, and end it when its receipt comes again."""
+        if not self._trials.has(receipt):
+            self._check_not_stopping("try")
+            self._commands.plan(receipt, self._trials.begin(receipt, asked, step))
+        elif self._lifecycle.phase is not Phase.STOPPING:
+            return self._trials.end(step)
+        else:
+            self._leave_trial(step, "the run ended")
+        return None, step
+
+    def _leave_trial(self, step: int, why: str) -> None:
+        if (receipt := self._trials.leave(step, why)) is not None:
+            self._commands.withdraw(receipt)
 
     def _check_not_stopping(self, verb: str) -> None:
         """Raise a PhaseError while stopping, where no step follows that it could be done for."""

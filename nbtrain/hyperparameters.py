@@ -168,7 +168,7 @@ class Hyperparameters:
             ArgumentError: An unknown name, or a value that cannot be; nothing has changed.
             Exception: What a variable raised; those that were set are as before.
         """
-        wanted = {name: self._checked(name, value) for name, value in values.items()}
+        wanted = self.check(values)
         old = {name: self._variables[name].read() for name in wanted}
         with self._putting_back(old):
             for name, value in wanted.items():
@@ -183,6 +183,17 @@ class Hyperparameters:
                     )
             self.read()
         return edits
+
+    def check(self, values: Mapping[str, object]) -> dict[str, float]:
+        """The values as numbers.
+
+        Raises:
+            ArgumentError: An unknown name, or a value that cannot be; or there is none.
+        """
+        if not values:
+            names = ", ".join(self._variables) or "none, as it was started without any"
+            raise ArgumentError(f"No value is given: hyperparameters are {names}.")
+        return {name: self._checked(name, value) for name, value in values.items()}
 
     @contextlib.contextmanager
     def _putting_back(self, old: Mapping[str, float]) -> Any:

@@ -43,6 +43,11 @@ class Keeper:
         """Step at which the next checkpoint is due."""
         return self._due.next_step
 
+    @property
+    def can_save(self) -> bool:
+        """Whether there is something to save."""
+        return self._saver is not None
+
     def take_up(self, saver: Saver, due: Every | None = None) -> int | None:
         """Go on from the latest checkpoint of a saver's folder, and keep it from now on.
 

@@ -14,12 +14,14 @@ from __future__ import annotations
 import atexit
 import contextlib
 import contextvars
+import functools
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
+from typing import SupportsFloat
 
 import tensorflow as tf
 
@@ -28,6 +30,7 @@ from nbtrain.boundary import Boundary
 from nbtrain.checkpoints import Saver
 from nbtrain.commands import CommandQueue
 from nbtrain.errors import BusyError, PhaseError
+from nbtrain.evaluator import Evaluation
 from nbtrain.host import Host
 from nbtrain.hyperparameters import Hyperparameters
 from nbtrain.journal import Marks
@@ -64,6 +67,7 @@ class Life:
         names: By which the program reaches what it trains.
         hyperparameters: What can be set.
         marks: What was done to the run.
+        evaluate: Evaluates what is trained; None where there is nothing to evaluate.
         again: Whether an earlier life was recorded.
 
     Attributes:
@@ -88,6 +92,7 @@ class Life:
         names: Names,
         hyperparameters: Hyperparameters,
         marks: Marks,
+        evaluate: Evaluation | None,
         *,
         again: bool,
     ) -> None:
@@ -100,6 +105,7 @@ class Life:
             self.watch,
             names,
             hyperparameters,
+            evaluate and functools.partial(self._evaluate, evaluate),
             again=again,
         )
         self.host = Host(coord, self.boundary, commands, recorder, self.watch, folder)
@@ -219,6 +225,14 @@ class Life:
         except BaseException as error:  # noqa: BLE001 - kept, and raised again by wait()
             return self._unless_stopped(error)
         return None
+
+    def _evaluate(self, evaluate: Evaluation) -> Mapping[str, SupportsFloat]:
+        """Evaluate; `should_stop()` in it is no step boundary, as in any other thread."""
+        self.ident = 0
+        try:
+            return evaluate()
+        finally:
+            self.ident = self._commands.thread
 
     def _unless_stopped(self, error: BaseException) -> BaseException | None:
         """The error; None for the end of a wait that a stop has ended."""

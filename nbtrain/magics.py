@@ -41,15 +41,17 @@ class NbtrainMagics(Magics):
     def nbtrain(self, line: str, cell: str | None = None) -> Any:
         """Steer the runs of this kernel, or run a cell in the background as a run's loop.
 
-        %nbtrain [list|show|pause|resume|stop|save|restore|wait] [NAME]
+        %nbtrain [list|show|pause|resume|stop|save|restore|evaluate|wait] [NAME]
         %nbtrain set [NAME] HYPERPARAMETER=VALUE ...
+        %nbtrain try [NAME] HYPERPARAMETER=VALUE ... [--steps N] [--keep-if TAG]
         %nbtrain scalars LOGDIR [--runs RE] [--tags RE] [--follow] [--smooth S]
                   [--x step|relative|wall]
         %nbtrain images|histograms|distributions|text|audio|hparams LOGDIR [--runs RE]
                   [--tags RE] [--follow]
         %nbtrain custom_scalars|compare LOGDIR [the options of scalars]
         %%nbtrain [--name NAME] [--logdir DIR] [--steps N] [--checkpoint EXPR]
-                  [--hyperparameters EXPR] [--save-secs S] [--save-steps N] [--keep N]
+                  [--hyperparameters EXPR] [--evaluate EXPR] [--evaluate-secs S]
+                  [--evaluate-steps N] [--save-secs S] [--save-steps N] [--keep N]
 
         `%nbtrain -h`, `%nbtrain restore -h` and `%%nbtrain -h` explain each option.
         """
@@ -86,6 +88,8 @@ class NbtrainMagics(Magics):
             "save": run.save,
             "restore": lambda: run.restore(options.step),
             "set": lambda: run.set(**options.values),
+            "try": lambda: run.try_(options.values, steps=options.steps, keep_if=options.keep_if),
+            "evaluate": run.evaluate,
         }
         return _answered(post[options.verb](), options.timeout)
 
@@ -101,11 +105,17 @@ class NbtrainMagics(Magics):
             options.hyperparameters,
             "a dict of this notebook, name to variable",
         )
+        evaluate = self._value(
+            "--evaluate", options.evaluate, "a function of this notebook that returns scalars"
+        )
         run: Run = background(
             self._loop(cell),
             steps=options.steps,
             checkpoint=checkpoint,
             hyperparameters=hyperparameters,
+            evaluate=evaluate,
+            evaluate_secs=options.evaluate_secs,
+            evaluate_steps=options.evaluate_steps,
             logdir=options.logdir,
             name=options.name,
             save_secs=options.save_secs,

@@ -35,6 +35,8 @@ VERBS = {
     "save": "write a checkpoint now",
     "restore": "go back to a checkpoint",
     "set": "give hyperparameters other values, all of them or none",
+    "try": "give hyperparameters other values for some steps, then keep them or go back",
+    "evaluate": "evaluate now, also while paused",
     "wait": "wait for the end, and show it",
     **TABS,
 }
@@ -98,7 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     if verb in TABS:
         _add_board(parser.add_argument, verb)
         return
-    if verb == "set":
+    if verb in ("set", "try"):
         # With its values: as an argument of its own argparse would take the first of them for it.
         parser.add_argument(
             "values",
@@ -109,6 +111,11 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         )
     else:
         parser.add_argument("name", nargs="?", help=_RUN)
+    if verb == "try":
+        parser.add_argument("--steps", type=int, default=200, help="how many (200)")
+        parser.add_argument(
+            "--keep-if", metavar="TAG", help="a scalar that must not have risen (val_loss)"
+        )
     if verb == "restore":
         parser.add_argument("--step", type=int, help="the checkpoint of this step; else the latest")
     if verb != "show":
@@ -140,6 +147,11 @@ def cell_parser() -> argparse.ArgumentParser:
     add("--steps", type=int, help="the step at which the run finishes")
     add("--checkpoint", metavar="EXPR", help="what to save: a tf.train.Checkpoint of this notebook")
     add("--hyperparameters", metavar="EXPR", help="what can be set: a dict, name to variable")
+    add(
+        "--evaluate", metavar="EXPR", help="what evaluates: a function that returns scalars by name"
+    )
+    add("--evaluate-secs", type=float, help="seconds between two evaluations")
+    add("--evaluate-steps", type=int, help="steps between two evaluations")
     add("--save-secs", type=float, default=600.0, help="seconds between two checkpoints (600)")
     add("--save-steps", type=int, help="steps between two checkpoints")
     add("--keep", type=int, default=5, help="how many checkpoints stay (5)")

@@ -79,6 +79,21 @@ class Recorder:
         """Say with which values the run begins; training thread only."""
         self._begun, self._described = (step, hyperparameters), False
 
+    def means(self, first: int, last: int) -> dict[str, float]:
+        """Means of what was recorded of the steps above `first` up to `last`, by tag; any thread.
+
+        Of a step that a restore has brought twice, the later value counts.
+        """
+        self.drain()
+        found = {}
+        for tag in self._store:
+            points = self._store[tag]
+            within = (points.steps > first) & (points.steps <= last)
+            values = dict(zip(points.steps[within], points.values[within], strict=True))
+            if values:
+                found[tag] = float(np.mean([*values.values()]))
+        return found
+
     def drain(self) -> None:
         """Convert, store and write what waits; any thread."""
         with self._draining:

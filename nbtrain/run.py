@@ -27,6 +27,7 @@ from nbtrain.checkpoints import Saver
 from nbtrain.commands import (
     Command,
     CommandQueue,
+    Evaluate,
     Pause,
     Receipt,
     Restore,
@@ -34,8 +35,10 @@ from nbtrain.commands import (
     Save,
     Set,
     Stop,
+    Try,
 )
 from nbtrain.errors import ArgumentError, PhaseError, WaitError
+from nbtrain.evaluator import Evaluation
 from nbtrain.hyperparameters import Hyperparameters, Variable
 from nbtrain.journal import Marks
 from nbtrain.life import Life
@@ -75,6 +78,10 @@ class Engine(Protocol):
     @property
     def hyperparameters(self) -> Mapping[str, Variable]:
         """What holds each hyperparameter that can be set while it trains."""
+
+    @property
+    def evaluate(self) -> Evaluation | None:
+        """Evaluates what is trained, in the training thread; None where nothing is there to."""
 
     def models(self) -> list[object]:
         """Objects that only one run at a time may train, as far as the engine knows."""
@@ -129,6 +136,7 @@ class Run:
             names,
             self._hyperparameters,
             self.marks,
+            self._engine.evaluate,
             again=bool(self.scalars),
         )
         life.watch.listeners = self._listeners
@@ -291,6 +299,41 @@ class Run:
             raise ArgumentError(f"set() is given no value: hyperparameters are {names}.")
         return self.post(Set(values))
 
+    def evaluate(self) -> Receipt:
+        """Evaluate at the next step boundary, also while paused; recorded as `val_loss` and so on.
+
+        What is evaluated is said at the start: `evaluate=`, or a Keras fit's `validation_data=`.
+        """
+        return self.post(Evaluate())
+
+    def try_(
+        self,
+        values: Mapping[str, SupportsFloat] = _NO_VALUES,
+        /,
+        *,
+        steps: int = 200,
+        keep_if: str | Callable[[Mapping[str, float], Mapping[str, float]], object] | None = None,
+        **more: SupportsFloat,
+    ) -> Receipt:
+        """Give hyperparameters other values for some steps; then keep them, or go back.
+
+        What decides is measured before and after: by an evaluation, where the run can evaluate,
+        and over the last quarter of as many steps. To go back is to restore the checkpoint that
+        the trial begins with, and the old values. The receipt is answered at the end.
+
+        Args:
+            values: Hyperparameters by their names.
+            steps: How many.
+            keep_if: Tag of a scalar that must not have risen, or a function of two dicts, the
+                scalars before and after, that returns whether to keep the values. None takes
+                `val_loss`.
+            more: More values, by keyword.
+
+        Example:
+            >>> run.try_(learning_rate=5e-4, steps=200, keep_if="val_loss").wait()
+        """
+        return self.post(Try({**values, **more}, steps, keep_if))
+
     def post(self, command: Command, *, at: int | None = None) -> Receipt:
         """Queue a command for the next step boundary, and return its receipt.
 
@@ -380,6 +423,7 @@ class Run:
             error=frames.formatted(life.error, life.traceback) if life.error else None,
             log=life.log.lines,
             hyperparameters=self._hyperparameters.known,
+            evaluates=self._engine.evaluate is not None,
         )
 
     @property

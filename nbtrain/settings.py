@@ -19,6 +19,8 @@ class Settings:
         save_secs: Seconds between two checkpoints; None or 0 saves none by time.
         save_steps: Steps between two checkpoints; None saves none by steps.
         keep: Checkpoints that stay, the newest; None keeps all.
+        evaluate_secs: Seconds between two evaluations; None or 0 evaluates none by time.
+        evaluate_steps: Steps between two evaluations; None evaluates none by steps.
         stop_grace_secs: Seconds after a request to stop until the panel says where the
             training thread is.
 
@@ -30,6 +32,8 @@ class Settings:
     save_secs: float | None = 600.0
     save_steps: int | None = None
     keep: int | None = 5
+    evaluate_secs: float | None = None
+    evaluate_steps: int | None = None
     stop_grace_secs: float = 5.0
 
     def __post_init__(self) -> None:
@@ -48,9 +52,11 @@ class Settings:
         for name, number in (
             ("save_secs", "number above 0"),
             ("save_steps", "whole number of at least 1"),
+            ("evaluate_secs", "number above 0"),
+            ("evaluate_steps", "whole number of at least 1"),
         ):
             try:
-                Every(**{name.removeprefix("save_"): getattr(self, name)})
+                Every(**{name.rpartition("_")[-1]: getattr(self, name)})
             except (ArgumentError, TypeError, ValueError) as error:
                 raise ArgumentError(
                     f"{name}={getattr(self, name)!r}: give a {number}, or None for never."
@@ -59,3 +65,7 @@ class Settings:
     def save_cadence(self) -> Every:
         """When a checkpoint is due."""
         return Every(steps=self.save_steps, secs=self.save_secs)
+
+    def evaluate_cadence(self) -> Every:
+        """When an evaluation is due."""
+        return Every(steps=self.evaluate_steps, secs=self.evaluate_secs)

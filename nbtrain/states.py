@@ -171,6 +171,7 @@ class Status:
         error: The traceback that ended the run; None where none did.
         log: What TensorFlow logged in the training thread, the newest line last.
         hyperparameters: Those that can be set, with the values that the next step uses.
+        evaluates: Whether there is something to evaluate.
     """
 
     name: str
@@ -189,6 +190,7 @@ class Status:
     error: str | None = None
     log: tuple[str, ...] = ()
     hyperparameters: tuple[Hyperparameter, ...] = ()
+    evaluates: bool = False
 
     @property
     def last_checkpoint(self) -> Checkpoint | None:

@@ -60,6 +60,10 @@ class Tuner:
         if anew or values != self._recorded:
             self._record(step, values)
 
+    def check(self, values: Mapping[str, object]) -> None:
+        """Raise an ArgumentError for what cannot be set."""
+        self._hyperparameters.check(values)
+
     def set(self, values: Mapping[str, object], step: int) -> tuple[Edit, ...]:
         """Set some, all or none.
 

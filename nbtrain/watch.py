@@ -7,10 +7,11 @@ Nothing that goes wrong here reaches the training: it becomes a message.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from nbtrain.folder_watch import FolderWatch
 from nbtrain.frames import stack_of
@@ -31,6 +32,9 @@ NOTICE_SECS = 30.0
 
 # How often the stack of a late thread is taken: often enough to see it move.
 STACK_SECS = 1.0
+
+# Of an evaluation: whoever waits longer for an answer wants to know why.
+BUSY_SECS = 1.0
 
 # How often the folder is looked at: a look at a folder of the network is not for every tick.
 LOOK_SECS = 1.0
@@ -84,6 +88,7 @@ class Watch:
         self._clock = clock
         self._began = clock()
         self._stop_asked: float | None = None
+        self._at: tuple[str, float] | None = None  # what lasts between two steps, and since when
         self._stack_due = self._look_due = clock()
 
     @property
@@ -102,6 +107,15 @@ class Watch:
         """Say what is no warning, until the run has been running for a while; any thread."""
         self.notice, self._read_from = text, None
 
+    @contextlib.contextmanager
+    def busy(self, text: str) -> Iterator[None]:
+        """Tell what the training thread is at, where that lasts; training thread only."""
+        self._at = text, self._clock()
+        try:
+            yield
+        finally:
+            self._at = None
+
     def stop_asked(self) -> None:
         """The run was asked to stop: from now on the training thread may be late."""
         if self._stop_asked is None:
@@ -111,6 +125,7 @@ class Watch:
         """One round; the looper's thread, and once more when all is over."""
         self._look_at_folder(step)
         self._guarded("record", self._record)
+        self._tell_of_work()
         self._guarded("speed", lambda: self._keep_pace(phase, step))
         self._guarded("look at the training thread", lambda: self._look_for(phase, thread))
         self._guarded("journal", self._write_journal)
@@ -160,6 +175,12 @@ class Watch:
                 f"Steps come faster than they can be recorded: of {self._recorder.thinned_steps:,} "
                 "of them only the first, last, lowest and highest values were kept.",
             )
+
+    def _tell_of_work(self) -> None:
+        text, at = None, self._at
+        if at is not None and (secs := self._clock() - at[1]) >= BUSY_SECS:
+            text = f"{at[0]}, for {secs:.0f} s: what was asked for waits until that is over."
+        self.note("busy", text)
 
     def _look_for(self, phase: Phase, thread: threading.Thread | None) -> None:
         """Where the training thread stands, when it is late."""

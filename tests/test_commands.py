@@ -9,6 +9,7 @@ import pytest
 from nbtrain.commands import (
     COMMANDS,
     CommandQueue,
+    Evaluate,
     Outcome,
     Pause,
     Receipt,
@@ -181,6 +182,7 @@ def test_every_command_has_its_word() -> None:
         "resume": Resume,
         "save": Save,
         "restore": Restore,
+        "evaluate": Evaluate,
     } == COMMANDS
     assert [Receipt(make()).name for make in COMMANDS.values()] == list(COMMANDS)
     assert Receipt(Set({"learning_rate": 0.1})).name == "set"

@@ -114,6 +114,27 @@ def test_a_cell_takes_hyperparameters(shell: Any) -> None:
     assert run.hyperparameters == {"rate": 0.5}
 
 
+def test_a_cell_evaluates(shell: Any) -> None:
+    shell.user_ns["evaluate"] = lambda: {"loss": 2.0}
+    run = cell(shell, "--steps 4 --evaluate evaluate --evaluate-steps 2").wait(SOON)
+    assert run.scalars["val_loss"].steps.tolist() == [2, 4]
+    assert run.scalars["val_loss"].values.tolist() == [2.0, 2.0]
+
+
+def test_a_run_is_evaluated_and_an_edit_tried_by_a_line(shell: Any) -> None:
+    rate = tf.Variable(0.5)
+    shell.user_ns.update(rate=rate, evaluate=lambda: {"loss": float(rate.numpy())})
+    options = "--name mine --evaluate evaluate --hyperparameters '{\"rate\": rate}'"
+    run = cell(shell, options, "while not run.should_stop(): run.record(loss=rate.read_value())")
+    evaluated = shell.run_line_magic("nbtrain", "evaluate --timeout 60")
+    assert evaluated.outcome.text == "val_loss 0.5"
+    tried = shell.run_line_magic("nbtrain", "try mine rate=0.25 --steps 8 --timeout 60")
+    assert tried.outcome.text == "kept rate 0.25: val_loss 0.5 → 0.25"
+    tried = shell.run_line_magic("nbtrain", "try rate=1 --steps 8 --keep-if loss --timeout 60")
+    assert tried.outcome.text.startswith("rate 0.25 again, the weights as they are")
+    ended(run)
+
+
 def test_a_cell_sees_its_own_run_whatever_the_notebook_calls_run(shell: Any) -> None:
     first = cell(shell, "--name first", LOOP.replace("loss", "one"))
     reached(first, lambda run: run.status.step > 0)
@@ -557,7 +578,7 @@ def completed(shell: Any, text: str) -> list[str]:
 
 def test_the_tabulator_offers_the_verbs_and_nothing_else(shell: Any) -> None:
     verbs = ["list", "show", "pause", "resume", "stop", "save", "restore", "set"]
-    verbs += ["wait", "scalars"]
+    verbs += ["try", "evaluate", "wait", "scalars"]
     verbs += ["images", "histograms", "distributions", "text", "audio"]
     verbs += ["hparams", "custom_scalars", "compare"]
     assert completed(shell, "%nbtrain ") == verbs
@@ -608,6 +629,7 @@ def test_the_tabulator_offers_the_hyperparameters_that_were_not_given_yet(shell:
     assert completed(shell, "%nbtrain set ") == ["mine", "learning_rate=", "dropout="]
     assert completed(shell, "%nbtrain set mine ") == ["learning_rate=", "dropout="]
     assert completed(shell, "%nbtrain set learning_rate=1 ") == ["dropout="]
+    assert completed(shell, "%nbtrain try mine ") == ["learning_rate=", "dropout="]
     assert completed(shell, "%nbtrain set mine l") == ["learning_rate="]
     other = tuned(shell, "other")
     assert completed(shell, "%nbtrain set ") == ["mine", "other"], "whose they are is open"

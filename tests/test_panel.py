@@ -15,6 +15,7 @@ import pytest
 from nbtrain.commands import (
     Command,
     CommandQueue,
+    Evaluate,
     Outcome,
     Pause,
     Receipt,
@@ -23,6 +24,7 @@ from nbtrain.commands import (
     Save,
     Set,
     Stop,
+    Try,
 )
 from nbtrain.errors import NbtrainError
 from nbtrain.hyperparameters import Hyperparameter
@@ -346,6 +348,11 @@ def test_a_run_that_is_not_started_yet_is_shown_as_such(panel: ShownPanel, sourc
         ({"command": "pause", "checkpoint": None}, Pause()),
         ({"command": "set", "values": {"learning_rate": 1e-4}}, Set({"learning_rate": 1e-4})),
         ({"command": "set", "values": {"learning_rate": "abc"}}, Set({"learning_rate": "abc"})),
+        ({"command": "evaluate"}, Evaluate()),
+        (
+            {"command": "try", "values": {"rate": 1e-4}, "steps": 9, "keep_if": "loss"},
+            Try({"rate": 1e-4}, 9, "loss"),
+        ),
     ],
 )
 def test_a_click_is_posted_and_acknowledged_at_once(

@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from nbtrain.errors import ArgumentError
+from nbtrain.settings import Settings
 
 
 def check_call(
@@ -41,3 +42,35 @@ def check_call(
         raise ArgumentError(f"{name}={function!r} {takes} ({error}): {advice}") from None
     except ValueError:  # a function of C's does not say
         return
+
+
+def check_evaluation(evaluate: Any, settings: Settings, *args: object) -> None:
+    """See that what is to be evaluated can be, and when.
+
+    Args:
+        evaluate: The function that was given.
+        settings: When to.
+        args: What it will be called with.
+
+    Raises:
+        ArgumentError: It cannot be called so, or is missing when it is due.
+    """
+    takes = "that takes the session and" if args else "that"
+    advice = f'give a function {takes} returns scalars by name, such as {{"loss": loss}}.'
+    if evaluate is None:
+        check_cadence("evaluate", settings, advice)
+    else:
+        check_call("evaluate", evaluate, *args, advice=advice)
+
+
+def check_cadence(name: str, settings: Settings, advice: str) -> None:
+    """Raise an ArgumentError if something is to be evaluated and nothing was given for it.
+
+    Args:
+        name: Of what was not given.
+        settings: When to.
+        advice: What to give.
+    """
+    for cadence in ("evaluate_secs", "evaluate_steps"):
+        if value := getattr(settings, cadence):
+            raise ArgumentError(f"{cadence}={value!r} without {name}=: {advice}")

@@ -6,10 +6,11 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsFloat
 
 import tensorflow as tf
 
+from nbtrain.engines.calls import check_evaluation
 from nbtrain.engines.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph_arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
 from nbtrain.engines.graph_saver import GraphSaver, Saved
@@ -27,6 +28,7 @@ from nbtrain.settings import Settings
 v1 = tf.compat.v1
 
 Feed = Callable[[], Mapping[Any, Any]]
+SessionEvaluation = Callable[[Any], Mapping[str, SupportsFloat]]
 
 
 class GraphEngine:
@@ -39,6 +41,7 @@ class GraphEngine:
         feed: Gives the feed_dict of each step; None feeds nothing.
         directory: Folder of the checkpoints; None saves nothing.
         hyperparameters: What can be set while it trains.
+        evaluate: Evaluates what it trains, given the session; None: nothing.
         reopen: Whether the graph, finalized while it trains, takes more operations afterwards.
     """
 
@@ -53,6 +56,7 @@ class GraphEngine:
         directory: Path | None,
         *,
         hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
+        evaluate: SessionEvaluation | None = None,
         reopen: bool = False,
     ) -> None:
         self.coord = supervisor.coord
@@ -65,6 +69,7 @@ class GraphEngine:
         self._directory = directory
         self._reopen = reopen
         self._sess: tf.compat.v1.Session | None = None
+        self.evaluate = None if evaluate is None else lambda: evaluate(self._sess)
 
     def models(self) -> list[object]:
         """The graph."""
@@ -158,6 +163,9 @@ def supervise(
     feed: Feed | None = None,
     steps: int | None = None,
     hyperparameters: Mapping[str, Any] | None = None,
+    evaluate: SessionEvaluation | None = None,
+    evaluate_secs: float | None = None,
+    evaluate_steps: int | None = None,
     logdir: str | os.PathLike[str] | None = None,
     name: str | None = None,
     save_secs: float | None = 600.0,
@@ -178,6 +186,10 @@ def supervise(
             an input queue is exhausted.
         hyperparameters: What `run.set` and the panel can change while it trains: name to a
             variable of the graph, such as the one given to the optimizer as learning rate.
+        evaluate: Called with the session, between two steps, in the training thread; returns
+            scalars by name, recorded as `val_<name>`.
+        evaluate_secs: Seconds between two evaluations; None or 0 evaluates none by time.
+        evaluate_steps: Steps between two evaluations; None evaluates none by steps.
         logdir: Folder of the run; None takes the Supervisor's, else `runs/<name>`.
         name: The run's name; None takes the folder's, or a new numbered one. A run in a
             folder that has checkpoints goes on from the latest.
@@ -194,7 +206,8 @@ def supervise(
         >>> run = nbtrain.supervise(train_op, scalars={"loss": loss}, steps=2_000)
         >>> run
     """
-    settings = Settings(steps, save_secs, save_steps, keep)
+    settings = Settings(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps)
+    check_evaluation(evaluate, settings, None)
     graph = graph_of(train_op, supervisor)
     tensors = tensors_of(graph, scalars)
     check_feed(feed)
@@ -215,7 +228,14 @@ def supervise(
     if directory is not None:
         folder.include(directory)
     engine = GraphEngine(
-        supervisor, train_op, tensors, feed, directory, hyperparameters=held, reopen=reopen
+        supervisor,
+        train_op,
+        tensors,
+        feed,
+        directory,
+        hyperparameters=held,
+        evaluate=evaluate,
+        reopen=reopen,
     )
     run = Run(engine, folder, settings)
     return run.start() if start else run

@@ -12,6 +12,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from nbtrain.engines.calls import check_cadence
 from nbtrain.engines.hyperparameters import held_beside
 from nbtrain.engines.keras_arguments import Input, check_model, further
 from nbtrain.engines.keras_data import Data
@@ -19,6 +20,7 @@ from nbtrain.engines.keras_guard import Guard
 from nbtrain.engines.keras_place import FitSaver, History, Place
 from nbtrain.engines.keras_steered import Leave, PlacedLoss, Steered
 from nbtrain.engines.keras_thread import ThreadState
+from nbtrain.engines.keras_validation import Validation
 from nbtrain.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run
@@ -70,6 +72,18 @@ class FitEngine:
         self._directory: Path = folder.checkpoints
         self._keep = keep
         self._thread_state = ThreadState()
+        validation = arguments["validation_data"]
+        self.evaluate = (
+            None
+            if validation is None
+            else Validation(
+                model,
+                validation,
+                steps=arguments["validation_steps"],
+                batch_size=arguments["validation_batch_size"],
+                asked_to_stop=self.coord.should_stop,
+            )
+        )
 
     @property
     def epochs(self) -> int:
@@ -218,6 +232,8 @@ def fit(
     validation_freq: Any = 1,
     *,
     hyperparameters: Any = None,
+    evaluate_secs: float | None = None,
+    evaluate_steps: int | None = None,
     logdir: str | os.PathLike[str] | None = None,
     name: str | None = None,
     save_secs: float | None = 600.0,
@@ -269,6 +285,9 @@ def fit(
         hyperparameters: What else `run.set` and the panel can change, as in `train`. What of
             the model's optimizer is a variable, its learning rate first of all, is found by
             itself; a `LearningRateSchedule` gets a factor, `learning_rate_factor`.
+        evaluate_secs: Seconds between two evaluations on the validation data, besides those
+            after epochs; None or 0 evaluates none by time. `run.evaluate()` does it when asked.
+        evaluate_steps: Batches between two; None evaluates none by steps.
         logdir: As in `train`, and so are all the others; a batch is a step.
         name: The run's name.
         save_secs: Seconds between two checkpoints.
@@ -306,7 +325,9 @@ def fit(
         validation_batch_size=validation_batch_size or batch_size,
         validation_freq=validation_freq,
     )
-    settings = Settings(None, save_secs, save_steps, keep)
+    settings = Settings(None, save_secs, save_steps, keep, evaluate_secs, evaluate_steps)
+    if arguments["validation_data"] is None:
+        check_cadence("validation_data", settings, "give what to evaluate on.")
     held = held_beside(model.optimizer, hyperparameters)
     folder = Logdir(logdir, name, kind="fit")
     engine = FitEngine(model, given.data, arguments, folder, keep=keep, hyperparameters=held)

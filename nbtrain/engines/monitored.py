@@ -51,6 +51,7 @@ class MonitorEngine:
     """
 
     kind = "MonitoredSession"
+    evaluate = None  # an EvalHook does
 
     def __init__(
         self,

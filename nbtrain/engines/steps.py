@@ -11,10 +11,11 @@ from typing import Any, SupportsFloat
 
 import tensorflow as tf
 
-from nbtrain.engines.calls import check_call
+from nbtrain.engines.calls import check_call, check_evaluation
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.errors import ArgumentError
+from nbtrain.evaluator import Evaluation
 from nbtrain.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run
@@ -38,6 +39,7 @@ class LoopEngine:
         directory: Where to.
         keep: How many checkpoints stay; None keeps all.
         hyperparameters: What can be set while it trains.
+        evaluate: Evaluates what it trains; None where there is nothing to evaluate.
     """
 
     kind = "own loop"
@@ -50,10 +52,12 @@ class LoopEngine:
         *,
         keep: int | None,
         hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
+        evaluate: Evaluation | None = None,
     ) -> None:
         self.coord = Coordinator()
         self.functions = (function,)
         self.hyperparameters = hyperparameters
+        self.evaluate = evaluate
         self._checkpoint = checkpoint
         self._directory = directory
         self._keep = keep
@@ -117,7 +121,7 @@ class StepEngine(LoopEngine):
 
     Args:
         trace: The tracing of the function.
-        checkpoint, directory, keep, hyperparameters: As in `LoopEngine`.
+        checkpoint, directory, more: As in `LoopEngine`.
     """
 
     kind = "step function"
@@ -127,13 +131,9 @@ class StepEngine(LoopEngine):
         trace: Trace,
         checkpoint: tf.train.Checkpoint | None,
         directory: Path,
-        *,
-        keep: int | None,
-        hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
+        **more: Any,
     ) -> None:
-        super().__init__(
-            trace.step, checkpoint, directory, keep=keep, hyperparameters=hyperparameters
-        )
+        super().__init__(trace.step, checkpoint, directory, **more)
         self._trace = trace
 
     @contextlib.contextmanager
@@ -156,6 +156,9 @@ def train(
     steps: int | None = None,
     checkpoint: tf.train.Checkpoint | None = None,
     hyperparameters: Any = None,
+    evaluate: Evaluation | None = None,
+    evaluate_secs: float | None = None,
+    evaluate_steps: int | None = None,
     logdir: str | os.PathLike[str] | None = None,
     name: str | None = None,
     save_secs: float | None = 600.0,
@@ -178,6 +181,11 @@ def train(
             optimizer.learning_rate}`; or a Keras optimizer, which under a
             `LearningRateSchedule` gets a factor on its rate, `learning_rate_factor`, to be
             set. A number that is no variable, such as `beta_1`, is fixed in a traced step.
+        evaluate: Evaluates what is trained, and returns scalars by name, recorded as
+            `val_<name>`; called in the training thread, between two steps. A long one may
+            look at `run.should_stop()`.
+        evaluate_secs: Seconds between two evaluations; None or 0 evaluates none by time.
+        evaluate_steps: Steps between two evaluations; None evaluates none by steps.
         logdir: Folder of the run; None takes `runs/<name>`.
         name: The run's name; None takes a new numbered one. A run in a folder that has
             checkpoints goes on from the latest.
@@ -194,7 +202,8 @@ def train(
         >>> run = nbtrain.train(step, steps=10_000, checkpoint=checkpoint, name="digits")
         >>> run
     """
-    settings = Settings(steps, save_secs, save_steps, keep)
+    settings = Settings(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps)
+    check_evaluation(evaluate, settings)
     advice = (
         "give a function without arguments that does one step and returns its scalars, such as "
         'lambda: {"loss": train_step(next(batches))}.'
@@ -205,7 +214,14 @@ def train(
     trace = Trace(step)
     trace.join(_TRACE_SECS)
     folder = Logdir(logdir, name, kind="train")
-    engine = StepEngine(trace, checkpoint, folder.checkpoints, keep=keep, hyperparameters=held)
+    engine = StepEngine(
+        trace,
+        checkpoint,
+        folder.checkpoints,
+        keep=keep,
+        hyperparameters=held,
+        evaluate=evaluate,
+    )
     run = Run(engine, folder, settings)
     return run.start() if start else run
 
@@ -217,6 +233,9 @@ def background(
     steps: int | None = None,
     checkpoint: tf.train.Checkpoint | None = None,
     hyperparameters: Any = None,
+    evaluate: Evaluation | None = None,
+    evaluate_secs: float | None = None,
+    evaluate_steps: int | None = None,
     logdir: str | os.PathLike[str] | None = None,
     name: str | None = None,
     save_secs: float | None = 600.0,
@@ -232,6 +251,9 @@ def background(
         steps: As in `train`, and so are all the others.
         checkpoint: What to save.
         hyperparameters: What can be set.
+        evaluate: Evaluates what is trained.
+        evaluate_secs: Seconds between two evaluations.
+        evaluate_steps: Steps between two evaluations.
         logdir: The folder.
         name: The run's name; None takes the function's, with a number.
         save_secs: Seconds between two checkpoints.
@@ -253,7 +275,8 @@ def background(
         ...         run.record(loss=train_step(next(batches)))
         >>> digits
     """
-    settings = Settings(steps, save_secs, save_steps, keep)
+    settings = Settings(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps)
+    check_evaluation(evaluate, settings)
     checkpoint = as_checkpoint(checkpoint)
     held = held_by(hyperparameters)
 
@@ -261,7 +284,14 @@ def background(
         advice = "decorate a function that takes run, and asks run.should_stop() once a step."
         check_call("function", loop, None, advice=advice)
         folder = Logdir(logdir, name, kind=getattr(loop, "__name__", "loop"))
-        engine = LoopEngine(loop, checkpoint, folder.checkpoints, keep=keep, hyperparameters=held)
+        engine = LoopEngine(
+            loop,
+            checkpoint,
+            folder.checkpoints,
+            keep=keep,
+            hyperparameters=held,
+            evaluate=evaluate,
+        )
         run = Run(engine, folder, settings)
         return run.start() if start else run
 

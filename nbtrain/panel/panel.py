@@ -20,7 +20,7 @@ from typing import Any
 
 import anywidget
 
-from nbtrain.commands import COMMANDS, Command, Restore, Set
+from nbtrain.commands import COMMANDS, Command, Restore, Set, Try
 from nbtrain.errors import NbtrainError
 from nbtrain.panel.source import Source
 from nbtrain.panel.view import SHOWN_RECEIPTS, answers, fields
@@ -128,6 +128,8 @@ def _command(content: dict[str, Any]) -> Command | None:
             return Restore(content.get("checkpoint"))
         case {"command": "set", "values": dict(values)}:
             return Set(values)
+        case {"command": "try", "values": dict(values), "steps": steps, "keep_if": tag}:
+            return Try(values, steps, tag)
         case {"command": str(name)} if name in COMMANDS:
             return COMMANDS[name]()
     return None

@@ -118,6 +118,8 @@ def controls(status: Status) -> dict[str, bool]:
         "save": at_boundaries,
         "restore": at_boundaries and bool(status.checkpoints),
         "set": at_boundaries and bool(status.hyperparameters),
+        "try": at_boundaries and bool(status.hyperparameters),
+        "evaluate": at_boundaries and status.evaluates,
     }
 
 

@@ -1,0 +1,214 @@
+"""Trial edits: hyperparameters have other values for some steps, then these stay, or not.
+
+trials.begin(receipt, step)       # a checkpoint, and the edits
+trials.end(step)                  # its answer: kept, or back to that checkpoint
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Integral
+
+from nbtrain.commands import Outcome, Receipt, Try
+from nbtrain.errors import ArgumentError, CheckpointError, PhaseError, UnknownTagError
+from nbtrain.evaluator import Evaluator
+from nbtrain.hyperparameters import Edit
+from nbtrain.keeper import Keeper
+from nbtrain.recorder import Recorder
+from nbtrain.tuner import Tuner
+from nbtrain.watch import Watch
+
+# Of the steps of a trial, the last part, whose mean decides: one batch's loss says little.
+_PART = 4
+
+# What decides where nothing else is asked for.
+_USUAL = "val_loss"
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A trial under way.
+
+    Attributes:
+        receipt: Its command's.
+        begun: The step at which it began.
+        saved: Whether that step was saved.
+        before: What decides, at its begin.
+        edits: What it tries.
+    """
+
+    receipt: Receipt
+    begun: int
+    saved: bool
+    before: Mapping[str, float]
+    edits: tuple[Edit, ...]
+
+
+class Trials:
+    """The trial edits of one life of a run, one at a time; training thread only.
+
+    Args:
+        keeper: Saves where a trial begins, and restores it.
+        tuner: Sets the hyperparameters.
+        evaluator: Evaluates what decides.
+        recorder: Has what was recorded, which may decide as well.
+        watch: Is told what should be known.
+    """
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        tuner: Tuner,
+        evaluator: Evaluator,
+        recorder: Recorder,
+        watch: Watch,
+    ) -> None:
+        self._keeper = keeper
+        self._tuner = tuner
+        self._evaluator = evaluator
+        self._recorder = recorder
+        self._watch = watch
+        self._trial: _Trial | None = None
+
+    def has(self, receipt: Receipt) -> bool:
+        """Whether this is the trial under way."""
+        return self._trial is not None and self._trial.receipt is receipt
+
+    def begin(self, receipt: Receipt, asked: Try, step: int) -> int:
+        """Begin a trial.
+
+        Returns:
+            The step at which it ends.
+
+        Raises:
+            PhaseError: Another is under way.
+            ArgumentError: It cannot be tried so; nothing has changed.
+            CheckpointError: Its begin cannot be saved.
+        """
+        if self._trial is not None:
+            raise PhaseError(
+                f"Cannot try while another trial is under way, of {_named(self._trial.edits)} "
+                f"since step {self._trial.begun:,}: wait for its end, or restore to leave it."
+            )
+        steps = _steps(asked.steps)
+        self._tuner.check(asked.values)
+        before = self._measured(asked, step)
+        saved = self._keeper.can_save
+        if saved:
+            self._keeper.save(step)
+        edits = self._tuner.set(asked.values, step)
+        self._trial = _Trial(receipt, step, saved, before, edits)
+        self._watch.log(
+            event="try",
+            step=step,
+            text=f"{', '.join(map(str, edits))} for {steps:,} steps",
+            edits={edit.name: [edit.old, edit.new] for edit in edits},
+        )
+        self._watch.note("trial", f"Trying {_named(edits)} from step {step:,} to {step + steps:,}.")
+        return step + steps
+
+    def end(self, step: int) -> tuple[Outcome, int]:
+        """Keep what was tried, or go back.
+
+        Returns:
+            The answer, and the step that the run is at now.
+        """
+        trial = self._taken()
+        asked = trial.receipt.command
+        assert isinstance(asked, Try)
+        try:
+            after = self._measured(asked, step)
+            kept = _decide(asked.keep_if, trial.before, after)
+        except Exception as error:  # noqa: BLE001 - what cannot be shown to be better is not kept
+            kept, why = False, f"what decides could not be told: {error}"
+        else:
+            why = ", ".join(
+                f"{tag} {value:.4g} → {after[tag]:.4g}"
+                for tag, value in trial.before.items()
+                if tag in after
+            )
+        if kept:
+            return Outcome(True, step, f"kept {_named(trial.edits)}: {why}"), step
+        now, said = self._back(trial, step)
+        undone = tuple(Edit(edit.name, edit.new, edit.old) for edit in trial.edits)
+        return Outcome(True, step, f"{said}: {why}", undone), now
+
+    def leave(self, step: int, why: str) -> Receipt | None:
+        """End the trial under way, with nothing decided; returns its receipt, answered."""
+        if self._trial is None:
+            return None
+        trial = self._taken()
+        text = f"{why} before the trial was over; nothing was decided of {_named(trial.edits)}"
+        self._watch.log(event="try", step=step, applied=False, text=text)
+        trial.receipt.answer(Outcome(applied=False, step=step, text=text))
+        return trial.receipt
+
+    def _taken(self) -> _Trial:
+        trial, self._trial = self._trial, None
+        assert trial is not None, "it is only asked for while there is one"
+        self._watch.note("trial", None)
+        return trial
+
+    def _back(self, trial: _Trial, step: int) -> tuple[int, str]:
+        """Be where the trial began, as far as that was saved; returns the step, and words."""
+        old = {edit.name: edit.old for edit in trial.edits}
+        said = ", ".join(f"{name} {value:.10g} again" for name, value in old.items())
+        if not trial.saved:
+            self._tuner.set(old, step)
+            return step, f"{said}, the weights as they are (nothing saves them)"
+        try:
+            now = self._keeper.restore(trial.begun).step
+        except CheckpointError as gone:
+            self._tuner.set(old, step)
+            return step, f"{said}, the weights as they are ({gone})"
+        self._tuner.set(old, now)
+        self._recorder.open_segment(now)
+        self._tuner.look(now, anew=True)
+        return now, f"back to step {now:,}, {said}"
+
+    def _measured(self, asked: Try, step: int) -> dict[str, float]:
+        """What decides, as it is now: what an evaluation gives, and means of what was recorded."""
+        values = self._evaluator.now(step) if self._evaluator else {}
+        wanted = asked.keep_if
+        if wanted is None and _USUAL in values:
+            wanted = _USUAL
+        if not callable(wanted) and (not isinstance(wanted, str) or not wanted):
+            raise ArgumentError(
+                f"keep_if={wanted!r}: give the tag of a scalar that must not rise, such as "
+                "'loss', or a function of the scalars before and after, two dicts, that returns "
+                "whether to keep the values."
+            )
+        part = max(1, _steps(asked.steps) // _PART)
+        recorded = self._recorder.means(step - part, step)
+        if callable(wanted):
+            return recorded | values
+        if wanted not in recorded | values:
+            known = ", ".join(map(repr, recorded | values)) or "none yet"
+            raise UnknownTagError(
+                f"keep_if={wanted!r}: nothing was recorded under this tag over the last {part:,} "
+                f"steps; there are: {known}."
+            )
+        return {wanted: (recorded | values)[wanted]}
+
+
+def _decide(
+    keep_if: str | Callable[..., object] | None,
+    before: Mapping[str, float],
+    after: Mapping[str, float],
+) -> bool:
+    """Whether to keep what was tried; what has become NaN has risen."""
+    if callable(keep_if):
+        return bool(keep_if(before, after))
+    return all(after[tag] <= old or math.isnan(old) for tag, old in before.items())
+
+
+def _steps(steps: object) -> int:
+    if isinstance(steps, bool) or not isinstance(steps, Integral) or int(steps) < 1:
+        raise ArgumentError(f"steps={steps!r}: give a whole number of at least 1.")
+    return int(steps)
+
+
+def _named(edits: tuple[Edit, ...]) -> str:
+    return ", ".join(f"{edit.name} {edit.new:.10g}" for edit in edits)

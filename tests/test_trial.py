@@ -1,0 +1,244 @@
+"""Trial edits: other values for some steps; then kept, or back to where the trial began."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import nbtrain
+from nbtrain.run import Run
+from nbtrain.states import Phase
+from tests.fitted import BATCH, X, Y, classifier, started
+from tests.gate import SOON, Gate
+from tests.models import applied, reached, refused
+from tests.test_tuner import Tuned, curve, journal
+
+
+class Tried(Tuned):
+    """A counter whose loss is its rate: a higher one makes it worse."""
+
+    def __init__(self, gate: Any = lambda _count: None, *, saved: bool = True) -> None:
+        super().__init__(gate)
+        if not saved:
+            self.checkpoint = None
+
+    def step(self) -> dict[str, Any]:
+        return {**super().step(), "loss": self.rate.read_value()}
+
+    def evaluate(self) -> dict[str, Any]:
+        return {"loss": self.rate.read_value(), "accuracy": 1.0}
+
+
+def paused(gate: Gate, tried: Tried, **options: Any) -> Run:
+    """A run that is paused at step 1."""
+    run = nbtrain.train(
+        tried.step,
+        checkpoint=tried.checkpoint,
+        hyperparameters={"rate": tried.rate, "dropout": tried.share},
+        name="tried",
+        **options,
+    )
+    gate.wait_for_arrivals()
+    pause = run.pause()
+    gate.allow(1)
+    applied(pause)
+    gate.open()
+    return run
+
+
+def ended(run: Run) -> Run:
+    run.request_stop()
+    return run.wait(SOON)
+
+
+def test_what_is_better_is_kept(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried, evaluate=tried.evaluate)
+    trial = run.try_(rate=0.25, steps=20)
+    run.resume()
+    outcome = applied(trial)
+    assert outcome.step == 21
+    assert outcome.text == "kept rate 0.25: val_loss 0.5 → 0.25"
+    ended(run)
+    assert set(tried.used[:1]) == {0.5}
+    assert set(tried.used[1:]) == {0.25}
+
+
+def test_what_is_worse_goes_back_to_where_the_trial_began(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried, evaluate=tried.evaluate)
+    trial = run.try_(rate=0.75, steps=20, keep_if="val_loss")
+    run.resume()
+    outcome = applied(trial)
+    assert outcome.step == 21
+    assert outcome.text == "back to step 1, rate 0.5 again: val_loss 0.5 → 0.75"
+    assert [(edit.name, edit.old, edit.new) for edit in outcome.edits] == [("rate", 0.75, 0.5)]
+    ended(run)
+    assert tried.used[:22] == [0.5] + [0.75] * 20 + [0.5]
+    assert int(tried.count.numpy()) == run.status.step
+    begun, over = journal(run, "try")
+    assert (begun["step"], begun["edits"]) == (1, {"rate": [0.5, 0.75]})
+    assert (over["step"], over["to"], over["edits"]) == (21, 1, {"rate": [0.75, 0.5]})
+    assert run.scalars["loss"].segments.max() == 1
+    assert (1, 0.5) in curve(run)[2:]
+
+
+def test_a_recorded_scalar_decides_by_its_mean_over_the_last_quarter(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    trial = run.try_(rate=0.25, steps=8, keep_if="loss")
+    run.resume()
+    assert applied(trial).text == "kept rate 0.25: loss 0.5 → 0.25"
+    ended(run)
+
+
+def test_a_function_decides(gate: Gate) -> None:
+    seen: list[dict[str, float]] = []
+
+    def keep(before: Any, after: Any) -> bool:
+        seen.extend((dict(before), dict(after)))
+        return False
+
+    tried = Tried(gate)
+    run = paused(gate, tried, evaluate=tried.evaluate)
+    trial = run.try_(rate=0.25, steps=8, keep_if=keep)
+    run.resume()
+    assert applied(trial).text.startswith("back to step 1, rate 0.5 again: ")
+    before, after = seen
+    assert (before["loss"], before["val_loss"], before["val_accuracy"]) == (0.5, 0.5, 1.0)
+    assert (after["loss"], after["val_loss"]) == (0.25, 0.25)
+    ended(run)
+
+
+def test_a_function_that_raises_keeps_nothing(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    trial = run.try_(rate=0.25, steps=8, keep_if=lambda before, _after: before["loess"] > 0)
+    run.resume()
+    text = "back to step 1, rate 0.5 again: what decides could not be told: 'loess'"
+    assert applied(trial).text == text
+    assert ended(run).status.phase is Phase.STOPPED
+
+
+def test_what_becomes_nan_is_not_kept(gate: Gate) -> None:
+    tried = Tried(gate)
+    losses = iter([1.0, float("nan")])
+    run = paused(gate, tried, evaluate=lambda: {"loss": next(losses)})
+    trial = run.try_(rate=0.25, steps=8)
+    run.resume()
+    assert applied(trial).text == "back to step 1, rate 0.5 again: val_loss 1 → nan"
+    ended(run)
+
+
+def test_without_checkpoints_the_values_alone_go_back(gate: Gate) -> None:
+    tried = Tried(gate, saved=False)
+    run = paused(gate, tried, evaluate=tried.evaluate)
+    trial = run.try_(rate=0.75, steps=8)
+    run.resume()
+    assert applied(trial).text == (
+        "rate 0.5 again, the weights as they are (nothing saves them): val_loss 0.5 → 0.75"
+    )
+    assert run.scalars["loss"].segments.max() == 0
+    ended(run)
+    assert tried.used[:10] == [0.5] + [0.75] * 8 + [0.5]
+
+
+def test_a_checkpoint_that_was_deleted_meanwhile_is_told(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried, evaluate=tried.evaluate)
+    trial = run.try_(rate=0.75, steps=8)
+    run.post(nbtrain.commands.Pause(), at=4)
+    reached(run, lambda run: bool(run.checkpoints))
+    run.resume()
+    reached(run, lambda run: run.status.phase is Phase.PAUSED and run.status.step == 4)
+    shutil.rmtree(run.logdir / "checkpoints")
+    run.resume()
+    text = applied(trial).text
+    assert text.startswith("rate 0.5 again, the weights as they are (There is no checkpoint")
+    ended(run)
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "says"),
+    [
+        ({}, {}, "No value is given: hyperparameters are rate, dropout."),
+        ({"rat": 1.0}, {}, "There is no hyperparameter 'rat'"),
+        ({"rate": "low"}, {}, "rate='low' is no number"),
+        ({"rate": 0.1}, {"steps": 0}, "steps=0: give a whole number of at least 1."),
+        ({"rate": 0.1}, {"steps": "many"}, "steps='many': give a whole number"),
+        ({"rate": 0.1}, {"keep_if": "los"}, "keep_if='los': nothing was recorded under this tag"),
+        ({"rate": 0.1}, {"keep_if": 3}, "keep_if=3: give the tag of a scalar"),
+        ({"rate": 0.1}, {"keep_if": None}, "keep_if=None: give the tag of a scalar"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused_and_changes_nothing(
+    gate: Gate, values: dict[str, Any], options: dict[str, Any], says: str
+) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    text = refused(run.try_(values, **{"keep_if": "loss", **options})).text
+    assert says in text
+    assert run.hyperparameters == {"rate": 0.5, "dropout": 0.25}
+    assert applied(run.save()).step == 1  # and nothing was saved before
+    ended(run)
+    assert journal(run, "try")[0]["applied"] is False
+
+
+def test_a_second_trial_waits_for_none(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    run.try_(rate=0.25, steps=8, keep_if="loss")
+    assert (
+        "another trial is under way, of rate 0.25 since step 1"
+        in refused(run.try_(dropout=0.1, steps=8, keep_if="loss")).text
+    )
+    ended(run)
+
+
+def test_a_restore_ends_a_trial_with_nothing_decided(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    trial = run.try_(rate=0.25, steps=8, keep_if="loss")
+    applied(run.restore())
+    assert refused(trial).text == (
+        "the run went back before the trial was over; nothing was decided of rate 0.25"
+    )
+    again = run.try_(rate=0.25, steps=8, keep_if="loss")
+    run.resume()
+    applied(again)
+    ended(run)
+
+
+def test_the_end_of_the_run_ends_a_trial_with_nothing_decided(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried, steps=5)
+    trial = run.try_(rate=0.25, steps=8, keep_if="loss")
+    run.resume()
+    run.wait(SOON)
+    assert refused(trial).text == (
+        "the run ended before the trial was over; nothing was decided of rate 0.25"
+    )
+
+
+def test_a_trial_whose_begin_cannot_be_saved_is_refused(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    (run.logdir / "checkpoints").write_text("no folder")
+    assert "cannot be written" in refused(run.try_(rate=0.25, keep_if="loss")).text
+    assert run.hyperparameters["rate"] == 0.5
+    ended(run)
+
+
+def test_a_trial_of_keras_goes_back_in_its_data(gate: Gate) -> None:
+    model = classifier()
+    run = started(model, "run", x=X, y=Y, batch_size=BATCH, epochs=500, validation_data=(X, Y))
+    trial = run.try_(learning_rate=10.0, steps=15)
+    outcome = applied(trial)
+    assert outcome.text.startswith("back to step ")
+    assert "learning_rate 0.01 again: val_loss " in outcome.text
+    ended(run)
+    assert float(model.optimizer.learning_rate.numpy()) == pytest.approx(0.01)
+    assert tf.math.is_finite(model.evaluate(X, Y, verbose=0)[0])
