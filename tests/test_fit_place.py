@@ -27,7 +27,9 @@ from tests.fitted import (
     dataset,
     ended,
     of_unknown_length,
+    started,
 )
+from tests.gate import SOON, Gate
 from tests.models import applied
 
 EPOCHS = 3
@@ -266,21 +268,46 @@ def test_a_run_whose_epochs_are_over_says_what_to_give() -> None:
     assert (run.status.phase, run.status.step) == ("finished", 2 * STEPS)
 
 
-def test_a_stop_in_the_validation_ends_the_epoch_without_it() -> None:
-    class Evaluating(Late):
-        def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
-            self.run.request_stop()
+class Evaluating(Late):
+    """Asks to stop in a validation."""
 
+    def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self.run.request_stop()
+
+
+def test_a_validation_that_a_stop_has_ended_begins_again() -> None:
     whole, again = classifier(), classifier()
     more: Any = {"epochs": 2, "validation_data": (X[:40], Y[:40])}
     unbroken = ended(whole, "whole", **KINDS["arrays"](), **more)
     run = ended(classifier(), "run", Evaluating(), **KINDS["arrays"](), **more)
     assert (run.status.phase, run.status.step) == ("stopped", STEPS)
+    assert "epoch_loss" not in run.scalars
     run = ended(again, "run", **KINDS["arrays"](), **more)
-    assert "Epoch 1 has no validation: the run was stopped in it." in message_of(run)
     assert_same(again, whole)
-    assert run.history["loss"] == unbroken.history["loss"]
-    assert run.history["val_loss"] == unbroken.history["val_loss"][1:]
+    assert run.history == unbroken.history
+    assert run.scalars["epoch_val_loss"].steps.tolist() == [STEPS, 2 * STEPS]
+
+
+def test_a_validation_that_begins_again_can_be_stopped_again() -> None:
+    def validated(gate: Gate) -> Any:
+        def slow(x: Any, y: Any) -> Any:
+            tf.py_function(gate, [], [])
+            return x, y
+
+        return tf.data.Dataset.from_tensor_slices((X, Y)).batch(1).map(slow)
+
+    more: Any = {**KINDS["arrays"](), "epochs": 2}
+    for _ in range(2):
+        gate = Gate()
+        run = started(classifier(), "run", **more, validation_data=validated(gate))
+        gate.wait_for_arrivals()
+        run.request_stop()
+        gate.open()
+        assert run.wait(SOON).status.phase == "stopped"
+        assert (run.status.step, run.history) == (STEPS, {})
+    run = ended(classifier(), "run", **more, validation_data=(X, Y))
+    assert (run.status.phase, run.status.step) == ("finished", 2 * STEPS)
+    assert [len(values) for values in run.history.values()] == [2, 2, 2, 2]
 
 
 @pytest.mark.parametrize("make", [dataset, of_unknown_length])

@@ -18,9 +18,10 @@ from nbtrain.engines.keras_arguments import Input, check_model, further
 from nbtrain.engines.keras_data import Data
 from nbtrain.engines.keras_guard import Guard
 from nbtrain.engines.keras_place import FitSaver, History, Place
-from nbtrain.engines.keras_steered import Leave, PlacedLoss, Steered
+from nbtrain.engines.keras_steered import Leave, PlacedLoss, Steered, epoch_scalars
 from nbtrain.engines.keras_thread import ThreadState
-from nbtrain.engines.keras_validation import Validation
+from nbtrain.engines.keras_validation import StoppedError, Validation
+from nbtrain.host import Host
 from nbtrain.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run
@@ -129,7 +130,7 @@ class FitEngine:
         host.at_end(loss.remove)
         while place.epoch < self.epochs:
             self._fit(run, loss)
-            if not place.moved:
+            if not place.moved or host.asked_to_stop():
                 return
 
     def _build(self) -> None:
@@ -154,9 +155,10 @@ class FitEngine:
         """One call of Keras's; it is left where the run stops, or has moved."""
         place, host = self.place, run.life.host
         if place.batch and place.batch == place.data.steps:
-            note = f"Epoch {place.epoch + 1} has no validation: the run was stopped in it."
-            place.end_epoch(place.logs)
-            host.note("validation", note)
+            try:
+                self._end_epoch(host)
+            except StoppedError:
+                return
         arguments = {**self._arguments, **place.begin_fit(), "initial_epoch": place.epoch}
         host.note("place", place.note)
         steered = Steered(
@@ -178,6 +180,18 @@ class FitEngine:
                 steered.on_train_end()
             else:  # after the last checkpoint: it may set weights
                 host.at_end(lambda: self._end(steered))
+
+    def _end_epoch(self, host: Host) -> None:
+        """The end of an epoch that was left in its validation, which begins again.
+
+        Raises:
+            StoppedError: It was left once more.
+        """
+        place = self.place
+        if self.evaluate is not None:
+            place.logs |= {f"val_{name}": value for name, value in self.evaluate().items()}
+        host.add(None, epoch_scalars(place.logs))
+        place.end_epoch(place.logs)
 
     def _end(self, steered: Steered) -> None:
         """What Keras does after a polite stop."""

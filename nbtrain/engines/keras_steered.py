@@ -184,7 +184,7 @@ class Steered(keras.callbacks.CallbackList):
         """Record the epoch, at the step of its last batch, and that one's boundary."""
         logs = {**self._loss.before, **numbers(logs)}
         super().on_epoch_end(epoch, dict(logs))
-        scalars = {EPOCH + name: value for name, value in logs.items() if type(value) is float}
+        scalars = epoch_scalars(logs)
         if self._at_hand:
             self._boundary.record(scalars, {}, None)
         else:
@@ -211,6 +211,11 @@ def numbers(logs: Mapping[str, Any] | None) -> dict[str, Any]:
             array = np.asarray(value)
             found[name] = float(array) if array.ndim == 0 else array
     return found
+
+
+def epoch_scalars(logs: Mapping[str, Any]) -> dict[str, float]:
+    """What of the logs of an epoch is recorded."""
+    return {EPOCH + name: value for name, value in logs.items() if type(value) is float}
 
 
 def epoch_logs(model: Any, logs: Any) -> dict[str, Any]:

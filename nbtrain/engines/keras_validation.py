@@ -11,6 +11,10 @@ import keras
 from nbtrain.errors import ArgumentError, PhaseError
 
 
+class StoppedError(PhaseError):
+    """The run was asked to stop while it evaluated."""
+
+
 class Validation:
     """Evaluates a model on its validation data; training thread only.
 
@@ -41,7 +45,7 @@ class Validation:
 
         Raises:
             ArgumentError: The data are a generator, which can be drawn once.
-            PhaseError: The run was asked to stop meanwhile.
+            StoppedError: The run was asked to stop meanwhile.
         """
         if isinstance(self._data, Iterator):
             raise ArgumentError(
@@ -60,7 +64,7 @@ class Validation:
                 **self._arguments,
             )
         if self._asked_to_stop():
-            raise PhaseError("The run was asked to stop before the evaluation was over.")
+            raise StoppedError("The run was asked to stop before the evaluation was over.")
         return {name: value for name, value in logs.items() if isinstance(value, float)}
 
     @contextlib.contextmanager
