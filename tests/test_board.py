@@ -6,6 +6,7 @@ import csv
 import gc
 import io
 import json
+import math
 import os
 import shutil
 import sys
@@ -296,6 +297,16 @@ def test_a_clock_that_was_set_back_leaves_an_axis_that_ascends(tmp_path: Path) -
     written(tmp_path / NAME, events)
     curve = board_of(tmp_path).curves(x="wall")["."]
     assert curve.rows[:, :2].tolist() == [[40, 1], [50, 0], [60, 2]]
+
+
+@pytest.mark.parametrize("x", ["wall", "relative"])
+def test_an_axis_of_time_leaves_out_what_has_none(tmp_path: Path, x: str) -> None:
+    walls = enumerate((math.nan, 50.0, math.inf, 60.0))
+    written(tmp_path / NAME, [simple("loss", step, step, wall) for step, wall in walls])
+    content, (buffer,) = board_of(tmp_path).hear(t="want", id=1, tag="loss", x=x)
+    assert content["runs"][0]["left_out"] == 2
+    rows = decoded(content, buffer)["."].rows
+    assert rows[:, :2].tolist() == [[50 if x == "wall" else 0, 1], [60 if x == "wall" else 10, 3]]
 
 
 def test_a_logarithmic_axis_leaves_out_what_is_not_above_zero_and_tells_how_much(

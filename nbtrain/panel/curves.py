@@ -168,9 +168,12 @@ def _axis(points: Points, x: str) -> FloatArray:
         return points.steps.astype(np.float64)
     if x == "wall" or not len(points):
         return points.wall_times
-    kept = points.wall_times[~points.abandoned]
-    began: float = kept[0] if len(kept) else points.wall_times[0]
-    return points.wall_times - began
+    times = points.wall_times
+    for begun in (times[~points.abandoned], times):
+        if len(found := begun[np.isfinite(begun)]):
+            relative: FloatArray = times - found[0]
+            return relative
+    return times
 
 
 def buckets_of_each(runs: int) -> int:
@@ -185,8 +188,9 @@ def what_counts(points: Points, want: Want, limit: int) -> tuple[FloatArray, int
         float64 of shape (n, 5), at most `limit` of them: first x, mean, lowest, highest and
         mean of the smoothed.
     """
-    chosen = ~points.abandoned
-    x, values = _axis(points, want.x)[chosen], points.values[chosen]
+    x = _axis(points, want.x)
+    chosen = ~points.abandoned & np.isfinite(x)
+    x, values = x[chosen], points.values[chosen]
     weight = want.smooth ** min(1.0, SAMPLES / max(1, len(values)))
     smooth = smoothed(values, weight) if want.smooth else values
     if (np.diff(x) < 0).any():  # a clock that was set back
@@ -200,10 +204,10 @@ def what_counts(points: Points, want: Want, limit: int) -> tuple[FloatArray, int
 
 def _tails(points: Points, want: Want) -> list[FloatArray]:
     """The buckets of the newest abandoned tails that are in sight."""
-    gone = np.flatnonzero(points.abandoned)
+    x = _axis(points, want.x)
+    gone = np.flatnonzero(points.abandoned & np.isfinite(x))
     if not len(gone):
         return []
-    x = _axis(points, want.x)
     ends = np.flatnonzero((np.diff(gone) != 1) | (np.diff(x[gone]) < 0)) + 1
     found = []
     for tail in np.split(gone, ends[-TAILS:])[-TAILS:]:
@@ -223,7 +227,8 @@ def _in_sight(x: FloatArray, want: Want) -> slice:
 
 def _left_out(points: Points, want: Want) -> int:
     """How many points that count have no place on the axis."""
-    return int((_axis(points, want.x)[~points.abandoned] <= 0).sum()) if want.log_x else 0
+    x = _axis(points, want.x)[~points.abandoned]
+    return int((~np.isfinite(x) | ((x <= 0) & want.log_x)).sum())
 
 
 def _starts(x: FloatArray, want: Want, limit: int) -> IntArray:

@@ -82,3 +82,17 @@ test("what takes the kernel long is asked for again after a rest, another questi
   latest.want({ t: "compare" }, 3);
   assert.equal(room.asked.length, 3);
 });
+
+test("what is known answers the same question only", async () => {
+  const room = new Room();
+  const taken = [];
+  const latest = new Latest(room, ({ question }) => taken.push(JSON.parse(question).x), new Clock());
+  latest.want({ t: "want", x: "step" }, 1);
+  room.asked[0].answer({ t: "curves", known: "3 points" });
+  await settled();
+  latest.want({ t: "want", x: "wall" }, 1);
+  assert.equal(room.asked[1].message.known, null);
+  room.asked[1].answer({ t: "curves", known: "3 points" });
+  await settled();
+  assert.deepEqual(taken, ["step", "wall"]);
+});

@@ -4,7 +4,7 @@ const SHARE = 5; // of the time that passes, the kernel spends at most a fifth o
 const CLOCK = { now: () => performance.now(), later: (act, ms) => setTimeout(act, ms) };
 
 export class Latest {
-  // take: called with the answer, {content, buffers}, if it is another one.
+  // take: called with the answer, {content, buffers, question}, if it is another one.
   constructor(room, take, clock = CLOCK) {
     Object.assign(this, { room, take, clock, asked: null, known: null, question: null, rested: 0, waits: false });
   }
@@ -18,14 +18,14 @@ export class Latest {
     const began = this.clock.now();
     if (question === this.question && began < this.rested) return this.#wait(this.rested - began);
     this.asking = true;
-    const { content, buffers } = await this.room.ask({ ...message, known: this.known });
+    const { content, buffers } = await this.room.ask({ ...message, known: question === this.question ? this.known : null });
     this.asking = false;
     if (content.t === "lost") return;
     const ended = this.clock.now();
     Object.assign(this, { asked: key, question, rested: ended + (SHARE - 1) * (ended - began) });
     if (content.t !== "same") {
       this.known = content.known ?? null;
-      this.take({ content, buffers });
+      this.take({ content, buffers, question });
     }
     this.want(...this.wanted); // something else may be wanted by now
   }

@@ -54,7 +54,7 @@ export class OverlayChart {
     Object.assign(this.root.dataset, { marks: this.found.length, points: curves.reduce((n, { x }) => n + x.length, 0), stride: Math.max(0, ...curves.map(({ stride }) => stride)) });
     const leftOut = curves.reduce((n, curve) => n + (curve.leftOut ?? 0), 0);
     this.told.textContent = tally(this.found);
-    this.leftOut.textContent = leftOut ? `${leftOut} at x ≤ 0` : "";
+    this.leftOut.textContent = leftOut ? `${leftOut} with no place on the x axis` : "";
     if (!this.table.hidden) this.#fillTable();
   }
 
