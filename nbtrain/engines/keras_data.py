@@ -23,6 +23,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from nbtrain.engines.iterators import Iterators
 from nbtrain.engines.keras_arrays import common_count, rows_of
 
 # Batches of arrays that wait, gathered.
@@ -41,7 +42,6 @@ class Data:
     Attributes:
         steps: Batches of an epoch; None as long as that is not known.
         seed: Of the order, where that is drawn here; saved with the place.
-        iterators: Of `tf.data`, saved with the place; none where Keras has its own.
         kept: Whether the place in the data is exact when it is taken up again.
         why: In words, why it is not.
     """
@@ -52,7 +52,6 @@ class Data:
     def __init__(self, x: Any, steps: int | None = None, size: int = 1, **more: Any) -> None:
         self.steps = -(-steps // size) * size if steps else None
         self.seed = 0
-        self.iterators: dict[str, Any] = {}
         self._x, self._more = x, {"shuffle": False, "steps_per_epoch": steps, **more}
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
@@ -62,6 +61,10 @@ class Data:
     def lose(self, why: str) -> None:
         """From now on the place is not exact when it is taken up again."""
         self.kept, self.why = False, why
+
+    def saved(self) -> dict[str, Any]:
+        """Iterators of `tf.data`, saved with the place; none where Keras has its own."""
+        return {}
 
     def first(self) -> Any:
         """A batch, to build a model by; None where none can be had."""
@@ -141,13 +144,11 @@ class Arrays(Data):
 
 
 class Dataset(Data):
-    """A `tf.data.Dataset`, whose iterator is its own, and saved with the checkpoint.
+    """A `tf.data.Dataset`, whose iterators are its own, and saved with the checkpoint.
 
-    The state of an iterator tells the order of its epoch, and, as long as it has not come to
-    the end of what it shuffles, that of the epochs after it: so the iterator of the next
-    epoch is made beforehand, and saved as well. Keras is given a stand-in of the same length.
-    With `steps_per_epoch` one iterator goes on from epoch to epoch, and the dataset begins
-    again at its end; in what order, a state that is saved shortly before does not tell.
+    Keras is given a stand-in of the same length. With `steps_per_epoch` one iterator goes on
+    from epoch to epoch, and the dataset begins again at its end; in what order, a state that is
+    saved shortly before does not tell.
 
     Args:
         dataset: It.
@@ -164,14 +165,32 @@ class Dataset(Data):
         if steps is None and known > 0:
             self.steps = known
         self._ends = steps is None
+        self._iterators = Iterators(lambda: iter(self._x), again=self._ends)
+        self._restored = False
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
-        """A stand-in, and new iterators."""
-        self.iterators = {"iterator": iter(self._x)}
-        if self._ends:
-            self.iterators["next"] = iter(self._x)
+        """A stand-in, and the iterators that were restored, or new ones."""
+        if not self._restored:
+            self._iterators.start()
+        self._restored = False
         numbers = tf.data.Dataset.range(self.steps or 1)
         return {**self._more, "x": numbers if self.steps else numbers.repeat()}
+
+    def restore(self, path: str, *, held: bool) -> None:
+        """Be where it was when a checkpoint was written; `held`: which has its iterators."""
+        if not held:
+            self.lose(Dataset.why)
+        if not self.kept:
+            return
+        try:
+            self._iterators.restore(path)
+            self._restored = True
+        except tf.errors.OpError:
+            self.lose("the checkpoint holds the state of another tf.data pipeline")
+
+    def saved(self) -> dict[str, Any]:
+        """Its iterators."""
+        return self._iterators.saved()
 
     def first(self) -> Any:
         """The first batch."""
@@ -180,16 +199,16 @@ class Dataset(Data):
     def end_epoch(self) -> None:
         """Have the iterator of the next."""
         if self._ends:
-            self.iterators = {"iterator": self.iterators["next"], "next": iter(self._x)}
+            self._iterators.turn()
 
     def draw_from(self, iterator: Any, count: int) -> Any:
         """Not from the stand-in."""
-        return self.iterators["iterator"]
+        return self._iterators.at_hand
 
     def pass_over(self, iterator: Any) -> None:
         """Nothing, where the iterator is restored."""
         if not self.kept:
-            next(self.iterators["iterator"])
+            next(self._iterators.at_hand)
 
 
 class Batches(Data):

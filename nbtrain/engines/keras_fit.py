@@ -17,10 +17,11 @@ from nbtrain.engines.hyperparameters import held_beside
 from nbtrain.engines.keras_arguments import Input, check_model, further
 from nbtrain.engines.keras_data import Data
 from nbtrain.engines.keras_guard import Guard
-from nbtrain.engines.keras_place import FitSaver, History, Place
+from nbtrain.engines.keras_place import History, Place
 from nbtrain.engines.keras_steered import Leave, PlacedLoss, Steered, epoch_scalars
 from nbtrain.engines.keras_thread import ThreadState
 from nbtrain.engines.keras_validation import StoppedError, Validation
+from nbtrain.engines.place_saver import PlaceSaver
 from nbtrain.host import Host
 from nbtrain.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.logdir import Logdir
@@ -102,7 +103,7 @@ class FitEngine:
         return list(tf.train.TrackableView(self._model).descendants())
 
     @contextlib.contextmanager
-    def session(self) -> Iterator[FitSaver]:
+    def session(self) -> Iterator[PlaceSaver]:
         """The model with all its variables, guarded; and the saver."""
         guard = Guard(self._model, self.name, self.describe)
         guard.set()
@@ -110,7 +111,8 @@ class FitEngine:
         try:
             with self._thread_state.entered():
                 self._build()
-                yield FitSaver(self._model, self.place, self._directory, keep=self._keep)
+                whole = tf.train.Checkpoint(model=self._model, fit=self.place.saved)
+                yield PlaceSaver(whole, self.place, self._directory, keep=self._keep)
         finally:
             guard.remove()
             self.guarded.clear()

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.checkpoints import Restored
 from nbtrain.engines.keras_data import Data, Dataset
-from nbtrain.engines.object_saver import ObjectSaver
-from nbtrain.errors import CheckpointError
 
 # A value is a float, or an array where a metric gives one.
 History = dict[str, list[Any]]
@@ -50,6 +46,15 @@ class Place:
         self._model = model
         self._path: str | None = None  # of the checkpoint it was taken from, until it goes on
 
+    @property
+    def kept(self) -> bool:
+        """Whether the state of a `tf.data` pipeline is saved with it."""
+        return self.data.kept and isinstance(self.data, Dataset)
+
+    def lose(self, why: str) -> None:
+        """The state of the pipeline cannot be saved."""
+        self.data.lose(why)
+
     def end_epoch(self, logs: Mapping[str, Any]) -> None:
         """The epoch is over, and gave this."""
         self.epoch, self.batch, self.logs = self.epoch + 1, 0, {}
@@ -62,7 +67,7 @@ class Place:
         found: dict[str, Any] = dict(self._variables())
         data = self.data
         if data.kept:
-            found |= data.iterators
+            found |= data.saved()
         held = {
             "epoch": self.epoch,
             "batch": self.batch,
@@ -92,8 +97,8 @@ class Place:
                 f"{self.epoch + 1} begins again."
             )
             self.batch = 0
-        elif isinstance(self.data, Dataset) and not held["iterator"]:
-            self.data.lose(self.data.why)
+        elif isinstance(self.data, Dataset):
+            self.data.restore(path, held=held["iterator"])
 
     def begin_fit(self) -> dict[str, Any]:
         """Before a call of `fit`: its arguments that are about the data."""
@@ -102,9 +107,6 @@ class Place:
         self.data.begin(self.epoch, self.batch)  # Keras draws a first batch to know its kind
         if self._path is None:
             return arguments
-        for name, iterator in self.data.iterators.items() if self.data.kept else ():
-            besides = tf.train.Checkpoint(**{name: iterator})
-            tf.train.Checkpoint(besides=besides).restore(self._path).expect_partial()
         if not self.data.kept and self.note is None and (self.batch or self.epoch):
             self.note = (
                 f"Goes on after batch {self.batch:,} of epoch {self.epoch + 1}, but "
@@ -139,58 +141,6 @@ class Place:
         # Those of the random generators, in layers such as Dropout.
         others = [item for item in self._model.variables if id(item) not in known]
         return {"metrics": metrics, "others": others}
-
-
-class FitSaver(ObjectSaver):
-    """Saves and restores a model in training, and its place in the data.
-
-    Args:
-        model: The model.
-        place: The place.
-        directory, keep: As in `ObjectSaver`.
-    """
-
-    beside = "besides/"
-
-    def __init__(self, model: Any, place: Place, directory: Path, *, keep: int | None) -> None:
-        checkpoint = tf.train.Checkpoint(model=model, fit=place.saved)
-        super().__init__(checkpoint, directory, keep=keep)
-        self._model, self._place, self._keep = model, place, keep
-
-    def save(self, step: int) -> int:
-        """Write `ckpt-<step>`, with the place.
-
-        The state of a `tf.data` pipeline that cannot be saved is left out from then on.
-
-        Raises:
-            CheckpointError: It cannot be written.
-        """
-        data = self._place.data
-        try:
-            return self._save(step)
-        except CheckpointError as error:
-            cause = error.__cause__
-            if not data.iterators or not isinstance(cause, tf.errors.FailedPreconditionError):
-                raise
-            reason = cause.message.partition("}} ")[2].partition(" [Op:")[0] or cause.message
-            data.lose(f"the state of this tf.data pipeline cannot be saved ({reason.rstrip('. ')})")
-            return self._save(step)
-
-    def _save(self, step: int) -> int:
-        # A checkpoint that was restored sets whatever is added to it to what it has restored.
-        whole = tf.train.Checkpoint(
-            model=self._model, fit=self._place.saved, besides=self._place.besides()
-        )
-        self._manager = tf.train.CheckpointManager(
-            whole, str(self.directory), max_to_keep=self._keep
-        )
-        return super().save(step)
-
-    def restore(self, path: str) -> Restored:
-        """Set the variables from a checkpoint, and be at its place."""
-        restored = super().restore(path)
-        self._place.take(path)
-        return restored
 
 
 def _listed(value: Any) -> Any:

@@ -1,0 +1,57 @@
+"""The iterators of a `tf.data` pipeline: that of the pass at hand, and that of the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+
+class Iterators:
+    """Iterators whose states are saved, and restored, beside a model; training thread only.
+
+    The state of an iterator tells the order of its pass, and, as long as it has not come to the
+    end of what it shuffles, that of the passes after it. So at a save the iterator of the next
+    pass is there already, and is saved as well; not before, for a pipeline with a `cache()`
+    decides then whether it has one.
+
+    Args:
+        begin: Gives the iterator of a new pass.
+        again: Whether there is a further pass after each.
+
+    Attributes:
+        at_hand: The iterator to draw from, once there is one.
+    """
+
+    def __init__(self, begin: Callable[[], Any], *, again: bool) -> None:
+        self.at_hand: Any = None
+        self._next: Any = None
+        self._begin, self._again = begin, again
+
+    def start(self) -> None:
+        """Begin a pass, whatever is left of the one at hand."""
+        self.at_hand, self._next = self._begin(), None
+
+    def turn(self) -> None:
+        """The pass is over: have the iterator of the next."""
+        self.at_hand, self._next = self._next or self._begin(), None
+
+    def saved(self) -> dict[str, Any]:
+        """What is to be saved, by its names; nothing before the first pass."""
+        if not self._again or self.at_hand is None:
+            return {} if self.at_hand is None else {"iterator": self.at_hand}
+        self._next = self._next or self._begin()
+        return {"iterator": self.at_hand, "next": self._next}
+
+    def restore(self, path: str) -> None:
+        """Be where they were when a checkpoint was written, which holds them as `besides`.
+
+        Raises:
+            tf.errors.OpError: Their states are those of another pipeline.
+        """
+        self.start()
+        # One by one: the last knows the order of the passes to come.
+        for name, iterator in self.saved().items():
+            besides = tf.train.Checkpoint(**{name: iterator})
+            tf.train.Checkpoint(besides=besides).restore(path).expect_partial()
