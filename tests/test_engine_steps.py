@@ -229,7 +229,7 @@ def test_a_loop_that_does_not_take_its_run_is_refused() -> None:
     with pytest.raises(
         ArgumentError, match=r"takes other arguments \(too many .*: decorate a function"
     ):
-        nbtrain.background(lambda: None)  # type: ignore[arg-type, misc]
+        nbtrain.background(lambda: None)
     assert_nothing_started()
 
 

@@ -18,7 +18,8 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 import nbtrain
 from nbtrain.checkpoints import listed
-from nbtrain.engines.steps import StepEngine, Trace
+from nbtrain.engines.steps import StepEngine
+from nbtrain.engines.trace import Trace
 from nbtrain.errors import (
     ArgumentError,
     BusyError,

@@ -1,8 +1,9 @@
-"""Functions that are given to a run, looked at before anything starts."""
+"""Functions and numbers that are given to a run, looked at before anything starts."""
 
 from __future__ import annotations
 
 import inspect
+from numbers import Integral
 from typing import Any
 
 from nbtrain.errors import ArgumentError
@@ -74,3 +75,14 @@ def check_cadence(name: str, settings: Settings, advice: str) -> None:
     for cadence in ("evaluate_secs", "evaluate_steps"):
         if value := getattr(settings, cadence):
             raise ArgumentError(f"{cadence}={value!r} without {name}=: {advice}")
+
+
+def whole(name: str, value: Any, *, least: int = 1) -> int:
+    """A whole number of at least so much.
+
+    Raises:
+        ArgumentError: It is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise ArgumentError(f"{name}={value!r}: give a whole number of at least {least}.")
+    return int(value)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+from nbtrain.engines.calls import whole
 from nbtrain.engines.keras_arrays import ClassWeights, common_count, is_array, split, tensor_of
 from nbtrain.engines.keras_data import Arrays, Batches, Data, Dataset, Stream
 from nbtrain.errors import ArgumentError
@@ -44,17 +44,6 @@ def further(*, epochs: Any, initial_epoch: Any, callbacks: Any, **more: Any) -> 
         )
     found = check_callbacks(callbacks)
     return {**more, "epochs": end, "initial_epoch": first, "callbacks": found}
-
-
-def whole(name: str, value: Any, *, least: int = 1) -> int:
-    """A whole number of at least so much.
-
-    Raises:
-        ArgumentError: It is none.
-    """
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise ArgumentError(f"{name}={value!r}: give a whole number of at least {least}.")
-    return int(value)
 
 
 def check_callbacks(callbacks: Any) -> list[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, SupportsFloat
@@ -14,19 +13,20 @@ import tensorflow as tf
 from nbtrain.engines.calls import check_call, check_evaluation
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
-from nbtrain.errors import ArgumentError
+from nbtrain.engines.passes import Passes, passes_over
+from nbtrain.engines.place_saver import PlaceSaver
+from nbtrain.engines.trace import Trace
 from nbtrain.evaluator import Evaluation
 from nbtrain.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run
 from nbtrain.settings import Settings
-from nbtrain.tags import check_real
 from nbtrain.threads import Coordinator
 
 # Seconds that a cell waits for a step to be traced: what is wrong with it is best told there.
 _TRACE_SECS = 2.0
 
-Step = Callable[[], Mapping[str, SupportsFloat]]
+Step = Callable[..., Mapping[str, SupportsFloat]]
 
 
 class LoopEngine:
@@ -40,6 +40,7 @@ class LoopEngine:
         keep: How many checkpoints stay; None keeps all.
         hyperparameters: What can be set while it trains.
         evaluate: Evaluates what it trains; None where there is nothing to evaluate.
+        passes: The data, whose place is saved and restored too; None: the loop has its own.
     """
 
     kind = "own loop"
@@ -53,11 +54,13 @@ class LoopEngine:
         keep: int | None,
         hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
         evaluate: Evaluation | None = None,
+        passes: Passes | None = None,
     ) -> None:
         self.coord = Coordinator()
         self.functions = (function,)
         self.hyperparameters = hyperparameters
         self.evaluate = evaluate
+        self.passes = passes
         self._checkpoint = checkpoint
         self._directory = directory
         self._keep = keep
@@ -73,47 +76,18 @@ class LoopEngine:
         """There is nothing to open but the saver."""
         if self._checkpoint is None:
             yield None
-        else:
+        elif self.passes is None:
             yield ObjectSaver(self._checkpoint, self._directory, keep=self._keep)
+        else:
+            yield PlaceSaver(self._checkpoint, self.passes, self._directory, keep=self._keep)
 
     def train(self, run: Run) -> None:
         """Call the loop."""
-        self.functions[0](run)
-
-
-class Trace:
-    """The tracing of a `tf.function` on a thread of its own: a slow one holds up no cell.
-
-    Its result must be scalars by name. A plain Python function tells nothing before it is
-    called; its first result is checked.
-
-    Args:
-        step: The function.
-    """
-
-    def __init__(self, step: Any) -> None:
-        self.step = step
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._check, name="nbtrain trace", daemon=True)
-        self._thread.start()
-
-    @property
-    def failed(self) -> bool:
-        """Whether it has ended with an error."""
-        return self._error is not None
-
-    def join(self, timeout: float | None = None) -> None:
-        """Wait for its end, `timeout` seconds at most; raise what was wrong with it."""
-        self._thread.join(timeout)
-        if self._error is not None:
-            raise self._error
-
-    def _check(self) -> None:
-        try:
-            if hasattr(self.step, "get_concrete_function"):
-                _check_result(self.step.get_concrete_function().structured_outputs)
-        except BaseException as error:  # noqa: BLE001 - kept, and raised by join()
-            self._error = error
+        if self.passes is None:
+            self.functions[0](run)
+        else:
+            self.passes.begin(run.life)
+            self.functions[0](run, self.passes)
 
 
 class StepEngine(LoopEngine):
@@ -140,19 +114,39 @@ class StepEngine(LoopEngine):
     def session(self) -> Iterator[ObjectSaver | None]:
         """Ready once the step is traced: that creates the variables which are still missing."""
         if self._trace.failed:  # what it had found wrong may be mended by now
-            self._trace = Trace(self._trace.step)
+            self._trace = self._trace.again()
         self._trace.join()
         with super().session() as saver:
             yield saver
 
     def train(self, run: Run) -> None:
         """Let the run call the step."""
-        run.drive(self._trace.step)
+        step, passes = self._trace.step, self.passes
+        if passes is None:
+            run.drive(step)
+        else:
+            passes.begin(run.life)
+            run.drive(lambda: step(next(passes)))
+
+
+class StepRun(Run):
+    """A run of a step function."""
+
+    _engine: StepEngine
+
+    @property
+    def total_steps(self) -> int | None:
+        """Step at which the run finishes, by `steps` or by `epochs`; None where that is unknown."""
+        passes = self._engine.passes
+        ends = [super().total_steps, passes and passes.steps]
+        return min((end for end in ends if end), default=None)
 
 
 def train(
     step: Step,
     *,
+    data: Any = None,
+    epochs: int | None = None,
     steps: int | None = None,
     checkpoint: tf.train.Checkpoint | None = None,
     hyperparameters: Any = None,
@@ -173,6 +167,17 @@ def train(
             It ends the run by raising StopIteration or `tf.errors.OutOfRangeError`.
             A `tf.function` is traced at once: what is found wrong within two seconds is
             raised here, what takes longer fails the run before its first step.
+        data: What to call the step with, as `step(element)`: a `tf.data.Dataset`, a
+            `tf.distribute.DistributedDataset`, a list or another iterable of batches, or a
+            function that returns an iterator; these begin again at their end, so leave
+            `repeat()` out. An iterator, `iter(dataset)` or a generator, ends the run at its
+            end. Checkpoints hold the place in the data: a run that was stopped, or killed, goes
+            on with the element that comes next, and one that goes back to a checkpoint with
+            the one that came next there. Of `tf.data` the states of the pipeline are saved,
+            with what `shuffle` holds; what is no pipeline, or one that calls Python or is
+            distributed, is drawn again up to the place. None calls `step()`.
+        epochs: Passes over the data, over all lives of the run; None begins again until `steps`,
+            or a stop.
         steps: Step at which the run finishes; None trains until stopped.
         checkpoint: `tf.train.Checkpoint(model=..., optimizer=...)`, naming what to save;
             None saves nothing.
@@ -199,19 +204,27 @@ def train(
         BusyError: A run that has not ended holds the folder or the model.
 
     Example:
-        >>> run = nbtrain.train(step, steps=10_000, checkpoint=checkpoint, name="digits")
+        >>> run = nbtrain.train(step, data=dataset, epochs=20, checkpoint=checkpoint)
         >>> run
     """
     settings = Settings(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps)
     check_evaluation(evaluate, settings)
-    advice = (
-        "give a function without arguments that does one step and returns its scalars, such as "
-        'lambda: {"loss": train_step(next(batches))}.'
-    )
-    check_call("step", step, advice=advice)
+    passes = passes_over(data, epochs)
+    if passes is None:
+        advice = (
+            "give a function without arguments that does one step and returns its scalars, such "
+            'as lambda: {"loss": train_step(next(batches))}; or the batches as data=.'
+        )
+        check_call("step", step, advice=advice)
+    else:
+        advice = (
+            "give a function of one argument, an element of the data, that does one step and "
+            'returns its scalars, such as lambda batch: {"loss": train_step(*batch)}.'
+        )
+        check_call("step", step, None, advice=advice)
     checkpoint = as_checkpoint(checkpoint)
     held = held_by(hyperparameters)  # before the trace, which a factor has to be in
-    trace = Trace(step)
+    trace = Trace(step, () if passes is None else passes.specs)
     trace.join(_TRACE_SECS)
     folder = Logdir(logdir, name, kind="train")
     engine = StepEngine(
@@ -221,15 +234,18 @@ def train(
         keep=keep,
         hyperparameters=held,
         evaluate=evaluate,
+        passes=passes,
     )
-    run = Run(engine, folder, settings)
+    run = StepRun(engine, folder, settings)
     return run.start() if start else run
 
 
 def background(
-    function: Callable[[Run], object] | None = None,
+    function: Callable[..., object] | None = None,
     /,
     *,
+    data: Any = None,
+    epochs: int | None = None,
     steps: int | None = None,
     checkpoint: tf.train.Checkpoint | None = None,
     hyperparameters: Any = None,
@@ -247,8 +263,11 @@ def background(
 
     Args:
         function: The loop; takes the run, asks `run.should_stop()` once a step, and
-            hands over scalars with `run.record(loss=...)`.
-        steps: As in `train`, and so are all the others.
+            hands over scalars with `run.record(loss=...)`. With `data`, it takes an iterator
+            over them too: what is drawn after asking belongs to the step.
+        data: What the loop draws from, as in `train`; and so are all the others.
+        epochs: Passes over the data.
+        steps: Step at which the run finishes.
         checkpoint: What to save.
         hyperparameters: What can be set.
         evaluate: Evaluates what is trained.
@@ -269,8 +288,8 @@ def background(
         BusyError: A run that has not ended holds the folder or the model.
 
     Example:
-        >>> @nbtrain.background(checkpoint=checkpoint)
-        ... def digits(run):
+        >>> @nbtrain.background(data=dataset, checkpoint=checkpoint)
+        ... def digits(run, batches):
         ...     while not run.should_stop():
         ...         run.record(loss=train_step(next(batches)))
         >>> digits
@@ -280,9 +299,12 @@ def background(
     checkpoint = as_checkpoint(checkpoint)
     held = held_by(hyperparameters)
 
-    def decorate(loop: Callable[[Run], object]) -> Run:
-        advice = "decorate a function that takes run, and asks run.should_stop() once a step."
-        check_call("function", loop, None, advice=advice)
+    passes = passes_over(data, epochs)
+
+    def decorate(loop: Callable[..., object]) -> Run:
+        takes, args = ("run", [None]) if passes is None else ("run and batches", [None, None])
+        advice = f"decorate a function that takes {takes}, and asks run.should_stop() once a step."
+        check_call("function", loop, *args, advice=advice)
         folder = Logdir(logdir, name, kind=getattr(loop, "__name__", "loop"))
         engine = LoopEngine(
             loop,
@@ -291,31 +313,9 @@ def background(
             keep=keep,
             hyperparameters=held,
             evaluate=evaluate,
+            passes=passes,
         )
         run = Run(engine, folder, settings)
         return run.start() if start else run
 
     return decorate if function is None else decorate(function)
-
-
-def _check_result(result: Any) -> None:
-    """Raise an ArgumentError for what is no scalars by name."""
-    if not isinstance(result, Mapping):
-        raise ArgumentError(
-            f"step() returns {_described(result)}: return a dict of scalars, such as "
-            '{"loss": loss}.'
-        )
-    for tag, tensor in result.items():
-        shape = getattr(tensor, "shape", None)
-        if not isinstance(tag, str) or shape is None or shape.rank not in (0, None):
-            raise ArgumentError(
-                f"step() returns {_described(tensor)} as {tag!r}: return scalars by name, such as "
-                "tf.reduce_mean(...) gives."
-            )
-        check_real(tag, tensor)
-
-
-def _described(value: object) -> str:
-    shape = getattr(value, "shape", None)
-    kind = "None" if value is None else f"a {type(value).__name__}"
-    return kind if shape is None else f"{kind} of shape {shape}"
