@@ -15,6 +15,7 @@ from nbtrain.engines.keras_data import Data, Dataset
 History = dict[str, list[Any]]
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+_VARIABLES = ("besides/metrics/", "besides/others/")
 
 
 class Place:
@@ -44,7 +45,8 @@ class Place:
         self.note: str | None = None
         self.saved = tf.Variable("", trainable=False)
         self._model = model
-        self._path: str | None = None  # of the checkpoint it was taken from, until it goes on
+        # Of the checkpoint it was taken from: what is beside its model, until it goes on.
+        self._held: dict[str, Any] | None = None
 
     @property
     def kept(self) -> bool:
@@ -82,7 +84,9 @@ class Place:
 
     def take(self, path: str) -> None:
         """Be where a checkpoint was, whose variables have been restored."""
-        self._path, self.moved = path, True
+        reader, self.moved = tf.train.load_checkpoint(path), True
+        names = [name for name in reader.get_variable_to_shape_map() if name.startswith(_VARIABLES)]
+        self._held = {name: reader.get_tensor(name) for name in names}
         held = json.loads(self.saved.numpy() or "{}")
         if not held:  # of the model alone
             return
@@ -99,13 +103,14 @@ class Place:
             self.batch = 0
         elif isinstance(self.data, Dataset):
             self.data.restore(path, held=held["iterator"])
+        self.go_on()  # it may be saved again before it does
 
     def begin_fit(self) -> dict[str, Any]:
         """Before a call of `fit`: its arguments that are about the data."""
         self.moved = False
         arguments = self.data.arguments(self.epoch, self.batch)
         self.data.begin(self.epoch, self.batch)  # Keras draws a first batch to know its kind
-        if self._path is None:
+        if self._held is None:
             return arguments
         if not self.data.kept and self.note is None and (self.batch or self.epoch):
             self.note = (
@@ -119,20 +124,19 @@ class Place:
 
         And once more when the step is traced: Keras makes the variables of its metrics late.
         """
-        if self._path is None:
+        if self._held is None:
             return
-        reader = tf.train.load_checkpoint(self._path)
         for name, variables in self._variables().items():
             if name == "metrics" and self.batch == 0:
                 continue  # they begin with the epoch
             for number, variable in enumerate(variables):
-                key = f"besides/{name}/{number}{_VALUE}"
-                if reader.has_tensor(key):
-                    variable.assign(reader.get_tensor(key))
+                value = self._held.get(f"besides/{name}/{number}{_VALUE}")
+                if value is not None:
+                    variable.assign(value)
 
     def gone_on(self) -> None:
         """The first batch has been trained."""
-        self._path = None
+        self._held = None
 
     def _variables(self) -> dict[str, list[Any]]:
         metrics = [variable for metric in self._model.metrics for variable in metric.variables]

@@ -205,6 +205,7 @@ class Passes(Iterator[Any]):
                     self._iterators.restore(path)
                     self._ahead = self._packed(reader)
                 except (tf.errors.OpError, ValueError):
+                    self._iterators.at_hand = None
                     why = "the checkpoint holds the state of another tf.data pipeline"
                 else:
                     self._epoch, self._number = epoch, number + len(self._ahead)
@@ -214,24 +215,25 @@ class Passes(Iterator[Any]):
         self._go_to(epoch, number, undone, why)
 
     def _go_to(self, epoch: int, number: int, undone: list[Any], why: str) -> None:
-        """Be at this element of this pass, by drawing again; `undone` was drawn of the pass."""
-        if self._again:
+        """Be at this element of this pass, by drawing again; `undone` was drawn last."""
+        here, there = (self._epoch, self._number - len(undone)), (epoch, number)
+        if not self._again and there < here:
+            self._ahead = undone
+            self._say("An iterator cannot go back: the data go on where they were.")
+            return
+        if self._again and (self._iterators.at_hand is None or epoch != here[0] or there < here):
             self._iterators.start()
             while self._begun <= epoch:  # each may have an order of its own
                 self._iterators.start()
             self._behind = number
-        elif (epoch, number) < (self._epoch, self._number - len(undone)):
-            self._ahead = undone
-            self._say("An iterator cannot go back: the data go on where they were.")
-            return
         else:
-            self._ahead = undone[number - self._number + len(undone) :]
+            self._ahead = undone[number - here[1] :]
             self._behind = max(0, number - self._number)
         self._epoch, self._number = epoch, number + len(self._ahead)
         self._say(
             f"Goes on after element {number:,} of pass {epoch + 1:,}, but {why}: it was drawn "
             "again up to there, and gives the same elements only where its order is the same."
-            if self.specs and (epoch or number)
+            if self.specs and there != here
             else None
         )
 
