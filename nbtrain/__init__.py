@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from nbtrain.engines.in_graph import QueueRunner, Saver, SessionManager
     from nbtrain.engines.keras_callback import RunCallback
     from nbtrain.engines.keras_fit import fit
+    from nbtrain.engines.loops import background
     from nbtrain.engines.monitored import monitor
     from nbtrain.engines.run_hook import RunHook
-    from nbtrain.engines.steps import background, train
+    from nbtrain.engines.steps import train
     from nbtrain.engines.supervisor import Supervisor
     from nbtrain.errors import NbtrainError
     from nbtrain.events.comparison import compare
@@ -65,7 +66,7 @@ _HOMES = {
     "Saver": "nbtrain.engines.in_graph",
     "SessionManager": "nbtrain.engines.in_graph",
     "Supervisor": "nbtrain.engines.supervisor",
-    "background": "nbtrain.engines.steps",
+    "background": "nbtrain.engines.loops",
     "compare": "nbtrain.events.comparison",
     "fit": "nbtrain.engines.keras_fit",
     "hparams": "nbtrain.events.hparams",

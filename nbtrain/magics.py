@@ -23,7 +23,7 @@ from nbtrain import boards, notebook
 from nbtrain.cells import loop_of
 from nbtrain.commands import Receipt
 from nbtrain.completion import complete_in
-from nbtrain.engines.steps import background
+from nbtrain.engines.loops import background
 from nbtrain.errors import NbtrainError, WaitError
 from nbtrain.kernel import find_run, runs
 from nbtrain.options import TABS, HelpShown, cell_parser, line_parser, parsed

@@ -64,6 +64,10 @@ def life():
     print(run.status.step, int(model.optimizer.iterations), flush=True)
     os._exit(0)
 
+"""
+
+
+LIVED = """
 
 def lived():
     child = os.fork()
@@ -83,6 +87,57 @@ for number in range(lives):
 print(killed, flush=True)
 """
 
+# The same with a step function: dropout by a generator of its own, momenta, a shuffled pipeline.
+STEPS = """
+import os, random, signal, sys
+import numpy as np, tensorflow as tf
+import nbtrain
+from tests.fitted import X, Y, dataset
+
+kind, lives = sys.argv[1], int(sys.argv[2])
+draw = random.Random(4)
+
+
+def life():
+    weights = tf.Variable(tf.random.stateless_normal([X.shape[1], 3], [1, 2]))
+    random = tf.random.Generator.from_seed(5)
+    optimizer = tf.keras.optimizers.Adam(0.01)
+    optimizer.build([weights])
+    held = {"weights": weights, "optimizer": optimizer, "random": random}
+
+    @tf.function
+    def update(x, y):
+        kept = tf.cast(random.uniform(tf.shape(x)) > 0.1, tf.float32)
+        with tf.GradientTape() as tape:
+            logits = (x * kept) @ weights
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits)
+            loss = tf.reduce_mean(losses)
+        optimizer.apply_gradients(zip(tape.gradient(loss, [weights]), [weights]))
+        return {"loss": loss}
+
+    def step(batch):
+        with open(f"{name}.rows", "a+") as file:
+            file.seek(0)
+            if len(file.readlines()) >= until:
+                os.kill(os.getpid(), signal.SIGKILL)
+            file.write(f"{int(optimizer.iterations)} {batch[0][:, 0].numpy().tobytes().hex()}\\n")
+        return update(*batch)
+
+    def train(run, batches):
+        while not run.should_stop():
+            run.record(step(next(batches)))
+
+    options = {"data": dataset(), "epochs": 20, "name": name, "save_steps": 7}
+    options["checkpoint"] = tf.train.Checkpoint(**held)
+    run = nbtrain.train(step, **options) if kind == "step" else nbtrain.background(train, **options)
+    run.wait()
+    values = [weights, random.state, *optimizer.variables]
+    np.savez(f"{name}.npz", *[value.numpy() for value in values])
+    print(run.status.step, int(optimizer.iterations), flush=True)
+    os._exit(0)
+
+"""
+
 
 def rows_of_steps(path: Path) -> set[tuple[str, ...]]:
     """The rows of each step that was trained, be it once or again after a kill."""
@@ -90,12 +145,21 @@ def rows_of_steps(path: Path) -> set[tuple[str, ...]]:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no SIGKILL on this system")
-@pytest.mark.parametrize("kind", ["arrays", "dataset"])
-def test_a_fit_that_was_killed_twenty_times_ends_as_an_unbroken_one(
-    kind: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("program", "kind"),
+    [
+        (TRAIN + LIVED, "arrays"),
+        (TRAIN + LIVED, "dataset"),
+        (STEPS + LIVED, "step"),
+        (STEPS + LIVED, "loop"),
+    ],
+    ids=["fit of arrays", "fit of a dataset", "step function", "own loop"],
+)
+def test_a_training_that_was_killed_twenty_times_ends_as_an_unbroken_one(
+    program: str, kind: str, tmp_path: Path
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", TRAIN, kind, str(LIVES)],
+        [sys.executable, "-c", program, kind, str(LIVES)],
         check=True,
         capture_output=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},

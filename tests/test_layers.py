@@ -44,7 +44,7 @@ FLOORS = (
     "host",
     "life",
     "run engines.passes",
-    "engines.keras_callback engines.keras_steered",
+    "engines.keras_callback engines.keras_steered engines.loops",
     "kernel engines.steps engines.graph engines.run_hook engines.eval_hook",
     "engines.keras_fit",
     "notebook completion engines.monitored",

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.commands import Command, Receipt
-from nbtrain.engines.steps import LoopEngine
+from nbtrain.engines.loops import LoopEngine
 from nbtrain.errors import ArgumentError, BusyError, PhaseError
 from nbtrain.logdir import Logdir
 from nbtrain.notebook import display_of

@@ -1,4 +1,4 @@
-"""Training by Python: a step function that nbtrain calls, or a loop of the user's own."""
+"""Training by a step function that nbtrain calls."""
 
 from __future__ import annotations
 
@@ -12,82 +12,19 @@ import tensorflow as tf
 
 from nbtrain.engines.calls import check_call, check_evaluation
 from nbtrain.engines.hyperparameters import held_by
+from nbtrain.engines.loops import LoopEngine
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
-from nbtrain.engines.passes import Passes, passes_over
-from nbtrain.engines.place_saver import PlaceSaver
+from nbtrain.engines.passes import passes_over
 from nbtrain.engines.trace import Trace
 from nbtrain.evaluator import Evaluation
-from nbtrain.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run
 from nbtrain.settings import Settings
-from nbtrain.threads import Coordinator
 
 # Seconds that a cell waits for a step to be traced: what is wrong with it is best told there.
 _TRACE_SECS = 2.0
 
 Step = Callable[..., Mapping[str, SupportsFloat]]
-
-
-class LoopEngine:
-    """Runs the user's own loop.
-
-    Args:
-        function: Called with the run in the training thread; asks `run.should_stop()` once a
-            step.
-        checkpoint: What is saved and restored; None saves nothing.
-        directory: Where to.
-        keep: How many checkpoints stay; None keeps all.
-        hyperparameters: What can be set while it trains.
-        evaluate: Evaluates what it trains; None where there is nothing to evaluate.
-        passes: The data, whose place is saved and restored too; None: the loop has its own.
-    """
-
-    kind = "own loop"
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        checkpoint: tf.train.Checkpoint | None,
-        directory: Path,
-        *,
-        keep: int | None,
-        hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
-        evaluate: Evaluation | None = None,
-        passes: Passes | None = None,
-    ) -> None:
-        self.coord = Coordinator()
-        self.functions = (function,)
-        self.hyperparameters = hyperparameters
-        self.evaluate = evaluate
-        self.passes = passes
-        self._checkpoint = checkpoint
-        self._directory = directory
-        self._keep = keep
-
-    def models(self) -> list[object]:
-        """Everything that the checkpoint reaches."""
-        if self._checkpoint is None:
-            return []
-        return list(tf.train.TrackableView(self._checkpoint).descendants())
-
-    @contextlib.contextmanager
-    def session(self) -> Iterator[ObjectSaver | None]:
-        """There is nothing to open but the saver."""
-        if self._checkpoint is None:
-            yield None
-        elif self.passes is None:
-            yield ObjectSaver(self._checkpoint, self._directory, keep=self._keep)
-        else:
-            yield PlaceSaver(self._checkpoint, self.passes, self._directory, keep=self._keep)
-
-    def train(self, run: Run) -> None:
-        """Call the loop."""
-        if self.passes is None:
-            self.functions[0](run)
-        else:
-            self.passes.begin(run.life)
-            self.functions[0](run, self.passes)
 
 
 class StepEngine(LoopEngine):
@@ -238,84 +175,3 @@ def train(
     )
     run = StepRun(engine, folder, settings)
     return run.start() if start else run
-
-
-def background(
-    function: Callable[..., object] | None = None,
-    /,
-    *,
-    data: Any = None,
-    epochs: int | None = None,
-    steps: int | None = None,
-    checkpoint: tf.train.Checkpoint | None = None,
-    hyperparameters: Any = None,
-    evaluate: Evaluation | None = None,
-    evaluate_secs: float | None = None,
-    evaluate_steps: int | None = None,
-    logdir: str | os.PathLike[str] | None = None,
-    name: str | None = None,
-    save_secs: float | None = 600.0,
-    save_steps: int | None = None,
-    keep: int | None = 5,
-    start: bool = True,
-) -> Any:
-    """Run a loop of one's own in the background: a decorator that gives the run.
-
-    Args:
-        function: The loop; takes the run, asks `run.should_stop()` once a step, and
-            hands over scalars with `run.record(loss=...)`. With `data`, it takes an iterator
-            over them too: what is drawn after asking belongs to the step.
-        data: What the loop draws from, as in `train`; and so are all the others.
-        epochs: Passes over the data.
-        steps: Step at which the run finishes.
-        checkpoint: What to save.
-        hyperparameters: What can be set.
-        evaluate: Evaluates what is trained.
-        evaluate_secs: Seconds between two evaluations.
-        evaluate_steps: Steps between two evaluations.
-        logdir: The folder.
-        name: The run's name; None takes the function's, with a number.
-        save_secs: Seconds between two checkpoints.
-        save_steps: Steps between two checkpoints.
-        keep: Checkpoints that stay.
-        start: Whether to start at once.
-
-    Returns:
-        The run; with options and without a function, the decorator that makes it.
-
-    Raises:
-        ArgumentError: An argument that cannot be used; nothing was started.
-        BusyError: A run that has not ended holds the folder or the model.
-
-    Example:
-        >>> @nbtrain.background(data=dataset, checkpoint=checkpoint)
-        ... def digits(run, batches):
-        ...     while not run.should_stop():
-        ...         run.record(loss=train_step(next(batches)))
-        >>> digits
-    """
-    settings = Settings(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps)
-    check_evaluation(evaluate, settings)
-    checkpoint = as_checkpoint(checkpoint)
-    held = held_by(hyperparameters)
-
-    passes = passes_over(data, epochs)
-
-    def decorate(loop: Callable[..., object]) -> Run:
-        takes, args = ("run", [None]) if passes is None else ("run and batches", [None, None])
-        advice = f"decorate a function that takes {takes}, and asks run.should_stop() once a step."
-        check_call("function", loop, *args, advice=advice)
-        folder = Logdir(logdir, name, kind=getattr(loop, "__name__", "loop"))
-        engine = LoopEngine(
-            loop,
-            checkpoint,
-            folder.checkpoints,
-            keep=keep,
-            hyperparameters=held,
-            evaluate=evaluate,
-            passes=passes,
-        )
-        run = Run(engine, folder, settings)
-        return run.start() if start else run
-
-    return decorate if function is None else decorate(function)
