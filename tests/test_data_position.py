@@ -431,6 +431,30 @@ def test_a_loop_of_ones_own_draws_from_data_and_goes_on_with_what_comes_next(mak
     assert len(whole.rows) == 2 * BATCHES
 
 
+def test_an_iterator_that_is_named_in_the_checkpoint_goes_on_and_back_too() -> None:
+    def run(training: Training, **options: Any) -> nbtrain.Run:
+        batches = iter(numbers())
+        checkpoint = tf.train.Checkpoint(sum=training.sum, batches=batches)
+
+        @nbtrain.background(checkpoint=checkpoint, name="run", **options)
+        def loop(run: nbtrain.Run) -> None:
+            while not run.should_stop():
+                if options.get("steps") == 7 and len(training.rows) == 2:
+                    run.restore(3)
+                training.step(next(batches))
+
+        return loop.wait(SOON)  # type: ignore[no-any-return]
+
+    whole = [tuple(int(row) for row in batch) for batch in numbers()]
+    first, second, third = Training(), Training(), Training()
+    run(first, steps=3)
+    run(second, steps=7)
+    run(third)
+    assert first.rows == whole[:3]
+    assert second.rows == [*whole[3:6], *whole[3:7]]
+    assert third.rows == whole[7:]
+
+
 def test_what_a_step_of_a_loop_had_drawn_when_the_data_ended_is_given_again() -> None:
     def run(**options: Any) -> list[int]:
         rows: list[int] = []
