@@ -356,7 +356,8 @@ def test_the_proof_of_a_restore_is_of_variables_alone() -> None:
     assert notice == "Goes on from ckpt-4: 1 variable matched, 0 optimizer slots among them."
 
 
-def test_a_stop_is_heard_while_the_data_are_drawn_again() -> None:
+@pytest.mark.parametrize("once", [True, False])
+def test_a_stop_is_heard_while_the_data_are_drawn_again(once: bool) -> None:
     def slowly() -> Iterator[Any]:
         for batch in listed():
             gate()
@@ -364,13 +365,14 @@ def test_a_stop_is_heard_while_the_data_are_drawn_again() -> None:
 
     Training().ended(listed(), "run", steps=4)
     gate, again = Gate(passes=1), Training()
-    run = again.train(slowly, "run", epochs=1)
+    run = again.train(slowly() if once else slowly, "run", epochs=1)
     gate.wait_for_arrivals(2)
     run.request_stop()
     gate.allow()
     run.wait(SOON)
     assert (run.status.phase, run.status.step, again.rows) == ("stopped", 4, [])
-    again.ended(listed(), "run", epochs=1)
+    gate.open()
+    run.start().wait(SOON)
     assert again.rows == [tuple(batch) for batch in listed()[4:]]
 
 

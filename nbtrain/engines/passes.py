@@ -152,7 +152,9 @@ class Passes(Iterator[Any]):
 
     @property
     def _over(self) -> bool:
-        return self._epoch >= (self._epochs or 1) if self._epochs or not self._again else False
+        if self._epochs is None:
+            return self._epoch > 0 and not self._again
+        return self._epoch >= self._epochs
 
     def _undone(self) -> list[Any]:
         """Elements that were drawn for a step which was not done."""
@@ -216,7 +218,8 @@ class Passes(Iterator[Any]):
 
     def _go_to(self, epoch: int, number: int, undone: list[Any], why: str) -> None:
         """Be at this element of this pass, by drawing again; `undone` was drawn last."""
-        here, there = (self._epoch, self._number - len(undone)), (epoch, number)
+        drawn = self._number - self._behind
+        here, there = (self._epoch, drawn - len(undone)), (epoch, number)
         if not self._again and there < here:
             self._ahead = undone
             self._say("An iterator cannot go back: the data go on where they were.")
@@ -228,7 +231,7 @@ class Passes(Iterator[Any]):
             self._behind = number
         else:
             self._ahead = undone[number - here[1] :]
-            self._behind = max(0, number - self._number)
+            self._behind = max(0, number - drawn)
         self._epoch, self._number = epoch, number + len(self._ahead)
         self._say(
             f"Goes on after element {number:,} of pass {epoch + 1:,}, but {why}: it was drawn "
