@@ -27,6 +27,7 @@ from nbtrain.hyperparameters import Hyperparameters
 from nbtrain.keeper import Keeper
 from nbtrain.names import Names
 from nbtrain.recorder import Recorder
+from nbtrain.rescue import Rescue
 from nbtrain.settings import Settings
 from nbtrain.states import Event, Lifecycle, Phase
 from nbtrain.tags import KnownTags, no_mapping
@@ -69,11 +70,20 @@ class Boundary:
         again: bool = False,
     ) -> None:
         self.step = self._origin = 0
-        self.keeper = Keeper(settings.save_cadence(), watch)
+        self.keeper = Keeper(settings.save_cadence(), watch, recorder)
         self._tuner = Tuner(hyperparameters, recorder, watch)
         self._evaluator = Evaluator(evaluate, settings.evaluate_cadence(), recorder, watch)
         self._helm = Helm(
             lifecycle, commands, recorder, watch, names, self.keeper, self._tuner, self._evaluator
+        )
+        self._rescue = Rescue(
+            lifecycle,
+            recorder,
+            watch,
+            self._helm,
+            self.keeper,
+            hyperparameters,
+            recover=settings.on_nan == "recover",
         )
         self._total = settings.steps
         self._lifecycle = lifecycle
@@ -90,6 +100,7 @@ class Boundary:
         self._gone_on = False  # a loop of the program's own may have trained since it asked
         self._passing = False  # `pass_by` is at work, or must not be
         self._handed = 0  # step of the record that it handed over last
+        self._ending = False  # the loop will end by itself
         self._next = 0  # step at which to look up, whatever the flag says
 
     def go_on(self, saver: Saver | None, due: Every | None = None, step: int | None = None) -> None:
@@ -182,6 +193,14 @@ class Boundary:
             self._pending = None
             self._queue.append(step, time.time(), pending)
         return (step >= self._next or self._commands.attention) and self._look_up()
+
+    def reach_last(self) -> bool:
+        """The same, where the loop ends by itself after it: what has gone bad is seen here."""
+        self._ending = self._commands.attention = True
+        try:
+            return self.reach()
+        finally:
+            self._ending = False
 
     def pass_by(self, recount: Callable[[int], int]) -> None:
         """Before a call of a session, whose loop may not ask whether to stop: then, in its place.
@@ -296,11 +315,16 @@ class Boundary:
         self._watch.note("names", f"When the run failed, {astray}." if astray else None)
         with contextlib.suppress(PhaseError):  # it is stopping already
             self._lifecycle.apply(Event.LOOP_ENDED)
+        self._rescue.forget()
         self.keeper.prove(self.step)
         self._obey(all_planned=True)
         self._tuner.end(self.step)
         self._gone_on = self._gone_on and finished  # what an error has left is no step
         self.let_go()
+
+    @property
+    def _at_end(self) -> bool:
+        return self._ending or (self._total is not None and self.step >= self._total)
 
     @property
     def steps_done(self) -> int:
@@ -325,17 +349,18 @@ class Boundary:
         """Do what is not done at every step; ten times a second, and when something waits."""
         self._commands.attention = False  # first: what comes from now on sets it again
         self._hand_over()  # `record` was called by a step that `drive` called
-        if self._total is not None and self.step >= self._total:
-            self._over = True
-        else:
+        at_end = self._at_end
+        if not at_end:
             self._set(self.keeper.save_if_due(self.step))
         self.keeper.prove(self.step)
         self._tuner.look(self.step)
+        self._set(self._rescue.look(self.step, drain=at_end))
         if self._lifecycle.phase is not Phase.STOPPING:
             self._evaluator.if_due(self.step)
-        if not self._over:
+        if not self._at_end or self._lifecycle.phase is Phase.PAUSED:
             self._helm.hold_still(self.step)
             self._obey()
+        self._over = self._at_end
         # A whole number: comparing a step with infinity costs more than with it.
         self._next = int(
             min(

@@ -97,6 +97,12 @@ class Saver(Protocol):
         values then. Walks over the whole model: not for every step.
         """
 
+    def unsound(self) -> tuple[str, ...]:
+        """Names of the variables that hold NaN or Inf; a fraction of what a save costs."""
+
+    def ring(self) -> Saver | None:
+        """What saves the last good states beside them; None where nothing can."""
+
 
 def listed(directory: Path) -> tuple[Checkpoint, ...]:
     """The complete checkpoints of a folder, in the order they were saved; any thread.

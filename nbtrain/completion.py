@@ -15,7 +15,7 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, context_
 from nbtrain.boards import opened
 from nbtrain.errors import ArgumentError
 from nbtrain.kernel import find_run, runs
-from nbtrain.options import CURVES, TABS, VERBS, add_arguments, cell_parser
+from nbtrain.options import CURVES, ON_NAN, TABS, VERBS, add_arguments, cell_parser
 from nbtrain.panel.contents import KIND_OF, selections
 from nbtrain.panel.view import controls
 from nbtrain.run import Run
@@ -66,6 +66,8 @@ def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "
             return _checkpoints_in(names)
         case ["%%nbtrain", *_, "--hyperparameters"]:
             return _optimizers_in(names)
+        case ["%%nbtrain", *_, "--on-nan"]:
+            return list(ON_NAN)
         case ["%%nbtrain", *given]:
             return _unused(cell_parser(), given)
         case ["%nbtrain"]:

@@ -7,6 +7,7 @@ again and written from then on, or, where another run has the folder now, is lef
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 
@@ -57,6 +58,12 @@ class FolderWatch:
             elif self._failing and not self._missed:  # it is back by itself
                 self._failing = False
                 self._tell(step, None)
+
+    def drain(self, step: int) -> None:
+        """Drain the records that wait, with the folder in place as far as it can be; any thread."""
+        with contextlib.suppress(BusyError):
+            self.make_sure(step)
+        self._recorder.drain()
 
     def make_sure(self, step: int) -> None:
         """Mend at once what is missing; before a checkpoint is saved and before the end.

@@ -147,6 +147,7 @@ class Helm:
             raise PhaseError(f"Cannot resume: {astray}; {_REMEDY}")
         self._lifecycle.apply(Event.RESUME)
         self._watch.note("names", None)
+        self._watch.note("nan", None)
         return "running again"
 
     def _restore(self, wanted: int | str | None, step: int) -> tuple[Outcome, int]:

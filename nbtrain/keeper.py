@@ -6,13 +6,19 @@ the step that the run is at, and those that may find another give it back.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+from nbtrain.alarm import Trouble
 from nbtrain.cadence import Every
 from nbtrain.checkpoints import Restored, Saver, find, listed
 from nbtrain.errors import ArgumentError, CheckpointError
+from nbtrain.recorder import Recorder
+from nbtrain.ring import LAST_GOOD, Ring, restorable
 from nbtrain.states import Checkpoint
 from nbtrain.watch import Watch
 
@@ -23,20 +29,25 @@ class Keeper:
     Args:
         due: When a checkpoint is due, where the session has no cadence of its own.
         watch: Is told what should be known.
+        recorder: Knows whether the training has gone bad: then nothing is saved.
 
     Attributes:
         checkpoints: What can be restored, the newest last; may be read from any thread.
     """
 
-    def __init__(self, due: Every, watch: Watch) -> None:
+    def __init__(self, due: Every, watch: Watch, recorder: Recorder) -> None:
         self.checkpoints: tuple[Checkpoint, ...] = ()
         self._due = due
         self._watch = watch
+        self._recorder = recorder
         self._saver: Saver | None = None
+        self._ring: Ring | None = None
+        self._excepted: frozenset[str] = frozenset()  # variables that begin with NaN or Inf
         self._saved_step: int | None = None
+        self._restores: list[tuple[int, float]] = []  # steps that it went back to, and when
         self._unproven: int | None = None  # step of a restore that left gaps
         self._listing = threading.Lock()  # an older list never replaces a newer one
-        self._listed: float | None = None  # when the folder had last changed
+        self._listed: float | None = None  # when the folders had last changed
 
     @property
     def next_step(self) -> float:
@@ -70,10 +81,16 @@ class Keeper:
         restored = saver.resume()
         self._saver, self._saved_step = saver, None
         self._due = due or self._due
+        self._ring = None
+        if self._recorder.alarm is not None:
+            self._excepted = frozenset(self._unsound())
+            if (ring := saver.ring()) is not None:
+                self._ring = Ring(ring, begins=restored is None)
         self._list(saver)
         if restored is None:
             return None
-        self._saved_step = restored.step
+        copied = Path(restored.path).parent.name == LAST_GOOD
+        self._saved_step = None if copied else restored.step
         self._watch.log(event="resume", step=restored.step, text=str(restored))
         self._watch.inform(f"Goes on from {restored}.")
         self._unproven = restored.step if restored.gaps else None
@@ -87,29 +104,40 @@ class Keeper:
             gone_on: Whether it may have been trained since that step was saved.
         """
         if self._saver is not None and (gone_on or self._saved_step != step):
-            step = self._save_or_say_why(step)
-        self._saver = None
+            step = self._save_or_say_why(self.save, step)
+        if self._ring is not None and self._saved_step == step:
+            self._ring.clear()
+            self.list_again()
+        self._saver = self._ring = None
         return step
 
     def lose(self) -> None:
         """The saver's session is lost, and nothing of it can be saved."""
-        self._saver = None
+        self._saver = self._ring = None
 
     def start(self, step: int) -> None:
         """Count from this step, and from now, when the next is due."""
         self._due.start(step, time.monotonic())
+        if self._ring is not None:
+            self._ring.start(step)
 
     def save_if_due(self, step: int) -> int:
-        """Save by cadence: what fails becomes a message."""
-        if self._saver is not None and self._due(step, time.monotonic()):
-            return self._save_or_say_why(step)
+        """Save by cadence: what fails becomes a message, and trouble is the alarm's to tell."""
+        if self._saver is None:
+            return step
+        if self._due(step, time.monotonic()):
+            write = functools.partial(self._write, self._saver)
+            return step if self._trouble(step) else self._save_or_say_why(write, step)
+        if self._ring is not None and self._ring.due(step):
+            return self._copy(self._ring, self._saver, step)
         return step
 
     def save(self, step: int) -> int:
         """Save now.
 
         Raises:
-            CheckpointError: It cannot be written, or not be listed; or there is nothing to save.
+            CheckpointError: It cannot be written, or not be listed; there is nothing to save, or
+                it has gone bad.
         """
         if self._saver is None:
             raise CheckpointError(
@@ -117,21 +145,78 @@ class Keeper:
                 "or with a Supervisor that has a logdir and a saver. What a worker trains is saved "
                 "by its chief."
             )
-        self._watch.folder.make_sure(step)
-        step = self._saver.save(step)
-        self._list(self._saver)
-        if all(checkpoint.step != step for checkpoint in self.checkpoints):
+        if (trouble := self._trouble(step)) is not None:
+            good = self.below(trouble.good)
+            where = f"the last good one is of step {good[-1].step:,}" if good else "none is good"
             raise CheckpointError(
-                f"What was saved cannot be found in {self._saver.directory}: it was deleted at "
+                f"{trouble}, and what has gone bad is not saved. Restore a checkpoint to go on "
+                f"from: {where}."
+            )
+        return self._write(self._saver, step)
+
+    def below(self, step: int) -> tuple[Checkpoint, ...]:
+        """What can be restored, now, of the steps before one, and was not abandoned."""
+        if self._saver is not None:
+            self._list(self._saver)  # some may have been deleted by hand
+        return tuple(
+            held
+            for held in self.checkpoints
+            if held.step < step
+            and all(held.step <= back or held.wall_time >= when for back, when in self._restores)
+        )
+
+    def unsound(self) -> str | None:
+        """The name of a variable that holds NaN or Inf, and did not when it was taken up."""
+        return next((name for name in self._unsound() if name not in self._excepted), None)
+
+    def _unsound(self) -> tuple[str, ...]:
+        try:
+            return self._saver.unsound() if self._saver is not None else ()
+        except Exception:  # noqa: BLE001 - why it cannot be read, it cannot be saved for
+            return ()
+
+    def _trouble(self, step: int) -> Trouble | None:
+        """What has gone bad, once all that is known of this step has been looked at."""
+        alarm = self._recorder.alarm
+        if alarm is None:
+            return None
+        self._watch.folder.drain(step)
+        alarm.look_at(self.unsound, step)
+        return alarm.trouble
+
+    def _write(self, saver: Saver, step: int) -> int:
+        self._watch.folder.make_sure(step)
+        step = saver.save(step)
+        self._list(saver)
+        if all(checkpoint.step != step for checkpoint in listed(saver.directory)):
+            raise CheckpointError(
+                f"What was saved cannot be found in {saver.directory}: it was deleted at "
                 "once, or its saver writes TensorFlow's old format, which is not restored here: "
                 "leave write_version= out."
             )
         self._saved_step = step
+        if self._ring is not None:
+            self._ring.start(step)
         self._watch.note("save", None)
         return step
 
+    def _copy(self, ring: Ring, saver: Saver, step: int) -> int:
+        """Add the state at hand to the last good ones, if it is."""
+        began = time.monotonic()
+        if self._trouble(step):
+            return step
+        try:
+            self._watch.folder.make_sure(step)
+            step = ring.copy(step, began)
+        except Exception as error:  # noqa: BLE001 - the training goes on
+            self._watch.note("save", f"No copy of step {step:,}: {error}")
+        else:
+            self._watch.note("save", None)
+        self._list(saver)
+        return step
+
     def restore(self, wanted: int | str | None) -> Restored:
-        """Go back to a checkpoint: its step, its path, or (None) the latest.
+        """Go back to a checkpoint: its step, its path, or (None) the latest but for copies.
 
         Raises:
             CheckpointError: It is not there or does not fit; nothing was restored.
@@ -141,8 +226,14 @@ class Keeper:
                 "This run has nothing to restore: it was started without a saver."
             )
         self._list(self._saver)  # some may have been deleted by hand
-        restored = self._saver.restore(find(self.checkpoints, wanted).path)
+        known = listed(self._saver.directory) if wanted is None else self.checkpoints
+        restored = self._saver.restore(find(known, wanted).path)
         self._saved_step = None  # what was saved under a later step is of the abandoned course
+        self._restores.append((restored.step, time.time()))
+        if (alarm := self._recorder.alarm) is not None:
+            self._watch.folder.drain(restored.step)  # before: what went bad then is abandoned
+            alarm.turn_back(restored.step)
+            self._watch.note("nan", None)
         self._unproven = restored.step if restored.gaps else None
         self.start(restored.step)
         return restored
@@ -166,10 +257,10 @@ class Keeper:
         saver = self._saver
         if saver is None:
             return
-        try:
-            changed = saver.directory.stat().st_mtime
-        except OSError:
-            changed = 0.0  # it is gone, or not to be seen
+        changed = 0.0
+        for directory in (saver.directory, saver.directory / LAST_GOOD):
+            with contextlib.suppress(OSError):  # it is gone, or not to be seen
+                changed = max(changed, directory.stat().st_mtime)
         if changed != self._listed:
             # What has just changed may change again before the file system's clock ticks.
             self._listed = changed if time.time() - changed > 1 else None
@@ -177,11 +268,11 @@ class Keeper:
 
     def _list(self, saver: Saver) -> None:
         with self._listing:
-            self.checkpoints = listed(saver.directory)
+            self.checkpoints = restorable(saver.directory)
 
-    def _save_or_say_why(self, step: int) -> int:
+    def _save_or_say_why(self, save: Callable[[int], int], step: int) -> int:
         try:
-            step = self.save(step)
+            step = save(step)
         except Exception as error:  # noqa: BLE001 - the training goes on
             self._watch.note("save", f"No checkpoint at step {step:,}: {error}")
         else:

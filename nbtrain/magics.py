@@ -52,6 +52,7 @@ class NbtrainMagics(Magics):
         %%nbtrain [--name NAME] [--logdir DIR] [--steps N] [--checkpoint EXPR]
                   [--hyperparameters EXPR] [--evaluate EXPR] [--evaluate-secs S]
                   [--evaluate-steps N] [--save-secs S] [--save-steps N] [--keep N]
+                  [--on-nan pause|recover|none] [--jump FACTOR]
 
         `%nbtrain -h`, `%nbtrain restore -h` and `%%nbtrain -h` explain each option.
         """
@@ -121,6 +122,8 @@ class NbtrainMagics(Magics):
             save_secs=options.save_secs,
             save_steps=options.save_steps,
             keep=options.keep,
+            on_nan=None if options.on_nan == "none" else options.on_nan,
+            jump=options.jump,
             start=False,
         )
         names = shell.user_ns

@@ -24,6 +24,9 @@ TABS = {
 }
 CURVES = ("scalars", "custom_scalars", "compare")  # of these, what draws curves
 
+# What a cell may say of on_nan.
+ON_NAN = ("pause", "recover", "none")
+
 _RUN = "a run's name; not needed where one run lives"
 
 VERBS = {
@@ -155,6 +158,9 @@ def cell_parser() -> argparse.ArgumentParser:
     add("--save-secs", type=float, default=600.0, help="seconds between two checkpoints (600)")
     add("--save-steps", type=int, help="steps between two checkpoints")
     add("--keep", type=int, default=5, help="how many checkpoints stay (5)")
+    nan = "what to do where the loss is NaN or infinite (pause)"
+    add("--on-nan", choices=ON_NAN, default="pause", help=nan)
+    add("--jump", type=float, metavar="FACTOR", help="so many times the recent loss is bad as well")
     return parser
 
 

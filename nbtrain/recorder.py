@@ -17,6 +17,7 @@ from typing import SupportsFloat
 
 import numpy as np
 
+from nbtrain.alarm import Alarm
 from nbtrain.buckets import FloatArray
 from nbtrain.events.writer import EventWriter
 from nbtrain.records import LIMIT, Batch, Mark, RecordQueue
@@ -34,12 +35,22 @@ class Recorder:
         store: Where the points go.
         logdir: Folder of the event file; None writes none.
         limit: Records that may wait; see `RecordQueue`.
+        alarm: Looks at them as they are drained; None: nobody does.
 
     Attributes:
         queue: Where the training thread puts them.
+        alarm: As given.
     """
 
-    def __init__(self, store: ScalarStore, logdir: Path | None, *, limit: int = LIMIT) -> None:
+    def __init__(
+        self,
+        store: ScalarStore,
+        logdir: Path | None,
+        *,
+        limit: int = LIMIT,
+        alarm: Alarm | None = None,
+    ) -> None:
+        self.alarm = alarm
         self._errors: dict[str, str] = {}
         self._lacking: list[int] = []  # the first and the last step that the event file lacks
         self._store = store
@@ -142,6 +153,8 @@ class Recorder:
 
     def _segment(self, mark: Mark) -> None:
         self._store.open_segment(mark.step)
+        if self.alarm is not None:
+            self.alarm.turn_back(mark.step)
         self._write([mark.step], lambda writer: writer.session_start(mark.step, mark.wall_time))
 
     def _keep(self, batches: Sequence[Batch]) -> None:
@@ -166,6 +179,8 @@ class Recorder:
         }
         for tag, column in columns.items():
             self._store.extend(tag, steps, walls, column)
+            if self.alarm is not None:
+                self.alarm.look(tag, steps, column)
         if columns:
             self._write(batch.steps, lambda writer: writer.scalars(steps, walls, columns))
 

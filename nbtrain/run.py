@@ -167,7 +167,7 @@ class Run:
                     f"{', '.join(left)}. Wait for them, or start a new run."
                 )
             try:
-                recorder = Recorder(self.scalars, self.logdir)
+                recorder = Recorder(self.scalars, self.logdir, alarm=self._settings.alarm())
             except OSError as unwritten:
                 raise unwritable(self.logdir, unwritten) from None
             self.life.join(_LAST_ROUND_SECS)
@@ -278,7 +278,7 @@ class Run:
         return self.post(Save())
 
     def restore(self, checkpoint: int | str | Checkpoint | None = None) -> Receipt:
-        """Go back to a checkpoint: its step, its path, or (None) the latest."""
+        """Go back to a checkpoint: its step, its path, or (None) the latest that is kept."""
         wanted = checkpoint.path if isinstance(checkpoint, Checkpoint) else checkpoint
         return self.post(Restore(wanted))
 
@@ -438,7 +438,7 @@ class Run:
 
     @property
     def checkpoints(self) -> tuple[Checkpoint, ...]:
-        """What can be restored, the newest last."""
+        """What can be restored, the newest last; copies of the last good states as well."""
         return self.life.boundary.keeper.checkpoints
 
     @property

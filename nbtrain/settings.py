@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 
+from nbtrain.alarm import Alarm
 from nbtrain.cadence import Every
 from nbtrain.errors import ArgumentError
 
@@ -21,6 +22,9 @@ class Settings:
         keep: Checkpoints that stay, the newest; None keeps all.
         evaluate_secs: Seconds between two evaluations; None or 0 evaluates none by time.
         evaluate_steps: Steps between two evaluations; None evaluates none by steps.
+        on_nan: What is done about a loss or a variable that is NaN or infinite, or a loss that
+            has jumped: "pause", "recover" (go back, and halve the learning rate), or None.
+        jump: So many times the recent level is a jump of the loss; None for none.
         stop_grace_secs: Seconds after a request to stop until the panel says where the
             training thread is.
 
@@ -34,6 +38,8 @@ class Settings:
     keep: int | None = 5
     evaluate_secs: float | None = None
     evaluate_steps: int | None = None
+    on_nan: str | None = "pause"
+    jump: float | None = None
     stop_grace_secs: float = 5.0
 
     def __post_init__(self) -> None:
@@ -49,6 +55,7 @@ class Settings:
                 )
             # A whole number of NumPy's counts as well, and JSON knows only Python's.
             object.__setattr__(self, name, int(value))
+        self._check_alarm()
         for name, number in (
             ("save_secs", "number above 0"),
             ("save_steps", "whole number of at least 1"),
@@ -61,6 +68,29 @@ class Settings:
                 raise ArgumentError(
                     f"{name}={getattr(self, name)!r}: give a {number}, or None for never."
                 ) from error
+
+    def _check_alarm(self) -> None:
+        if self.on_nan not in ("pause", "recover", None):
+            raise ArgumentError(
+                f'on_nan={self.on_nan!r}: give "pause", "recover" to go back to the last good '
+                "checkpoint with half the learning rate, or None to go on."
+            )
+        if self.jump is None:
+            return
+        if self.on_nan is None:
+            raise ArgumentError(
+                f"jump={self.jump!r}, and with on_nan=None nothing is done about one: give "
+                'on_nan="pause" or "recover", or leave jump= out.'
+            )
+        number = isinstance(self.jump, Real) and not isinstance(self.jump, bool)
+        if not number or not 1 < self.jump < float("inf"):
+            raise ArgumentError(
+                f"jump={self.jump!r}: give a factor above 1, such as 10.0, or None for never."
+            )
+
+    def alarm(self) -> Alarm | None:
+        """What tells that a training has gone bad; None where nothing is done about it."""
+        return None if self.on_nan is None else Alarm(self.jump)
 
     def save_cadence(self) -> Every:
         """When a checkpoint is due."""

@@ -89,7 +89,7 @@ def test_a_nan_tensor_hook_fails_the_run_or_stops_it(fails: bool) -> None:
         with tf.control_dependencies([train_op]):
             loss = tf.where(step.read_value() >= 3, float("nan"), 1.0)
     hook = v1.train.NanTensorHook(loss, fail_on_nan_loss=fails)
-    run = nbtrain.monitor(train_op, hooks=[hook], scalars={"loss": loss})
+    run = nbtrain.monitor(train_op, hooks=[hook], scalars={"loss": loss}, on_nan=None)
     if fails:
         with pytest.raises(v1.train.NanLossDuringTrainingError):
             run.wait(SOON)

@@ -19,20 +19,21 @@ FLOORS = (
     "errors frames options records events.layout events.tensors",
     "hyperparameters engines.schedules",
     "states commands cadence buckets pace claims lock tags threads events.crc log",
+    "alarm",
     "store cells logdir settings names checkpoints smoothing engines.turns engines.servers",
-    "events.writer events.framing engines.hyperparameters",
+    "events.writer events.framing engines.hyperparameters ring",
     "engines.fit engines.below engines.event_file engines.finalized engines.global_step",
     "events.decode events.series engines.iterators",
     "engines.queues events.tail events.index events.pictures",
-    "panel.comm panel.view owner engines.services engines.graph_saver events.folders",
+    "panel.comm panel.view owner engines.services events.folders",
     "events.event_run events.values events.extent events.text_table",
     "engines.object_saver engines.waiting engines.calls engines.trace events.reader events.history",
     "engines.keras_arrays engines.keras_guard engines.keras_loss engines.keras_thread",
     "engines.keras_validation",
     "engines.in_graph events.selection events.custom_scalars engines.keras_data",
-    "engines.savers engines.session_saver engines.place_saver events.scalars",
-    "engines.keras_arguments engines.keras_place",
-    "engines.supervisor events.sessions events.summaries",
+    "engines.savers engines.place_saver events.scalars",
+    "engines.keras_arguments engines.keras_place engines.graph_saver",
+    "engines.session_saver engines.supervisor events.sessions events.summaries",
     "recorder panel.source panel.wire panel.figure panel.curves panel.contents engines.attempts",
     "panel.histograms panel.samples panel.layouts events.hparams events.comparison",
     "folder_watch journal panel.panel panel.tables",
@@ -40,6 +41,7 @@ FLOORS = (
     "keeper tuner evaluator panel.board engines.graph_arguments",
     "trial boards",
     "helm",
+    "rescue",
     "boundary",
     "host",
     "life",
@@ -52,7 +54,7 @@ FLOORS = (
     "",  # nbtrain itself
 )
 PURE = ["errors", "states", "commands", "cadence", "buckets", "store", "settings", "pace", "cells"]
-PURE += ["smoothing", "hyperparameters"]
+PURE += ["smoothing", "hyperparameters", "alarm"]
 TRAINING = [
     "run",
     "life",
@@ -63,6 +65,8 @@ TRAINING = [
     "trial",
     "journal",
     "keeper",
+    "ring",
+    "rescue",
     "tuner",
     "watch",
     "recorder",

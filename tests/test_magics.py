@@ -94,7 +94,7 @@ def test_a_cell_takes_every_option(shell: Any, tmp_path: Path) -> None:
     run = cell(
         shell,
         "--name a --logdir 'my runs/a' --steps 30 --checkpoint counter.checkpoint "
-        "--save-steps 10 --save-secs 0 --keep 2",
+        "--save-steps 10 --save-secs 0 --keep 2 --on-nan recover --jump 10",
         "while not run.should_stop(): run.record(counter.step())",
     ).wait(SOON)
     assert run.logdir == tmp_path / "my runs" / "a"
@@ -243,6 +243,9 @@ def test_an_error_in_a_function_that_makes_the_checkpoint_shows_its_line(shell: 
         ("--steps many", "argument --steps: invalid int value: 'many'"),
         ("--color red", "unrecognized arguments: --color red"),
         ("--keep 0", "keep=0"),
+        ("--on-nan stop", "argument --on-nan: invalid choice: 'stop'"),
+        ("--jump 0.5", "jump=0.5: give a factor above 1"),
+        ("--jump 10 --on-nan none", "jump=10.0, and with on_nan=None nothing is done"),
         ("--name a/b", "name='a/b' cannot name a folder"),
         ("--checkpoint 3", r"checkpoint=int object: give tf\.train\.Checkpoint"),
         ("--hyperparameters rate", r"--hyperparameters rate: NameError.*Give a dict of this"),
@@ -458,7 +461,7 @@ def test_the_help_of_the_cell_explains_every_option(
     out = capsys.readouterr().out
     for option in ("name", "logdir", "steps", "checkpoint", "hyperparameters"):
         assert f"--{option} " in out
-    for option in ("save-secs", "save-steps", "keep"):
+    for option in ("save-secs", "save-steps", "keep", "on-nan", "jump"):
         assert f"--{option} " in out
     assert nbtrain.runs() == {}
 

@@ -20,7 +20,7 @@ gate = threading.Event()
 def step():
     gate.wait(60)
     return {"loss": next(values)}
-run = nbtrain.train(step, name="shown")
+run = nbtrain.train(step, name="shown", on_nan=None)
 run""",
     "run",
     "gate.set()\nrun.wait(60)",

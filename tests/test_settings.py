@@ -30,6 +30,17 @@ from nbtrain.settings import Settings
         ({"save_steps": [10]}, r"save_steps=\[10\]: give a whole number"),
         ({"save_steps": float("inf")}, r"save_steps=inf: give a whole number"),
         ({"save_steps": float("nan")}, r"save_steps=nan: give a whole number"),
+        (
+            {"on_nan": "stop"},
+            r'on_nan=.stop.: give "pause", "recover" to .* or None to go on',
+        ),
+        ({"on_nan": False}, r"on_nan=False: give"),
+        ({"jump": 1.0}, r"jump=1\.0: give a factor above 1, such as 10\.0, or None for never"),
+        ({"jump": float("nan")}, r"jump=nan: give a factor"),
+        ({"jump": float("inf")}, r"jump=inf: give a factor"),
+        ({"jump": True}, r"jump=True: give a factor"),
+        ({"jump": "high"}, r"jump='high': give a factor"),
+        ({"jump": 10.0, "on_nan": None}, r"jump=10\.0, and with on_nan=None nothing is done"),
     ],
 )
 def test_a_wrong_value_is_refused_by_its_name(given: dict[str, Any], message: str) -> None:

@@ -225,7 +225,7 @@ def test_the_end_of_the_run_ends_a_trial_with_nothing_decided(gate: Gate) -> Non
 
 def test_a_trial_whose_begin_cannot_be_saved_is_refused(gate: Gate) -> None:
     tried = Tried(gate)
-    run = paused(gate, tried)
+    run = paused(gate, tried, on_nan=None)
     (run.logdir / "checkpoints").write_text("no folder")
     assert "cannot be written" in refused(run.try_(rate=0.25, keep_if="loss")).text
     assert run.hyperparameters["rate"] == 0.5

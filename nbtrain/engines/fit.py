@@ -60,6 +60,14 @@ def read_all(path: str) -> None:
             reader.get_tensor(name)
 
 
+def saved_variables(saver: Any) -> Iterator[tf.Variable]:
+    """The variables of real numbers that a saver saves, as far as it tells."""
+    items = saver._var_list or ()  # named by nothing public
+    for item in items.values() if isinstance(items, dict) else items:
+        if isinstance(item, tf.Variable) and item.dtype.is_floating:
+            yield item
+
+
 def _saved(saver: Any) -> Iterator[tuple[str, tuple[tf.Operation, tf.TensorShape]]]:
     """What a saver saves, by the names in a checkpoint; the whole of a partitioned variable."""
     items = saver._var_list or ()  # named by nothing public

@@ -171,6 +171,8 @@ def supervise(
     save_secs: float | None = 600.0,
     save_steps: int | None = None,
     keep: int | None = 5,
+    on_nan: str | None = "pause",
+    jump: float | None = None,
     start: bool = True,
 ) -> Run:
     """Train a TF1 graph in the background under a Supervisor, and return the run at once.
@@ -196,6 +198,8 @@ def supervise(
         save_secs: Seconds between two checkpoints; None or 0 saves none by time.
         save_steps: Steps between two checkpoints; None saves none by steps.
         keep: Checkpoints that stay, where no supervisor is given; None keeps all.
+        on_nan: As in `train`; in a cluster the losses alone are looked at, and nothing is copied.
+        jump: As in `train`.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
@@ -206,7 +210,9 @@ def supervise(
         >>> run = nbtrain.supervise(train_op, scalars={"loss": loss}, steps=2_000)
         >>> run
     """
-    settings = Settings(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps)
+    settings = Settings(
+        steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump
+    )
     check_evaluation(evaluate, settings, None)
     graph = graph_of(train_op, supervisor)
     tensors = tensors_of(graph, scalars)

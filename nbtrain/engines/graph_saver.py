@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
-from nbtrain.checkpoints import (
-    Restored,
-    listed,
-    mend_state,
-    misfit,
-    reading,
-    writing,
-)
-from nbtrain.engines.fit import check_fit, read_all
+from nbtrain.checkpoints import Restored, listed, mend_state, misfit, reading, writing
+from nbtrain.engines.fit import check_fit, read_all, saved_variables
 from nbtrain.engines.global_step import step_of
+from nbtrain.engines.savers import own_saver
 from nbtrain.engines.servers import LOST, REMEDY, lost, unanswered
 from nbtrain.errors import CheckpointError
 from nbtrain.log import hushed
+from nbtrain.ring import LAST_GOOD, LAST_GOOD_KEPT, restorable
+
+# Numbers that are read at a time.
+_MOST_NUMBERS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +88,11 @@ class GraphSaver:
 
     def resume(self) -> Restored | None:
         """The proof of what the Supervisor restored when it prepared the session."""
-        checkpoints = listed(self.directory)
-        if checkpoints:
+        checkpoints = restorable(self.directory)
+        if checkpoints and checkpoints[-1] in listed(self.directory):
             self._restored = self._counted(self._fitting(checkpoints[-1].path))
+        elif checkpoints:
+            self.restore(checkpoints[-1].path)
         return self._restored
 
     def save(self, step: int) -> int:
@@ -132,6 +133,32 @@ class GraphSaver:
         """The proof of the latest restore: a graph gets no variables later."""
         return self._restored
 
+    def unsound(self) -> tuple[str, ...]:
+        """Names of the variables that hold NaN or Inf; in a cluster they are not looked at."""
+        assert self.sess is not None, "the session is open"
+        if self.sess.sess_str:  # all of them would travel here
+            return ()
+        return tuple(
+            variable.op.name
+            for few in _batches(saved_variables(self._saved.saver))
+            for variable, value in zip(few, self.sess.run(few), strict=True)
+            # A sum is finite only if all is: no array is made to know it.
+            if not np.isfinite(value.sum()) and not np.isfinite(value.astype(np.float64)).all()
+        )
+
+    def ring(self) -> GraphSaver | None:
+        """What saves the last good states; None in a cluster, and for a saver of another kind."""
+        assert self.sess is not None, "the session is open"
+        saved, directory = self._saved, self.directory / LAST_GOOD
+        if self.sess.sess_str or not isinstance(saved.saver, tf.compat.v1.train.Saver):
+            return None
+        path = str(directory / Path(saved.save_path).name)
+        with saved.graph.as_default():
+            saver = own_saver(saved.saver, directory, LAST_GOOD_KEPT)
+        ring = GraphSaver(replace(saved, saver=saver, save_path=path), directory)
+        ring.sess = self.sess
+        return ring
+
     def global_step(self, otherwise: int) -> int:
         """The global step now; `otherwise` where the graph has none."""
         assert self.sess is not None, "the session is open"
@@ -167,3 +194,17 @@ class GraphSaver:
     def _counted(self, proof: Restored) -> Restored:
         """The proof with the step that the session is at."""
         return replace(proof, step=self.global_step(proof.step))
+
+
+def _batches(variables: Iterable[tf.Variable]) -> Iterator[list[tf.Variable]]:
+    """The same, some at a time: to make room for all of them takes longer than to read them."""
+    few: list[tf.Variable] = []
+    room = _MOST_NUMBERS
+    for variable in variables:
+        room -= variable.shape.num_elements() or 0
+        few.append(variable)
+        if room <= 0:
+            yield few
+            few, room = [], _MOST_NUMBERS
+    if few:
+        yield few

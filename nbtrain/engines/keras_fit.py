@@ -255,6 +255,8 @@ def fit(
     save_secs: float | None = 600.0,
     save_steps: int | None = None,
     keep: int | None = 5,
+    on_nan: str | None = "pause",
+    jump: float | None = None,
     start: bool = True,
 ) -> FitRun:
     """Fit a Keras model in the background, and return the run at once.
@@ -309,6 +311,8 @@ def fit(
         save_secs: Seconds between two checkpoints.
         save_steps: Batches between two checkpoints.
         keep: Checkpoints that stay.
+        on_nan: What is done about a loss or a variable that is NaN or infinite.
+        jump: What jump of the loss is bad.
         start: Whether to start at once.
 
     Raises:
@@ -341,7 +345,9 @@ def fit(
         validation_batch_size=validation_batch_size or batch_size,
         validation_freq=validation_freq,
     )
-    settings = Settings(None, save_secs, save_steps, keep, evaluate_secs, evaluate_steps)
+    settings = Settings(
+        None, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump
+    )
     if arguments["validation_data"] is None:
         check_cadence("validation_data", settings, "give what to evaluate on.")
     held = held_beside(model.optimizer, hyperparameters)

@@ -196,7 +196,7 @@ class Steered(keras.callbacks.CallbackList):
     def _ask(self, *, over: bool = False) -> None:
         """The step boundary; `over`: Keras ends by itself."""
         self._at_hand = False
-        told = self._boundary.reach()
+        told = self._boundary.reach_last() if over else self._boundary.reach()
         if self._place.moved or (told and not over):
             raise Leave
 

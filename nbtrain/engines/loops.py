@@ -101,6 +101,8 @@ def background(
     save_secs: float | None = 600.0,
     save_steps: int | None = None,
     keep: int | None = 5,
+    on_nan: str | None = "pause",
+    jump: float | None = None,
     start: bool = True,
 ) -> Any:
     """Run a loop of one's own in the background: a decorator that gives the run.
@@ -122,6 +124,8 @@ def background(
         save_secs: Seconds between two checkpoints.
         save_steps: Steps between two checkpoints.
         keep: Checkpoints that stay.
+        on_nan: What is done about a loss or a variable that is NaN or infinite.
+        jump: What jump of the loss is bad.
         start: Whether to start at once.
 
     Returns:
@@ -138,7 +142,9 @@ def background(
         ...         run.record(loss=train_step(next(batches)))
         >>> digits
     """
-    settings = Settings(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps)
+    settings = Settings(
+        steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump
+    )
     check_evaluation(evaluate, settings)
     checkpoint = as_checkpoint(checkpoint)
     held = held_by(hyperparameters)

@@ -140,6 +140,8 @@ def monitor(
     save_secs: float | None = 600.0,
     save_steps: int | None = None,
     keep: int | None = 5,
+    on_nan: str | None = "pause",
+    jump: float | None = None,
     start: bool = True,
 ) -> Run:
     """Train a TF1 graph in the background in a MonitoredSession, and return the run at once.
@@ -167,6 +169,8 @@ def monitor(
         save_secs: Seconds between two checkpoints; None or 0 saves none by time.
         save_steps: Steps between two checkpoints; None saves none by steps.
         keep: Checkpoints that stay; None keeps all.
+        on_nan: As in `train`; in a cluster the losses alone are looked at, and nothing is copied.
+        jump: As in `train`.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
@@ -178,7 +182,7 @@ def monitor(
         >>> run = nbtrain.monitor(train_op, scalars={"loss": loss}, hooks=[stop])
         >>> run
     """
-    settings = Settings(steps, save_secs, save_steps, keep)
+    settings = Settings(steps, save_secs, save_steps, keep, on_nan=on_nan, jump=jump)
     graph = graph_of(train_op, None)
     tensors = tensors_of(graph, scalars)
     check_feed(feed)

@@ -6,20 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
-from nbtrain.checkpoints import (
-    Restored,
-    listed,
-    mend_state,
-    misfit,
-    reading,
-    some,
-    step_in_name,
-    writing,
-)
+from nbtrain.checkpoints import Restored, mend_state, misfit, reading, some, step_in_name, writing
 from nbtrain.errors import ArgumentError
+from nbtrain.ring import LAST_GOOD, LAST_GOOD_KEPT, restorable
 
 # What TensorFlow appends to a variable's name in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -53,7 +46,7 @@ class ObjectSaver:
 
     def resume(self) -> Restored | None:
         """Go on from the latest complete checkpoint of the folder."""
-        checkpoints = listed(self.directory)
+        checkpoints = restorable(self.directory)
         return self.restore(checkpoints[-1].path) if checkpoints else None
 
     def save(self, step: int) -> int:
@@ -89,6 +82,26 @@ class ObjectSaver:
     def proof(self) -> Restored | None:
         """What was restored last, as it is now: with the variables created since."""
         return None if self._restored is None else self._proof(*self._restored)
+
+    def unsound(self) -> tuple[str, ...]:
+        """Names of the variables that hold NaN or Inf."""
+        found = {
+            id(item): item
+            for item in tf.train.TrackableView(self._checkpoint).descendants()
+            if _is_variable(item) and tf.as_dtype(item.dtype).is_floating
+        }
+        # A sum is finite only if all is: half the time of asking each number.
+        sums = [tf.cast(tf.reduce_sum(item), tf.float32) for item in found.values()]
+        suspect = ~np.isfinite(tf.stack(sums).numpy()) if sums else ()
+        return tuple(
+            getattr(item, "path", item.name).removesuffix(":0")
+            for item, is_suspect in zip(found.values(), suspect, strict=True)
+            if is_suspect and not np.isfinite(tf.cast(item, tf.float64).numpy()).all()
+        )
+
+    def ring(self) -> ObjectSaver:
+        """What saves the last good states."""
+        return ObjectSaver(self._checkpoint, self.directory / LAST_GOOD, keep=LAST_GOOD_KEPT)
 
     def _check(self, path: str, shapes: Mapping[str, Any], live: Mapping[str, Any]) -> None:
         """Refuse what does not fit, before TensorFlow finds out with half of it set."""

@@ -10,6 +10,7 @@ import tensorflow as tf
 from nbtrain.checkpoints import Restored
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.errors import CheckpointError
+from nbtrain.ring import LAST_GOOD, LAST_GOOD_KEPT
 
 
 class Place(Protocol):
@@ -76,6 +77,11 @@ class PlaceSaver(ObjectSaver):
             whole, str(self.directory), max_to_keep=self._keep
         )
         return super().save(step)
+
+    def ring(self) -> PlaceSaver:
+        """What saves the last good states."""
+        directory = self.directory / LAST_GOOD
+        return PlaceSaver(self._checkpoint, self._place, directory, keep=LAST_GOOD_KEPT)
 
     def restore(self, path: str) -> Restored:
         """Set the variables from a checkpoint, and be at its place."""

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from nbtrain.checkpoints import Restored, listed
+from nbtrain.checkpoints import Restored
 from nbtrain.engines.graph_saver import GraphSaver, Saved
 from nbtrain.errors import CheckpointError
+from nbtrain.ring import restorable
 
 
 class SessionSaver(GraphSaver):
@@ -35,7 +36,7 @@ class SessionSaver(GraphSaver):
 
     def resume(self) -> Restored | None:
         """Go on from the latest checkpoint, unless the session has as many steps behind it."""
-        checkpoints = listed(self.directory)
+        checkpoints = restorable(self.directory)
         if not checkpoints:
             return None
         latest, step = checkpoints[-1], self.global_step(0)

@@ -95,6 +95,8 @@ def train(
     save_secs: float | None = 600.0,
     save_steps: int | None = None,
     keep: int | None = 5,
+    on_nan: str | None = "pause",
+    jump: float | None = None,
     start: bool = True,
 ) -> Run:
     """Train by a step function in the background, and return the run at once.
@@ -134,6 +136,15 @@ def train(
         save_secs: Seconds between two checkpoints; None or 0 saves none by time.
         save_steps: Steps between two checkpoints; None saves none by steps.
         keep: Checkpoints that stay, the newest; None keeps all.
+        on_nan: What is done where the loss (a scalar whose last word is `loss`, and that is of
+            no validation) or a variable that is saved is NaN or infinite: "pause", before
+            that is saved; "recover" goes back to the last good checkpoint and halves the
+            hyperparameter `learning_rate` or `learning_rate_factor`, five times at most, and
+            then pauses; None goes on. For that, good states are copied at the start and every
+            ten seconds, or as often as it takes 1 % of the time, to `last_good` beside the
+            checkpoints; the newest three stay until the run has ended well.
+        jump: So many times the median of the last losses is bad as well, such as 10.0; None:
+            no height is.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
@@ -144,7 +155,9 @@ def train(
         >>> run = nbtrain.train(step, data=dataset, epochs=20, checkpoint=checkpoint)
         >>> run
     """
-    settings = Settings(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps)
+    settings = Settings(
+        steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump
+    )
     check_evaluation(evaluate, settings)
     passes = passes_over(data, epochs)
     if passes is None:
