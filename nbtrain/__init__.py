@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nbtrain.course import replay
     from nbtrain.engines.eval_hook import EvalHook
     from nbtrain.engines.graph import supervise
     from nbtrain.engines.in_graph import QueueRunner, Saver, SessionManager
@@ -46,6 +47,7 @@ __all__ = [
     "hparams",
     "load_ipython_extension",
     "monitor",
+    "replay",
     "runs",
     "scalars",
     "summaries",
@@ -72,6 +74,7 @@ _HOMES = {
     "hparams": "nbtrain.events.hparams",
     "load_ipython_extension": "nbtrain.magics",
     "monitor": "nbtrain.engines.monitored",
+    "replay": "nbtrain.course",
     "runs": "nbtrain.kernel",
     "scalars": "nbtrain.events.scalars",
     "summaries": "nbtrain.events.summaries",

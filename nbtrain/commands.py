@@ -52,9 +52,15 @@ class Restore:
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """Give hyperparameters other values: name to number; all of them, or none."""
+    """Give hyperparameters other values; all of them, or none.
+
+    Attributes:
+        values: Name to number.
+        needed: Whether the run pauses where it is refused, rather than train without.
+    """
 
     values: Mapping[str, object]
+    needed: bool = False
 
     def __post_init__(self) -> None:
         """Keep what is asked as it is now."""
@@ -86,7 +92,20 @@ class Try:
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
 
 
-Command = Stop | Pause | Resume | Save | Restore | Set | Evaluate | Try
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Make edits at the ends of steps to come: all of them, or none where one is past.
+
+    Attributes:
+        edits: Step, and names with their new values, in order.
+        text: Whose they are.
+    """
+
+    edits: tuple[tuple[int, Mapping[str, float]], ...]
+    text: str = ""
+
+
+Command = Stop | Pause | Resume | Save | Restore | Set | Evaluate | Try | Replay
 # Those that need nothing else, by their words.
 COMMANDS: dict[str, type[Stop | Pause | Resume | Save | Restore | Evaluate]] = {
     "stop": Stop,
@@ -197,8 +216,9 @@ class CommandQueue:
         self._limit = limit
         self._waiting: deque[Receipt] = deque()
         self._planned: list[tuple[int, int, Receipt]] = []  # a heap, by their steps
-        self._changed = threading.Condition()  # protects both, and `_closed`
+        self._changed = threading.Condition()  # protects both, `_closed` and `_coming`
         self._closed: str | None = "the run has not been started"
+        self._coming = True  # a life for which can be planned
         self._woken = False
         self.attention = False
         self.thread = 0
@@ -220,11 +240,12 @@ class CommandQueue:
         Args:
             command: What is asked.
             step: Steps completed by now, which a refusal at once tells.
-            at: The step at whose end it is to be executed; None: at the next boundary.
+            at: The step at whose end it is to be executed; None: at the next boundary. What
+                is planned so may come before the first start.
         """
         receipt = Receipt(command, thread=self.thread)
         with self._changed:
-            refusal = self._closed
+            refusal = None if self._coming and at is not None else self._closed
             full = (
                 at is None and len(self._waiting) >= self._limit and not isinstance(command, Stop)
             )
@@ -273,15 +294,20 @@ class CommandQueue:
             self._woken = self.attention = True
             self._changed.notify_all()
 
+    def expect(self) -> None:
+        """Accept what is planned for the steps of a further life, before it starts."""
+        with self._changed:
+            self._coming = True
+
     def open(self) -> None:
         """Accept commands; a training thread is about to start."""
         with self._changed:
-            self._closed, self._woken = None, False
+            self._closed, self._woken, self._coming = None, False, False
 
     def close(self, reason: str, *, step: int) -> None:
         """Refuse what waits, and what comes, with `reason`; the training thread has ended."""
         with self._changed:
-            self._closed = reason
+            self._closed, self._coming = reason, False
             left = [*self._waiting, *(receipt for *_, receipt in sorted(self._planned))]
             self._waiting, self._planned = deque(), []
         for receipt in left:

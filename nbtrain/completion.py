@@ -74,6 +74,10 @@ def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "
             return list(VERBS)
         case ["%nbtrain", verb, *given] if verb in TABS:
             return _of_board(verb, given, begun)
+        case ["%nbtrain", "runs" | "replay"]:
+            return _folders(begun)
+        case ["%nbtrain", "replay", _]:
+            return [run.name for run in runs().values() if _can(run, "set")]
         case ["%nbtrain", verb, *given] if verb in VERBS:
             return _behind_verb(verb, given)
     return []

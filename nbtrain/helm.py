@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nbtrain.commands import (
@@ -17,6 +18,7 @@ from nbtrain.commands import (
     Outcome,
     Pause,
     Receipt,
+    Replay,
     Restore,
     Resume,
     Save,
@@ -89,6 +91,9 @@ class Helm:
             outcome, now = self._do(receipt, step)
         except Exception as error:  # noqa: BLE001 - a refusal is an answer
             outcome, now = Outcome(applied=False, step=step, text=str(error)), step
+            if isinstance(receipt.command, Set) and receipt.command.needed:
+                why = "what this run is to go on with cannot be set"
+                self._hold("edit", step, f"{why}. {error} Set it, then resume; or stop")
         if outcome is None:
             return None, now
         edits = {edit.name: [edit.old, edit.new] for edit in outcome.edits}
@@ -106,16 +111,19 @@ class Helm:
         """Pause where the next step would train something else than the checkpoints hold."""
         if not (astray := self._names.astray()):
             return
-        with contextlib.suppress(PhaseError):  # it is pausing or stopping anyway
-            self._lifecycle.apply(Event.PAUSE)
-            text = f"Paused at step {step:,}: {astray}; {_REMEDY}"
-            self._watch.note("names", text)
-            self._watch.log(event="pause", step=step, text=text)
+        self._hold("names", step, f"{astray}; {_REMEDY}")
 
     def open_segment(self, step: int) -> None:
         """The run went back to `step`, and with it what a checkpoint holds."""
         self._recorder.open_segment(step)
         self._tuner.look(step, anew=True)
+
+    def _hold(self, topic: str, step: int, why: str) -> None:
+        with contextlib.suppress(PhaseError):  # it is pausing or stopping anyway
+            self._lifecycle.apply(Event.PAUSE)
+            text = f"Paused at step {step:,}: {why}"
+            self._watch.note(topic, text)
+            self._watch.log(event="pause", step=step, text=text)
 
     def _do(self, receipt: Receipt, step: int) -> tuple[Outcome | None, int]:
         done = functools.partial(Outcome, True, step)
@@ -141,6 +149,10 @@ class Helm:
                 return done(described(self._evaluator.now(step))), step
             case Try():
                 return self._try(receipt, receipt.command, step)
+            case Replay(planned, text):
+                self._check_not_stopping("replay")
+                self._plan(planned, step)
+                return done(text), step
 
     def _resume(self) -> str:
         if self._lifecycle.allows(Event.RESUME) and (astray := self._names.astray()):
@@ -148,6 +160,7 @@ class Helm:
         self._lifecycle.apply(Event.RESUME)
         self._watch.note("names", None)
         self._watch.note("nan", None)
+        self._watch.note("edit", None)
         return "running again"
 
     def _restore(self, wanted: int | str | None, step: int) -> tuple[Outcome, int]:
@@ -171,6 +184,19 @@ class Helm:
     def _leave_trial(self, step: int, why: str) -> None:
         if (receipt := self._trials.leave(step, why)) is not None:
             self._commands.withdraw(receipt)
+
+    def _plan(self, edits: Sequence[tuple[int, Mapping[str, float]]], step: int) -> None:
+        """Have edits made at the ends of their steps; all of them, or none."""
+        passed = [at for at, _ in edits if at < step]
+        if passed:
+            raise PhaseError(
+                f"Cannot replay at step {step:,}: the first edit is of step {passed[0]:,}. Make "
+                "the run with start=False and in a new folder, replay into it, then start it."
+            )
+        for _, values in edits:
+            self._tuner.check(values)
+        for at, values in edits:
+            self._commands.post(Set(values, needed=True), step=step, at=at)
 
     def _check_not_stopping(self, verb: str) -> None:
         """Raise a PhaseError while stopping, where no step follows that it could be done for."""

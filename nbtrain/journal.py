@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections import deque
@@ -19,8 +20,10 @@ from nbtrain.logdir import Logdir
 
 FILE = "steering.jsonl"
 
-# What of it is no mark: a run's own beginning and end, and what it says of its folder.
-_UNMARKED = frozenset({"start", "stop", "finished", "stopped", "folder"})
+# What of it is no mark: a run's own beginning and end, where its curves go on, its folder.
+_UNMARKED = frozenset(
+    {"start", "origin", "segment", "copy", "stop", "finished", "stopped", "folder"}
+)
 
 # Marks that a run holds, the newest.
 MOST_MARKS = 1000
@@ -103,8 +106,10 @@ class Journal:
         self._waiting: deque[dict[str, object]] = deque()
 
     def log(self, **entry: object) -> None:
-        """Queue a line; any thread."""
+        """Queue a line; any thread. The path of a `checkpoint` is written as seen from here."""
         line = {"wall_time": round(time.time(), 3), **entry}
+        if "checkpoint" in entry:
+            line["checkpoint"] = os.path.relpath(str(entry["checkpoint"]), self._logdir.path)
         self._waiting.append(line)
         if (mark := Mark.of(line)) is not None:
             self._marks.add(mark)
@@ -138,5 +143,5 @@ def entries(logdir: Path) -> Iterator[Entry]:
                 entry = json.loads(line)
             except ValueError:
                 continue
-            if isinstance(entry, dict) and "event" in entry:
+            if isinstance(entry, dict) and "event" in entry and type(entry.get("step")) is int:
                 yield entry

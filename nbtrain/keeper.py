@@ -17,8 +17,9 @@ from nbtrain.alarm import Trouble
 from nbtrain.cadence import Every
 from nbtrain.checkpoints import Restored, Saver, find, listed
 from nbtrain.errors import ArgumentError, CheckpointError
+from nbtrain.logdir import LAST_GOOD
 from nbtrain.recorder import Recorder
-from nbtrain.ring import LAST_GOOD, Ring, restorable
+from nbtrain.ring import Ring, restorable
 from nbtrain.states import Checkpoint
 from nbtrain.watch import Watch
 
@@ -89,11 +90,9 @@ class Keeper:
         self._list(saver)
         if restored is None:
             return None
-        copied = Path(restored.path).parent.name == LAST_GOOD
-        self._saved_step = None if copied else restored.step
+        self._saved_step = self._taken(restored, saver)
         self._watch.log(event="resume", step=restored.step, text=str(restored))
         self._watch.inform(f"Goes on from {restored}.")
-        self._unproven = restored.step if restored.gaps else None
         return restored.step
 
     def let_go(self, step: int, *, gone_on: bool = False) -> int:
@@ -208,6 +207,7 @@ class Keeper:
         try:
             self._watch.folder.make_sure(step)
             step = ring.copy(step, began)
+            self._watch.log(event="copy", step=step)
         except Exception as error:  # noqa: BLE001 - the training goes on
             self._watch.note("save", f"No copy of step {step:,}: {error}")
         else:
@@ -228,13 +228,13 @@ class Keeper:
         self._list(self._saver)  # some may have been deleted by hand
         known = listed(self._saver.directory) if wanted is None else self.checkpoints
         restored = self._saver.restore(find(known, wanted).path)
+        self._taken(restored, self._saver)
         self._saved_step = None  # what was saved under a later step is of the abandoned course
         self._restores.append((restored.step, time.time()))
         if (alarm := self._recorder.alarm) is not None:
             self._watch.folder.drain(restored.step)  # before: what went bad then is abandoned
             alarm.turn_back(restored.step)
             self._watch.note("nan", None)
-        self._unproven = restored.step if restored.gaps else None
         self.start(restored.step)
         return restored
 
@@ -265,6 +265,16 @@ class Keeper:
             # What has just changed may change again before the file system's clock ticks.
             self._listed = changed if time.time() - changed > 1 else None
             self._list(saver)
+
+    def _taken(self, restored: Restored, saver: Saver) -> int | None:
+        """Remember what was restored; returns its step, where this folder has it."""
+        self._unproven = restored.step if restored.gaps else None
+        directory, own = Path(restored.path).parent.resolve(), saver.directory.resolve()
+        if directory == own:
+            return restored.step
+        if directory != own / LAST_GOOD:
+            self._watch.log(event="origin", step=restored.step, checkpoint=restored.path)
+        return None
 
     def _list(self, saver: Saver) -> None:
         with self._listing:

@@ -20,6 +20,21 @@ from filelock import FileLock, Timeout
 from nbtrain.errors import BusyError
 
 
+def is_held(folder: Path) -> bool:
+    """Whether a run trains in a folder now, of whichever kernel: its lock is tried for a moment."""
+    if not (folder / "run.json").exists():
+        return False
+    lock = FileLock(folder / "run.lock", thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    except OSError:  # it is not ours to write
+        return False
+    lock.release()
+    return False
+
+
 class RunLock:
     """The lock of one run on its folder; any thread.
 

@@ -22,6 +22,9 @@ from nbtrain.lock import RunLock
 
 BASE = Path("runs")
 
+# In the folder of the checkpoints that of the copies of good states.
+LAST_GOOD = "last_good"
+
 _NAME = re.compile(r"\w[\w .+=@-]*")
 _LONGEST = 100  # characters of a name: more is no name but a mistake
 
@@ -33,19 +36,31 @@ class Logdir:
         logdir: The folder; None takes `runs/<name>`.
         name: The run's name; None takes the folder's, or a new numbered one.
         kind: Word that a new numbered name begins with, where it can begin one.
+        beside: The folder of another run, next to which a new one is made; None for `runs`.
 
     Raises:
-        ArgumentError: A name that is no folder name, or a folder that cannot be written;
-            nothing was made.
+        ArgumentError: A name that is no folder name, or a folder that cannot be written, or is
+            not new; nothing was made.
     """
 
     def __init__(
-        self, logdir: str | os.PathLike[str] | None, name: str | None, *, kind: str
+        self,
+        logdir: str | os.PathLike[str] | None,
+        name: str | None,
+        *,
+        kind: str,
+        beside: Path | None = None,
     ) -> None:
         _check_name(name)
         given = None if logdir is None else _given(logdir)
         self._made: list[Path] = []  # for a run that has not started yet, the innermost first
-        wanted = given or BASE / (name or (kind if _NAME.fullmatch(kind) else "run"))
+        base = BASE if beside is None else beside.parent
+        wanted = given or base / (name or (kind if _NAME.fullmatch(kind) else "run"))
+        if beside is not None and name is not None and wanted.exists():
+            raise ArgumentError(
+                f"{wanted} is there already, and a branch begins in a new folder: give another "
+                "name=, or None for a numbered one."
+            )
         try:
             if given is None and name is None:
                 wanted = self._new(wanted)

@@ -4,6 +4,8 @@
 %nbtrain                      list the runs
 %nbtrain pause [NAME]         and: show, resume, stop, save, restore, wait
 %nbtrain set learning_rate=1e-4    give hyperparameters other values
+%nbtrain runs [LOGDIR]        show the runs below a folder, as a tree of branches
+%nbtrain replay LOGDIR [RUN]  show what was done to a run, or do it to another
 %nbtrain scalars LOGDIR       show what its event files hold; and: images, histograms, ...
 %%nbtrain --name digits       run the cell in the background, as the loop of a run
 """
@@ -23,8 +25,11 @@ from nbtrain import boards, notebook
 from nbtrain.cells import loop_of
 from nbtrain.commands import Receipt
 from nbtrain.completion import complete_in
+from nbtrain.course import replay
 from nbtrain.engines.loops import background
 from nbtrain.errors import NbtrainError, WaitError
+from nbtrain.events.text_table import in_columns
+from nbtrain.family import tree
 from nbtrain.kernel import find_run, runs
 from nbtrain.options import TABS, HelpShown, cell_parser, line_parser, parsed
 from nbtrain.run import Run
@@ -44,6 +49,8 @@ class NbtrainMagics(Magics):
         %nbtrain [list|show|pause|resume|stop|save|restore|evaluate|wait] [NAME]
         %nbtrain set [NAME] HYPERPARAMETER=VALUE ...
         %nbtrain try [NAME] HYPERPARAMETER=VALUE ... [--steps N] [--keep-if TAG]
+        %nbtrain runs [LOGDIR]
+        %nbtrain replay LOGDIR [RUN]
         %nbtrain scalars LOGDIR [--runs RE] [--tags RE] [--follow] [--smooth S]
                   [--x step|relative|wall]
         %nbtrain images|histograms|distributions|text|audio|hparams LOGDIR [--runs RE]
@@ -73,6 +80,14 @@ class NbtrainMagics(Magics):
         if options.verb in (None, "list"):
             print(table(list(runs().values())))
             return None
+        if options.verb == "runs":
+            print(tree(options.logdir))
+            return None
+        if options.verb == "replay":
+            course = replay(options.logdir)
+            if options.name is None:
+                return course
+            return _answered(course.apply(find_run(options.name)), options.timeout)
         if options.verb in TABS:
             _show_board(options)
             return None
@@ -202,9 +217,7 @@ def table(listed: Sequence[Run]) -> str:
         total = f" of {run.total_steps:,}" if run.total_steps else ""
         step = f"{run.status.step:,}{total}"
         rows.append((run.name, str(run.status.phase), step, os.path.relpath(run.logdir)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-    return "\n".join(lines)
+    return in_columns(rows)
 
 
 def load_ipython_extension(shell: Any) -> None:

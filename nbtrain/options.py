@@ -30,7 +30,8 @@ ON_NAN = ("pause", "recover", "none")
 _RUN = "a run's name; not needed where one run lives"
 
 VERBS = {
-    "list": "list the runs",
+    "list": "list the runs of this kernel",
+    "runs": "show the runs below a folder, of every kernel, each branch below its parent",
     "show": "show the panel",
     "pause": "take no further step until resumed",
     "resume": "go on after a pause",
@@ -40,6 +41,7 @@ VERBS = {
     "set": "give hyperparameters other values, all of them or none",
     "try": "give hyperparameters other values for some steps, then keep them or go back",
     "evaluate": "evaluate now, also while paused",
+    "replay": "show what was done to a run; with RUN, do its edits again at the same steps",
     "wait": "wait for the end, and show it",
     **TABS,
 }
@@ -99,6 +101,14 @@ def line_parser() -> argparse.ArgumentParser:
 def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     """Add what a verb takes."""
     if verb == "list":
+        return
+    if verb == "runs":
+        parser.add_argument("logdir", nargs="?", help="the folder; runs, where none is given")
+        return
+    if verb == "replay":
+        parser.add_argument("logdir", help="the folder of a run, such as runs/digits")
+        parser.add_argument("name", nargs="?", metavar="RUN", help="a live run to make the edits")
+        parser.add_argument("--timeout", type=_seconds, help="seconds to wait at most")
         return
     if verb in TABS:
         _add_board(parser.add_argument, verb)

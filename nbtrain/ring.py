@@ -13,10 +13,11 @@ from pathlib import Path
 
 from nbtrain.cadence import Every
 from nbtrain.checkpoints import Saver, listed
+from nbtrain.logdir import LAST_GOOD
 from nbtrain.states import Checkpoint
 
-# In the folder of the checkpoints that of the copies, and how many it has.
-LAST_GOOD, LAST_GOOD_KEPT = "last_good", 3
+# How many there are at most.
+LAST_GOOD_KEPT = 3
 
 # Seconds between two copies at least, and the share of the time that copying may take.
 _SECS, _SHARE = 10.0, 0.01

@@ -20,10 +20,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Protocol, SupportsFloat
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, SupportsFloat
 
 from nbtrain import claims, frames
-from nbtrain.checkpoints import Saver
+from nbtrain.branches import Branch
+from nbtrain.checkpoints import Saver, find, listed
 from nbtrain.commands import (
     Command,
     CommandQueue,
@@ -50,6 +51,9 @@ from nbtrain.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status
 from nbtrain.store import ScalarStore
 from nbtrain.threads import Coordinator, LooperThread, names_of_live
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 # Seconds for the last round of a watch, which may draw a picture.
 _LAST_ROUND_SECS = 10.0
 
@@ -61,7 +65,13 @@ _NO_VALUES: Mapping[str, SupportsFloat] = {}
 
 
 class Engine(Protocol):
-    """What trains: it opens a session, and owns the loop or hands it to the user."""
+    """What trains: it opens a session, and owns the loop or hands it to the user.
+
+    Attributes:
+        origin: Path of the checkpoint that it begins at while its folder has none; or None.
+    """
+
+    origin: str | None
 
     @property
     def kind(self) -> str:
@@ -85,6 +95,13 @@ class Engine(Protocol):
 
     def models(self) -> list[object]:
         """Objects that only one run at a time may train, as far as the engine knows."""
+
+    def branched(self, folder: Logdir) -> Engine:
+        """The same training, in another folder; its `origin` is yet to be set.
+
+        Raises:
+            ArgumentError: It cannot be.
+        """
 
     def session(self) -> AbstractContextManager[Saver | None]:
         """Make ready to train, and clean up after; training thread."""
@@ -122,6 +139,7 @@ class Run:
         self._lifecycle = Lifecycle()
         self._commands = CommandQueue()
         self._listeners: list[Callable[[], object]] = []
+        self._branch: Branch | None = None
         self.life = self._life(Recorder(self.scalars, None), Names(()))
 
     def _life(self, recorder: Recorder, names: Names) -> Life:
@@ -174,9 +192,15 @@ class Run:
             self.life = self._life(recorder, names)
             self._lifecycle.apply(Event.START)
             undo.pop_all()  # from here on, its life undoes it
-        self.life.watch.log(event="start", step=0, name=self.name, total_steps=self.total_steps)
-        self.receipts.clear()
+        branch, entry = self._branch, {"name": self.name, "total_steps": self.total_steps}
+        parent = {} if branch is None else {"parent": branch.parent(self.logdir)}
+        self.life.watch.log(event="start", step=0, **entry, **parent)
+        for receipt in [each for each in self.receipts if each.outcome]:  # of the last life
+            self.receipts.remove(receipt)
         self._enlist()
+        if branch is not None and (edit := branch.first_edit(self._folder.checkpoints)):
+            self._commands.expect()
+            self.post(edit, at=branch.origin.step)
         self.life.start(self._engine.session, functools.partial(self._engine.train, self))
         return self
 
@@ -242,6 +266,55 @@ class Run:
                 f"The training thread of the run {self.name!r} cannot wait for its own end: leave "
                 "the loop, or call request_stop() without wait()."
             )
+
+    def branch(
+        self,
+        checkpoint: int | str | Checkpoint | None = None,
+        name: str | None = None,
+        **hyperparameters: SupportsFloat,
+    ) -> Self:
+        """Start a new run from a checkpoint of this one, in a folder of its own next to this.
+
+        It trains the same model, with the same data and settings, so this run must have ended
+        or not have been started.
+
+        Args:
+            checkpoint: Its step, its path (also one of another run's folder), or None for the
+                latest.
+            name: The new run's name; None takes this run's, with a number.
+            hyperparameters: Those that have other values from its first step on.
+
+        Raises:
+            PhaseError: This run has not ended.
+            ArgumentError: A value or name that cannot be, or nothing is left to train; or what
+                it trains cannot be branched.
+            CheckpointError: There is no such checkpoint.
+            BusyError: A run that has not ended trains the model.
+
+        Example:
+            >>> slower = run.branch(300, learning_rate=1e-4)
+        """
+        phase = self._lifecycle.phase
+        if phase is not Phase.CREATED and not phase.ended:
+            raise PhaseError(
+                f"Cannot branch while {phase}: the branch trains the same model. Call "
+                "run.request_stop(), then run.wait(); all its checkpoints can be branched."
+            )
+        if hyperparameters:
+            self._hyperparameters.check(hyperparameters)
+        wanted = checkpoint.path if isinstance(checkpoint, Checkpoint) else checkpoint
+        folder = Logdir(None, name, kind=self.name, beside=self.logdir)
+        try:
+            engine = self._engine.branched(folder)
+            branch = Branch(find(listed(self._folder.checkpoints), wanted), hyperparameters)
+            child = type(self)(engine, folder, self._settings)
+            branch.check_leaves_steps(child.total_steps)
+            engine.origin, child._branch = branch.origin.path, branch
+            child.start()
+        except BaseException:
+            folder.discard()
+            raise
+        return child
 
     def loop(
         self,
@@ -339,7 +412,8 @@ class Run:
 
         Args:
             command: What is asked.
-            at: The step after which it is to be executed, where that is yet to come.
+            at: The step after which it is to be executed, where that is yet to come. What
+                is planned so may be posted before the first start.
         """
         receipt = self._commands.post(command, step=self.life.boundary.step, at=at)
         self.receipts.append(receipt)

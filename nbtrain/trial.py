@@ -98,6 +98,7 @@ class Trials:
         saved = self._keeper.can_save
         if saved:
             self._keeper.save(step)
+            self._watch.log(event="checkpoint", step=step, text="where a trial begins")
         edits = self._tuner.set(asked.values, step)
         self._trial = _Trial(receipt, step, saved, before, edits)
         self._watch.log(

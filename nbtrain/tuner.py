@@ -50,15 +50,18 @@ class Tuner:
         if values := self._hyperparameters.values:
             self._recorder.describe(step, values)
             self._record(step, values)
+        self._tell(step, values)
 
     def look(self, step: int, *, anew: bool = False) -> None:
         """Read them again, where that is due; `anew`: at once, they were restored."""
-        if not self._hyperparameters or (self._clock() < self._due and not anew):
+        if not anew and (not self._hyperparameters or self._clock() < self._due):
             return
         self._read()
         values = self._hyperparameters.values
         if anew or values != self._recorded:
             self._record(step, values)
+        if anew:
+            self._tell(step, values)
 
     def check(self, values: Mapping[str, object]) -> None:
         """Raise an ArgumentError for what cannot be set."""
@@ -87,6 +90,10 @@ class Tuner:
             self._watch.note("hyperparameters", f"Hyperparameters could not be read: {error}")
         else:
             self._watch.note("hyperparameters", None)
+
+    def _tell(self, step: int, values: Mapping[str, float]) -> None:
+        """Write down where the run goes on, and with which values: a replay needs to know."""
+        self._watch.log(event="segment", step=step, values=values)
 
     def _record(self, step: int, values: Mapping[str, float]) -> None:
         if values:

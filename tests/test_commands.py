@@ -224,3 +224,17 @@ def test_planned_commands_do_not_count_as_waiting() -> None:
     queue.open()
     planned = [queue.post(Save(), at=step) for step in range(10, 20)]
     assert all(receipt.outcome is None for receipt in (*planned, queue.post(Save())))
+
+
+def test_what_is_planned_may_come_before_a_life_and_nothing_else() -> None:
+    queue = CommandQueue()
+    planned = queue.post(Save(), at=3)
+    assert queue.post(Save()).wait(0).text == "the run has not been started"
+    queue.open()
+    assert queue.take(3) is planned
+    queue.close("the run has ended", step=9)
+    assert queue.post(Save(), at=12).wait(0).text == "the run has ended"
+    queue.expect()
+    further = queue.post(Save(), at=12)
+    queue.open()
+    assert queue.take(12) is further

@@ -17,7 +17,9 @@ def test_a_mark_has_what_the_entry_says() -> None:
     assert mark == Mark("set", 120, 5.0, "rate 2 → 1", 100, (("rate", 2.0, 1.0),))
 
 
-@pytest.mark.parametrize("changed", [{"applied": False}, {"event": "start"}, {"event": "stop"}])
+@pytest.mark.parametrize(
+    "changed", [{"applied": False}, {"event": "start"}, {"event": "segment"}, {"event": "origin"}]
+)
 def test_what_was_refused_and_what_is_no_mark_gives_none(changed: dict[str, object]) -> None:
     assert Mark.of(ENTRY | changed) is None
 

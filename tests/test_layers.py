@@ -37,8 +37,8 @@ FLOORS = (
     "recorder panel.source panel.wire panel.figure panel.curves panel.contents engines.attempts",
     "panel.histograms panel.samples panel.layouts events.hparams events.comparison",
     "folder_watch journal panel.panel panel.tables",
-    "watch panel.answers panel.board_figure panel.cards_figure",
-    "keeper tuner evaluator panel.board engines.graph_arguments",
+    "way watch panel.answers panel.board_figure panel.cards_figure",
+    "branches course keeper tuner evaluator panel.board engines.graph_arguments",
     "trial boards",
     "helm",
     "rescue",
@@ -49,7 +49,7 @@ FLOORS = (
     "engines.keras_callback engines.keras_steered engines.loops",
     "kernel engines.steps engines.graph engines.run_hook engines.eval_hook",
     "engines.keras_fit",
-    "notebook completion engines.monitored",
+    "notebook completion family engines.monitored",
     "magics",
     "",  # nbtrain itself
 )

@@ -361,6 +361,38 @@ def test_of_a_variable_that_was_made_anew_the_runs_own_is_set(shell: Any) -> Non
     ended(run)
 
 
+def test_the_runs_below_a_folder_are_shown_as_a_tree(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.user_ns["counter"] = Counter()
+    body = "while not run.should_stop(): run.record(counter.step())"
+    run = cell(shell, "--name a --steps 20 --save-steps 10 --checkpoint counter.checkpoint", body)
+    run.wait(SOON)
+    run.branch(10, name="b").wait(SOON)
+    shown = [
+        "run   phase     step      branch",
+        "a     finished  20 of 20",
+        "└─ b  finished  20 of 20  from step 10",
+    ]
+    for text in ("runs", "runs runs/"):
+        assert line(shell, text) is None
+        assert capsys.readouterr().out.splitlines() == shown
+
+
+def test_a_replay_is_shown_and_done_to_a_live_run(shell: Any) -> None:
+    run = tuned(shell)
+    applied(run.pause())
+    step = applied(run.set(dropout=0.25)).step
+    ended(run)
+    course = line(shell, "replay runs/mine")
+    assert re.search(rf"{step:,} +set +dropout +\S+ +0.25 +applied", repr(course))
+    again = tuned(shell, "again")
+    reached(again, lambda run: run.status.step > step)
+    receipt = line(shell, "replay runs/mine again --timeout 60")
+    assert receipt.outcome.text.startswith("Cannot replay at step ")
+    ended(again)
+
+
 def test_without_a_name_the_run_that_lives_is_steered(shell: Any) -> None:
     live = cell(shell, "--name live")
     over = cell(shell, "--name over --steps 1").wait(SOON)
@@ -438,6 +470,10 @@ def test_an_unknown_run_is_refused_with_those_there_are(shell: Any, verb: str) -
         ("set", "the following arguments are required"),
         ("set mine", "give what to set, such as learning_rate=1e-4"),
         ("set mine learning_rate", "'learning_rate' sets nothing: give a name and a value"),
+        ("runs a b", "unrecognized arguments: b"),
+        ("replay", "the following arguments are required: logdir"),
+        ("replay nowhere", "nowhere is no folder of a run: there is none. Give one"),
+        ("runs nowhere", "There is no folder 'nowhere': give one with runs in it"),
         ('stop "abc', '%nbtrain stop "abc: No closing quotation; close the quotes'),
     ],
 )
@@ -580,12 +616,12 @@ def completed(shell: Any, text: str) -> list[str]:
 
 
 def test_the_tabulator_offers_the_verbs_and_nothing_else(shell: Any) -> None:
-    verbs = ["list", "show", "pause", "resume", "stop", "save", "restore", "set"]
-    verbs += ["try", "evaluate", "wait", "scalars"]
+    verbs = ["list", "runs", "show", "pause", "resume", "stop", "save", "restore", "set"]
+    verbs += ["try", "evaluate", "replay", "wait", "scalars"]
     verbs += ["images", "histograms", "distributions", "text", "audio"]
     verbs += ["hparams", "custom_scalars", "compare"]
     assert completed(shell, "%nbtrain ") == verbs
-    assert completed(shell, "%nbtrain re") == ["resume", "restore"]
+    assert completed(shell, "%nbtrain re") == ["resume", "restore", "replay"]
 
 
 def test_the_tabulator_offers_the_runs_that_the_verb_can_do_something_to(shell: Any) -> None:
@@ -642,6 +678,15 @@ def test_the_tabulator_offers_the_hyperparameters_that_were_not_given_yet(shell:
     assert completed(shell, "%%nbtrain --hyperparameters ") == ["tunable"]
 
 
+def test_the_tabulator_offers_folders_of_runs_and_a_run_to_replay_into(shell: Any) -> None:
+    run = tuned(shell)
+    assert completed(shell, "%nbtrain runs ") == ["runs/"]
+    assert completed(shell, "%nbtrain replay runs/") == ["runs/mine/"]
+    assert completed(shell, "%nbtrain replay runs/mine/ ") == ["mine"]
+    ended(run)
+    assert "mine" not in completed(shell, "%nbtrain replay runs/mine/ ")
+
+
 def test_the_tabulator_offers_folders_then_the_runs_and_tags_of_one(
     shell: Any, logdir: Path
 ) -> None:
@@ -666,7 +711,7 @@ def test_what_the_tabulator_offers_of_a_logdir_finds_what_was_meant(
 
 def test_loading_the_extension_again_offers_each_word_once(shell: Any) -> None:
     shell.run_line_magic("reload_ext", "nbtrain")
-    assert completed(shell, "%nbtrain re") == ["resume", "restore"]
+    assert completed(shell, "%nbtrain re") == ["resume", "restore", "replay"]
 
 
 def test_a_question_mark_explains_the_magic(shell: Any) -> None:

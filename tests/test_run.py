@@ -624,8 +624,8 @@ def test_every_command_is_written_to_the_journal(gate: Gate) -> None:
     run.request_stop()
     run.wait(SOON)
     entries = [(entry["event"], entry.get("applied"), entry["step"]) for entry in journal(run)]
-    assert entries[0] == ("start", None, 0)
-    assert entries[1:5] == [("pause", True, 1), ("save", True, 1), ("restore", False, 1), (
+    assert entries[:2] == [("start", None, 0), ("segment", None, 0)]
+    assert entries[2:6] == [("pause", True, 1), ("save", True, 1), ("restore", False, 1), (
         "resume",
         True,
         1,
@@ -652,17 +652,19 @@ def test_the_journal_tells_of_every_life_of_a_run_of_any_name() -> None:
     entries = journal(run)
     assert [(entry["event"], entry["step"]) for entry in entries] == [
         ("start", 0),
+        ("segment", 0),
         ("checkpoint", 3),
         ("checkpoint", 4),
         ("failed", 4),
         ("start", 0),
         ("resume", 4),
+        ("segment", 4),
         ("checkpoint", 7),
         ("checkpoint", 8),
         ("finished", 8),
     ]
     assert {entry["name"] for entry in entries if entry["event"] == "start"} == {"Größe 損"}
-    assert entries[3]["text"] == "ValueError: Größe 損"
+    assert entries[4]["text"] == "ValueError: Größe 損"
 
 
 # --- checkpoints ----------------------------------------------------------------
@@ -729,7 +731,8 @@ def test_what_was_saved_at_the_last_step_is_not_saved_again(gate: Gate) -> None:
     first, _ = map(applied, receipts)
     assert first.text == "saved ckpt-1"
     assert saved(run) == [1]
-    assert [entry["event"] for entry in journal(run)] == ["start", "save", "stop", "stopped"]
+    events = [entry["event"] for entry in journal(run)]
+    assert events == ["start", "segment", "save", "stop", "stopped"]
 
 
 def test_a_checkpoint_that_cannot_be_written_is_told_and_the_training_goes_on(gate: Gate) -> None:

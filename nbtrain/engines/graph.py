@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -43,9 +44,12 @@ class GraphEngine:
         hyperparameters: What can be set while it trains.
         evaluate: Evaluates what it trains, given the session; None: nothing.
         reopen: Whether the graph, finalized while it trains, takes more operations afterwards.
+        supervised: Makes a Supervisor that saves into another folder; None where the user has
+            made this one.
     """
 
     kind = "Supervisor"
+    origin: str | None = None
 
     def __init__(
         self,
@@ -58,7 +62,9 @@ class GraphEngine:
         hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
         evaluate: SessionEvaluation | None = None,
         reopen: bool = False,
+        supervised: Callable[[Path], Supervisor] | None = None,
     ) -> None:
+        self._supervised = supervised
         self.coord = supervisor.coord
         self._supervisor = supervisor
         self._tags = tuple(scalars)
@@ -69,11 +75,37 @@ class GraphEngine:
         self._directory = directory
         self._reopen = reopen
         self._sess: tf.compat.v1.Session | None = None
+        self._evaluate = evaluate
         self.evaluate = None if evaluate is None else lambda: evaluate(self._sess)
 
     def models(self) -> list[object]:
         """The graph."""
         return [self._supervisor.graph]
+
+    def branched(self, folder: Logdir) -> GraphEngine:
+        """The same graph under a further Supervisor, that saves into another folder.
+
+        Raises:
+            ArgumentError: The Supervisor was given.
+        """
+        if self._supervised is None:
+            raise ArgumentError(
+                "This run's Supervisor was made for its own folder. To branch, leave supervisor= "
+                "out when you start it; or make another nbtrain.Supervisor(logdir=...), and copy "
+                "the checkpoint into that folder."
+            )
+        train_op, *scalars = self._fetches
+        return GraphEngine(
+            self._supervised(folder.checkpoints),
+            train_op,
+            dict(zip(self._tags, scalars, strict=True)),
+            self._feed,
+            folder.checkpoints,
+            hyperparameters=self.hyperparameters,
+            evaluate=self._evaluate,
+            reopen=self._reopen,
+            supervised=self._supervised,
+        )
 
     @contextlib.contextmanager
     def session(self) -> Iterator[GraphSaver | None]:
@@ -86,7 +118,7 @@ class GraphEngine:
         if self._directory is not None:
             self._directory.mkdir(parents=True, exist_ok=True)
             if supervisor.saver is not None:
-                saver = GraphSaver(Saved.by(supervisor), self._directory)
+                saver = GraphSaver(Saved.by(supervisor), self._directory, self.origin)
         run = owner.get()
         assert run is not None, "this is the training thread"
         driver = owner.set(Driver(run, frozenset(self._tags)))
@@ -224,9 +256,11 @@ def supervise(
         logdir = Path(supervisor.save_path).parent
     folder = Logdir(logdir, name, kind="supervise")
     reopen = supervisor is None and not graph.finalized
+    supervised = None
     if supervisor is None:
+        supervised = functools.partial(_supervisor, graph, keep)
         try:
-            supervisor = _supervisor(graph, folder.checkpoints, keep)
+            supervisor = supervised(folder.checkpoints)
         except BaseException:
             folder.discard()
             raise
@@ -242,6 +276,7 @@ def supervise(
         hyperparameters=held,
         evaluate=evaluate,
         reopen=reopen,
+        supervised=supervised,
     )
     run = Run(engine, folder, settings)
     return run.start() if start else run
@@ -258,7 +293,7 @@ def _check_saving(supervisor: Supervisor, settings: Settings) -> None:
             )
 
 
-def _supervisor(graph: tf.Graph, directory: Path, keep: int | None) -> Supervisor:
+def _supervisor(graph: tf.Graph, keep: int | None, directory: Path) -> Supervisor:
     """A Supervisor that leaves saving and summaries to the run."""
     adopt_global_step(graph)
     with graph.as_default():

@@ -18,7 +18,8 @@ from nbtrain.engines.savers import own_saver
 from nbtrain.engines.servers import LOST, REMEDY, lost, unanswered
 from nbtrain.errors import CheckpointError
 from nbtrain.log import hushed
-from nbtrain.ring import LAST_GOOD, LAST_GOOD_KEPT, restorable
+from nbtrain.logdir import LAST_GOOD
+from nbtrain.ring import LAST_GOOD_KEPT, restorable
 
 # Numbers that are read at a time.
 _MOST_NUMBERS = 1_000_000
@@ -55,13 +56,15 @@ class GraphSaver:
     Args:
         saved: What it saves.
         directory: The folder of the checkpoints.
+        origin: Path of the checkpoint to begin at while the folder has none; or None.
 
     Attributes:
         sess: The session, once it is open.
     """
 
-    def __init__(self, saved: Saved, directory: Path) -> None:
+    def __init__(self, saved: Saved, directory: Path, origin: str | None = None) -> None:
         self.directory = directory
+        self._origin = origin
         self.sess: tf.compat.v1.Session | None = None
         self._saved = saved
         self._prefix = str(directory / Path(saved.save_path).name)
@@ -87,12 +90,16 @@ class GraphSaver:
             raise
 
     def resume(self) -> Restored | None:
-        """The proof of what the Supervisor restored when it prepared the session."""
+        """The proof of what the Supervisor restored when it prepared the session.
+
+        Raises:
+            CheckpointError: There was nothing to restore, and the origin cannot be.
+        """
         checkpoints = restorable(self.directory)
         if checkpoints and checkpoints[-1] in listed(self.directory):
             self._restored = self._counted(self._fitting(checkpoints[-1].path))
-        elif checkpoints:
-            self.restore(checkpoints[-1].path)
+        elif checkpoints or self._origin is not None:
+            self.restore(checkpoints[-1].path if checkpoints else str(self._origin))
         return self._restored
 
     def save(self, step: int) -> int:

@@ -52,6 +52,7 @@ class FitEngine:
 
     kind = "Keras fit"
     functions = ()
+    origin: str | None = None
 
     def __init__(
         self,
@@ -102,6 +103,17 @@ class FitEngine:
         """Everything that the model reaches."""
         return list(tf.train.TrackableView(self._model).descendants())
 
+    def branched(self, folder: Logdir) -> FitEngine:
+        """The same fit, in another folder, with a place of its own in the same data."""
+        return FitEngine(
+            self._model,
+            self.place.data,
+            self._arguments,
+            folder,
+            keep=self._keep,
+            hyperparameters=self.hyperparameters,
+        )
+
     @contextlib.contextmanager
     def session(self) -> Iterator[PlaceSaver]:
         """The model with all its variables, guarded; and the saver."""
@@ -112,7 +124,8 @@ class FitEngine:
             with self._thread_state.entered():
                 self._build()
                 whole = tf.train.Checkpoint(model=self._model, fit=self.place.saved)
-                yield PlaceSaver(whole, self.place, self._directory, keep=self._keep)
+                directory, keep, origin = self._directory, self._keep, self.origin
+                yield PlaceSaver(whole, self.place, directory, keep=keep, origin=origin)
         finally:
             guard.remove()
             self.guarded.clear()

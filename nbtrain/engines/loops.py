@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.passes import Passes, passes_over
 from nbtrain.engines.place_saver import PlaceSaver
+from nbtrain.errors import ArgumentError
 from nbtrain.evaluator import Evaluation
 from nbtrain.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.logdir import Logdir
@@ -38,6 +40,7 @@ class LoopEngine:
     """
 
     kind = "own loop"
+    origin: str | None = None
 
     def __init__(
         self,
@@ -65,15 +68,32 @@ class LoopEngine:
             return []
         return list(tf.train.TrackableView(self._checkpoint).descendants())
 
+    def branched(self, folder: Logdir) -> LoopEngine:
+        """The same loop, in another folder.
+
+        Raises:
+            ArgumentError: It was started without a checkpoint.
+        """
+        if self._checkpoint is None:
+            raise ArgumentError(
+                "A branch begins at a checkpoint, and this run saves none by itself: start it with "
+                "checkpoint= (a tf.train.Checkpoint). What a Supervisor or a MonitoredSession in "
+                "its loop saves can be gone on from by these alone."
+            )
+        engine = copy.copy(self)
+        engine.coord, engine._directory = Coordinator(), folder.checkpoints
+        return engine
+
     @contextlib.contextmanager
     def session(self) -> Iterator[ObjectSaver | None]:
         """There is nothing to open but the saver."""
+        directory, keep, origin = self._directory, self._keep, self.origin
         if self._checkpoint is None:
             yield None
         elif self.passes is None:
-            yield ObjectSaver(self._checkpoint, self._directory, keep=self._keep)
+            yield ObjectSaver(self._checkpoint, directory, keep=keep, origin=origin)
         else:
-            yield PlaceSaver(self._checkpoint, self.passes, self._directory, keep=self._keep)
+            yield PlaceSaver(self._checkpoint, self.passes, directory, keep=keep, origin=origin)
 
     def train(self, run: Run) -> None:
         """Call the loop."""

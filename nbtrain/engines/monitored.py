@@ -52,6 +52,7 @@ class MonitorEngine:
 
     kind = "MonitoredSession"
     evaluate = None  # an EvalHook does
+    origin: str | None = None
 
     def __init__(
         self,
@@ -78,6 +79,13 @@ class MonitorEngine:
     def models(self) -> list[object]:
         """The graph."""
         return [self._graph]
+
+    def branched(self, folder: Logdir) -> MonitorEngine:
+        """It cannot be: its session and its hooks were made for their folder."""
+        raise ArgumentError(
+            f"A run of nbtrain.monitor cannot be branched, to {folder.name!r} or another name: its "
+            "session and its hooks were made for its own folder. One of nbtrain.supervise can."
+        )
 
     def session(self) -> contextlib.AbstractContextManager[None]:
         """Nothing: the session is opened where it is used, and attached by its hook."""

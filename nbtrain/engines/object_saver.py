@@ -12,7 +12,8 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 
 from nbtrain.checkpoints import Restored, mend_state, misfit, reading, some, step_in_name, writing
 from nbtrain.errors import ArgumentError
-from nbtrain.ring import LAST_GOOD, LAST_GOOD_KEPT, restorable
+from nbtrain.logdir import LAST_GOOD
+from nbtrain.ring import LAST_GOOD_KEPT, restorable
 
 # What TensorFlow appends to a variable's name in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -30,24 +31,32 @@ class ObjectSaver:
         checkpoint: What to save.
         directory: The folder of the checkpoints.
         keep: How many checkpoints stay; None keeps all.
+        origin: Path of the checkpoint to begin at while the folder has none; or None.
     """
 
     # Of what an engine saves and restores besides, as the names in a checkpoint begin.
     beside: str | None = None
 
     def __init__(
-        self, checkpoint: tf.train.Checkpoint, directory: Path, *, keep: int | None
+        self,
+        checkpoint: tf.train.Checkpoint,
+        directory: Path,
+        *,
+        keep: int | None,
+        origin: str | None = None,
     ) -> None:
         self.directory = directory
+        self._origin = origin
         self._checkpoint = checkpoint
         self._restored: tuple[str, Any] | None = None  # its path, and the objects it has
         mend_state(directory)
         self._manager = tf.train.CheckpointManager(checkpoint, str(directory), max_to_keep=keep)
 
     def resume(self) -> Restored | None:
-        """Go on from the latest complete checkpoint of the folder."""
+        """Go on from the latest complete checkpoint of the folder, else from the origin."""
         checkpoints = restorable(self.directory)
-        return self.restore(checkpoints[-1].path) if checkpoints else None
+        path = checkpoints[-1].path if checkpoints else self._origin
+        return None if path is None else self.restore(path)
 
     def save(self, step: int) -> int:
         """Write `ckpt-<step>`.

@@ -10,7 +10,8 @@ import tensorflow as tf
 from nbtrain.checkpoints import Restored
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.errors import CheckpointError
-from nbtrain.ring import LAST_GOOD, LAST_GOOD_KEPT
+from nbtrain.logdir import LAST_GOOD
+from nbtrain.ring import LAST_GOOD_KEPT
 
 
 class Place(Protocol):
@@ -38,15 +39,21 @@ class PlaceSaver(ObjectSaver):
     Args:
         checkpoint: What to save.
         place: The place.
-        directory, keep: As in `ObjectSaver`.
+        directory, keep, origin: As in `ObjectSaver`.
     """
 
     beside = "besides/"
 
     def __init__(
-        self, checkpoint: tf.train.Checkpoint, place: Place, directory: Path, *, keep: int | None
+        self,
+        checkpoint: tf.train.Checkpoint,
+        place: Place,
+        directory: Path,
+        *,
+        keep: int | None,
+        origin: str | None = None,
     ) -> None:
-        super().__init__(checkpoint, directory, keep=keep)
+        super().__init__(checkpoint, directory, keep=keep, origin=origin)
         self._place, self._keep = place, keep
 
     def save(self, step: int) -> int:

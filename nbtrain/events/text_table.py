@@ -13,15 +13,16 @@ Cell = float | str | bool | None
 def text_table(heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
     """Heads and rows, one a line, their columns aligned; None is an empty cell."""
     shown = [heads[:COLUMNS], *(row[:COLUMNS] for row in rows[:ROWS])]
-    cells = [[on_a_line(cell) for cell in row] for row in shown]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [
-        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-        for row in cells
-    ]
+    lines = [in_columns([[on_a_line(cell) for cell in row] for row in shown])]
     left = [(len(rows) - ROWS, "rows"), (len(heads) - COLUMNS, "columns")]
     more = " and ".join(f"{count} more {what}" for count, what in left if count > 0)
     return "\n".join([*lines, f"… {more}"] if more else lines)
+
+
+def in_columns(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of words, one a line, their columns aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
 def on_a_line(cell: Cell) -> str:
