@@ -98,7 +98,7 @@ class Hyperparameter:
         if whole:
             begin = min(1.0, value) if value > 0 else -4 * size if value < 0 else 0.0
             return cls(name, value, begin, max(10.0, 4 * size), Scale.WHOLE)
-        if _is(name, _SHARES):
+        if _is_share(name):
             return cls(name, value, 0.0, _LAST_SHARE, Scale.LINEAR).at(value)
         if value > 0 and size:
             middle = round(math.log10(size))
@@ -237,7 +237,7 @@ class Hyperparameters:
             raise ArgumentError(f"{name}={number}: give a finite number.")
         if _is(name, _RATES) and number < 0:
             raise ArgumentError(f"{name}={number:.10g}: give 0 or more.")
-        if _is(name, _SHARES) and not 0 <= number < 1:
+        if _is_share(name) and not 0 <= number < 1:
             raise ArgumentError(f"{name}={number:.10g}: give 0 or more, and less than 1.")
         if self._variables[name].whole and number != round(number):
             raise ArgumentError(
@@ -256,6 +256,11 @@ def _number(value: Any) -> float | None:
         return None
     except OverflowError:
         return math.inf
+
+
+def _is_share(name: str) -> bool:
+    """`dropout_1_rate` too: after the name of a layer."""
+    return _is(name, _SHARES) or ("dropout" in name and name.endswith("_rate"))
 
 
 def _is(name: str, words: tuple[str, ...]) -> bool:

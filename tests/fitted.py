@@ -11,6 +11,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.commands import Receipt
 from nbtrain.engines.keras_fit import FitRun
 
 ROWS, COLUMNS, CLASSES = 90, 6, 3
@@ -114,6 +115,40 @@ class StopAt(Late):
         self._left -= 1
         if self._left == 0:
             self.run.request_stop()
+
+
+class SetAt(Late):
+    """Sets hyperparameters after so many batches."""
+
+    def __init__(self, batches: int, **values: float) -> None:
+        super().__init__()
+        self._left, self._values = batches, values
+        self.receipts: list[Receipt] = []
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self.receipts.append(self.run.set(**self._values))
+
+
+class PlainlyAt(keras.callbacks.Callback):
+    """Does in plain Keras what an edit does: sets attributes, and makes the function anew."""
+
+    def __init__(self, batches: int, **values: float) -> None:
+        super().__init__()
+        self._at, self._values = batches, values
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        if batch < self._at or not self._values:
+            return
+        optimizer = getattr(self.model.optimizer, "inner_optimizer", self.model.optimizer)
+        for name, value in self._values.items():
+            if name == "dropout_rate":
+                self.model.layers[1].rate = value
+            else:
+                setattr(optimizer, name, value)
+        self._values = {}
+        self.model.make_train_function(force=True)
 
 
 def started(model: Any, name: str, *callbacks: Any, seed: int = 3, **arguments: Any) -> FitRun:

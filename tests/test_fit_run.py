@@ -19,6 +19,7 @@ from tests.fitted import (
     KINDS,
     STEPS,
     Late,
+    SetAt,
     StopAt,
     X,
     Y,
@@ -30,9 +31,9 @@ from tests.fitted import (
     started,
 )
 from tests.gate import SOON
-from tests.models import reached
+from tests.models import applied, reached
 
-RATE = "hyperparameters/learning_rate"
+RATES = {"hyperparameters/learning_rate", "hyperparameters/dropout_rate"}
 VALIDATED: dict[str, Any] = {**KINDS["arrays"](), "validation_data": (X[:40], Y[:40])}
 
 
@@ -88,7 +89,7 @@ def test_an_execution_of_several_batches_is_recorded_with_the_loss_of_its_last()
 def test_what_an_epoch_gives_is_recorded_at_its_last_step() -> None:
     run = ended(classifier(), "run", **VALIDATED, epochs=2)
     tags = {"epoch_loss", "epoch_accuracy", "epoch_val_loss", "epoch_val_accuracy"}
-    assert set(run.scalars) == {"batch_loss", RATE, *tags}
+    assert set(run.scalars) == {"batch_loss", *RATES, *tags}
     for tag in tags:
         assert run.scalars[tag].steps.tolist() == [STEPS, 2 * STEPS]
         values = run.history[tag.removeprefix("epoch_")]
@@ -126,7 +127,7 @@ def test_a_train_step_without_a_loss_leaves_the_curve_of_epochs() -> None:
     model = Own()
     model.compile()
     run = ended(model, "run", x=X, batch_size=BATCH, epochs=2)
-    assert set(run.scalars) == {"epoch_mine", RATE}
+    assert set(run.scalars) == {"epoch_mine", "hyperparameters/learning_rate"}
     assert run.history == {"mine": [12.0, 24.0]}
     assert run.status.step == 2 * STEPS
 
@@ -370,27 +371,24 @@ def test_a_run_without_an_end_has_no_total() -> None:
 # --- hyperparameters ----------------------------------------------------------------------
 
 
-class SetAt(Late):
-    """Sets hyperparameters after so many batches."""
+class Rates(SetAt):
+    """Writes down the learning rate of each batch, too."""
 
     def __init__(self, batches: int, **values: float) -> None:
-        super().__init__()
-        self._left, self._values = batches, values
+        super().__init__(batches, **values)
         self.rates: list[float] = []
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         self.rates.append(float(self.model.optimizer.learning_rate))
-        self._left -= 1
-        if self._left == 0:
-            self.receipt = self.run.set(**self._values)
+        super().on_train_batch_end(batch, logs)
 
 
 def test_the_learning_rate_is_found_by_itself_and_is_another_from_the_next_batch_on() -> None:
-    model, setting = classifier(), SetAt(5, learning_rate=0.001)
+    model, setting = classifier(), Rates(5, learning_rate=0.001)
     run = ended(model, "run", setting, **KINDS["arrays"]())
-    assert setting.receipt.wait(SOON).applied
+    applied(setting.receipts[0])
     np.testing.assert_allclose(setting.rates, [0.01] * 5 + [0.001] * (STEPS - 5))
-    assert run.hyperparameters == {"learning_rate": 0.001}
+    assert run.hyperparameters == {"learning_rate": 0.001, "dropout_rate": 0.1}
 
 
 def test_a_learning_rate_under_a_schedule_gets_a_factor() -> None:
@@ -402,7 +400,7 @@ def test_a_learning_rate_under_a_schedule_gets_a_factor() -> None:
         )
     run = ended(model, "run", SetAt(4, learning_rate_factor=0.0), **KINDS["arrays"]())
     ended(plain, "plain", StopAt(4), **KINDS["arrays"]())
-    assert run.hyperparameters == {"learning_rate_factor": 0.0}
+    assert run.hyperparameters == {"learning_rate_factor": 0.0, "dropout_rate": 0.1}
     for one, two in zip(model.trainable_variables, plain.trainable_variables, strict=True):
         np.testing.assert_array_equal(one.numpy(), two.numpy())
 
@@ -411,4 +409,4 @@ def test_what_is_given_is_beside_what_is_found_and_by_its_own_name() -> None:
     model, weight = classifier(), tf.Variable(0.5)
     given = {"rate": model.optimizer.learning_rate, "weight": weight}
     run = ended(model, "run", **KINDS["arrays"](), hyperparameters=given)
-    assert run.hyperparameters == {"rate": 0.01, "weight": 0.5}
+    assert run.hyperparameters == {"rate": 0.01, "weight": 0.5, "dropout_rate": 0.1}

@@ -112,6 +112,7 @@ def test_what_is_not_finite_is_refused(value: float) -> None:
         ("dropout", 0.0, True),
         ("dropout", 1.0, False),
         ("head_dropout_rate", 1.5, False),
+        ("dropout_1_rate", 1.0, False),
         ("momentum", 0.999, True),
         ("momentum", 1.0, False),
         ("beta_1", -0.1, False),

@@ -17,13 +17,14 @@ from nbtrain.engines.hyperparameters import held_beside
 from nbtrain.engines.keras_arguments import Input, check_model, further
 from nbtrain.engines.keras_data import Data
 from nbtrain.engines.keras_guard import Guard
+from nbtrain.engines.keras_numbers import Numbers
 from nbtrain.engines.keras_place import History, Place
 from nbtrain.engines.keras_steered import Leave, PlacedLoss, Steered, epoch_scalars
 from nbtrain.engines.keras_thread import ThreadState
 from nbtrain.engines.keras_validation import StoppedError, Validation
 from nbtrain.engines.place_saver import PlaceSaver
 from nbtrain.host import Host
-from nbtrain.hyperparameters import NO_VARIABLES, Variable
+from nbtrain.hyperparameters import Variable
 from nbtrain.logdir import Logdir
 from nbtrain.run import Run
 from nbtrain.settings import Settings
@@ -43,6 +44,7 @@ class FitEngine:
         folder: Of the run.
         keep: How many checkpoints stay; None keeps all.
         hyperparameters: What can be set while it trains.
+        numbers: What of the model is kept in no variable.
 
     Attributes:
         place: Where it is in its data.
@@ -62,11 +64,12 @@ class FitEngine:
         folder: Logdir,
         *,
         keep: int | None,
-        hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
+        hyperparameters: Mapping[str, Variable],
+        numbers: Numbers,
     ) -> None:
         self.coord = Coordinator()
         self.hyperparameters = hyperparameters
-        self.place = Place(model, data, arguments["initial_epoch"])
+        self.place = Place(model, data, arguments["initial_epoch"], numbers)
         self.guarded = threading.Event()
         self.describe: Callable[[], str] = str
         self.name = folder.name
@@ -112,6 +115,7 @@ class FitEngine:
             folder,
             keep=self._keep,
             hyperparameters=self.hyperparameters,
+            numbers=self.place.numbers,
         )
 
     @contextlib.contextmanager
@@ -176,6 +180,7 @@ class FitEngine:
                 return
         arguments = {**self._arguments, **place.begin_fit(), "initial_epoch": place.epoch}
         host.note("place", place.note)
+        host.note("numbers", place.numbers.note)
         steered = Steered(
             run,
             place,
@@ -313,9 +318,14 @@ def fit(
         validation_steps: As in Keras, and so are the next two.
         validation_batch_size: Rows of its batches.
         validation_freq: Epochs after which there is one.
-        hyperparameters: What else `run.set` and the panel can change, as in `train`. What of
-            the model's optimizer is a variable, its learning rate first of all, is found by
-            itself; a `LearningRateSchedule` gets a factor, `learning_rate_factor`.
+        hyperparameters: What else `run.set` and the panel can change, as in `train`. Found by
+            themselves are the learning rate (a `LearningRateSchedule` gets a factor,
+            `learning_rate_factor`) and what else of the optimizer is a variable; its
+            `weight_decay` and `momentum`, and the `dropout_rate` of the layers (`dropout` and
+            `recurrent_dropout` of recurrent ones), where they are not 0. Those Keras keeps as
+            Python numbers: after an edit the next batch traces the step again, which takes as
+            long as at the first. Layers of another rate than the others have theirs under
+            their name: `head_dropout_rate`.
         evaluate_secs: Seconds between two evaluations on the validation data, besides those
             after epochs; None or 0 evaluates none by time. `run.evaluate()` does it when asked.
         evaluate_steps: Batches between two; None evaluates none by steps.
@@ -363,9 +373,18 @@ def fit(
     )
     if arguments["validation_data"] is None:
         check_cadence("validation_data", settings, "give what to evaluate on.")
+    numbers = Numbers(model)
     held = held_beside(model.optimizer, hyperparameters)
     folder = Logdir(logdir, name, kind="fit")
-    engine = FitEngine(model, given.data, arguments, folder, keep=keep, hyperparameters=held)
+    engine = FitEngine(
+        model,
+        given.data,
+        arguments,
+        folder,
+        keep=keep,
+        hyperparameters={**held, **numbers.held, **held},  # what was given comes first
+        numbers=numbers,
+    )
     run = FitRun(engine, folder, settings)
     if start:
         run.start()

@@ -55,6 +55,12 @@ class BatchLoss:
             self._function = self._model.train_function
             self._model.train_function = self._train
 
+    def trace_anew(self) -> None:
+        """Have the step traced again at the next batch."""
+        self._own["train_function"] = None  # that is traced with what was before, too
+        self._model.make_train_function(force=True)
+        self.wrap()
+
     def remove(self) -> None:
         """Leave the model as it was."""
         if vars(self._model).get("train_step") != self._train_step:
@@ -86,3 +92,15 @@ class BatchLoss:
         if loss is None or not isinstance(logs, dict):
             return logs
         return {**logs, _KEY: tf.cast(loss, tf.float32)}
+
+
+def trace_anew(model: Any) -> None:
+    """Have the train step of a model traced again; the thread that calls `fit`, or while none does.
+
+    Where a `BatchLoss` sees the losses, it goes on to.
+    """
+    loss = getattr(model.train_function, "__self__", None)
+    if isinstance(loss, BatchLoss):
+        loss.trace_anew()
+    else:
+        model.train_function = None

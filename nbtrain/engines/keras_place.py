@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbtrain.engines.keras_data import Data, Dataset
+from nbtrain.engines.keras_numbers import Numbers
 
 # A value is a float, or an array where a metric gives one.
 History = dict[str, list[Any]]
@@ -25,6 +26,7 @@ class Place:
         model: The model.
         data: What it is fitted on.
         epoch: The first epoch, counted from 0.
+        numbers: What is kept in no variable; an attribute, too.
 
     Attributes:
         epoch: Epochs that are over.
@@ -36,7 +38,7 @@ class Place:
         saved: What is saved of it beside the model: all but the model's own, as JSON.
     """
 
-    def __init__(self, model: Any, data: Data, epoch: int) -> None:
+    def __init__(self, model: Any, data: Data, epoch: int, numbers: Numbers) -> None:
         self.data = data
         self.epoch, self.batch = epoch, 0
         self.history: History = {}
@@ -44,6 +46,7 @@ class Place:
         self.moved = False
         self.note: str | None = None
         self.saved = tf.Variable("", trainable=False)
+        self.numbers = numbers
         self._model = model
         # Of the checkpoint it was taken from: what is beside its model, until it goes on.
         self._held: dict[str, Any] | None = None
@@ -78,6 +81,7 @@ class Place:
             "iterator": "iterator" in found,
             "history": self.history,
             "logs": self.logs,
+            "numbers": self.numbers.saved(),
         }
         self.saved.assign(json.dumps(held, default=_listed))
         return tf.train.Checkpoint(**found)
@@ -93,6 +97,7 @@ class Place:
         self.epoch, self.batch, self.logs = held["epoch"], held["batch"], held["logs"]
         self.history = {name: [*map(_array, held["history"][name])] for name in held["history"]}
         self.data.seed = held["seed"]
+        self.numbers.take(held.get("numbers", {}))
         size, steps = self._model.steps_per_execution, self.data.steps
         if held["steps"] not in (None, steps) or (self.batch % size and self.batch != steps):
             self.note = (
