@@ -140,7 +140,7 @@ def _view_of(panel: Panel) -> dict[str, Any]:
 def picture_of(run: Run) -> dict[str, Any]:
     """The MIME bundle that stays in the saved notebook; a failed run's holds its traceback."""
     status = run.status
-    picture = figure.png(status, run.scalars.curves())
+    picture = figure.png(status, run.scalars.curves(), list(run.marks))
     bundle: dict[str, Any] = {"image/png": b64encode(picture).decode(), "text/plain": TEXT}
     if status.error:
         bundle["text/html"] = (

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from nbtrain.journal import MOST_MARKS
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -56,6 +59,7 @@ class FrontEnd:
         self.seq: int | None = None
         self.status: dict[str, Any] = {}
         self.series: list[Series] = []
+        self.marks: deque[list[Any]] = deque(maxlen=MOST_MARKS)
         self.hellos = 0
 
     def receive(self, content: dict[str, Any], buffers: Sequence[bytes]) -> None:
@@ -64,6 +68,7 @@ class FrontEnd:
         if content["t"] == "snap":
             self.seq, self.status = content["seq"], dict(content["status"])
             self.series = []
+            self.marks = deque(content["marks"], maxlen=MOST_MARKS)
             for entry in content["series"]:
                 part, rows = rows[: entry["n"]], rows[entry["n"] :]
                 series = Series(entry["tag"], entry["segment"], entry["stride"], entry["until"])
@@ -87,6 +92,7 @@ class FrontEnd:
                 self.series[index].take(stride, start, part)
             for name, until in content.get("until", {}).items():
                 self.series[int(name)].until = until
+            self.marks.extend(content.get("marks", []))
         assert not len(rows), "buckets that belong to no curve"
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pytest
 from matplotlib.image import imread
 
+from nbtrain.journal import Mark
 from nbtrain.panel.figure import _words, png
 from nbtrain.states import Phase, Status
 from nbtrain.store import ScalarStore
@@ -77,6 +78,29 @@ def test_a_value_that_is_not_finite_is_a_gap_with_a_mark(store: ScalarStore) -> 
     assert near(drawn(store), red) == 0
     add(store, "loss", 21, NAN, float("inf"), float("-inf"), *[1.0] * 20)
     assert near(drawn(store), red) > 10
+
+
+def test_marks_are_drawn_in_every_chart_the_same_whenever_they_were_made(
+    store: ScalarStore,
+) -> None:
+    add(store, "loss", 1, *np.arange(50.0))
+    add(store, "accuracy", 1, *np.arange(50.0))
+    bare = drawn(store)
+    marks = [Mark("save", 10, 5.0, "saved ckpt-10"), Mark("set", 30, 6.0, "rate 2 → 1")]
+    picture = png(STATUS, store.curves(), marks)
+    assert picture == png(
+        STATUS, store.curves(), [dataclasses.replace(each, wall_time=7.0) for each in marks]
+    )
+    pixels = np.asarray(imread(io.BytesIO(picture)), dtype=np.float64)
+    for half in (slice(0, bare.shape[1] // 2), slice(bare.shape[1] // 2, None)):
+        assert near(pixels[:, half], "#000000") > near(bare[:, half], "#000000") + 10
+    assert len(pixels) > len(bare), "a line tells which signs there are"
+
+
+def test_a_thousand_marks_and_one_of_a_kind_that_is_new_are_drawn(store: ScalarStore) -> None:
+    add(store, "loss", 1, *np.arange(1000.0))
+    marks = [Mark("checkpoint", step, 0.0) for step in range(1000)] + [Mark("new", 500, 0.0)]
+    assert png(STATUS, store.curves(), marks) != png(STATUS, store.curves(), marks[:-1])
 
 
 def test_what_a_restore_abandoned_is_grey(store: ScalarStore) -> None:

@@ -28,6 +28,7 @@ from nbtrain.commands import (
 )
 from nbtrain.errors import NbtrainError
 from nbtrain.hyperparameters import Hyperparameter
+from nbtrain.journal import Mark, Marks
 from nbtrain.panel import panel as room
 from nbtrain.panel.panel import IDLE_SECS, LEASE_SECS, UNCONFIRMED, Panel
 from nbtrain.states import Checkpoint, Phase, Status
@@ -42,6 +43,7 @@ class FakeRun:
 
     def __init__(self) -> None:
         self.scalars = ScalarStore()
+        self.marks = Marks()
         self.receipts: deque[Receipt] = deque(maxlen=8)
         self.status = Status(name="digits", engine="step function", phase=Phase.RUNNING)
         self.queue = CommandQueue()
@@ -229,6 +231,19 @@ def test_an_update_stays_below_two_kilobytes_whatever_the_number_of_tags(
         opened.tick()
     assert_equal(opened.page, source.scalars)
     assert set(opened.page.status["last"].values()) == {"0.03333"}
+
+
+def test_a_mark_is_sent_once_and_a_page_that_is_loaded_again_has_it(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    source.marks.add(Mark("save", 7, 5.0, "saved ckpt-7"))
+    opened.tick()
+    opened.tick()
+    assert opened.kinds() == ["pts"]
+    assert list(opened.page.marks) == [["save", 7, 5.0, "saved ckpt-7"]]
+    opened.hear(t="hello")
+    opened.tick()
+    assert list(opened.page.marks) == [["save", 7, 5.0, "saved ckpt-7"]]
 
 
 # --- when it keeps quiet --------------------------------------------------------

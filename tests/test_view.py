@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import time
 
 import pytest
 
@@ -64,7 +63,7 @@ def test_the_head_line_says_how_many_threads_fill_the_queues() -> None:
 def test_the_fields_are_those_of_the_wire() -> None:
     assert set(fields(RUNNING)) == {
         "name", "engine", "phase", "step", "total", "progress", "line", "last",
-        "checkpoints", "controls", "receipts", "message", "notice", "error",
+        "checkpoints", "unlisted", "controls", "receipts", "message", "notice", "error",
         "log", "hyperparameters", "values",
     }  # fmt: skip
 
@@ -83,11 +82,8 @@ def test_the_phase_is_its_word_and_the_progress_a_part_of_one() -> None:
 
 
 def test_checkpoints_are_listed_newest_first_with_step_and_time() -> None:
-    clock = time.strftime("%H:%M:%S", time.localtime(2.0))
-    shown = fields(RUNNING)["checkpoints"]
-    assert isinstance(shown, list)
-    assert [entry["name"] for entry in shown] == ["ckpt-1000", "ckpt-500"]
-    assert shown[0] == {"name": "ckpt-1000", "text": f"step 1,000 · {clock}"}
+    assert fields(RUNNING)["checkpoints"] == [["ckpt-1000", 1000, 2], ["ckpt-500", 500, 1]]
+    assert fields(RUNNING)["unlisted"] == 0
 
 
 # Phase: pause, resume, stop, save, restore, set.
@@ -108,6 +104,14 @@ def test_a_button_is_enabled_where_it_can_do_something(phase: Phase) -> None:
     enabled = controls(dataclasses.replace(RUNNING, phase=phase))
     names = ("pause", "resume", "stop", "save", "restore", "set")
     assert "".join("x" if enabled[name] else "-" for name in names) == CONTROLS[phase]
+
+
+def test_what_a_run_has_not_has_no_button() -> None:
+    assert controls(RUNNING)["try"]
+    assert "evaluate" not in controls(RUNNING)
+    able = dataclasses.replace(RUNNING, evaluates=True, phase=Phase.STOPPING, hyperparameters=())
+    assert controls(able)["evaluate"] is False
+    assert "try" not in controls(able)
 
 
 def test_there_is_nothing_to_restore_without_a_checkpoint() -> None:
@@ -218,9 +222,9 @@ def test_a_checkpoint_is_called_by_its_own_name() -> None:
 
 def test_of_a_thousand_checkpoints_the_newest_are_offered() -> None:
     checkpoints = tuple(Checkpoint(step, f"ckpt-{step}", float(step)) for step in range(1000))
-    offered = fields(Status("a", "loop", Phase.RUNNING, checkpoints=checkpoints))["checkpoints"]
-    assert isinstance(offered, list)
-    assert [entry["name"] for entry in offered] == [f"ckpt-{n}" for n in range(999, 979, -1)]
+    shown = fields(Status("a", "loop", Phase.RUNNING, checkpoints=checkpoints))
+    assert shown["checkpoints"] == [[f"ckpt-{n}", n, n] for n in range(999, 979, -1)]
+    assert shown["unlisted"] == 980
 
 
 def test_a_long_text_keeps_its_beginning_and_its_end() -> None:

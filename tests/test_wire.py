@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nbtrain.journal import MOST_MARKS, Mark, Marks
 from nbtrain.panel.wire import Message, Wire
 from nbtrain.store import ScalarStore
 from tests.front_end import FrontEnd, decoded
@@ -48,7 +49,7 @@ def test_a_snapshot_holds_everything() -> None:
     add(store, "loss", 1, 0.5, 0.25)
     add(store, "accuracy", 1, 0.75)
     store.open_segment(1)
-    content, buffers = Wire(store).snapshot({"phase": "running"})
+    content, buffers = Wire(store, Marks()).snapshot({"phase": "running"})
     assert content == {
         "t": "snap",
         "seq": 1,
@@ -57,6 +58,7 @@ def test_a_snapshot_holds_everything() -> None:
             {"tag": "loss", "segment": 0, "stride": 1, "n": 2, "until": 1},
             {"tag": "accuracy", "segment": 0, "stride": 1, "n": 1, "until": 1},
         ],
+        "marks": [],
     }
     np.testing.assert_array_equal(
         decoded(buffers), [[1, 0.5, 0.5, 0.5], [2, 0.25, 0.25, 0.25], [1, 0.75, 0.75, 0.75]]
@@ -64,14 +66,14 @@ def test_a_snapshot_holds_everything() -> None:
 
 
 def test_a_snapshot_of_nothing_is_empty() -> None:
-    content, buffers = Wire(ScalarStore()).snapshot({})
+    content, buffers = Wire(ScalarStore(), Marks()).snapshot({})
     assert content["series"] == []
     assert buffers == [b"", b""]
 
 
 def test_an_increment_holds_the_fields_that_changed_and_the_new_buckets() -> None:
     store = ScalarStore()
-    wire = Wire(store)
+    wire = Wire(store, Marks())
     add(store, "loss", 1, 0.5)
     wire.snapshot({"phase": "running", "step": 1})
     add(store, "loss", 2, 0.25)
@@ -89,7 +91,7 @@ def test_an_increment_holds_the_fields_that_changed_and_the_new_buckets() -> Non
 
 def test_of_many_tags_each_has_its_turn() -> None:
     store = ScalarStore()
-    wire, page = Wire(store), FrontEnd()
+    wire, page = Wire(store, Marks()), FrontEnd()
     tags = [f"tag-{n}" for n in range(60)]
     for tag in tags:
         add(store, tag, 1, 0.0)
@@ -111,7 +113,7 @@ def test_of_many_tags_each_has_its_turn() -> None:
 
 def test_where_nothing_is_new_nothing_is_sent() -> None:
     store = ScalarStore()
-    wire = Wire(store)
+    wire = Wire(store, Marks())
     add(store, "loss", 1, 0.5)
     wire.snapshot({"step": 1})
     assert wire.update({"step": 1}) is None
@@ -119,7 +121,7 @@ def test_where_nothing_is_new_nothing_is_sent() -> None:
 
 
 def test_a_field_that_becomes_none_is_sent() -> None:
-    wire = Wire(ScalarStore())
+    wire = Wire(ScalarStore(), Marks())
     wire.snapshot({"message": "thinned"})
     message = wire.update({"message": None})
     assert message is not None
@@ -128,7 +130,7 @@ def test_a_field_that_becomes_none_is_sent() -> None:
 
 def test_a_restore_marks_the_abandoned_curves() -> None:
     store = ScalarStore()
-    wire, page = Wire(store), FrontEnd()
+    wire, page = Wire(store, Marks()), FrontEnd()
     add(store, "loss", 1, 5.0, 4.0, 3.0)
     page.receive(*wire.snapshot({}))
     store.open_segment(1)
@@ -140,9 +142,77 @@ def test_a_restore_marks_the_abandoned_curves() -> None:
     assert page.series[0].until == 1
 
 
+# --- marks ----------------------------------------------------------------------
+
+EDITED = Mark("set", 40, 5.5, "rate 2 → 1", None, (("rate", 2.0, float("inf")),))
+
+
+def test_a_mark_travels_with_all_that_a_hover_tells() -> None:
+    marks = Marks()
+    wire = Wire(ScalarStore(), marks)
+    marks.add(Mark("save", 20, 4.5, "saved ckpt-20"))
+    marks.add(EDITED)
+    marks.add(Mark("restore", 60, 6.5, "restored ckpt-20", 20))
+    rows = [
+        ["save", 20, 4.5, "saved ckpt-20"],
+        ["set", 40, 5.5, "rate 2 → 1", None, [["rate", 2.0, "∞"]]],
+        ["restore", 60, 6.5, "restored ckpt-20", 20],
+    ]
+    assert wire.snapshot({})[0]["marks"] == rows
+    assert wire.update({}) is None, "each travels once"
+    marks.add(EDITED)
+    message = wire.update({})
+    assert message is not None
+    assert message[0]["marks"] == [rows[1]]
+
+
+def test_of_many_marks_an_update_holds_some_and_a_page_soon_has_those_that_are_held() -> None:
+    marks, page = Marks(), FrontEnd()
+    wire = Wire(ScalarStore(), marks)
+    page.receive(*wire.snapshot({}))
+    for step in range(3 * MOST_MARKS):
+        marks.add(Mark("checkpoint", step, 1_790_000_000.125 + step, f"ckpt-{step}"))
+        if step % 10 == 0:
+            send(wire, page, {})
+    while send(wire, page, {}):
+        pass
+    assert [mark[1] for mark in page.marks] == list(range(2 * MOST_MARKS, 3 * MOST_MARKS))
+    assert page.hellos == 0
+
+
+def test_an_increment_stays_below_two_kilobytes_whatever_was_done_to_the_run() -> None:
+    store, marks = ScalarStore(), Marks()
+    wire = Wire(store, marks)
+    wire.snapshot({})
+    for step in range(MOST_MARKS):
+        marks.add(Mark("restore", 10**9 + step, 1_790_000_000.125, "ckpt: " + 50 * "matched ", 7))
+    for tag in TAGS:
+        add(store, tag, 1, *[0.5] * 10_000)
+    for step in range(9):
+        message = wire.update({"step": step, "line": [["step", "1,240 of 10,000"]]})
+        assert message is not None
+        assert size(message) < 2000
+    assert size(wire.snapshot({})) < 250_000
+
+
+def test_a_page_that_comes_late_or_misses_a_message_has_the_same_marks() -> None:
+    marks, first, second = Marks(), FrontEnd(), FrontEnd()
+    wire, other = Wire(ScalarStore(), marks), Wire(ScalarStore(), marks)
+    first.receive(*wire.snapshot({}))
+    marks.add(EDITED)
+    assert wire.update({}) is not None  # and it is lost
+    marks.add(Mark("save", 50, 7.5, "saved ckpt-50"))
+    send(wire, first, {})
+    assert first.hellos == 1
+    first.receive(*wire.snapshot({}))
+    second.receive(*other.snapshot({}))
+    assert list(first.marks) == list(second.marks)
+    assert len(first.marks) == 2
+
+
 def test_a_page_that_misses_a_message_asks_again_and_is_whole_after_the_snapshot() -> None:
     store = ScalarStore()
-    wire, page = Wire(store), FrontEnd()
+    wire, page = Wire(store, Marks()), FrontEnd()
     page.receive(*wire.snapshot({}))
     add(store, "loss", 1, 5.0)
     lost = wire.update({})
@@ -158,7 +228,7 @@ def test_a_page_that_misses_a_message_asks_again_and_is_whole_after_the_snapshot
 
 def test_values_that_are_not_finite_arrive_as_what_they_are() -> None:
     store = ScalarStore()
-    wire, page = Wire(store), FrontEnd()
+    wire, page = Wire(store, Marks()), FrontEnd()
     page.receive(*wire.snapshot({}))
     add(store, "loss", 1, float("nan"), float("inf"), float("-inf"), 1e300)
     send(wire, page, {})
@@ -168,7 +238,7 @@ def test_values_that_are_not_finite_arrive_as_what_they_are() -> None:
 @pytest.mark.parametrize("length", [10, 1_000, 100_000, 1_000_000])
 def test_an_increment_stays_below_two_kilobytes_whatever_the_length(length: int) -> None:
     store = ScalarStore()
-    wire = Wire(store)
+    wire = Wire(store, Marks())
     for tag in TAGS:
         add(store, tag, 1, *[0.5] * length)
     assert size(wire.snapshot({"step": 0})) < 100_000
@@ -194,7 +264,7 @@ def test_a_page_that_follows_the_wire_holds_what_the_store_holds(
     acts: list[tuple[str, int, int]],
 ) -> None:
     store, page, step = ScalarStore(), FrontEnd(), 0
-    wire = Wire(store)
+    wire = Wire(store, Marks())
     fields: dict[str, Any] = {"step": 0, "phase": "running", "last": {}}
     page.receive(*wire.snapshot(dict(fields)))
     for act, number, count in acts:

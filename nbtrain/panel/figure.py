@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nbtrain.hyperparameters import PREFIX
+from nbtrain.journal import Mark
+from nbtrain.panel.marks import legend, signs
 from nbtrain.panel.view import headline, number
 from nbtrain.states import Status
 from nbtrain.store import Curve
@@ -28,10 +30,12 @@ _SOFT, _AMBER = "#5f6368", "#8a5a00"
 TITLE = 36  # characters of a tag that fit over half a figure
 _WIDTH, _LINES = 104, 8  # characters of a line of words, and lines of one matter
 _MARGIN, _LINE, _CHART = 0.2, 0.17, 2.2  # inches
+_ABOVE = 16  # points from a chart to its title, where signs stand between
+_APART = 0.07  # of the width of a chart, between two signs
 
 
-def png(status: Status, curves: Sequence[Curve]) -> bytes:
-    """Draw a run: its status in words, and below one chart a tag.
+def png(status: Status, curves: Sequence[Curve], marks: Sequence[Mark] = ()) -> bytes:
+    """Draw a run: its status in words, and below one chart a tag, with the marks.
 
     Draws on a canvas of its own: pyplot, its backend and its figures are not touched.
     """
@@ -45,6 +49,8 @@ def png(status: Status, curves: Sequence[Curve]) -> bytes:
     columns = min(2, max(1, len(tags)))
     rows = -(-len(tags) // columns)
     lines = list(_words(status, recorded=bool(tags)))
+    if tags and marks:
+        lines += [(writable(part), _SOFT) for part in _wrapped(legend(marks))]
     head = _MARGIN + _LINE * len(lines)
     height = head + _CHART * rows
     below = ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - head / height))
@@ -59,7 +65,9 @@ def png(status: Status, curves: Sequence[Curve]) -> bytes:
         last = status.values.get(tag)
         title = short(tag) if last is None else f"{short(tag)}  {number(last)}"
         # A tag is no formula.
-        axes.set_title(writable(title), fontsize=9, loc="left", parse_math=False)
+        pad = _ABOVE if marks else None
+        axes.set_title(writable(title), fontsize=9, loc="left", parse_math=False, pad=pad)
+        _sign(axes, marks)
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=DPI)
     return out.getvalue()
@@ -131,6 +139,20 @@ def mark(axes: Axes, places: npt.NDArray[np.float64]) -> None:
     if len(places):
         base = np.zeros(len(places))
         axes.plot(places, base, "x", color=RED, transform=axes.get_xaxis_transform())
+
+
+def _sign(axes: Axes, marks: Sequence[Mark]) -> None:
+    """What was done to the run, above the chart; a sign for one step has a line there."""
+    low, high = axes.get_xlim()
+    for sign in signs(marks, low, high, _APART * (high - low)):
+        colour = GREY if sign.abandoned else "black"
+        text, above = writable(sign.text), axes.get_xaxis_transform()
+        axes.text(sign.place, 1.02, text, color=colour, fontsize=7, ha="center", transform=above)
+        if sign.first == sign.last:
+            axes.axvline(sign.place, color=colour, alpha=0.25, lw=0.7)
+        else:
+            axes.plot([sign.first, sign.last], [1, 1], color=colour, lw=1, transform=above)
+    axes.set_xlim(low, high)
 
 
 def frame(axes: Axes) -> None:

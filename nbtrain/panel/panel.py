@@ -55,7 +55,7 @@ class Panel(anywidget.AnyWidget):
             )
         self._source = source
         self._clock = clock
-        self._wire = Wire(source.scalars)
+        self._wire = Wire(source.scalars, source.marks)
         # The number of each receipt and the front end's id, as long as it may be shown.
         self._clicks: deque[tuple[int, str]] = deque(maxlen=SHOWN_RECEIPTS)
         self._asked = False

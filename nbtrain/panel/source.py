@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from nbtrain.commands import Command, Receipt
+from nbtrain.journal import Marks
 from nbtrain.states import Status
 from nbtrain.store import ScalarStore
 
@@ -20,6 +21,10 @@ class Source(Protocol):
     @property
     def status(self) -> Status:
         """How it stands."""
+
+    @property
+    def marks(self) -> Marks:
+        """What was done to it."""
 
     @property
     def receipts(self) -> Sequence[Receipt]:

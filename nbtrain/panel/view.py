@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
@@ -62,18 +61,16 @@ def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
         "line": line(status),
         "last": {tag: number(value) for tag, value in status.values.items()},
         "checkpoints": [
-            {
-                "name": short(checkpoint.path),
-                "text": f"step {checkpoint.step:,} · {_clock(checkpoint.wall_time)}",
-            }
+            [short(checkpoint.path), checkpoint.step, round(checkpoint.wall_time)]
             for checkpoint in reversed(status.checkpoints[-SHOWN_CHECKPOINTS:])
         ],
+        "unlisted": len(status.checkpoints[:-SHOWN_CHECKPOINTS]),  # older ones
         "controls": controls(status),
         "receipts": list(receipts),
         "hyperparameters": [
             [each.name, each.lowest, each.highest, str(each.scale)] for each in tuned
         ],
-        "values": [_plain(each.value) for each in tuned],  # of these, in this order
+        "values": [plain(each.value) for each in tuned],  # of these, in this order
         "message": status.message and cut(status.message, MESSAGE_CHARS),
         "notice": status.notice and cut(status.notice, RECEIPT_CHARS),
         "error": status.error,
@@ -108,7 +105,7 @@ def line(status: Status) -> list[tuple[str, str]]:
 
 
 def controls(status: Status) -> dict[str, bool]:
-    """Which buttons can do something in this phase."""
+    """Which buttons can do something in this phase; of some, only where the run has such."""
     allowed = TRANSITIONS[status.phase]
     at_boundaries = status.phase in (Phase.PREPARING, Phase.RUNNING, Phase.PAUSED)
     return {
@@ -118,8 +115,8 @@ def controls(status: Status) -> dict[str, bool]:
         "save": at_boundaries,
         "restore": at_boundaries and bool(status.checkpoints),
         "set": at_boundaries and bool(status.hyperparameters),
-        "try": at_boundaries and bool(status.hyperparameters),
-        "evaluate": at_boundaries and status.evaluates,
+        **({"try": at_boundaries} if status.hyperparameters else {}),
+        **({"evaluate": at_boundaries} if status.evaluates else {}),
     }
 
 
@@ -138,7 +135,7 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def _plain(value: float) -> float | str:
+def plain(value: float) -> float | str:
     """The value as JSON has it: what is not finite by its name."""
     return value if math.isfinite(value) else number(value)
 
@@ -180,10 +177,6 @@ def _receipt(receipt: Receipt, click: str | None) -> Fields:
     state = "applied" if outcome.applied else "refused"
     text = f"{cut(outcome.text, RECEIPT_CHARS)} (step {outcome.step:,})"
     return {"id": click, "command": receipt.name, "state": state, "text": text}
-
-
-def _clock(wall_time: float) -> str:
-    return time.strftime("%H:%M:%S", time.localtime(wall_time))
 
 
 def short(path: str) -> str:

@@ -2,8 +2,9 @@
 
 A snapshot holds everything. An increment holds the fields that changed and, of each
 curve that grew, the buckets from the last full one on. Of many tags each has its turn:
-an increment holds some of the curves, and some of the last values. Messages are numbered; the
-front end asks for a snapshot when one is missing. Buckets travel as two buffers,
+an increment holds some of the curves, and some of the last values; of many new marks it holds
+the oldest, and the others follow. Messages are numbered; the front end asks for a snapshot when
+one is missing. Buckets travel as two buffers,
 curve after curve: first steps (float64), and mean, lo, hi of each (float32).
 """
 
@@ -13,7 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nbtrain.panel.view import Fields, last_of
+from nbtrain.journal import Mark, Marks
+from nbtrain.panel.view import Fields, cut, last_of, plain
 from nbtrain.store import Cursor, Curve, ScalarStore
 
 Message = tuple[dict[str, object], list[bytes]]
@@ -22,13 +24,20 @@ Message = tuple[dict[str, object], list[bytes]]
 UPDATE_BUCKETS = 50
 UPDATE_CURVES = UPDATE_VALUES = 10  # so that sixty tags are shown anew twice a second
 
+# Marks of an update: also of a thousand checkpoints a page soon has all; and characters of the
+# text of one, which is read in passing. The journal has the whole text.
+UPDATE_MARKS = 4
+MARK_CHARS = 120
+
 
 class Wire:
     """One numbered stream of messages; its owner calls from one thread at a time."""
 
-    def __init__(self, store: ScalarStore) -> None:
+    def __init__(self, store: ScalarStore, marks: Marks) -> None:
         self.seq = 0
         self._store = store
+        self._marks = marks
+        self._marked = 0  # how many of the marks there ever were are sent, or not held any more
         self._cursors: list[Cursor] = []
         self._untils: list[int | None] = []
         self._fields: Fields = {}
@@ -53,7 +62,9 @@ class Wire:
             }
             for curve in curves
         ]
+        marks, self._marked = self._marks.since()
         content = {"t": "snap", "seq": self.seq, "status": fields, "series": series}
+        content["marks"] = [_row(mark) for mark in marks]
         return content, _buffers(curves)
 
     def update(self, fields: Fields) -> Message | None:
@@ -61,32 +72,38 @@ class Wire:
         changed = self._changed(fields)
         curves = self._store.changes(self._cursors, UPDATE_BUCKETS, UPDATE_CURVES, self._turn)
         untils = self._store.untils()
-        series: list[list[object]] = []
-        for index, curve in curves:
-            buckets = curve.buckets
-            entry: list[object] = [index, buckets.stride, buckets.start, len(buckets.steps)]
-            if index == len(self._cursors):
-                entry += [curve.tag, curve.segment]
-                self._cursors.append(Cursor())
-                self._untils.append(None)
-            self._cursors[index] = Cursor.after(buckets)
-            series.append(entry)
-        marked = {
+        series = [self._grown(index, curve) for index, curve in curves]
+        cut_short = {
             str(index): until
             for index, until in enumerate(untils[: len(self._untils)])
             if until != self._untils[index]
         }
-        if not (changed or series or marked):
+        marks, count = self._marks.since(self._marked)
+        if not (changed or series or cut_short or marks):
             return None
         self._untils = untils[: len(self._untils)]
         self._fields = fields
         self._turn = curves[-1][0] if curves else self._turn
+        self._marked = count - len(marks[UPDATE_MARKS:])
         self.seq += 1
         content: dict[str, object] = {"t": "pts", "seq": self.seq}
         content |= {"status": changed, "series": series}
-        if marked:
-            content["until"] = marked
+        if cut_short:
+            content["until"] = cut_short
+        if marks:
+            content["marks"] = [_row(mark) for mark in marks[:UPDATE_MARKS]]
         return content, _buffers([curve for _, curve in curves])
+
+    def _grown(self, index: int, curve: Curve) -> list[object]:
+        """What belongs to the new buckets of a curve; they count as sent."""
+        buckets = curve.buckets
+        entry: list[object] = [index, buckets.stride, buckets.start, len(buckets.steps)]
+        if index == len(self._cursors):
+            entry += [curve.tag, curve.segment]
+            self._cursors.append(Cursor())
+            self._untils.append(None)
+        self._cursors[index] = Cursor.after(buckets)
+        return entry
 
     def _changed(self, fields: Fields) -> Fields:
         """The fields that changed, and of the last values those whose turn it is."""
@@ -100,6 +117,13 @@ class Wire:
             self._values[tag] = text
         changed.pop("last", None)
         return changed | {"last": sent} if sent else changed
+
+
+def _row(mark: Mark) -> list[object]:
+    """Event, step, wall time, text; and, where there are such, the step it led to and edits."""
+    edits = [[name, plain(old), plain(new)] for name, old, new in mark.edits]
+    row: list[object] = [mark.event, mark.step, mark.wall_time, cut(mark.text, MARK_CHARS)]
+    return [*row, mark.to, edits] if edits else row if mark.to is None else [*row, mark.to]
 
 
 def _buffers(curves: Sequence[Curve]) -> list[bytes]:

@@ -17,6 +17,7 @@ from typing import Any, SupportsFloat
 import numpy as np
 
 from nbtrain.commands import Command, Receipt
+from nbtrain.journal import Marks
 from nbtrain.recorder import Recorder
 from nbtrain.states import Phase, Status
 from nbtrain.store import ScalarStore
@@ -41,6 +42,7 @@ class Training:
 
     def __init__(self, points: int) -> None:
         self.scalars = filled(points)
+        self.marks = Marks()
         self.receipts: Sequence[Receipt] = ()
         self._rng = np.random.default_rng(1)
         self._points = points

@@ -42,6 +42,16 @@ test("a click that was taken, and is listed no more, is over", (context) => {
   assert.equal(made.latest, undefined);
 });
 
+test("the answer to a trial is not waited for as to a click, once it has begun", (context) => {
+  const { made, sent } = clicks(context);
+  made.post("save");
+  made.post("try", {});
+  assert.equal(made.latest.command, "try");
+  made.acknowledged(sent[1].id);
+  assert.equal(made.latest.command, "save");
+  assert.ok(made.of("try"));
+});
+
 test("no click waits when the run has ended", (context) => {
   const { made } = clicks(context);
   const done = mock.fn();

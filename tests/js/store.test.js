@@ -7,7 +7,7 @@ const buffers = (...buckets) => [
   new DataView(new Float64Array(buckets.map(([x]) => x)).buffer),
   new DataView(new Float32Array(buckets.flatMap(([, ...values]) => values)).buffer),
 ];
-const snapshot = (seq, series, ...buckets) => [{ t: "snap", seq, status: { step: 1 }, series }, buffers(...buckets)];
+const snapshot = (seq, series, ...buckets) => [{ t: "snap", seq, status: { step: 1 }, series, marks: [] }, buffers(...buckets)];
 const LOSS = { tag: "loss", segment: 0, stride: 1, n: 2, until: null };
 const filled = () => {
   const asked = [];
@@ -83,7 +83,7 @@ test("buffers that do not begin at a multiple of eight bytes are read", () => {
     return new DataView(bytes.buffer, 3);
   });
   const store = new Store(() => {});
-  store.receive({ t: "snap", seq: 1, status: {}, series: [{ ...LOSS, n: 1 }] }, shifted);
+  store.receive({ t: "snap", seq: 1, status: {}, series: [{ ...LOSS, n: 1 }], marks: [] }, shifted);
   assert.deepEqual([store.curves[0].x, store.curves[0].mean, store.curves[0].lo, store.curves[0].hi], [[1], [2], [3], [4]]);
 });
 
@@ -102,4 +102,31 @@ test("last values come by their tags, some at a time", () => {
     store.receive({ t: "pts", seq, status: last ? { last } : {}, series: [] }, buffers());
   }
   assert.deepEqual(store.status.last, { loss: "0.25", rate: "1" });
+});
+
+test("marks come once, and stand where the run went on", () => {
+  const { store } = filled();
+  assert.deepEqual([store.marks, store.markedAt], [[], 7]);
+  store.receive({ t: "pts", seq: 8, status: {}, series: [], marks: [["save", 5, 1.5, "saved ckpt-5"], ["restore", 9, 2.5, "back", 5]] }, buffers());
+  store.receive({ t: "pts", seq: 9, status: {}, series: [], marks: [["set", 6, 3.5, "rate 2 → 1", null, [["rate", 2, 1]]]] }, buffers());
+  assert.deepEqual(store.marks.map(({ event, step, place }) => [event, step, place]), [["save", 5, 5], ["restore", 9, 5], ["set", 6, 6]]);
+  assert.deepEqual(store.marks[2].edits, [["rate", 2, 1]]);
+});
+
+test("of too many marks the newest are kept", () => {
+  const { store } = filled();
+  for (let seq = 8; seq < 40; seq++) {
+    store.receive({ t: "pts", seq, status: {}, series: [], marks: Array.from({ length: 40 }, (_, i) => ["checkpoint", 40 * seq + i, 0, ""]) }, buffers());
+  }
+  assert.deepEqual([store.marks.length, store.marks.at(-1).step], [1000, 1599]);
+});
+
+test("what can be done at a mark may have changed with a mark or with the checkpoints", () => {
+  const { store } = filled();
+  store.receive({ t: "pts", seq: 8, status: { step: 2 }, series: [] }, buffers());
+  assert.equal(store.markedAt, 7);
+  store.receive({ t: "pts", seq: 9, status: { checkpoints: [] }, series: [] }, buffers());
+  assert.equal(store.markedAt, 9);
+  store.receive({ t: "pts", seq: 10, status: {}, series: [], marks: [["pause", 2, 0, ""]] }, buffers());
+  assert.equal(store.markedAt, 10);
 });

@@ -9,13 +9,13 @@ export class Clicks {
   constructor(send, changed) {
     this.send = send;
     this.changed = changed;
-    this.waiting = new Map(); // id -> {command, late, known, timer, done}
+    this.waiting = new Map(); // id -> {command, late, taken, known, timer, done}
   }
 
   // done: called once, with the receipt; without one where nothing is to be known of it any more.
   post(command, more = {}, done = () => {}) {
     const id = crypto.randomUUID?.() ?? String(Math.random());
-    const click = { command, late: false, known: false, done };
+    const click = { command, late: false, taken: false, known: false, done };
     click.timer = setTimeout(() => {
       click.late = true;
       this.changed();
@@ -31,6 +31,7 @@ export class Clicks {
     if (!click) return;
     clearTimeout(click.timer);
     click.late = false;
+    click.taken = true;
     click.timer = setTimeout(() => {
       click.known = true;
       this.changed();
@@ -54,8 +55,9 @@ export class Clicks {
     return [...this.waiting.values()].find((click) => click.command === command);
   }
 
+  // The last that an answer is near of: that of a trial comes at its end.
   get latest() {
-    return [...this.waiting.values()].at(-1);
+    return [...this.waiting.values()].filter(({ command, taken }) => command !== "try" || !taken).at(-1);
   }
 
   destroy() {

@@ -2,27 +2,29 @@
 
 import { el, say } from "./dom.js";
 import { Hyperparameters } from "./hyperparameters.js";
+import { Trial } from "./trial.js";
+import { clock, place } from "./words.js";
 
 const GLYPHS = {
   created: "○", preparing: "◌", running: "▶", paused: "❚❚", stopping: "◍",
   finished: "✓", stopped: "■", failed: "✕",
 };
-const LABELS = { pause: "Pause", resume: "Resume", save: "Checkpoint now", restore: "Restore", stop: "Stop", set: "Set" };
-const DOING = { pause: "Pausing…", resume: "Resuming…", save: "Saving…", restore: "Restoring…", stop: "Stopping…", set: "Setting…" };
-const SIGNS = { requested: "…", refused: "✕" };
+const LABELS = { pause: "Pause", resume: "Resume", save: "Checkpoint now", restore: "Restore", stop: "Stop", set: "Set", evaluate: "Evaluate", try: "Try" };
+const DOING = { pause: "Pausing…", resume: "Resuming…", save: "Saving…", restore: "Restoring…", stop: "Stopping…", set: "Setting…", evaluate: "Evaluating…", try: "Trying…" };
 
 export class Controls {
   constructor(clicks) {
     this.clicks = clicks;
     this.status = {};
     this.hyperparameters = new Hyperparameters(clicks);
+    this.trial = new Trial(clicks, (receipt) => (this.tried = receipt && { receipt, after: this.#latest()?.id }));
     this.badge = el("span", { class: "nbt-badge", "data-role": "phase" });
     this.name = el("span", { class: "nbt-name", "data-role": "name" });
     this.engine = el("span", { class: "nbt-engine" });
     this.line = el("span", { class: "nbt-line", "data-role": "line" });
     this.fill = el("div", { class: "nbt-fill" });
     this.bar = el("div", { class: "nbt-bar", role: "progressbar", "aria-label": "progress", "aria-valuemin": 0, "aria-valuemax": 100, children: [this.fill] });
-    this.buttons = ["pause", "save", "restore", "stop"].map((command) => this.#button(command));
+    this.buttons = ["pause", "save", "restore", "stop", "evaluate"].map((command) => this.#button(command));
     this.choice = el("select", { "aria-label": "checkpoint to restore", "data-role": "checkpoints" });
     this.receipt = el("div", { class: "nbt-receipt", role: "status", "aria-live": "polite", "data-role": "receipt" });
     this.silence = el("div", { class: "nbt-silence", role: "status", "data-role": "silence" });
@@ -33,14 +35,16 @@ export class Controls {
     this.logged = el("details", { class: "nbt-log", children: [el("summary", { text: "Log" }), this.log] });
     this.logged.addEventListener("toggle", () => this.#toEnd());
     this.failure = el("details", { class: "nbt-failure", open: "", children: [el("summary", { text: "The error that ended the run" }), this.error] });
-    const [turn, save, restore, stop] = this.buttons;
+    const [turn, save, restore, stop, evaluate] = this.buttons;
     this.turn = turn; // pauses or resumes
+    this.evaluate = evaluate;
     const chosen = el("span", { class: "nbt-join", children: [restore, this.choice] });
     this.nodes = [
       el("div", { class: "nbt-head", children: [this.badge, this.name, this.engine, this.line] }),
       this.bar,
-      el("div", { class: "nbt-buttons", children: [turn, save, chosen, stop, this.receipt] }),
+      el("div", { class: "nbt-buttons", children: [turn, save, chosen, evaluate, this.trial.button, stop, this.receipt] }),
       this.hyperparameters.root,
+      this.trial.popover.root,
       this.notice,
       this.silence,
       this.message,
@@ -84,7 +88,8 @@ export class Controls {
 
   // A button that waits stays in the tab order: it must not lose the keyboard's focus.
   #answer() {
-    const can = (!this.silentSince && this.status.controls) || {};
+    const { controls = {} } = this.status;
+    const can = this.silentSince ? {} : controls;
     if (!this.silentSince && !this.clicks.of(this.turn.dataset.command)) this.turn.dataset.command = can.resume ? "resume" : "pause";
     for (const button of this.buttons) {
       const { command } = button.dataset;
@@ -94,17 +99,26 @@ export class Controls {
       button.setAttribute("aria-disabled", String(button.disabled || Boolean(waiting)));
     }
     this.choice.disabled = !can.restore;
-    this.#tell(this.status.receipts ?? []);
+    this.evaluate.hidden = !("evaluate" in controls);
+    this.trial.show(this.status, controls.try && Boolean(can.try));
+    this.#tell();
   }
 
-  #tell(receipts) {
+  #latest() {
+    return this.status.receipts?.at(-1);
+  }
+
+  // A trial is answered long after it was asked for: until something else is, that is told.
+  #tell() {
     const waiting = this.silentSince ? null : this.clicks.latest;
-    const receipt = receipts.at(-1);
+    const latest = this.#latest();
+    const receipt = this.tried?.after === latest?.id && latest ? this.tried.receipt : latest;
     this.receipt.dataset.state = waiting ? "requested" : (receipt?.state ?? "");
     if (waiting?.late) say(this.receipt, `${LABELS[waiting.command]} queued: the kernel is busy — it runs when the cell ends`);
     else if (waiting) say(this.receipt, DOING[waiting.command]);
     else if (receipt?.state === "applied") say(this.receipt, `✓ ${receipt.text}`);
-    else say(this.receipt, receipt && `${SIGNS[receipt.state]} ${receipt.command}: ${receipt.text}`);
+    else if (receipt?.state === "requested") say(this.receipt, DOING[receipt.command] ?? "…");
+    else say(this.receipt, receipt && `✕ ${receipt.command}: ${receipt.text}`);
   }
 
   // The newest line stays in view, unless the reader has scrolled up.
@@ -140,12 +154,12 @@ export class Controls {
 
   // The list is only made anew when it changed: an open list must not close under the hand.
   #choices(checkpoints) {
-    const key = checkpoints.map(({ name, text }) => name + text).join("\n");
+    const key = checkpoints.join("\n");
     if (key === this.listed) return;
     this.listed = key;
     const kept = this.choice.value;
     const latest = el("option", { value: "", text: checkpoints.length ? "latest" : "no checkpoint yet" });
-    this.choice.replaceChildren(latest, ...checkpoints.map(({ name, text }) => el("option", { value: name, text })));
-    this.choice.value = checkpoints.some(({ name }) => name === kept) ? kept : "";
+    this.choice.replaceChildren(latest, ...checkpoints.map(([name, step, wall]) => el("option", { value: name, text: `${place(step, "step")} · ${clock(wall)}` })));
+    this.choice.value = checkpoints.some(([name]) => name === kept) ? kept : "";
   }
 }

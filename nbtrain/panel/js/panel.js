@@ -5,6 +5,8 @@ import { Chart } from "./chart.js";
 import { Clicks } from "./clicks.js";
 import { Controls } from "./controls.js";
 import { el } from "./dom.js";
+import { timeline } from "./marks.js";
+import { MarksMenu } from "./marks_menu.js";
 import css from "./panel.css";
 import { widget } from "./room.js";
 import { RunRoom } from "./run_room.js";
@@ -18,12 +20,14 @@ class View {
     this.room = room;
     this.clicks = new Clicks((message) => room.send(message), () => this.changed());
     this.controls = new Controls(this.clicks);
+    this.marks = []; // what was done to the run: see marks.js
+    this.menu = new MarksMenu(this.clicks, () => ({ marks: this.marks, status: { ...room.store.status, silentSince: this.silentSince } }));
     this.charts = new Map(); // tag -> {chart, seq: what it shows}
     this.inSight = true;
     this.syncKey = `nbtrain-${panels++}`;
     this.grid = el("div", { class: "nbt-grid" });
     const style = el("style", { text: uplotCss + css });
-    this.root = el("div", { class: "nbt", children: [style, ...this.controls.nodes, this.grid] });
+    this.root = el("div", { class: "nbt", children: [style, ...this.controls.nodes, this.grid, this.menu.popover.root] });
     host.append(this.root);
     this.size = new ResizeObserver(() => this.each((chart) => chart.resize()));
     this.size.observe(this.grid);
@@ -63,10 +67,14 @@ class View {
     const { store, contact } = this.room;
     const { status, tags } = store;
     const silentSince = UNTOLD.includes(status.phase) ? null : contact.silentSince;
+    this.silentSince = silentSince;
+    if (this.markedAt !== store.markedAt) this.marks = timeline(store.marks, status.checkpoints);
+    this.markedAt = store.markedAt;
     this.root.dataset.phase = status.phase ?? "";
     this.root.dataset.step = status.step ?? "";
     this.root.classList.toggle("nbt-silent", silentSince !== null);
     this.controls.show(status, silentSince);
+    if (this.menu.popover.isOpen) this.menu.show();
     const one = tags.length === 1;
     const before = this.grid.classList.contains("nbt-one");
     this.grid.classList.toggle("nbt-one", one);
@@ -78,16 +86,16 @@ class View {
   // Out of sight the words go on, and the drawing waits.
   drawTag(tag, index, last) {
     if (!this.charts.has(tag)) {
-      const chart = new Chart({ tag, index, syncKey: this.syncKey, paint: () => this.paints });
+      const chart = new Chart({ tag, index, syncKey: this.syncKey, paint: () => this.paints, open: (...asked) => this.menu.open(...asked) });
       this.charts.set(tag, { chart, seq: -1 });
       this.grid.append(chart.root);
     }
     const shown = this.charts.get(tag);
-    const seq = this.room.store.changedAt(tag);
+    const seq = Math.max(this.room.store.changedAt(tag), this.markedAt);
     shown.chart.say(last);
     if (!this.inSight || shown.seq === seq) return;
     shown.seq = seq;
-    shown.chart.draw(this.room.store.of(tag));
+    shown.chart.draw(this.room.store.of(tag), this.marks);
   }
 
   close() {

@@ -1,5 +1,7 @@
 // What has arrived of one run: its status and its curves. Knows no page.
 
+const MOST_MARKS = 1000; // as many as the kernel holds
+
 export class Store {
   // ask: called when a message was missed and everything is needed again.
   constructor(ask) {
@@ -8,6 +10,8 @@ export class Store {
     this.ready = false;
     this.status = {};
     this.curves = [];
+    this.marks = []; // see marks.js
+    this.markedAt = -1; // the message that last changed a mark, or what can be done at one
   }
 
   // Take a message; returns whether there is something new to show.
@@ -39,7 +43,8 @@ export class Store {
       return curve;
     });
     this.status = content.status;
-    this.seq = content.seq;
+    this.marks = content.marks.map(mark);
+    this.seq = this.markedAt = content.seq;
     this.ready = true;
     return true;
   }
@@ -65,8 +70,15 @@ export class Store {
       read(curve, n);
     }
     for (const [id, until] of Object.entries(content.until ?? {})) Object.assign(this.curves[id], { until, seq: content.seq });
+    if (content.marks) this.marks = [...this.marks, ...content.marks.map(mark)].slice(-MOST_MARKS);
+    if (content.marks || status.checkpoints) this.markedAt = content.seq;
     return true;
   }
+}
+
+// `place` is where it stands on the axis: where the run went on.
+function mark([event, step, wall, text, to = null, edits = []]) {
+  return { event, step, wall, text, edits, place: to ?? step };
 }
 
 // Neighbouring buckets become one, exactly as the kernel folds its own.

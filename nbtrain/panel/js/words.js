@@ -51,6 +51,12 @@ export function place(x, axis) {
   return `${day} ${date.toTimeString().slice(0, 8)}`;
 }
 
+// A time of the day, after its date where that is not today's.
+export function clock(wall, now = new Date()) {
+  const [day, time] = place(wall, "wall").split(" ");
+  return place(now / 1000, "wall").startsWith(day) ? time : `${day} ${time}`;
+}
+
 // What a legend says of a bucket; see columns.js.
 export function describe(bucket) {
   if (!bucket) return "";

@@ -1,0 +1,143 @@
+// What was done to a run, along its steps: in which order, and what can be done about each.
+// Knows no page.
+//
+// A mark is {event, step, wall, text, edits, place}: see journal.py; `place` is where it stands.
+
+import { exact } from "./scale.js";
+import { clock, place } from "./words.js";
+
+// The most telling first: what a mark that stands for several is drawn as.
+export const GLYPHS = {
+  nan: "×", failed: "⊗", recovery: "✚", restore: "◀", reverted: "↺", kept: "✓", try: "◇",
+  set: "◆", evaluate: "□", pause: "❚❚", resume: "▶", save: "●", evaluated: "▫", checkpoint: "○",
+};
+const OTHER = "▪";
+const ORDER = Object.keys(GLYPHS);
+const BY_CADENCE = ["evaluated", "checkpoint"];
+const ENDED = ["finished", "stopped", "failed"];
+const RATES = ["learning_rate", "learning_rate_factor"];
+
+// The end of a trial is a "try" as well; only its words tell how it ended.
+const kind = ({ event, text, step, place }) => (event !== "try" ? event : text.startsWith("kept ") ? "kept" : place < step ? "reverted" : event);
+
+export const glyph = (mark) => GLYPHS[kind(mark)] ?? OTHER;
+
+const byCadence = ({ event }) => BY_CADENCE.includes(event);
+const isSaved = ({ event }) => event === "save" || event === "checkpoint";
+
+// All marks in their order, and between them the checkpoints that came without one, from an earlier
+// kernel. Of each: whether it is abandoned, the run having gone back behind it since; and `anew`,
+// the mark of the checkpoint that has taken the place of its own, if there is one.
+export function timeline(marks, checkpoints = []) {
+  const saved = new Set(marks.filter(isSaved).map((mark) => mark.place));
+  const others = checkpoints.filter(([, step]) => !saved.has(step)).map(([text, step, wall]) => ({ event: "checkpoint", step, wall, text, edits: [], place: step }));
+  const all = others.length ? [...others, ...marks].sort((one, other) => one.wall - other.wall) : marks;
+  const newest = new Map();
+  let low = Infinity;
+  const told = [...all].reverse().map((mark) => {
+    const abandoned = mark.place > low;
+    const anew = isSaved(mark) ? newest.get(mark.place) : undefined;
+    low = Math.min(low, mark.place);
+    if (isSaved(mark) && !anew) newest.set(mark.place, mark);
+    return { ...mark, abandoned, anew };
+  });
+  return told.reverse();
+}
+
+// Those that lie closer than `apart` are one: [{left, first, last, marks}], the most telling mark
+// first, a newer one before an older. lefts: where they lie; what lies elsewhere is left out.
+// What came by cadence gives way: near to another mark it does not move it.
+export function grouped(marks, lefts, { apart, from, to }) {
+  const order = marks.map((_, i) => i).filter((i) => lefts[i] >= from && lefts[i] <= to).sort((i, j) => lefts[i] - lefts[j]);
+  const groups = joined(order.filter((i) => !byCadence(marks[i])), lefts, apart);
+  const free = Array.from({ length: groups.length + 1 }, () => []); // what lies between them
+  let next = 0;
+  for (const i of order.filter((i) => byCadence(marks[i]))) {
+    while (groups[next] && groups[next].left + apart <= lefts[i]) next++;
+    if (groups[next] && groups[next].left - apart < lefts[i]) groups[next].marks.push(i);
+    else free[next].push(i);
+  }
+  const all = [...groups, ...free.flatMap((between) => joined(between, lefts, apart))];
+  const rank = (i) => (marks[i].abandoned ? ORDER.length + 1 : 0) + (ORDER.indexOf(kind(marks[i])) + 1 || ORDER.length + 1);
+  for (const group of all) group.marks = group.marks.sort((i, j) => rank(i) - rank(j) || j - i).map((i) => marks[i]);
+  return all.sort((one, other) => one.left - other.left);
+}
+
+function joined(order, lefts, apart) {
+  const groups = [];
+  for (const i of order) {
+    const group = groups.at(-1);
+    if (group && lefts[i] - group.left < apart) {
+      group.last = lefts[i];
+      group.left = (group.first + group.last) / 2;
+      group.marks.push(i);
+    } else groups.push({ left: lefts[i], first: lefts[i], last: lefts[i], marks: [i] });
+  }
+  return groups;
+}
+
+// How many there are, without what came by cadence about another mark.
+export function count(marks) {
+  return marks.filter((mark) => !byCadence(mark)).length || marks.length;
+}
+
+// A mark in words: what, where and when.
+export function titled(mark) {
+  const to = mark.place === mark.step ? "" : ` → ${place(mark.place, "step")}`;
+  return `${mark.event} · ${place(mark.step, "step")}${to} · ${clock(mark.wall)}${mark.abandoned ? " · abandoned" : ""}`;
+}
+
+// What can be done about a mark: [{text, why, command, more, halve}]. why: why it cannot be done
+// now, or null; halve: the hyperparameter to be halved when the command has been applied.
+export function offers(all, mark, status) {
+  const found = [];
+  if (mark.edits.length) found.push(setBack(mark, status));
+  const here = isSaved(mark) ? checkpointOf(mark, status) : null;
+  if (isSaved(mark) && here === null) found.push({ text: `Restore ${place(mark.place, "step")}`, why: gone(mark) });
+  const [base, checkpoint] = here !== null ? [mark, here] : before(all, mark, status);
+  if (!base) return found;
+  const text = `Restore ${place(base.place, "step")}`;
+  const restore = { text, why: whyNot("restore", status), command: "restore", more: { checkpoint } };
+  const rate = RATES.find((name) => status.hyperparameters?.some(([known]) => known === name));
+  if (mark.event === "nan" && rate) found.push({ ...restore, text: `${text} and halve ${rate}`, halve: rate });
+  return [...found, restore];
+}
+
+function setBack({ edits }, status) {
+  const known = new Set(status.hyperparameters?.map(([name]) => name));
+  const missing = edits.find(([name]) => !known.has(name));
+  const text = edits.map(([name, old]) => `${name} back to ${exact(old)}`).join(", ");
+  const why = whyNot("set", status) ?? (missing ? `there is no hyperparameter ${missing[0]}` : null);
+  return { text: `Set ${text}`, why, command: "set", more: { values: Object.fromEntries(edits.map(([name, old]) => [name, old])) } };
+}
+
+function whyNot(command, { controls = {}, phase, silentSince }) {
+  if (silentSince) return `no word from the kernel since ${silentSince}`;
+  if (controls[command]) return null;
+  return ENDED.includes(phase) ? "the run has ended: start it again to go on" : `the run is ${phase}`;
+}
+
+// How a restore names the checkpoint of a mark; null where there is none any more. Of those that
+// the kernel does not list, which are older, it will say so itself.
+function checkpointOf(mark, { checkpoints = [], unlisted = 0 }) {
+  if (mark.anew) return null;
+  const listed = checkpoints.find(([, step]) => step === mark.place);
+  if (listed) return listed[0];
+  return unlisted && !checkpoints.some(([, , wall]) => wall < mark.wall - 1) ? mark.place : null;
+}
+
+// The latest checkpoint that led to a mark, and how it is named.
+function before(all, mark, status) {
+  let low = mark.place - (mark.event === "nan"); // what a step saved that gave NaN is no way out
+  for (let i = all.indexOf(mark) - 1; i >= 0; i--) {
+    const other = all[i];
+    const named = isSaved(other) && other.place <= low ? checkpointOf(other, status) : null;
+    if (named !== null) return [other, named];
+    low = Math.min(low, other.place);
+  }
+  return [null, null];
+}
+
+function gone({ anew }) {
+  return anew ? `it was saved anew at ${clock(anew.wall)}` : "its checkpoint has been deleted";
+}

@@ -1,0 +1,292 @@
+"""Marks on the curve in a real JupyterLab: seen, told, and what can be done at them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from tests.browser.lab import SECOND, Lab, NotebookPage, opened
+from tests.browser.test_hyperparameters import TRAIN, field
+from tests.browser.test_panel import (
+    START,
+    click,
+    in_text,
+    phase,
+    read,
+    receipt,
+    step_of,
+    wait_for_step,
+)
+
+# What a chart has drawn of a curve that was abandoned: opaque pixels of its grey.
+GREY = """\
+canvas => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let count = 0;
+  for (let i = 0; i < data.length; i += 4) {
+    const [red, green, blue, alpha] = data.slice(i, i + 4);
+    if (alpha > 200 && Math.abs(red - 0x8a) + Math.abs(green - 0x8a) + Math.abs(blue - 0x8a) < 9)
+      count++;
+  }
+  return count;
+}"""
+
+
+def chart(panel: Locator) -> Locator:
+    return panel.locator("[data-tag=loss]")
+
+
+def told(panel: Locator) -> Locator:
+    """What the hover tells of a mark."""
+    return chart(panel).locator("[data-role=mark]")
+
+
+def menu(panel: Locator) -> Locator:
+    return panel.locator("[data-role=marks]")
+
+
+def marks(panel: Locator, count: int) -> None:
+    """Wait until the chart has so many marks."""
+    expect(chart(panel)).to_have_attribute("data-timeline", str(count), timeout=20 * SECOND)
+
+
+def search(panel: Locator, text: str, *, height: float = 60) -> float:
+    """Move the pointer along the chart until a mark is told of; where that was."""
+    over = chart(panel).locator(".u-over")
+    over.scroll_into_view_if_needed()
+    box = over.bounding_box()
+    assert box is not None
+    for left in range(0, int(box["width"]), 3):
+        panel.page.mouse.move(box["x"] + left, box["y"] + height)
+        if told(panel).is_visible() and text in told(panel).inner_text():
+            return box["x"] + left
+    raise AssertionError(f"no mark tells {text!r}")
+
+
+def ask(panel: Locator, text: str) -> Locator:
+    """Click on the mark that tells this; what it opens."""
+    left = search(panel, text)
+    box = chart(panel).locator(".u-over").bounding_box()
+    assert box is not None
+    panel.page.mouse.click(left, box["y"] + 60)
+    expect(menu(panel)).to_be_visible()
+    return menu(panel)
+
+
+def pause(panel: Locator) -> int:
+    """Pause, so that marks keep their places; the step."""
+    click(panel, "pause")
+    phase(panel, "paused")
+    return step_of(panel)
+
+
+def save(page: NotebookPage) -> int:
+    """A checkpoint, and some steps after it; its step."""
+    panel = page.panel(1)
+    click(panel, "save")
+    saved = in_text(receipt(panel, "saved ckpt-"))
+    wait_for_step(page, 1, saved + 150)
+    return saved
+
+
+@pytest.fixture
+def page(browser: Browser, lab: Lab, request: pytest.FixtureRequest) -> Iterator[NotebookPage]:
+    """A page with a training that has been running for a while."""
+    name = request.node.name
+    cells = request.node.get_closest_marker("cells")
+    path = lab.notebook(name, START, TRAIN.format(name=name), *(cells.args if cells else ()))
+    with opened(browser, lab, path) as notebook:
+        notebook.run(0)
+        notebook.run(1)
+        wait_for_step(notebook, 1, 150)
+        yield notebook
+
+
+def test_a_save_is_a_mark_that_a_hover_tells_and_a_click_restores(page: NotebookPage) -> None:
+    panel = page.panel(1)
+    saved = save(page)
+    paused = pause(panel)
+    marks(panel, 2)
+    search(panel, "● save")
+    expect(told(panel)).to_have_text(
+        re.compile(rf"● save · step {saved:,} · \d\d:\d\d:\d\dsaved ckpt-{saved}$")
+    )
+    assert chart(panel).locator("canvas").evaluate(GREY) == 0
+    offered = ask(panel, "● save")
+    offered.get_by_role("button", name=f"Restore step {saved:,}").click()
+    expect(offered.locator("[data-role=answers]")).to_contain_text(
+        f"✓ restored ckpt-{saved}", timeout=20 * SECOND
+    )
+    expect(panel).to_have_attribute("data-step", str(saved))
+    receipt(panel, f"restored ckpt-{saved}")
+    marks(panel, 3)
+    page.page.keyboard.press("Escape")
+    expect(offered).to_be_hidden()
+    page.page.mouse.move(2, 2)
+    page.page.wait_for_function(
+        f"chart => ({GREY})(chart.querySelector('canvas')) > 20",
+        arg=chart(panel).element_handle(),
+        timeout=20 * SECOND,
+    )
+    search(panel, f"pause · step {paused:,}")
+    expect(told(panel)).to_contain_text("abandoned")
+    search(panel, f"◀ restore · step {paused:,} → step {saved:,}")
+
+
+def test_an_edit_is_a_mark_that_can_be_set_back(page: NotebookPage) -> None:
+    panel = page.panel(1)
+    field(panel, "dropout").fill("0.75")
+    field(panel, "dropout").press("Enter")
+    receipt(panel, "✓ dropout 0.25 → 0.75")
+    wait_for_step(page, 1, step_of(panel) + 150)
+    pause(panel)
+    offered = ask(panel, "◆ set")
+    expect(offered).to_contain_text("dropout 0.25 → 0.75")
+    offered.get_by_role("button", name="Set dropout back to 0.25").click()
+    expect(offered.locator("[data-role=answers]")).to_have_text(
+        re.compile(r"✓ dropout 0\.75 → 0\.25"), timeout=20 * SECOND
+    )
+    expect(field(panel, "dropout")).to_have_value("0.25")
+
+
+def test_a_checkpoint_that_was_deleted_meanwhile_is_refused_in_words(
+    page: NotebookPage, lab: Lab
+) -> None:
+    panel = page.panel(1)
+    saved = save(page)
+    pause(panel)
+    offered = ask(panel, "● save")
+    button = offered.get_by_role("button", name=f"Restore step {saved:,}")
+    expect(button).to_be_enabled()
+    folder = lab.root / "runs" / "test_a_checkpoint_that_was_deleted_meanwhile_is_refused_in_words"
+    for file in (folder / "checkpoints").glob(f"ckpt-{saved}.*"):
+        file.unlink()
+    # Before the panel has heard of it, or it would not let itself be clicked.
+    button.evaluate("button => { button.disabled = false; button.click(); }")
+    expect(offered.locator("[data-role=answers]")).to_contain_text(
+        "✕ There is no checkpoint", timeout=20 * SECOND
+    )
+    receipt(panel, "✕ restore: There is no checkpoint")
+    expect(button).to_be_disabled(timeout=20 * SECOND)
+    expect(offered).to_contain_text("its checkpoint has been deleted")
+
+
+def test_marks_are_reached_and_acted_on_with_the_keyboard_alone(page: NotebookPage) -> None:
+    panel, keyboard = page.panel(1), page.page.keyboard
+    saved = save(page)
+    paused = pause(panel)
+    plot = chart(panel).locator(".nbt-plot")
+    plot.focus()
+    for key in ["ArrowLeft"] * 60 + ["ArrowRight"] * 120:  # it begins in the middle
+        keyboard.press(key)
+        if told(panel).is_visible() and "● save" in told(panel).inner_text():
+            break
+    keyboard.press("Enter")
+    button = menu(panel).get_by_role("button", name=f"Restore step {saved:,}")
+    expect(button).to_be_focused()
+    keyboard.press("Escape")
+    expect(menu(panel)).to_be_hidden()
+    expect(plot).to_be_focused()
+    assert step_of(panel) == paused
+    keyboard.press("Enter")
+    expect(button).to_be_focused()
+    keyboard.press("Enter")
+    receipt(panel, f"restored ckpt-{saved}")
+    expect(panel).to_have_attribute("data-step", str(saved))
+
+
+NAN = """\
+from nbtrain.journal import Mark
+run.marks.add(Mark("nan", run.status.step, time.time(), "loss is NaN"))
+"""
+
+
+@pytest.mark.cells(NAN, "(float(str(optimizer.learning_rate.numpy())), run.status.step)")
+def test_after_nan_one_click_restores_and_halves_the_learning_rate(page: NotebookPage) -> None:
+    panel = page.panel(1)
+    saved = save(page)
+    pause(panel)
+    page.run(2)
+    marks(panel, 3)
+    offered = ask(panel, "× nan")
+    offered.get_by_role("button", name=f"Restore step {saved:,} and halve learning_rate").click()
+    answers = offered.locator("[data-role=answers]")
+    expect(answers).to_contain_text("learning_rate 0.001 → 0.0005", timeout=20 * SECOND)
+    assert f"✓ restored ckpt-{saved}" in answers.inner_text()
+    page.page.keyboard.press("Escape")
+    assert read(page, 3) == (0.0005, saved)
+
+
+@pytest.mark.cells("run", "run.save().wait().applied", "run.request_stop(); run.wait(60)")
+def test_a_second_panel_and_a_reloaded_page_have_the_same_marks(page: NotebookPage) -> None:
+    save(page)
+    page.run(2)
+    page.run(3)
+    for index in (1, 2):
+        marks(page.panel(index), 2)
+    page.save()
+    page.page.reload()
+    for index in (1, 2):
+        expect(page.panel(index)).to_be_visible(timeout=60 * SECOND)
+        marks(page.panel(index), 2)
+    page.run(4)
+
+
+def test_what_cannot_be_done_now_is_disabled_and_says_why(page: NotebookPage) -> None:
+    panel = page.panel(1)
+    saved = save(page)
+    pause(panel)
+    offered = ask(panel, "● save")
+    button = offered.get_by_role("button", name=f"Restore step {saved:,}")
+    expect(button).to_be_enabled()
+    page.page.evaluate("() => void jupyterapp.commands.execute('kernelmenu:restart')")
+    page.page.locator(".jp-Dialog").get_by_role("button", name="Confirm Kernel Restart").click()
+    expect(panel.locator("[data-role=silence]")).to_be_visible(timeout=30 * SECOND)
+    offered = ask(panel, "● save")
+    expect(button).to_be_disabled()
+    expect(offered).to_contain_text("no word from the kernel since")
+
+
+def test_a_trial_is_begun_in_a_form_and_its_end_is_told(page: NotebookPage, lab: Lab) -> None:
+    panel = page.panel(1)
+    panel.get_by_role("button", name="Try…").click()
+    form = panel.locator("[data-role=trial]")
+    expect(form.get_by_label("new value")).to_have_value("0.0005")
+    expect(form.get_by_label("undo if it rises")).to_have_value("loss")
+    form.get_by_label("steps").fill("120")
+    form.get_by_label("new value").press("Enter")
+    expect(form).to_be_hidden()
+    receipt(panel, "Trying…")
+    click(panel, "save")
+    receipt(panel, "saved ckpt-")  # a trial is no reason to be silent of the rest
+    receipt(panel, "learning_rate 0.0005: loss ")
+    folder = lab.root / "runs" / "test_a_trial_is_begun_in_a_form_and_its_end_is_told"
+    lines = map(json.loads, (folder / "steering.jsonl").read_text().splitlines())
+    begun, ended = (line for line in lines if line["event"] == "try")
+    assert begun["edits"] == {"learning_rate": [0.001, 0.0005]}
+    assert ended["step"] - begun["step"] == 120
+
+
+def test_marks_in_light_and_dark(page: NotebookPage, tmp_path: Path) -> None:
+    """Takes a picture of a mark's offers; `make screenshots` keeps it."""
+    folder = Path(os.environ.get("NBTRAIN_SCREENSHOTS", tmp_path))
+    panel = page.panel(1)
+    save(page)
+    field(panel, "learning_rate").fill("0.0005")
+    field(panel, "learning_rate").press("Enter")
+    receipt(panel, "✓ learning_rate")
+    wait_for_step(page, 1, step_of(panel) + 150)
+    pause(panel)
+    for theme, name in (("JupyterLab Light", "light"), ("JupyterLab Dark", "dark")):
+        page.theme(theme)
+        expect(panel).to_have_attribute("data-theme", name)
+        ask(panel, "◆ set")
+        page.page.screenshot(path=folder / f"marks-{name}.png", animations="disabled")
+        page.page.keyboard.press("Escape")
+        assert (folder / f"marks-{name}.png").stat().st_size > 10_000

@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { count, glyph, grouped, offers, timeline, titled } from "../../nbtrain/panel/js/marks.js";
+
+let wall = 1000;
+const mark = (event, step, more = {}) => ({ event, step, wall: wall++, text: "", edits: [], place: step, ...more });
+const back = (step, to, event = "restore") => mark(event, step, { place: to });
+const listed = (...steps) => steps.map((step) => [`ckpt-${step}`, step, 999]);
+const RUNNING = { phase: "running", controls: { restore: true, set: true }, hyperparameters: [["learning_rate"]], checkpoints: [] };
+
+// What is offered at the mark in this place: each text, and in brackets why it cannot be done.
+const offered = (marks, at, status = {}) => {
+  const all = timeline(marks, status.checkpoints);
+  return offers(all, all.at(at), { ...RUNNING, ...status }).map(({ text, why }) => (why ? `${text} (${why})` : text));
+};
+
+test("what the run went back behind is abandoned, until it is there again", () => {
+  const all = timeline([mark("save", 300), mark("set", 400), mark("save", 500), back(600, 300), mark("set", 350), back(700, 320)]);
+  assert.deepEqual(all.map(({ abandoned }) => abandoned), [false, true, true, false, true, false]);
+});
+
+test("a start that goes on from a checkpoint abandons what came after it", () => {
+  const all = timeline([mark("save", 300), mark("failed", 400), mark("resume", 300)]);
+  assert.deepEqual(all.map(({ abandoned }) => abandoned), [false, true, false]);
+});
+
+test("a checkpoint of an earlier kernel has a mark, in the order of its time", () => {
+  const marks = [mark("resume", 300), mark("save", 400)];
+  const all = timeline(marks, [["ckpt-400", 400, marks[1].wall], ["ckpt-300", 300, 10]]);
+  assert.deepEqual(all.map(({ event, step, text }) => [event, step, text]), [["checkpoint", 300, "ckpt-300"], ["resume", 300, ""], ["save", 400, ""]]);
+});
+
+test("marks that lie close are one, with the most telling first and the newest before the older", () => {
+  const marks = ["save", "set", "nan", "set", "pause"].map((event, i) => mark(event, i));
+  const groups = grouped(marks, [0, 4, 8, 12, 100], { apart: 20, from: 0, to: 200 });
+  assert.deepEqual(groups.map(({ left, first, last }) => [left, first, last]), [[6, 0, 12], [100, 100, 100]]);
+  assert.deepEqual(groups[0].marks.map(({ event, step }) => [event, step]), [["nan", 2], ["set", 3], ["set", 1], ["save", 0]]);
+});
+
+test("no two groups lie closer than they may, and nothing is lost but what is out of sight", () => {
+  const lefts = Array.from({ length: 300 }, (_, i) => ((i * 7919) % 1000) - 50);
+  const groups = grouped(lefts.map((_, i) => mark(i % 9 ? "checkpoint" : "set", i)), lefts, { apart: 22, from: 0, to: 900 });
+  for (let i = 1; i < groups.length; i++) assert.ok(groups[i].left - groups[i - 1].left >= 22);
+  assert.equal(groups.reduce((n, { marks }) => n + marks.length, 0), lefts.filter((left) => left >= 0 && left <= 900).length);
+});
+
+test("checkpoints by cadence do not move the mark that they lie about, nor count with it", () => {
+  const lefts = Array.from({ length: 100 }, (_, i) => 3 * i);
+  const marks = lefts.map((_, i) => mark(i === 40 ? "set" : "checkpoint", i));
+  const groups = grouped(marks, lefts, { apart: 22, from: 0, to: 900 });
+  const group = groups.find(({ marks: [{ event }] }) => event === "set");
+  assert.deepEqual([group.left, group.first, group.last, count(group.marks)], [120, 120, 120, 1]);
+  assert.equal(groups.reduce((n, { marks }) => n + marks.length, 0), 100);
+  assert.equal(count(groups[0].marks), groups[0].marks.length);
+  for (let i = 1; i < groups.length; i++) assert.ok(groups[i].left - groups[i - 1].left >= 22);
+});
+
+test("an abandoned mark does not stand for one that counts", () => {
+  const marks = timeline([mark("nan", 5), back(5, 4)]);
+  assert.equal(grouped(marks, [0, 0], { apart: 20, from: 0, to: 9 })[0].marks[0].event, "restore");
+});
+
+test("what is not known has a plain glyph, and everything that is known another", () => {
+  const known = ["nan", "failed", "recovery", "restore", "reverted", "kept", "try", "set", "evaluate", "pause", "resume", "save", "evaluated", "checkpoint", "new"];
+  assert.equal(new Set(known.map((event) => glyph(mark(event, 1)))).size, known.length);
+});
+
+test("the end of a trial looks as it ended", () => {
+  const ends = [mark("try", 9, { text: "kept rate 1: loss 2 → 1" }), mark("try", 9, { text: "back to step 5", place: 5 }), mark("try", 9)];
+  assert.deepEqual(ends.map(glyph), ["✓", "↺", "◇"]);
+});
+
+test("a mark is told with its step, where it led, and the time of day", () => {
+  const today = Math.floor(new Date(new Date().toDateString()) / 1000) + 3 * 3600 + 5;
+  assert.equal(titled(mark("save", 1200, { wall: today })), "save · step 1,200 · 03:00:05");
+  const [gone] = timeline([back(1200, 800), mark("resume", 700)]);
+  assert.match(titled(gone), /^restore · step 1,200 → step 800 · \d{4}-\d\d-\d\d [\d:]+ · abandoned$/);
+});
+
+test("a checkpoint that is there is offered by its name", () => {
+  const all = timeline([mark("save", 300)]);
+  const [offer] = offers(all, all[0], { ...RUNNING, checkpoints: listed(300) });
+  assert.deepEqual(offer, { text: "Restore step 300", why: null, command: "restore", more: { checkpoint: "ckpt-300" } });
+});
+
+test("of one that is not, the one before it is offered", () => {
+  const marks = [mark("checkpoint", 100), mark("checkpoint", 200)];
+  assert.deepEqual(offered(marks, 1, { checkpoints: listed(100) }), ["Restore step 200 (its checkpoint has been deleted)", "Restore step 100"]);
+  assert.deepEqual(offered(marks, 0), ["Restore step 100 (its checkpoint has been deleted)"]);
+});
+
+test("one that is older than those that are listed is offered by its step: the kernel knows", () => {
+  const marks = [mark("checkpoint", 100), mark("checkpoint", 200)];
+  const all = timeline(marks, [["ckpt-200", 200, marks[1].wall]]);
+  const status = { ...RUNNING, checkpoints: [["ckpt-200", 200, marks[1].wall]], unlisted: 980 };
+  assert.equal(offers(all, all[0], status)[0].more.checkpoint, 100);
+});
+
+test("one that was saved anew is another", () => {
+  const marks = [mark("save", 300), back(400, 200), mark("save", 300)];
+  const [first] = offered(marks, 0, { checkpoints: listed(300) });
+  assert.match(first, /^Restore step 300 \(it was saved anew at /);
+  assert.deepEqual(offered(marks, 2, { checkpoints: listed(300) }), ["Restore step 300"]);
+});
+
+test("an edit can be set back, or the checkpoint before it be restored", () => {
+  const edited = mark("set", 300, { edits: [["learning_rate", 0.00001, 0.001]] });
+  const marks = [mark("save", 200), mark("save", 300), edited, mark("save", 400)];
+  assert.deepEqual(offered(marks, 2, { checkpoints: listed(200, 300, 400) }), ["Set learning_rate back to 1e-5", "Restore step 300"]);
+  const all = timeline(marks);
+  assert.deepEqual(offers(all, all[2], RUNNING)[0].more, { values: { learning_rate: 0.00001 } });
+});
+
+test("a checkpoint of another course, or saved later, does not lie before a mark", () => {
+  const marks = [mark("save", 200), mark("save", 400), back(500, 200), mark("set", 450, { edits: [["learning_rate", 1, 2]] }), mark("save", 450)];
+  const checkpoints = listed(200, 400, 450);
+  assert.deepEqual(offered(marks, 3, { checkpoints }), ["Set learning_rate back to 1", "Restore step 200"]);
+  assert.deepEqual(offered([mark("save", 200), mark("pause", 400), back(500, 200), mark("save", 300)], 1, { checkpoints: listed(200, 300) }), ["Restore step 200"]);
+});
+
+test("after NaN the step before it is offered, with half of the rate where there is one", () => {
+  const marks = [mark("save", 200), mark("save", 300), mark("nan", 300)];
+  const checkpoints = listed(200, 300);
+  assert.deepEqual(offered(marks, 2, { checkpoints }), ["Restore step 200 and halve learning_rate", "Restore step 200"]);
+  assert.deepEqual(offered(marks, 2, { checkpoints, hyperparameters: [["dropout"]] }), ["Restore step 200"]);
+  assert.deepEqual(offered(marks, 2, { checkpoints, hyperparameters: [["learning_rate_factor"]] })[0], "Restore step 200 and halve learning_rate_factor");
+});
+
+test("what cannot be done now says why", () => {
+  const marks = [mark("save", 200), mark("set", 300, { edits: [["learning_rate", 1, 2]] })];
+  const at = (phase, more) => offered(marks, 1, { checkpoints: listed(200), phase, controls: {}, ...more });
+  assert.deepEqual(at("stopping"), ["Set learning_rate back to 1 (the run is stopping)", "Restore step 200 (the run is stopping)"]);
+  assert.match(at("failed")[1], /\(the run has ended: start it again to go on\)$/);
+  assert.match(at("running", { silentSince: "12:00:00" })[0], /\(no word from the kernel since 12:00:00\)$/);
+  assert.deepEqual(offered(marks, 1, { hyperparameters: [] }), ["Set learning_rate back to 1 (there is no hyperparameter learning_rate)"]);
+});
+
+test("where nothing was saved there is nothing to restore", () => {
+  assert.deepEqual(offered([mark("evaluate", 5), mark("something", 6)], 1), []);
+});

@@ -1,0 +1,73 @@
+"""Marks as the picture has them: where they stand, what they look like, what is told of them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+
+from nbtrain.journal import Mark
+from nbtrain.panel import marks as room
+from nbtrain.panel.marks import GLYPHS, glyph, kind_of, legend, signs
+
+
+def mark(event: str, step: int, to: int | None = None, text: str = "") -> Mark:
+    return Mark(event, step, 0.0, text, to)
+
+
+def test_a_mark_stands_at_its_step_and_a_restore_where_it_led() -> None:
+    found = signs([mark("save", 100), mark("set", 200), mark("restore", 300, 250)], 0, 300, 10)
+    assert [(sign.place, sign.text) for sign in found] == [(100, "●"), (200, "◆"), (250, "◀")]
+
+
+def test_what_the_run_went_back_behind_is_abandoned() -> None:
+    found = signs([mark("save", 100), mark("set", 200), mark("restore", 300, 100)], 0, 300, 10)
+    assert [(sign.place, sign.abandoned) for sign in found] == [(100, False), (200, True)]
+    assert found[0].text == "◀2"
+
+
+def test_marks_that_would_overlap_are_one_with_a_count() -> None:
+    (sign,) = signs([mark(event, 5 * k) for k, event in enumerate(("set", "nan", "save"))], 0, 9, 9)
+    assert (sign.text, sign.first, sign.last) == ("×2", 0, 5)
+    found = signs([mark("checkpoint", step) for step in range(0, 3000, 10)], 0, 3000, 200)
+    assert all(b.place - a.place >= 200 for a, b in itertools.pairwise(found))
+    assert sum(len(sign.kinds) for sign in found) == 300
+    assert len(found) < 16
+
+
+def test_checkpoints_by_cadence_do_not_move_the_mark_that_they_lie_about() -> None:
+    marks = [mark("set" if step == 150 else "checkpoint", step) for step in range(0, 301, 10)]
+    found = signs(marks, 0, 300, 40)
+    (edit,) = [sign for sign in found if sign.text.startswith("◆")]
+    assert (edit.text, edit.place, edit.first, edit.last) == ("◆", 150, 150, 150)
+    assert sum(len(sign.kinds) for sign in found) == len(marks)
+
+
+def test_what_lies_outside_the_chart_is_left_out() -> None:
+    assert signs([mark("save", 5), mark("save", 500)], 10, 400, 9) == []
+
+
+def test_the_legend_has_every_kind_once_the_most_telling_first() -> None:
+    marks = [mark("save", 1), mark("odd", 2), mark("set", 3), mark("save", 4)]
+    assert legend(marks) == "Marks: ◆ 1 set · ● 2 save · ▪ 1 odd"
+
+
+@pytest.mark.parametrize(
+    ("ended", "kind"),
+    [
+        (mark("try", 9, text="rate 2 → 1 for 5 steps"), "try"),
+        (mark("try", 9, text="kept rate 1: loss 2 → 1"), "kept"),
+        (mark("try", 9, 4, "back to step 4, rate 2 again"), "reverted"),
+    ],
+)
+def test_the_end_of_a_trial_looks_as_it_ended(ended: Mark, kind: str) -> None:
+    assert kind_of(ended) == kind
+    assert len({glyph(each) for each in ("try", "kept", "reverted", "odd")}) == 4
+
+
+def test_the_page_has_the_same_glyphs_in_the_same_order() -> None:
+    source = (Path(room.__file__).parent / "js" / "marks.js").read_text(encoding="utf-8")
+    (table,) = re.findall(r"export const GLYPHS = \{(.*?)\};", source, re.DOTALL)
+    assert re.findall(r'(\w+): "(.+?)"', table) == list(GLYPHS.items())
