@@ -336,6 +336,7 @@ class Boundary:
         if self.begun:
             return
         self.begun = True
+        self._watch.spending.begin()
         if self._again or self.step:
             self._recorder.open_segment(self.step)
         self._tuner.begin(self.step)

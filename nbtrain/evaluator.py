@@ -13,6 +13,7 @@ from typing import Any, SupportsFloat
 from nbtrain.cadence import Every
 from nbtrain.errors import ArgumentError
 from nbtrain.recorder import Recorder
+from nbtrain.spending import EVALUATE
 from nbtrain.tags import KnownTags
 from nbtrain.watch import Watch
 
@@ -77,7 +78,8 @@ class Evaluator:
                 "This run has nothing to evaluate: start it with evaluate=, a function that "
                 "returns scalars by name; a Keras fit with validation_data=."
             )
-        with self._watch.busy(f"Evaluating at step {step:,}"):
+        spent = self._watch.spending.during(EVALUATE)
+        with self._watch.busy(f"Evaluating at step {step:,}"), spent:
             values = scalars(self._evaluate())
         self._watch.note("evaluate", None)
         self._recorder.queue.append(step, time.time(), values)

@@ -31,6 +31,7 @@ from nbtrain.evaluator import Evaluator, described
 from nbtrain.keeper import Keeper
 from nbtrain.names import Names
 from nbtrain.recorder import Recorder
+from nbtrain.spending import PAUSED
 from nbtrain.states import Event, Lifecycle, Phase
 from nbtrain.trial import Trials
 from nbtrain.tuner import Tuner
@@ -79,7 +80,10 @@ class Helm:
 
     def take(self, step: int) -> Receipt | None:
         """The next command at this step, or None; while paused, wait for one."""
-        return self._commands.take(step, wait=self._lifecycle.phase is Phase.PAUSED)
+        if self._lifecycle.phase is not Phase.PAUSED:
+            return self._commands.take(step)
+        with self._watch.spending.during(PAUSED):
+            return self._commands.take(step, wait=True)
 
     def do(self, receipt: Receipt, step: int) -> tuple[Outcome | None, int]:
         """Execute a command; an error refuses it.

@@ -20,9 +20,18 @@ from nbtrain.logdir import Logdir
 
 FILE = "steering.jsonl"
 
+# How a run ends.
+ENDS = frozenset({"finished", "stopped", "failed"})
+
 # What of it is no mark: a run's own beginning and end, where its curves go on, its folder.
 _UNMARKED = frozenset(
     {"start", "origin", "segment", "copy", "stop", "finished", "stopped", "folder"}
+)
+
+# Everything that there is an entry of.
+EVENTS = (
+    *("start", "pause", "resume", "stop", "save", "checkpoint", "restore", "set", "try"),
+    *("evaluate", "evaluated", "nan", "recovery", "folder", "finished", "stopped", "failed"),
 )
 
 # Marks that a run holds, the newest.
@@ -55,8 +64,13 @@ class Mark:
     @classmethod
     def of(cls, entry: Entry) -> Mark | None:
         """The mark of an entry; None for what was refused, or is no mark."""
+        return None if entry["event"] in _UNMARKED else cls.done(entry)
+
+    @classmethod
+    def done(cls, entry: Entry) -> Mark | None:
+        """What an entry says was done, be it a mark or not; None for what was refused."""
         event = str(entry["event"])
-        if event in _UNMARKED or not entry.get("applied", True):
+        if not entry.get("applied", True):
             return None
         edits = tuple((name, *pair) for name, pair in entry.get("edits", {}).items())
         text = str(entry.get("text", ""))
@@ -104,6 +118,7 @@ class Journal:
         self._logdir = logdir
         self._marks = marks
         self._waiting: deque[dict[str, object]] = deque()
+        self._done: deque[Mark] = deque(maxlen=MOST_MARKS)
 
     def log(self, **entry: object) -> None:
         """Queue a line; any thread. The path of a `checkpoint` is written as seen from here."""
@@ -113,6 +128,17 @@ class Journal:
         self._waiting.append(line)
         if (mark := Mark.of(line)) is not None:
             self._marks.add(mark)
+        if (done := Mark.done(line)) is not None:
+            self._done.append(done)
+
+    def done(self, *, ended: bool) -> Iterator[Mark]:
+        """What was done since it was asked last; one thread.
+
+        Args:
+            ended: Whether the run has ended: its end is told when it has.
+        """
+        while self._done and (ended or self._done[0].event not in ENDS):
+            yield self._done.popleft()
 
     def clear(self) -> None:
         """Forget what waits: there is no file to write it to."""

@@ -20,6 +20,7 @@ from nbtrain.errors import ArgumentError, CheckpointError
 from nbtrain.logdir import LAST_GOOD
 from nbtrain.recorder import Recorder
 from nbtrain.ring import Ring, restorable
+from nbtrain.spending import RESTORE, SAVE
 from nbtrain.states import Checkpoint
 from nbtrain.watch import Watch
 
@@ -185,7 +186,8 @@ class Keeper:
 
     def _write(self, saver: Saver, step: int) -> int:
         self._watch.folder.make_sure(step)
-        step = saver.save(step)
+        with self._watch.spending.during(SAVE):
+            step = saver.save(step)
         self._list(saver)
         if all(checkpoint.step != step for checkpoint in listed(saver.directory)):
             raise CheckpointError(
@@ -206,7 +208,8 @@ class Keeper:
             return step
         try:
             self._watch.folder.make_sure(step)
-            step = ring.copy(step, began)
+            with self._watch.spending.during(SAVE):
+                step = ring.copy(step, began)
             self._watch.log(event="copy", step=step)
         except Exception as error:  # noqa: BLE001 - the training goes on
             self._watch.note("save", f"No copy of step {step:,}: {error}")
@@ -227,7 +230,8 @@ class Keeper:
             )
         self._list(self._saver)  # some may have been deleted by hand
         known = listed(self._saver.directory) if wanted is None else self.checkpoints
-        restored = self._saver.restore(find(known, wanted).path)
+        with self._watch.spending.during(RESTORE):
+            restored = self._saver.restore(find(known, wanted).path)
         self._taken(restored, self._saver)
         self._saved_step = None  # what was saved under a later step is of the abandoned course
         self._restores.append((restored.step, time.time()))

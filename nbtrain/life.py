@@ -168,9 +168,13 @@ class Life:
             raise
 
     def join(self, timeout: float) -> None:
-        """Wait for the last round of its watch, once it has ended; any thread."""
-        if self._looper is not None:
+        """Wait for the last round of its watch, once it has ended; at once in that round."""
+        if self._looper is not None and not self.is_watched_by(threading.get_ident()):
             self._looper.join(timeout)
+
+    def is_watched_by(self, ident: int) -> bool:
+        """Whether this is the thread of its watch."""
+        return self._looper is not None and self._looper.ident == ident
 
     # --- what it says of itself -----------------------------------------------------
 
@@ -212,6 +216,7 @@ class Life:
         except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
             error = error or self._unless_stopped(raised)
         finally:
+            self.watch.spending.end()
             late = self._join()
             self._close(error or late)
 

@@ -43,6 +43,7 @@ from nbtrain.evaluator import Evaluation
 from nbtrain.hyperparameters import Hyperparameters, Variable
 from nbtrain.journal import Marks
 from nbtrain.life import Life
+from nbtrain.listeners import Listener, Listeners, check_event
 from nbtrain.logdir import Logdir, unwritable
 from nbtrain.names import Names
 from nbtrain.recorder import Recorder
@@ -140,6 +141,7 @@ class Run:
         self._commands = CommandQueue()
         self._listeners: list[Callable[[], object]] = []
         self._branch: Branch | None = None
+        self._told = Listeners()
         self.life = self._life(Recorder(self.scalars, None), Names(()))
 
     def _life(self, recorder: Recorder, names: Names) -> Life:
@@ -157,7 +159,7 @@ class Run:
             self._engine.evaluate,
             again=bool(self.scalars),
         )
-        life.watch.listeners = self._listeners
+        life.watch.listeners, life.watch.told = self._listeners, self._told
         return life
 
     # --- life -------------------------------------------------------------------
@@ -260,7 +262,12 @@ class Run:
         return self.wait()
 
     def _check_not_its_own(self) -> None:
-        """Raise a WaitError in the training thread, which would wait for itself."""
+        """Raise a WaitError in a thread of the run's own, which would wait for itself."""
+        if self.life.is_watched_by(threading.get_ident()):
+            raise WaitError(
+                f"A function that the run {self.name!r} calls cannot wait for its end, which comes "
+                'after it: leave out wait(), or use run.on("finished", ...).'
+            )
         if threading.get_ident() == self.life.ident:
             raise WaitError(
                 f"The training thread of the run {self.name!r} cannot wait for its own end: leave "
@@ -498,6 +505,7 @@ class Run:
             log=life.log.lines,
             hyperparameters=self._hyperparameters.known,
             evaluates=self._engine.evaluate is not None,
+            usage=life.watch.meter.usage,
         )
 
     @property
@@ -524,6 +532,37 @@ class Run:
     def keep(self) -> int | None:
         """Checkpoints that stay; None keeps all."""
         return self._settings.keep
+
+    def on(self, event: str, function: Listener | None = None) -> Any:
+        """Call a function whenever this happens to the run, from now on, in all its lives.
+
+        It is called beside the training, on the thread that displays: a long one holds up the
+        display, and nothing else. What it prints appears under the cell that has registered it,
+        and an error of it in the panel.
+
+        Args:
+            event: "finished", "stopped" or "failed", once the run has ended; or what
+                `steering.jsonl` tells: "checkpoint" (saved by cadence), "save", "restore", "set",
+                "try", "pause", "resume", "evaluate" (when asked), "evaluated" (by cadence),
+                "nan" and so on. What was refused has not happened.
+            function: Takes a `Mark`: `event`, `step`, `wall_time`, `text` and `edits`.
+
+        Returns:
+            The function; without one, the decorator that registers it.
+
+        Raises:
+            ArgumentError: There is no such event, or the function cannot be called.
+
+        Example:
+            >>> @run.on("failed")
+            ... def tell(mark):
+            ...     print(f"{run.name} failed at step {mark.step}: {mark.text}")
+        """
+        check_event(event)
+        if function is None:
+            return functools.partial(self.on, event)
+        self._told.add(event, function)
+        return function
 
     def on_tick(self, listener: Callable[[], object]) -> None:
         """Call `listener` ten times a second while the run lives, and after its end."""

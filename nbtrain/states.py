@@ -149,6 +149,33 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """Where the time of a run goes, and what its process takes; measured once a second.
+
+    Kinds of time, of the training thread: "step" and "input" (it waited for the next batch) or,
+    where these cannot be told apart, "step and input"; "evaluate", "save", "restore", "paused".
+
+    Attributes:
+        seconds: Of the time since the first step boundary, by kind.
+        shares: Of the last ten seconds, by kind, as parts of 1; of all, once the run has ended.
+        display: What recording and displaying take on a thread of their own, beside the
+            training: CPU seconds a second.
+        cpu: What the whole process takes: CPU seconds a second, 1.5 for one core and a half.
+        memory: Bytes of the process in memory.
+        memory_limit: Bytes that it may have, of its container or its machine.
+        gpu_memory: Bytes of GPUs that TensorFlow's tensors take; None without a GPU.
+    """
+
+    seconds: Mapping[str, float]
+    shares: Mapping[str, float]
+    display: float
+    cpu: float
+    memory: int
+    memory_limit: int
+    gpu_memory: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """How a run stands, at one moment; what every display is made from.
 
@@ -172,6 +199,7 @@ class Status:
         log: What TensorFlow logged in the training thread, the newest line last.
         hyperparameters: Those that can be set, with the values that the next step uses.
         evaluates: Whether there is something to evaluate.
+        usage: Where its time goes, and what its process takes; None before that is known.
     """
 
     name: str
@@ -191,6 +219,7 @@ class Status:
     log: tuple[str, ...] = ()
     hyperparameters: tuple[Hyperparameter, ...] = ()
     evaluates: bool = False
+    usage: Usage | None = None
 
     @property
     def last_checkpoint(self) -> Checkpoint | None:

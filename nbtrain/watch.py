@@ -16,11 +16,14 @@ from collections.abc import Callable, Iterator
 from nbtrain.folder_watch import FolderWatch
 from nbtrain.frames import stack_of
 from nbtrain.journal import FILE, Journal, Marks
+from nbtrain.listeners import Listeners
 from nbtrain.logdir import Logdir
 from nbtrain.pace import Pace
 from nbtrain.recorder import Recorder
+from nbtrain.spending import Spending
 from nbtrain.states import Phase
 from nbtrain.threads import LooperThread
+from nbtrain.usage import Meter
 
 TICK_SECS = 0.1
 
@@ -62,7 +65,10 @@ class Watch:
     Attributes:
         folder: Looks after the folder.
         each_second: What else is to be called once a second.
+        meter: Measures what the run uses.
         notice: What is good to know and no warning; see `inform`.
+        spending: Where the time of the training thread goes.
+        told: Who is told of what was done to the run.
     """
 
     def __init__(
@@ -75,9 +81,12 @@ class Watch:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.pace = Pace()
+        self.spending = Spending(clock)
+        self.meter = Meter(self.spending, clock=clock)
         self.notice: str | None = None
         self._read_from: float | None = None  # when the run was first seen running under it
         self.listeners: list[Callable[[], object]] = []
+        self.told = Listeners()
         self.each_second: list[Callable[[], object]] = []
         self.folder = FolderWatch(logdir, recorder, self._tell_of_folder)
         self._recorder = recorder
@@ -123,13 +132,17 @@ class Watch:
 
     def tick(self, phase: Phase, step: int, thread: threading.Thread | None) -> None:
         """One round; the looper's thread, and once more when all is over."""
+        began = time.thread_time()
         self._look_at_folder(step)
         self._guarded("record", self._record)
         self._tell_of_work()
         self._guarded("speed", lambda: self._keep_pace(phase, step))
         self._guarded("look at the training thread", lambda: self._look_for(phase, thread))
         self._guarded("journal", self._write_journal)
+        self._guarded("look at what the run uses", lambda: self.meter.look(phase))
+        self._tell(phase)
         self._guarded("display", *self.listeners)
+        self.meter.beside(time.thread_time() - began)
 
     def _keep_pace(self, phase: Phase, step: int) -> None:
         if phase is Phase.RUNNING:
@@ -161,7 +174,7 @@ class Watch:
         for act in acts:
             try:
                 act()
-            except Exception as error:  # noqa: BLE001 - told, and tried again at the next tick
+            except BaseException as error:  # noqa: BLE001 - told, and tried again at the next tick
                 lines = "".join(traceback.format_exception(error, limit=-2))
                 failed.append(f"The {topic} failed, the training goes on: {lines}")
         self.note(f"{topic} failed", "\n".join(failed) or None)
@@ -206,6 +219,12 @@ class Watch:
                 "The training thread is here"
             )
         return None
+
+    def _tell(self, phase: Phase) -> None:
+        """Call who wants to know of what was done."""
+        for mark in self._journal.done(ended=phase.ended):
+            if calls := self.told.calls(mark):
+                self._guarded(f'function of run.on("{mark.event}")', *calls)
 
     def _write_journal(self) -> None:
         if self.folder.lost:

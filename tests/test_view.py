@@ -21,8 +21,9 @@ from nbtrain.panel.view import (
     number,
     short,
     speed,
+    used,
 )
-from nbtrain.states import Checkpoint, Phase, Status
+from nbtrain.states import Checkpoint, Phase, Status, Usage
 
 RUNNING = Status(
     name="digits",
@@ -53,6 +54,20 @@ def test_what_is_not_known_is_not_shown() -> None:
     assert line(status) == [("step", "0"), ("elapsed", "0:00")]
 
 
+def test_what_a_run_uses_is_told_in_whole_percents_and_gigabytes() -> None:
+    shares = {"step": 0.8149, "input": 0.122, "save": 0.004}
+    usage = Usage({"step": 8.0}, shares, 0.0123, 1.424, 1_240_000_000, 8_000_000_000)
+    status = dataclasses.replace(RUNNING, usage=usage)
+    assert fields(status)["usage"] == {
+        "shares": [["step", 81], ["input", 12]],
+        "beside": "display 1%",
+        "process": "CPU 142% · memory 1.2 of 8.0 GB",
+    }
+    small = dataclasses.replace(usage, display=0.001, gpu_memory=812_000_000)
+    assert used(small)["beside"] == "display <1%"
+    assert str(used(small)["process"]).endswith(" · GPU memory 812 MB")
+
+
 def test_the_head_line_says_how_many_threads_fill_the_queues() -> None:
     status = Status("a", "Supervisor", Phase.RUNNING, threads=("QueueRunnerThread-batch", "loop"))
     assert line(status)[-1] == ("threads", "2")
@@ -63,7 +78,7 @@ def test_the_head_line_says_how_many_threads_fill_the_queues() -> None:
 def test_the_fields_are_those_of_the_wire() -> None:
     assert set(fields(RUNNING)) == {
         "name", "engine", "phase", "step", "total", "progress", "line", "last",
-        "checkpoints", "unlisted", "controls", "receipts", "message", "notice", "error",
+        "checkpoints", "unlisted", "controls", "receipts", "message", "notice", "error", "usage",
         "log", "hyperparameters", "values",
     }  # fmt: skip
 

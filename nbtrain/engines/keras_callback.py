@@ -11,6 +11,7 @@ from nbtrain.engines.keras_guard import Guard
 from nbtrain.engines.keras_loss import BATCH_LOSS, EPOCH, BatchLoss
 from nbtrain.errors import ArgumentError
 from nbtrain.run import Run
+from nbtrain.spending import EVALUATE, LOOP
 
 
 class RunCallback(keras.callbacks.Callback):
@@ -57,12 +58,14 @@ class RunCallback(keras.callbacks.Callback):
             )
         self._remove()
         self._loss = BatchLoss(model)
+        self._run.life.watch.spending.waits = self._loss.waits
         self._guard = Guard(model, self._run.name, self._run.__repr__)
         self._guard.set()
         self._run.life.host.at_end(self._remove)  # where an error ends fit
 
     def on_train_begin(self, logs: Any = None) -> None:
         """The first boundary of the run."""
+        self._run.life.watch.spending.turn_to(LOOP)  # an error may have ended a validation
         if self._loss is not None:
             self._loss.wrap()
         if not self._run.life.boundary.begun:
@@ -85,6 +88,14 @@ class RunCallback(keras.callbacks.Callback):
         loss = self._loss.value if self._loss is not None else None
         self._run.record({} if loss is None else {BATCH_LOSS: loss}, step=number)
         self._ask()
+
+    def on_test_begin(self, logs: Any = None) -> None:
+        """The validation begins."""
+        self._run.life.watch.spending.turn_to(EVALUATE)
+
+    def on_test_end(self, logs: Any = None) -> None:
+        """It is over."""
+        self._run.life.watch.spending.turn_to(LOOP)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
         """Of a batch of the validation: a stop is heard here."""

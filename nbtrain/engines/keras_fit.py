@@ -147,6 +147,7 @@ class FitEngine:
             return
         loss = PlacedLoss(self._model, place)
         host.at_end(loss.remove)
+        run.life.watch.spending.waits = loss.waits
         while place.epoch < self.epochs:
             self._fit(run, loss)
             if not place.moved or host.asked_to_stop():

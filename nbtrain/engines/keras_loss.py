@@ -11,6 +11,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.engines.keras_input import InputWaits
+
 # Under which the compiled step hands it over.
 _KEY = "nbtrain/batch_loss"
 
@@ -29,6 +31,7 @@ class BatchLoss:
             shape (), with several replicas their mean. None where a `train_step` of the
             user's own updates no loss tracker.
         logs: What Keras's step has returned last.
+        waits: How long it has waited for its batches.
     """
 
     def __init__(self, model: Any) -> None:
@@ -41,6 +44,7 @@ class BatchLoss:
         self._own = {name: vars(model).get(name) for name in ("train_step", "train_function")}
         self._step, self._tracker = model.train_step, model._loss_tracker
         self._function: Any = None
+        self.waits = InputWaits(model.steps_per_execution)
         # Each replica traces the step on a thread of its own.
         self._seen = threading.local()
         model.train_step = self._train_step
@@ -63,6 +67,7 @@ class BatchLoss:
 
     def remove(self) -> None:
         """Leave the model as it was."""
+        self.waits.let_go()
         if vars(self._model).get("train_step") != self._train_step:
             return
         for name, own in self._own.items():
@@ -74,6 +79,7 @@ class BatchLoss:
 
     def _train(self, iterator: Any) -> Any:
         """In place of Keras's train function."""
+        self.waits.begin(iterator)
         logs = self._function(iterator)
         if type(logs) is dict:
             self.value = logs.pop(_KEY, None)

@@ -21,6 +21,7 @@ import tensorflow as tf
 from nbtrain.engines.keras_loss import BATCH_LOSS, EPOCH, BatchLoss
 from nbtrain.engines.keras_place import Place
 from nbtrain.run import Run
+from nbtrain.spending import EVALUATE, LOOP
 
 _EVALUATING = (
     "Evaluating after epoch {epoch}: what was asked for waits until that is over. A stop is heard "
@@ -114,6 +115,7 @@ class Steered(keras.callbacks.CallbackList):
         )
         self._place, self._loss = place, loss
         self._host, self._boundary = run.life.host, run.life.boundary
+        self._spending = run.life.watch.spending
         self._size, self._begun = model.steps_per_execution, 0
         self._at_hand = False  # a batch was trained whose boundary is to come
         # Making numbers of logs that nobody looks at would cost every batch.
@@ -158,6 +160,7 @@ class Steered(keras.callbacks.CallbackList):
 
     def on_test_begin(self, logs: Any = None) -> None:
         """Remember what the epoch's training gave: evaluating counts in the same metrics."""
+        self._spending.turn_to(EVALUATE)
         self._place.logs = self._loss.before or epoch_logs(self.model, self._loss.logs)
         super().on_test_begin(logs)
 
@@ -179,6 +182,7 @@ class Steered(keras.callbacks.CallbackList):
         """The validation is over."""
         self._host.note("evaluating", None)
         super().on_test_end(logs)
+        self._spending.turn_to(LOOP)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Record the epoch, at the step of its last batch, and that one's boundary."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from nbtrain.commands import Receipt
-from nbtrain.states import TRANSITIONS, Event, Phase, Status
+from nbtrain.states import TRANSITIONS, Event, Phase, Status, Usage
 
 Fields = dict[str, object]
 
@@ -75,6 +75,7 @@ def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
         "notice": status.notice and cut(status.notice, RECEIPT_CHARS),
         "error": status.error,
         "log": _newest(status.log),
+        "usage": status.usage and used(status.usage),
     }
 
 
@@ -118,6 +119,29 @@ def controls(status: Status) -> dict[str, bool]:
         **({"try": at_boundaries} if status.hyperparameters else {}),
         **({"evaluate": at_boundaries} if status.evaluates else {}),
     }
+
+
+def used(usage: Usage) -> Fields:
+    """Where the time goes, in whole percents, and what the process takes."""
+    process = [f"CPU {usage.cpu:.0%}", f"memory {_bytes(usage.memory, usage.memory_limit)}"]
+    if usage.gpu_memory is not None:
+        process.append(f"GPU memory {_bytes(usage.gpu_memory)}")
+    return {
+        "shares": [
+            [kind, percent]
+            for kind, share in usage.shares.items()
+            if (percent := round(100 * share)) > 0
+        ],
+        "beside": f"display {usage.display:.0%}" if usage.display >= 0.005 else "display <1%",
+        "process": " · ".join(process),
+    }
+
+
+def _bytes(count: int, limit: int | None = None) -> str:
+    """A size: "1.2 GB", or "1.2 of 8.0 GB"."""
+    if limit is not None:
+        return f"{count / 1e9:.1f} of {limit / 1e9:.1f} GB"
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
 def headline(status: Status) -> str:

@@ -5,6 +5,7 @@ import { Chart } from "./chart.js";
 import { Clicks } from "./clicks.js";
 import { Controls } from "./controls.js";
 import { el } from "./dom.js";
+import { Foot } from "./foot.js";
 import { timeline } from "./marks.js";
 import { MarksMenu } from "./marks_menu.js";
 import css from "./panel.css";
@@ -27,7 +28,8 @@ class View {
     this.syncKey = `nbtrain-${panels++}`;
     this.grid = el("div", { class: "nbt-grid" });
     const style = el("style", { text: uplotCss + css });
-    this.root = el("div", { class: "nbt", children: [style, ...this.controls.nodes, this.grid, this.menu.popover.root] });
+    this.foot = new Foot(room.notices);
+    this.root = el("div", { class: "nbt", children: [style, ...this.controls.nodes, this.grid, this.foot.root, this.menu.popover.root] });
     host.append(this.root);
     this.size = new ResizeObserver(() => this.each((chart) => chart.resize()));
     this.size.observe(this.grid);
@@ -75,6 +77,7 @@ class View {
     this.root.classList.toggle("nbt-silent", silentSince !== null);
     this.controls.show(status, silentSince);
     if (this.menu.popover.isOpen) this.menu.show();
+    this.foot.show(status);
     const one = tags.length === 1;
     const before = this.grid.classList.contains("nbt-one");
     this.grid.classList.toggle("nbt-one", one);

@@ -1,11 +1,13 @@
 // What the views of one run share: what has arrived, and whether the kernel is there.
 
 import { Contact } from "./contact.js";
+import { Notices } from "./notices.js";
 import { Room } from "./room.js";
 import { Store } from "./store.js";
 
 export class RunRoom extends Room {
   contact = new Contact();
+  notices = new Notices(() => this.changed());
   store = new Store(() => this.send({ t: "hello" }));
 
   constructor(model) {
@@ -31,6 +33,7 @@ export class RunRoom extends Room {
     this.contact.heard();
     if (content.t === "ack") for (const view of this.views) view.clicks.acknowledged(content.id);
     else this.store.receive(content, buffers);
+    this.notices.look(this.store.status);
     this.changed();
   }
 

@@ -1,0 +1,163 @@
+"""Where the time of a training thread goes.
+
+spending.begin()                   # at the first step boundary
+with spending.during("save"):      # what is no loop, where it is done
+    ...
+spending.waits = Draws(batches)    # where waiting for input can be told from the step
+spending.look()                    # now and then, by another thread: `seconds` and `shares`
+spending.end()
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+# What a training thread is at; LOOP is told apart into the three after it.
+LOOP = "loop"
+STEP, INPUT, STEP_AND_INPUT = "step", "input", "step and input"
+EVALUATE, SAVE, RESTORE, PAUSED = "evaluate", "save", "restore", "paused"
+KINDS = (STEP, INPUT, STEP_AND_INPUT, EVALUATE, SAVE, RESTORE, PAUSED)
+
+# Looks that the shares go back: ten seconds, at one look a second.
+WINDOW_LOOKS = 10
+
+# Given the seconds that the loop took since it was asked last, how many of them it has waited
+# for input; None where that cannot be told. What is found out later is told later.
+Waits = Callable[[float], float | None]
+
+
+class Spending:
+    """The seconds of one training thread, by what it was at.
+
+    Args:
+        clock: Gives the time in seconds.
+
+    Attributes:
+        waits: Tells how long the loop has waited for input; None: that is not known.
+        seconds: Of all since `begin`, by kind, as found at the last look; any thread.
+        shares: Of the time of the last looks, by kind, as parts of 1; empty before it is known.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.waits: Waits | None = None
+        self.seconds: Mapping[str, float] = {}
+        self.shares: Mapping[str, float] = {}
+        self._clock = clock
+        self._lock = threading.Lock()  # protects the next two
+        self._spent: defaultdict[str, float] = defaultdict(float)
+        self._at: tuple[str, float] | None = None  # a kind, and since when
+        self._looped = 0.0  # seconds of the loop that have been told apart
+        self._waited = self._untold = 0.0
+        self._looks: deque[Mapping[str, float]] = deque(maxlen=WINDOW_LOOKS + 1)
+
+    def begin(self) -> None:
+        """The loop begins; training thread only, and so are the next three."""
+        with self._lock:
+            self._at = LOOP, self._clock()
+
+    def end(self) -> None:
+        """The loop is over: from here on nothing is counted."""
+        with self._lock:
+            self._turn_to(LOOP)
+            self._at = None
+
+    @contextlib.contextmanager
+    def during(self, kind: str) -> Iterator[None]:
+        """Count as this kind what is done in it, but for what is of another inside it."""
+        before = self.turn_to(kind)
+        try:
+            yield
+        finally:
+            self.turn_to(before)
+
+    def turn_to(self, kind: str) -> str:
+        """Count as this kind what comes next; returns what it was before."""
+        with self._lock:
+            return self._turn_to(kind)
+
+    def look(self, *, whole: bool = False) -> None:
+        """Find `seconds` and `shares`; one thread, other than the training thread.
+
+        Args:
+            whole: Whether the shares are those of all the time, not of the last looks.
+        """
+        with self._lock:
+            if self._at is not None:
+                self._turn_to(self._at[0])
+            spent = self._spent.copy()
+        if not spent:
+            return
+        self.seconds = now = self._told_apart(spent)
+        self._looks.append(now)
+        if len(self._looks) > 1 or whole:
+            self.shares = _parts(now, {} if whole else self._looks[0])
+
+    def _turn_to(self, kind: str) -> str:
+        if self._at is None:  # before the first step boundary, or after the last
+            return kind
+        before, since = self._at
+        self._at = kind, self._clock()
+        self._spent[before] += max(0.0, self._at[1] - since)
+        return before
+
+    def _told_apart(self, spent: defaultdict[str, float]) -> dict[str, float]:
+        """Seconds by kind; those of the loop as steps and input, as far as that is known."""
+        loop = spent.pop(LOOP, 0.0)
+        new, self._looped = loop - self._looped, loop
+        waited = None if self.waits is None else self.waits(new)
+        if waited is None:
+            self._untold += new
+        else:
+            self._waited += waited
+        told = loop - self._untold
+        spent[INPUT] = min(self._waited, told)
+        spent[STEP], spent[STEP_AND_INPUT] = told - spent[INPUT], self._untold
+        return {kind: spent[kind] for kind in KINDS if spent[kind] > 0}
+
+
+class Draws(Iterator[Any]):
+    """An iterator, and how long each draw from it took: what `Spending.waits` is given.
+
+    Args:
+        iterator: It; drawn from by one thread. Another may ask at the same time.
+        clock: Gives the time in seconds.
+    """
+
+    def __init__(
+        self, iterator: Iterator[Any], clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self._iterator = iterator
+        self._clock = clock
+        self._secs = self._told = 0.0
+        self._began: float | None = None  # of the draw that is under way
+
+    def __next__(self) -> Any:
+        """The next element."""
+        clock = self._clock
+        self._began = began = clock()
+        try:
+            return next(self._iterator)
+        finally:
+            self._began = None
+            self._secs += clock() - began
+
+    def __call__(self, _loop_secs: float) -> float:
+        """Seconds that the draws took since it was asked last, the one under way included."""
+        secs, began = self._secs, self._began
+        if began is not None:
+            secs += self._clock() - began
+        new = max(0.0, secs - self._told)
+        self._told += new
+        return new
+
+
+def _parts(now: Mapping[str, float], then: Mapping[str, float]) -> dict[str, float]:
+    """What was spent since then, as parts of 1."""
+    spent = {kind: max(0.0, secs - then.get(kind, 0.0)) for kind, secs in now.items()}
+    total = sum(spent.values())
+    return {kind: secs / total for kind, secs in spent.items() if secs > 0} if total > 0 else {}
