@@ -30,7 +30,7 @@ _UNMARKED = frozenset(
 
 # Everything that there is an entry of.
 EVENTS = (
-    *("start", "pause", "resume", "stop", "save", "checkpoint", "restore", "set", "try"),
+    *("start", "pause", "resume", "stop", "save", "checkpoint", "restore", "set", "try", "replay"),
     *("evaluate", "evaluated", "nan", "recovery", "folder", "finished", "stopped", "failed"),
 )
 
