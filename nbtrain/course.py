@@ -5,25 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
 
-from nbtrain.commands import Command, Receipt, Replay
+from nbtrain.commands import Receipt, Replay
 from nbtrain.errors import ArgumentError
 from nbtrain.events.text_table import in_columns
 from nbtrain.journal import FILE, Entry
+from nbtrain.steering import Steering
 from nbtrain.way import Way, edits_of, parent_of, when
 
 # Of what happens often, or says nothing to a reader.
 _UNSHOWN = frozenset({"checkpoint", "copy", "origin", "folder", "stop"})
 
 _HEAD = ("step", "event", "hyperparameter", "old", "new", "outcome")
-
-
-class Steered(Protocol):
-    """What edits are replayed into: a run."""
-
-    def post(self, command: Command, *, at: int | None = None) -> Receipt:
-        """Queue a command."""
 
 
 class Course:
@@ -48,7 +41,7 @@ class Course:
         self._way = Way(folder)
         self.edits = tuple((step, values) for _, step, values in self._way.state.edits)
 
-    def apply(self, run: Steered) -> Receipt:
+    def apply(self, run: Steering) -> Receipt:
         """Have a new run make every edit after the same step; any thread.
 
         Args:

@@ -25,19 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, SupportsFloat
 from nbtrain import claims, frames
 from nbtrain.branches import Branch
 from nbtrain.checkpoints import Saver, find, listed
-from nbtrain.commands import (
-    Command,
-    CommandQueue,
-    Evaluate,
-    Pause,
-    Receipt,
-    Restore,
-    Resume,
-    Save,
-    Set,
-    Stop,
-    Try,
-)
+from nbtrain.commands import Command, CommandQueue, Receipt, Stop
 from nbtrain.errors import ArgumentError, PhaseError, WaitError
 from nbtrain.evaluator import Evaluation
 from nbtrain.hyperparameters import Hyperparameters, Variable
@@ -49,6 +37,7 @@ from nbtrain.names import Names
 from nbtrain.recorder import Recorder
 from nbtrain.settings import Settings
 from nbtrain.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status
+from nbtrain.steering import NO_VALUES, Steering
 from nbtrain.store import ScalarStore
 from nbtrain.threads import Coordinator, LooperThread, names_of_live
 
@@ -60,9 +49,6 @@ _LAST_ROUND_SECS = 10.0
 
 # Ended runs that are known by name: each holds its model.
 _ENDED_KEPT = 8
-
-# Not None: that is what a step function returns which forgot its return.
-_NO_VALUES: Mapping[str, SupportsFloat] = {}
 
 
 class Engine(Protocol):
@@ -111,7 +97,7 @@ class Engine(Protocol):
         """Loop until `run.should_stop()`; training thread."""
 
 
-class Run:
+class Run(Steering):
     """A training that runs in the background and is steered from anywhere.
 
     Methods may be called from any thread and return at once, except where they say
@@ -339,81 +325,6 @@ class Run:
         looper.start()
         return looper
 
-    # --- steering ---------------------------------------------------------------
-
-    def request_stop(self) -> Receipt:
-        """End the run after the step at hand, with a last checkpoint."""
-        return self.post(Stop())
-
-    def pause(self) -> Receipt:
-        """Take no further step until resumed; saving and restoring still work."""
-        return self.post(Pause())
-
-    def resume(self) -> Receipt:
-        """Go on after a pause."""
-        return self.post(Resume())
-
-    def save(self) -> Receipt:
-        """Write a checkpoint at the next step boundary."""
-        return self.post(Save())
-
-    def restore(self, checkpoint: int | str | Checkpoint | None = None) -> Receipt:
-        """Go back to a checkpoint: its step, its path, or (None) the latest that is kept."""
-        wanted = checkpoint.path if isinstance(checkpoint, Checkpoint) else checkpoint
-        return self.post(Restore(wanted))
-
-    def set(self, /, **values: SupportsFloat) -> Receipt:
-        """Give hyperparameters other values at the next step boundary: all of them, or none.
-
-        Args:
-            values: By their names, as in `hyperparameters`.
-
-        Raises:
-            ArgumentError: No value is given.
-
-        Example:
-            >>> run.set(learning_rate=1e-4, dropout=0.3).wait()
-        """
-        if not values:
-            names = ", ".join(self.hyperparameters) or "none, as it was started without any"
-            raise ArgumentError(f"set() is given no value: hyperparameters are {names}.")
-        return self.post(Set(values))
-
-    def evaluate(self) -> Receipt:
-        """Evaluate at the next step boundary, also while paused; recorded as `val_loss` and so on.
-
-        What is evaluated is said at the start: `evaluate=`, or a Keras fit's `validation_data=`.
-        """
-        return self.post(Evaluate())
-
-    def try_(
-        self,
-        values: Mapping[str, SupportsFloat] = _NO_VALUES,
-        /,
-        *,
-        steps: int = 200,
-        keep_if: str | Callable[[Mapping[str, float], Mapping[str, float]], object] | None = None,
-        **more: SupportsFloat,
-    ) -> Receipt:
-        """Give hyperparameters other values for some steps; then keep them, or go back.
-
-        What decides is measured before and after: by an evaluation, where the run can evaluate,
-        and over the last quarter of as many steps. To go back is to restore the checkpoint that
-        the trial begins with, and the old values. The receipt is answered at the end.
-
-        Args:
-            values: Hyperparameters by their names.
-            steps: How many.
-            keep_if: Tag of a scalar that must not have risen, or a function of two dicts, the
-                scalars before and after, that returns whether to keep the values. None takes
-                `val_loss`.
-            more: More values, by keyword.
-
-        Example:
-            >>> run.try_(learning_rate=5e-4, steps=200, keep_if="val_loss").wait()
-        """
-        return self.post(Try({**values, **more}, steps, keep_if))
-
     def post(self, command: Command, *, at: int | None = None) -> Receipt:
         """Queue a command for the next step boundary, and return its receipt.
 
@@ -445,7 +356,7 @@ class Run:
 
     def record(
         self,
-        values: Mapping[str, SupportsFloat] = _NO_VALUES,
+        values: Mapping[str, SupportsFloat] = NO_VALUES,
         /,
         *,
         step: int | None = None,

@@ -20,7 +20,8 @@ FLOORS = (
     "hyperparameters engines.schedules spending",
     "states commands cadence buckets pace claims lock tags threads events.crc log",
     "alarm",
-    "usage store cells logdir settings names checkpoints smoothing engines.turns engines.servers",
+    "usage steering",
+    "store cells logdir settings names checkpoints smoothing engines.turns engines.servers",
     "events.writer events.framing engines.hyperparameters ring",
     "engines.fit engines.below engines.event_file engines.finalized engines.global_step",
     "events.decode events.series engines.iterators",
@@ -59,6 +60,7 @@ PURE = ["errors", "states", "commands", "cadence", "buckets", "store", "settings
 PURE += ["smoothing", "hyperparameters", "alarm"]
 TRAINING = [
     "run",
+    "steering",
     "life",
     "host",
     "boundary",

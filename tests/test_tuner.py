@@ -15,7 +15,6 @@ from tensorboard.plugins.hparams.api_pb2 import STATUS_FAILURE, STATUS_SUCCESS
 
 import nbtrain
 from nbtrain.commands import Set
-from nbtrain.errors import ArgumentError
 from nbtrain.hyperparameters import Edit
 from nbtrain.run import Run
 from nbtrain.states import Phase
@@ -132,12 +131,11 @@ def test_a_command_keeps_what_was_asked() -> None:
     assert command == Set({"rate": 0.5})
 
 
-def test_setting_nothing_is_a_mistake_of_the_cell(gate: Gate) -> None:
+def test_setting_nothing_is_refused(gate: Gate) -> None:
     run, _ = held(gate)
-    with pytest.raises(ArgumentError, match=r"set\(\) is given no value: hyperparameters are rate"):
-        run.set()
+    receipt = run.set()
     stopped(run, gate)
-    assert journal(run, "set") == []
+    assert refused(receipt).text == "No value is given: hyperparameters are rate, dropout."
 
 
 def test_it_is_set_while_paused(gate: Gate) -> None:
