@@ -117,6 +117,14 @@ class Helm:
             return
         self._hold("names", step, f"{astray}; {_REMEDY}")
 
+    def fail_trial(self, step: int, why: str) -> bool:
+        """End the trial under way at this boundary, and go back; whether there is one."""
+        receipt = self._trials.fail(why)
+        if receipt is not None:
+            self._commands.withdraw(receipt)
+            self._commands.plan(receipt, step)
+        return receipt is not None
+
     def open_segment(self, step: int) -> None:
         """The run went back to `step`, and with it what a checkpoint holds."""
         self._recorder.open_segment(step)

@@ -118,6 +118,7 @@ class Journal:
         self._logdir = logdir
         self._marks = marks
         self._waiting: deque[dict[str, object]] = deque()
+        self._writing = threading.Lock()  # one at a time: each line once, and in order
         self._done: deque[Mark] = deque(maxlen=MOST_MARKS)
 
     def log(self, **entry: object) -> None:
@@ -145,16 +146,17 @@ class Journal:
         self._waiting.clear()
 
     def write(self) -> None:
-        """Write what waits, once the folder is in place; one thread.
+        """Write what waits, once the folder is in place; any thread.
 
         Raises:
             OSError: It cannot be written; it waits for the next time.
         """
         if not self._waiting or not self._logdir.lock.in_place:
             return  # until the folder is back, or was made again
-        while self._waiting:
-            self._logdir.log(**self._waiting[0])
-            self._waiting.popleft()
+        with self._writing:
+            while self._waiting:
+                self._logdir.log(**self._waiting[0])
+                self._waiting.popleft()
 
 
 def entries(logdir: Path) -> Iterator[Entry]:

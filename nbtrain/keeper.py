@@ -186,6 +186,7 @@ class Keeper:
 
     def _write(self, saver: Saver, step: int) -> int:
         self._watch.folder.make_sure(step)
+        self._watch.write_journal()  # a checkpoint holds no edit that is not written down
         with self._watch.spending.during(SAVE):
             step = saver.save(step)
         self._list(saver)
@@ -208,6 +209,7 @@ class Keeper:
             return step
         try:
             self._watch.folder.make_sure(step)
+            self._watch.write_journal()
             with self._watch.spending.during(SAVE):
                 step = ring.copy(step, began)
             self._watch.log(event="copy", step=step)

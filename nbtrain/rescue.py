@@ -92,6 +92,9 @@ class Rescue:
     def _act(self, trouble: Trouble, step: int) -> int:
         if self._lifecycle.phase is Phase.STOPPING:
             return step
+        if self._helm.fail_trial(step, f"{trouble}"):
+            self._told = None  # if it is there afterwards, it is told then
+            return step
         why = ""
         if self._recover:
             self._watch.log(event="nan", step=trouble.step, text=f"{trouble}.")

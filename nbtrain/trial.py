@@ -71,10 +71,18 @@ class Trials:
         self._recorder = recorder
         self._watch = watch
         self._trial: _Trial | None = None
+        self._failed: str | None = None  # why what is tried cannot stay
 
     def has(self, receipt: Receipt) -> bool:
         """Whether this is the trial under way."""
         return self._trial is not None and self._trial.receipt is receipt
+
+    def fail(self, why: str) -> Receipt | None:
+        """What is tried cannot stay; returns its receipt, None where nothing is tried."""
+        if self._trial is None or not self._trial.saved:
+            return None
+        self._failed = why
+        return self._trial.receipt
 
     def begin(self, receipt: Receipt, asked: Try, step: int) -> int:
         """Begin a trial.
@@ -116,9 +124,11 @@ class Trials:
         Returns:
             The answer, and the step that the run is at now.
         """
-        trial = self._taken()
+        failed, trial = self._failed, self._taken()
         asked = trial.receipt.command
         assert isinstance(asked, Try)
+        if failed is not None:
+            return self._undone(trial, step, failed)
         try:
             after = self._measured(asked, step)
             kept = _decide(asked.keep_if, trial.before, after)
@@ -132,9 +142,7 @@ class Trials:
             )
         if kept:
             return Outcome(True, step, f"kept {_named(trial.edits)}: {why}"), step
-        now, said = self._back(trial, step)
-        undone = tuple(Edit(edit.name, edit.new, edit.old) for edit in trial.edits)
-        return Outcome(True, step, f"{said}: {why}", undone), now
+        return self._undone(trial, step, why)
 
     def leave(self, step: int, why: str) -> Receipt | None:
         """End the trial under way, with nothing decided; returns its receipt, answered."""
@@ -147,10 +155,15 @@ class Trials:
         return trial.receipt
 
     def _taken(self) -> _Trial:
-        trial, self._trial = self._trial, None
+        trial, self._trial, self._failed = self._trial, None, None
         assert trial is not None, "it is only asked for while there is one"
         self._watch.note("trial", None)
         return trial
+
+    def _undone(self, trial: _Trial, step: int, why: str) -> tuple[Outcome, int]:
+        now, said = self._back(trial, step)
+        undone = tuple(Edit(edit.name, edit.new, edit.old) for edit in trial.edits)
+        return Outcome(True, step, f"{said}: {why}", undone), now
 
     def _back(self, trial: _Trial, step: int) -> tuple[int, str]:
         """Be where the trial began, as far as that was saved; returns the step, and words."""

@@ -138,7 +138,7 @@ class Watch:
         self._tell_of_work()
         self._guarded("speed", lambda: self._keep_pace(phase, step))
         self._guarded("look at the training thread", lambda: self._look_for(phase, thread))
-        self._guarded("journal", self._write_journal)
+        self._guarded("journal", self.write_journal)
         self._guarded("look at what the run uses", lambda: self.meter.look(phase))
         self._tell(phase)
         self._guarded("display", *self.listeners)
@@ -226,7 +226,8 @@ class Watch:
             if calls := self.told.calls(mark):
                 self._guarded(f'function of run.on("{mark.event}")', *calls)
 
-    def _write_journal(self) -> None:
+    def write_journal(self) -> None:
+        """Write down what was done; any thread."""
         if self.folder.lost:
             self._journal.clear()
         try:

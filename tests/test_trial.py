@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import shutil
 from typing import Any
 
@@ -130,6 +132,29 @@ def test_what_becomes_nan_is_not_kept(gate: Gate) -> None:
     trial = run.try_(rate=0.25, steps=8)
     run.resume()
     assert applied(trial).text == "back to step 1, rate 0.5 again: val_loss 1 → nan"
+    ended(run)
+
+
+def test_a_loss_that_becomes_nan_ends_a_trial_at_once(gate: Gate) -> None:
+    tried = Tried(gate)
+
+    def step() -> dict[str, Any]:
+        values = tried.step()
+        return {**values, "loss": math.nan if tried.used[-1] == 0.75 else 0.5}
+
+    run = nbtrain.train(
+        step, checkpoint=tried.checkpoint, hyperparameters={"rate": tried.rate}, name="tried"
+    )
+    gate.wait_for_arrivals()
+    trial = run.try_(rate=0.75, steps=10**9, keep_if="count")
+    gate.open()
+    outcome = applied(trial)
+    assert re.fullmatch(
+        r"back to step (\d+), rate 0.5 again: loss is NaN since step \d+", outcome.text
+    )
+    reached(run, lambda run: run.status.step > outcome.step)
+    assert run.status.phase is Phase.RUNNING
+    assert run.status.message is None
     ended(run)
 
 
