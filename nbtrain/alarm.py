@@ -26,8 +26,8 @@ _NOT_TRAINED = frozenset({"val", "valid", "validation", "eval", "evaluation", "t
 # Values that tell a level, and of how many at least: one outlier is none.
 _MOST, _FEWEST = 100, 20
 
-# Levels that are told of the values that come at once: each takes as long as 50 microseconds.
-_LEVELS = 10
+# Values that come at once of which each is compared with the median: that takes 20 microseconds.
+_CLOSELY = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +132,16 @@ class Alarm:
         """Index of the first value that is above its level by the factor, and the level."""
         assert self._jump is not None, "asked by whoever knows"
         last = self._levels.setdefault(tag, deque(maxlen=_MOST))
-        size = max(_FEWEST, len(values) // _LEVELS)
-        for begin in range(0, len(values), size):
-            part = values[begin : begin + size]
-            if len(last) >= _FEWEST and (level := float(np.median(last))) > 0:
-                jumped = part > self._jump * level
-                if jumped.any():
-                    return begin + int(jumped.argmax()), level
-            last.extend(part[-_MOST:].tolist())
+        begin, known = len(last), np.concatenate([np.array(last), values])
+        if len(known) > _FEWEST:
+            # Far above the median is far above the lowest: of these few are looked at closely.
+            lowest = np.lib.stride_tricks.sliding_window_view(known[:-1], _FEWEST).min(axis=1)
+            high = np.flatnonzero(known[_FEWEST:] > self._jump * lowest) + _FEWEST
+            for index in high[high >= begin][:_CLOSELY].tolist():
+                level = float(np.median(known[max(0, index - _MOST) : index]))
+                if level > 0 and known[index] > self._jump * level:
+                    return index - begin, level
+        last.extend(values[-_MOST:].tolist())
         return len(values), 0.0
 
 

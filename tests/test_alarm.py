@@ -154,3 +154,12 @@ def test_a_jump_before_a_nan_is_told_first() -> None:
     look(alarm, *[0.5] * 100, 50.0, NAN)
     assert alarm.trouble is not None
     assert alarm.trouble.step == 101
+
+
+def test_a_jump_among_very_many_values_at_once_is_found() -> None:
+    alarm = Alarm(jump=10.0)
+    values = np.full(200_000, 0.5)
+    values[100] = 6.0
+    alarm.look("loss", np.arange(1, 200_001), values)
+    assert alarm.trouble is not None
+    assert (alarm.trouble.step, alarm.trouble.good) == (101, 100)

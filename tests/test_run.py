@@ -45,9 +45,9 @@ def held(gate: Gate, **options: Any) -> tuple[Run, Counter]:
 
 
 def journal(run: Run) -> list[dict[str, Any]]:
-    """What the run wrote down."""
+    """What the run wrote down, but for its copies of good states."""
     lines = (run.logdir / "steering.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
+    return [entry for entry in map(json.loads, lines) if entry["event"] != "copy"]
 
 
 def saved(run: Run) -> list[int]:

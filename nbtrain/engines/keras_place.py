@@ -40,7 +40,8 @@ class Place:
 
     def __init__(self, model: Any, data: Data, epoch: int, numbers: Numbers) -> None:
         self.data = data
-        self.epoch, self.batch = epoch, 0
+        self._first = self.epoch = epoch
+        self.batch = 0
         self.history: History = {}
         self.logs: dict[str, Any] = {}
         self.moved = False
@@ -50,6 +51,11 @@ class Place:
         self._model = model
         # Of the checkpoint it was taken from: what is beside its model, until it goes on.
         self._held: dict[str, Any] | None = None
+
+    @property
+    def _at_beginning(self) -> bool:
+        """Before the first batch: it needs no state, and a `cache()` is not yet to be asked."""
+        return (self.epoch, self.batch) == (self._first, 0)
 
     @property
     def kept(self) -> bool:
@@ -71,7 +77,7 @@ class Place:
         """What is saved of it, and a `tf.train.Checkpoint` of the model does not reach."""
         found: dict[str, Any] = dict(self._variables())
         data = self.data
-        if data.kept:
+        if data.kept and not self._at_beginning:
             found |= data.saved()
         held = {
             "epoch": self.epoch,
@@ -106,7 +112,7 @@ class Place:
                 f"{self.epoch + 1} begins again."
             )
             self.batch = 0
-        elif isinstance(self.data, Dataset):
+        elif isinstance(self.data, Dataset) and not self._at_beginning:
             self.data.restore(path, held=held["iterator"])
         self.go_on()  # it may be saved again before it does
 

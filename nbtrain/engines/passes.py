@@ -181,7 +181,7 @@ class Passes(Iterator[Any]):
         undone = self._undone()
         held = {"epoch": self._epoch, "number": max(0, self._number - len(undone))}
         found: dict[str, Any] = {}
-        if self.kept:
+        if self.kept and (self._epoch or self._number):  # the beginning needs no state
             found = self._iterators.saved()
             parts = tf.nest.flatten(undone, expand_composites=True)
             found["undone"] = [tf.Variable(part, trainable=False) for part in parts]
