@@ -14,7 +14,7 @@ from nbtrain.steering import Steering
 from nbtrain.way import Way, edits_of, parent_of, when
 
 # Of what happens often, or says nothing to a reader.
-_UNSHOWN = frozenset({"checkpoint", "copy", "origin", "folder", "stop"})
+_UNSHOWN = frozenset({"checkpoint", "copy", "evaluated", "origin", "folder", "stop"})
 
 _HEAD = ("step", "event", "hyperparameter", "old", "new", "outcome")
 
