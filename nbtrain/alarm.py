@@ -132,16 +132,16 @@ class Alarm:
         """Index of the first value that is above its level by the factor, and the level."""
         assert self._jump is not None, "asked by whoever knows"
         last = self._levels.setdefault(tag, deque(maxlen=_MOST))
-        begin, known = len(last), np.concatenate([np.array(last), values])
-        if len(known) > _FEWEST:
-            # Far above the median is far above the lowest: of these few are looked at closely.
-            lowest = np.lib.stride_tricks.sliding_window_view(known[:-1], _FEWEST).min(axis=1)
-            high = np.flatnonzero(known[_FEWEST:] > self._jump * lowest) + _FEWEST
-            for index in high[high >= begin][:_CLOSELY].tolist():
-                level = float(np.median(known[max(0, index - _MOST) : index]))
-                if level > 0 and known[index] > self._jump * level:
-                    return index - begin, level
-        last.extend(values[-_MOST:].tolist())
+        end = 0
+        while end < len(values):
+            size = max(_FEWEST, len(values) // _LEVELS) if len(last) >= _FEWEST else _FEWEST
+            begin, end = end, end + size
+            part = values[begin:end]
+            if len(last) >= _FEWEST and (level := float(np.median(last))) > 0:
+                jumped = part > self._jump * level
+                if jumped.any():
+                    return begin + int(jumped.argmax()), level
+            last.extend(part[-_MOST:].tolist())
         return len(values), 0.0
 
 

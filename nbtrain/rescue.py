@@ -5,8 +5,6 @@ step = rescue.look(step)    # at a step boundary: the same, or the one it went b
 
 from __future__ import annotations
 
-import contextlib
-
 from nbtrain.alarm import Trouble
 from nbtrain.commands import Outcome, Receipt, Restore, Set
 from nbtrain.errors import PhaseError
@@ -102,10 +100,13 @@ class Rescue:
             if not why:
                 return step
             why = f" It was not rescued: {why}."
-        with contextlib.suppress(PhaseError):  # it is pausing or stopping anyway
-            self._lifecycle.apply(Event.PAUSE)
         text = f"Paused at step {step:,}: {trouble}.{why} {self._advice(trouble)}"
-        self._watch.note("nan", text)
+        self._watch.note("nan", text)  # first: whoever sees it paused sees why
+        try:
+            self._lifecycle.apply(Event.PAUSE)
+        except PhaseError:  # it is stopping by now
+            self._watch.note("nan", None)
+            return step
         event = "pause" if self._recover else "nan"
         self._watch.log(event=event, step=step if self._recover else trouble.step, text=text)
         return step

@@ -124,6 +124,13 @@ def test_a_jump_is_told_with_the_level() -> None:
     assert str(alarm.trouble) == "loss jumped from about 0.5 to 5.1 at step 301"
 
 
+def test_a_jump_is_found_among_many_that_come_at_once() -> None:
+    alarm = Alarm(jump=10.0)
+    look(alarm, *[0.5] * 100, 6.0, *[0.5] * 50_000)
+    assert alarm.trouble is not None
+    assert alarm.trouble.step == 101
+
+
 def test_one_outlier_raises_no_level_and_a_slow_rise_is_no_jump() -> None:
     alarm = Alarm(jump=10.0)
     look(alarm, *[0.5] * 30, 4.9, *np.linspace(0.5, 50.0, 2000))
