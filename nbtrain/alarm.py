@@ -9,7 +9,6 @@ alarm.turn_back(step)                # a restore: what came after it is abandone
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -25,9 +24,6 @@ _NOT_TRAINED = frozenset({"val", "valid", "validation", "eval", "evaluation", "t
 
 # Values that tell a level, and of how many at least: one outlier is none.
 _MOST, _FEWEST = 100, 20
-
-# Values that come at once of which each is compared with the median: that takes 20 microseconds.
-_CLOSELY = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +65,7 @@ class Alarm:
         self._jump = jump
         self._acknowledged = False
         self._watched: dict[str, bool] = {}
-        self._levels: dict[str, deque[float]] = {}
+        self._last: dict[str, FloatArray] = {}  # good values of each tag, for its level
         self._good: dict[str, int] = {}  # of each tag the last step of a good value
         self._begun = 0  # step of this course's beginning
 
@@ -105,12 +101,12 @@ class Alarm:
 
     def acknowledge(self) -> None:
         """Go on all the same: there is no other trouble until a good value has come."""
-        self._acknowledged, self._levels = True, {}
+        self._acknowledged, self._last = True, {}
 
     def turn_back(self, step: int) -> None:
         """A new course begins at this step."""
         self.trouble, self._acknowledged, self._begun = None, False, step
-        self._levels, self._good = {}, {}
+        self._last, self._good = {}, {}
 
     def _first_bad(self, tag: str, steps: IntArray, values: FloatArray) -> tuple[int, str]:
         """Index of the first bad value, and what is wrong; their number and "" for none."""
@@ -131,18 +127,27 @@ class Alarm:
     def _first_jump(self, tag: str, values: FloatArray) -> tuple[int, float]:
         """Index of the first value that is above its level by the factor, and the level."""
         assert self._jump is not None, "asked by whoever knows"
-        last = self._levels.setdefault(tag, deque(maxlen=_MOST))
-        end = 0
-        while end < len(values):
-            size = max(_FEWEST, len(values) // _LEVELS) if len(last) >= _FEWEST else _FEWEST
-            begin, end = end, end + size
-            part = values[begin:end]
-            if len(last) >= _FEWEST and (level := float(np.median(last))) > 0:
-                jumped = part > self._jump * level
-                if jumped.any():
-                    return begin + int(jumped.argmax()), level
-            last.extend(part[-_MOST:].tolist())
-        return len(values), 0.0
+        last = self._last.get(tag, values[:0])
+        known = np.concatenate([last, values])
+        levels = np.repeat(_levels(known, len(last)), _FEWEST)[: len(values)]
+        jumped = (levels > 0) & (values > self._jump * levels)
+        first = int(jumped.argmax()) if jumped.any() else len(values)
+        self._last[tag] = known[: len(last) + first][-_MOST:]
+        return first, float(levels[first]) if first < len(values) else 0.0
+
+
+def _levels(known: FloatArray, begin: int) -> FloatArray:
+    """The median of the values before each few from an index on; NaN where there are too few."""
+    begins = range(begin, len(known), _FEWEST)
+    first = [
+        float(np.median(known[:at])) if at >= _FEWEST else np.nan for at in begins if at < _MOST
+    ]
+    rest = begins[len(first) :]
+    if not rest:
+        return np.array(first)
+    windows = np.lib.stride_tricks.sliding_window_view(known, _MOST)
+    ends = windows[rest[0] - _MOST :: _FEWEST][: len(rest)]
+    return np.concatenate([first, np.median(ends, axis=1)])
 
 
 def is_loss(tag: str) -> bool:
