@@ -108,8 +108,16 @@ def test_what_a_restore_abandoned_is_grey(store: ScalarStore) -> None:
     add(store, "loss", 1, *np.arange(50.0))
     before = near(drawn(store), grey)
     store.open_segment(20)
-    add(store, "loss", 21, *np.full(40, 10.0))
+    add(store, "loss", 21, *np.full(40, 50.0))
     assert near(drawn(store), grey) > before + 50
+
+
+def test_a_tail_that_has_gone_bad_does_not_flatten_what_counts(store: ScalarStore) -> None:
+    add(store, "loss", 1, *np.linspace(1.0, 0.0, 50), 1e9)
+    store.open_segment(50)
+    add(store, "loss", 51, *np.zeros(10))
+    rows = np.flatnonzero(of(drawn(store), "#1f77b4").any(axis=1))
+    assert rows[-1] - rows[0] > 100
 
 
 @pytest.mark.parametrize(

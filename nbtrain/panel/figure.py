@@ -116,12 +116,7 @@ def _characters(font: str) -> frozenset[int]:
 def _draw(axes: Axes, curves: Sequence[Curve], colour: str) -> None:
     for curve in curves:
         buckets = curve.buckets
-        kept = np.ones(len(buckets.steps), dtype=bool)
-        if curve.until is not None:
-            kept = buckets.steps <= curve.until
-            abandoned = ~kept
-            abandoned[:-1] |= abandoned[1:]  # from the last kept point on
-            axes.plot(buckets.steps[abandoned], buckets.mean[abandoned], "--", color=GREY, lw=1)
+        kept = _kept(curve)
         steps = buckets.steps[kept]
         with np.errstate(invalid="ignore"):
             finite = np.isfinite(buckets.mean[kept])
@@ -131,7 +126,20 @@ def _draw(axes: Axes, curves: Sequence[Curve], colour: str) -> None:
         mean = np.where(finite, buckets.mean[kept], np.nan)
         axes.plot(steps, mean, color=colour, lw=1.3, marker="." if len(steps) == 1 else "")
         mark(axes, steps[~finite])
+    # The scale is that of what counts, or else it would be a flat line below a bad tail.
+    if any(np.isfinite(curve.buckets.mean[_kept(curve)]).any() for curve in curves):
+        axes.autoscale_view()
+        axes.autoscale(enable=False, axis="y")
+    for curve in curves:
+        buckets, abandoned = curve.buckets, ~_kept(curve)
+        abandoned[:-1] |= abandoned[1:]  # from the last kept point on
+        axes.plot(buckets.steps[abandoned], buckets.mean[abandoned], "--", color=GREY, lw=1)
     frame(axes)
+
+
+def _kept(curve: Curve) -> npt.NDArray[np.bool_]:
+    steps = curve.buckets.steps
+    return steps <= (np.inf if curve.until is None else curve.until)
 
 
 def mark(axes: Axes, places: npt.NDArray[np.float64]) -> None:

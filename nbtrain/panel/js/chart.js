@@ -79,8 +79,12 @@ export class Chart {
   #plot() {
     const data = columns(this.curves, { log: this.log });
     const zoom = this.#zoom();
-    if (this.plot?.series.length !== data.length) this.#build(data);
-    else this.plot.setData(data, !zoom);
+    const { kept, tails } = stretches(this.curves);
+    if (this.plot?.series.length !== data.length) this.#build(data, tails.length, !kept.length);
+    else {
+      this.plot.series.slice(1, 1 + tails.length).forEach((tail) => (tail.auto = !kept.length));
+      this.plot.setData(data, !zoom);
+    }
     if (zoom) this.plot.setScale("x", zoom);
   }
 
@@ -91,11 +95,12 @@ export class Chart {
     return min > steps[0] || max < steps.at(-1) ? { min, max } : null;
   }
 
-  #build(data) {
+  // tails: how many there are. auto: whether the scale is theirs: what counts would be a flat line
+  // below a tail that has gone bad.
+  #build(data, tails, auto) {
     this.destroy();
-    const tails = stretches(this.curves).tails.length;
     const [highest, lowest] = [tails + 1, tails + 2];
-    const tail = { stroke: () => this.paint().gone, width: 1.25, dash: [4, 3], points: { show: false } };
+    const tail = { auto, stroke: () => this.paint().gone, width: 1.25, dash: [4, 3], points: { show: false } };
     const edge = { stroke: "transparent", width: 0, points: { show: false } };
     const alone = { show: (u, i) => u.data[i].reduce((n, y) => n + (y != null), 0) === 1, size: 6, fill: () => this.#colour() };
     const mean = { stroke: () => this.#colour(), width: 1.6, points: alone };
