@@ -275,14 +275,15 @@ class Evaluating(Late):
         self.run.request_stop()
 
 
-def test_a_validation_that_a_stop_has_ended_begins_again() -> None:
+@pytest.mark.parametrize("kind", ["arrays", "dataset"])
+def test_a_validation_that_a_stop_has_ended_begins_again(kind: str) -> None:
     whole, again = classifier(), classifier()
     more: Any = {"epochs": 2, "validation_data": (X[:40], Y[:40])}
-    unbroken = ended(whole, "whole", **KINDS["arrays"](), **more)
-    run = ended(classifier(), "run", Evaluating(), **KINDS["arrays"](), **more)
+    unbroken = ended(whole, "whole", **KINDS[kind](), **more)
+    run = ended(classifier(), "run", Evaluating(), **KINDS[kind](), **more)
     assert (run.status.phase, run.status.step) == ("stopped", STEPS)
     assert "epoch_loss" not in run.scalars
-    run = ended(again, "run", **KINDS["arrays"](), **more)
+    run = ended(again, "run", **KINDS[kind](), **more)
     assert_same(again, whole)
     assert run.history == unbroken.history
     assert run.scalars["epoch_val_loss"].steps.tolist() == [STEPS, 2 * STEPS]
