@@ -140,9 +140,9 @@ def train(
             no validation) or a variable that is saved is NaN or infinite: "pause", before
             that is saved; "recover" goes back to the last good checkpoint and halves the
             hyperparameter `learning_rate` or `learning_rate_factor`, five times at most, and
-            then pauses; None goes on. For that, good states are copied at the start and every
-            ten seconds, or as often as it takes 1 % of the time, to `last_good` beside the
-            checkpoints; the newest three stay until the run has ended well.
+            then pauses; None goes on. For that, good states are copied to `last_good` beside
+            the checkpoints, at the start and every ten seconds, or less often where that would
+            take more than 1 % of the time; the newest three stay until the run has ended well.
         jump: So many times the median of the last losses is bad as well, such as 10.0; None:
             no height is.
         start: Whether to start at once; False leaves that to `run.start()`.
