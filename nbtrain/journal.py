@@ -23,9 +23,9 @@ FILE = "steering.jsonl"
 # How a run ends.
 ENDS = frozenset({"finished", "stopped", "failed"})
 
-# What of it is no mark: a run's own beginning and end, where its curves go on, its folder.
+# What of it is no mark: a run's own beginning and end, where its curves go on, what has a curve.
 _UNMARKED = frozenset(
-    {"start", "origin", "segment", "copy", "stop", "finished", "stopped", "folder"}
+    ("start", "origin", "segment", "copy", "evaluated", "stop", "finished", "stopped", "folder")
 )
 
 # Everything that there is an entry of.

@@ -25,12 +25,11 @@ GLYPHS = {
     "pause": "❚❚",
     "resume": "▶",
     "save": "●",
-    "evaluated": "▫",
     "checkpoint": "○",
 }
 _OTHER = "▪"
 _ORDER = tuple(GLYPHS)
-_BY_CADENCE = frozenset({"evaluated", "checkpoint"})
+_BY_CADENCE = frozenset({"checkpoint"})
 
 
 @dataclass(slots=True)

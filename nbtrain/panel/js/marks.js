@@ -9,11 +9,11 @@ import { clock, place } from "./words.js";
 // The most telling first: what a mark that stands for several is drawn as.
 export const GLYPHS = {
   nan: "×", failed: "⊗", recovery: "✚", restore: "◀", reverted: "↺", kept: "✓", try: "◇",
-  set: "◆", evaluate: "□", pause: "❚❚", resume: "▶", save: "●", evaluated: "▫", checkpoint: "○",
+  set: "◆", evaluate: "□", pause: "❚❚", resume: "▶", save: "●", checkpoint: "○",
 };
 const OTHER = "▪";
 const ORDER = Object.keys(GLYPHS);
-const BY_CADENCE = ["evaluated", "checkpoint"];
+const BY_CADENCE = ["checkpoint"];
 const ENDED = ["finished", "stopped", "failed"];
 const RATES = ["learning_rate", "learning_rate_factor"];
 
