@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.commands import Save
 from nbtrain.errors import ArgumentError
 from nbtrain.states import Phase
 from tests.fitted import Late, assert_same, classifier, ended, started
@@ -554,3 +555,15 @@ def test_a_fit_that_saves_where_it_went_back_to_saves_the_place_there() -> None:
     run.wait(SOON)
     ended(again, "copied", x=fitted_on(), epochs=2)
     assert_same(again, whole)
+
+
+def test_a_branch_goes_on_with_the_element_that_comes_next() -> None:
+    whole = Training()
+    whole.ended(dataset(), "whole", steps=14)
+    parent = Training()
+    run = parent.train(dataset(), "parent", steps=14, start=False)
+    run.post(Save(), at=8)
+    run.start().wait(SOON)
+    done = len(parent.rows)
+    run.branch(8, name="child").wait(SOON)
+    assert parent.rows[done:] == whole.rows[8:]

@@ -114,6 +114,27 @@ def test_the_history_is_that_of_keras(kind: str) -> None:
     assert_same(ours, keras_own)
 
 
+def test_a_train_step_that_is_a_function_of_tensorflow_is_traced_with_the_rest() -> None:
+    class Own(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = keras.layers.Dense(1)
+
+        def call(self, x: Any) -> Any:
+            return self.dense(x)
+
+        @tf.function
+        def train_step(self, data: Any) -> Any:
+            return super().train_step(data)
+
+    model = Own()
+    model.compile("sgd", "mse", jit_compile=False)
+    before = type(model.train_step)
+    run = ended(model, "run", x=X, y=X[:, :1], batch_size=BATCH, epochs=2)
+    assert len(run.scalars["batch_loss"]) == 2 * STEPS
+    assert type(model.train_step) is before
+
+
 def test_a_train_step_without_a_loss_leaves_the_curve_of_epochs() -> None:
     class Own(keras.Model):
         def __init__(self) -> None:

@@ -23,6 +23,7 @@ from nbtrain.engines.keras_fit import FitRun
 from nbtrain.errors import ArgumentError
 from nbtrain.run import Run
 from tests import fitted
+from tests.diverging import BAD, Regression
 from tests.gate import SOON, Gate
 from tests.models import Counter, Line, applied, refused
 
@@ -134,6 +135,31 @@ def test_a_replayed_step_function_ends_with_the_same_weights() -> None:
     untouched = Weighted()
     trained(untouched.run("c"))
     assert not np.array_equal(untouched.state()[0], line.state()[0]), "the edits made a difference"
+
+
+@pytest.mark.usefixtures("determinism")
+def test_what_a_rescue_has_set_is_replayed() -> None:
+    """It goes back to a copy of a good state, which stands in a folder of its own."""
+
+    def run(name: str, regression: Regression) -> Run:
+        return nbtrain.train(
+            regression.step,
+            steps=200,
+            checkpoint=regression.checkpoint,
+            hyperparameters=regression.optimizer,
+            on_nan="recover",
+            name=name,
+            start=False,
+        )
+
+    one, other = Regression(BAD), Regression(BAD)
+    run("a", one).start().wait(SOON)
+    again = run("b", other)
+    nbtrain.replay("runs/a").apply(again)
+    again.start().wait(SOON)
+    assert not [entry for entry in journal(again.logdir) if entry["event"] == "nan"]
+    for mine, yours in zip(one.model.get_weights(), other.model.get_weights(), strict=True):
+        np.testing.assert_array_equal(mine, yours)
 
 
 def fit(name: str) -> tuple[Any, FitRun]:

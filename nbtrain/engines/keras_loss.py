@@ -42,7 +42,9 @@ class BatchLoss:
         self.logs: Any = {}
         self._model = model
         self._own = {name: vars(model).get(name) for name in ("train_step", "train_function")}
-        self._step, self._tracker = model.train_step, model._loss_tracker
+        # Of a tf.function what it calls: or else its graph would keep the loss to itself.
+        self._step = getattr(model.train_step, "python_function", model.train_step)
+        self._tracker = model._loss_tracker
         self._function: Any = None
         self.waits = InputWaits(model.steps_per_execution)
         # Each replica traces the step on a thread of its own.
