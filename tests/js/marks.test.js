@@ -138,3 +138,9 @@ test("what cannot be done now says why", () => {
 test("where nothing was saved there is nothing to restore", () => {
   assert.deepEqual(offered([mark("evaluate", 5), mark("something", 6)], 1), []);
 });
+
+test("what a trial has undone is not offered to be done again", () => {
+  const edits = [["learning_rate", 10, 0.01]];
+  const marks = [mark("checkpoint", 100), { ...back(300, 100, "try"), text: "back to step 100", edits }];
+  assert.deepEqual(offered(marks, 1, { checkpoints: listed(100) }), ["Restore step 100"]);
+});

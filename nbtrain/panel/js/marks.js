@@ -91,7 +91,7 @@ export function titled(mark) {
 // now, or null; halve: the hyperparameter to be halved when the command has been applied.
 export function offers(all, mark, status) {
   const found = [];
-  if (mark.edits.length) found.push(setBack(mark, status));
+  if (mark.edits.length && kind(mark) !== "reverted") found.push(setBack(mark, status));
   const here = isSaved(mark) ? checkpointOf(mark, status) : null;
   if (isSaved(mark) && here === null) found.push({ text: `Restore ${place(mark.place, "step")}`, why: gone(mark) });
   const [base, checkpoint] = here !== null ? [mark, here] : before(all, mark, status);
