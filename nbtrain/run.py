@@ -203,6 +203,8 @@ class Run(Steering):
     def wait(self, timeout: float | None = None) -> Run:
         """Block until the run has ended; an interrupt ends the wait, not the training.
 
+        One that is paused, be it by itself (`on_nan`), is waited for until it goes on and ends.
+
         Args:
             timeout: Seconds to wait at most; None for as long as it takes.
 

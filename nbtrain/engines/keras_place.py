@@ -94,7 +94,7 @@ class Place:
 
     def take(self, path: str) -> None:
         """Be where a checkpoint was, whose variables have been restored."""
-        reader, self.moved = tf.train.load_checkpoint(path), True
+        reader, self.moved, self.note = tf.train.load_checkpoint(path), True, None
         names = [name for name in reader.get_variable_to_shape_map() if name.startswith(_VARIABLES)]
         self._held = {name: reader.get_tensor(name) for name in names}
         held = json.loads(self.saved.numpy() or "{}")
