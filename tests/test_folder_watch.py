@@ -59,10 +59,11 @@ def written(logdir: Path) -> list[int]:
 
 
 def journal(logdir: Path) -> list[str]:
-    """The events in the journal of a folder."""
+    """The events in the journal of a folder, but for copies and where its curves go on."""
     file = logdir / "steering.jsonl"
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    return [json.loads(line)["event"] for line in lines]
+    events = [json.loads(line)["event"] for line in lines]
+    return [event for event in events if event not in ("copy", "segment")]
 
 
 def saved_run(gate: Gate, **options: Any) -> nbtrain.Run:
