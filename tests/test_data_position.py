@@ -567,3 +567,20 @@ def test_a_branch_goes_on_with_the_element_that_comes_next() -> None:
     done = len(parent.rows)
     run.branch(8, name="child").wait(SOON)
     assert parent.rows[done:] == whole.rows[8:]
+
+
+@pytest.mark.parametrize("way", ["step", "loop"])
+def test_what_the_draws_take_is_told_as_input(way: str) -> None:
+    training = Training()
+    if way == "step":
+        run = training.ended(dataset(), "run", epochs=2)
+    else:
+
+        @nbtrain.background(data=dataset(), epochs=2)
+        def run(run: nbtrain.Run, batches: Iterator[Any]) -> None:
+            while not run.should_stop():
+                run.record(training.step(next(batches)))
+
+        run.wait(SOON)
+    assert run.status.usage is not None
+    assert {"input", "step"} <= run.status.usage.seconds.keys()

@@ -100,8 +100,7 @@ class LoopEngine:
         if self.passes is None:
             self.functions[0](run)
         else:
-            self.passes.begin(run.life)
-            self.functions[0](run, self.passes)
+            self.functions[0](run, self.passes.begin(run.life))
 
 
 def background(

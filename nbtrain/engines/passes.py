@@ -2,8 +2,8 @@
 
 passes = Passes(data, epochs=3)
     passes.take(path)           # be where a checkpoint was
-    passes.begin(run.life)      # before the loop
-    element = next(passes)      # the next element; StopIteration when the epochs are over
+    batches = passes.begin(run.life)    # before the loop
+    element = next(batches)     # the next element; StopIteration when the epochs are over
     passes.besides()            # what is saved of the place, at a step boundary
 """
 
@@ -19,6 +19,7 @@ from nbtrain.engines.calls import whole
 from nbtrain.engines.iterators import Iterators
 from nbtrain.errors import ArgumentError
 from nbtrain.life import Life
+from nbtrain.spending import Draws
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
@@ -79,8 +80,8 @@ class Passes(Iterator[Any]):
 
     # --- the loop -------------------------------------------------------------------
 
-    def begin(self, life: Life) -> None:
-        """A loop begins, in this life of the run."""
+    def begin(self, life: Life) -> Iterator[Any]:
+        """A loop begins, in this life of the run; returns what it draws from."""
         self._ahead, self._at_hand = self._undone(), []
         self._life, self._step = life, life.boundary.step
         if self._iterators.at_hand is None:
@@ -94,6 +95,8 @@ class Passes(Iterator[Any]):
                 f"{ended or 'The data have ended'}: there is nothing left to train. Give more "
                 f"{'epochs=' if self._again else 'data='}, or another name= to begin anew.",
             )
+        draws = life.watch.spending.waits = Draws(self)
+        return draws
 
     def __next__(self) -> Any:
         """The next element.

@@ -62,8 +62,8 @@ class StepEngine(LoopEngine):
         if passes is None:
             run.drive(step)
         else:
-            passes.begin(run.life)
-            run.drive(lambda: step(next(passes)))
+            batches = passes.begin(run.life)
+            run.drive(lambda: step(next(batches)))
 
 
 class StepRun(Run):
