@@ -134,8 +134,10 @@ def test_a_command_keeps_what_was_asked() -> None:
 def test_setting_nothing_is_refused(gate: Gate) -> None:
     run, _ = held(gate)
     receipt = run.set()
+    gate.allow(1)
+    outcome = refused(receipt)
     stopped(run, gate)
-    assert refused(receipt).text == "No value is given: hyperparameters are rate, dropout."
+    assert outcome.text == "No value is given: hyperparameters are rate, dropout."
 
 
 def test_it_is_set_while_paused(gate: Gate) -> None:
