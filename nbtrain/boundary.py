@@ -358,7 +358,8 @@ class Boundary:
         self._set(self._rescue.look(self.step, drain=at_end))
         if self._lifecycle.phase is not Phase.STOPPING:
             self._evaluator.if_due(self.step)
-        if not self._at_end or self._lifecycle.phase is Phase.PAUSED:
+        planned = self._commands.next_step <= self.step  # such as the end of a trial
+        if not self._at_end or planned or self._lifecycle.phase is Phase.PAUSED:
             self._helm.hold_still(self.step)
             self._obey()
         self._over = self._at_end

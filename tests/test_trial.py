@@ -158,6 +158,35 @@ def test_a_loss_that_becomes_nan_ends_a_trial_at_once(gate: Gate) -> None:
     ended(run)
 
 
+def test_a_loss_that_becomes_nan_at_the_last_step_ends_a_trial_too(gate: Gate) -> None:
+    tried = Tried(gate)
+
+    def step() -> dict[str, Any]:
+        values = tried.step()
+        bad = tried.used[-1] == 0.75 and values["count"] == 5
+        return {**values, "loss": math.nan if bad else 0.5}
+
+    run = nbtrain.train(
+        step, checkpoint=tried.checkpoint, hyperparameters={"rate": tried.rate}, steps=5
+    )
+    gate.wait_for_arrivals()
+    trial = run.try_(rate=0.75, steps=10**9, keep_if="count")
+    gate.open()
+    run.wait(SOON)
+    assert applied(trial).text == "back to step 1, rate 0.5 again: loss is NaN since step 5"
+    assert (run.status.step, run.status.message) == (5, None)
+
+
+def test_a_trial_that_ends_with_the_run_is_decided(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried, steps=5)
+    trial = run.try_(rate=0.75, steps=4, keep_if="loss")
+    run.resume()
+    run.wait(SOON)
+    assert applied(trial).text == "back to step 1, rate 0.5 again: loss 0.5 → 0.75"
+    assert tried.used == [0.5, *[0.75] * 4, *[0.5] * 4]
+
+
 def test_without_checkpoints_the_values_alone_go_back(gate: Gate) -> None:
     tried = Tried(gate, saved=False)
     run = paused(gate, tried, evaluate=tried.evaluate)
