@@ -311,6 +311,15 @@ def test_a_validation_that_begins_again_can_be_stopped_again() -> None:
     assert [len(values) for values in run.history.values()] == [2, 2, 2, 2]
 
 
+def test_a_validation_on_a_generator_that_a_stop_has_ended_is_left_out() -> None:
+    more: Any = {**KINDS["arrays"](), "epochs": 2, "validation_steps": 2}
+    ended(classifier(), "run", Evaluating(), **more, validation_data=batches())
+    run = ended(classifier(), "run", **more, validation_data=batches())
+    assert (run.status.phase, run.status.step) == ("finished", 2 * STEPS)
+    assert (len(run.history["loss"]), len(run.history["val_loss"])) == (2, 1)
+    assert "Epoch 1 has no validation" in str(run.status.message)
+
+
 @pytest.mark.parametrize("make", [dataset, of_unknown_length])
 def test_a_pipeline_is_shuffled_as_if_there_had_been_no_break(make: Any) -> None:
     """Two breaks, the second one in the epoch after."""

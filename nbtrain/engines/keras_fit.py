@@ -23,6 +23,7 @@ from nbtrain.engines.keras_steered import Leave, PlacedLoss, Steered, epoch_scal
 from nbtrain.engines.keras_thread import ThreadState
 from nbtrain.engines.keras_validation import StoppedError, Validation
 from nbtrain.engines.place_saver import PlaceSaver
+from nbtrain.errors import ArgumentError
 from nbtrain.host import Host
 from nbtrain.hyperparameters import Variable
 from nbtrain.logdir import Logdir
@@ -209,8 +210,12 @@ class FitEngine:
             StoppedError: It was left once more.
         """
         place = self.place
-        if self.evaluate is not None:
-            place.logs |= {f"val_{name}": value for name, value in self.evaluate().items()}
+        try:
+            found = {} if self.evaluate is None else self.evaluate()
+        except ArgumentError as error:  # a generator goes on for the epochs to come
+            found = {}
+            host.note("validation", f"Epoch {place.epoch + 1} has no validation: {error}")
+        place.logs |= {f"val_{name}": value for name, value in found.items()}
         host.add(None, epoch_scalars(place.logs))
         place.end_epoch(place.logs)
 
