@@ -256,7 +256,7 @@ class Run(Steering):
                 f"A function that the run {self.name!r} calls cannot wait for its end, which comes "
                 'after it: leave out wait(), or use run.on("finished", ...).'
             )
-        if threading.get_ident() == self.life.ident:
+        if threading.get_ident() == self._commands.thread:  # also while it evaluates
             raise WaitError(
                 f"The training thread of the run {self.name!r} cannot wait for its own end: leave "
                 "the loop, or call request_stop() without wait()."

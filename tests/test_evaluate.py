@@ -123,6 +123,20 @@ def test_should_stop_in_an_evaluation_is_no_step(gate: Gate) -> None:
     run.wait(SOON)
 
 
+def test_an_evaluation_cannot_wait_for_the_end_of_its_run(gate: Gate) -> None:
+    run: Run
+
+    def evaluate() -> dict[str, float]:
+        run.wait(SOON)
+        return {"loss": 1.0}
+
+    run = paused(gate, Counter(gate), evaluate=evaluate)
+    assert "cannot wait for its own end" in refused(run.evaluate()).text
+    gate.open()
+    run.request_stop()
+    run.wait(SOON)
+
+
 def test_what_lasts_is_told(gate: Gate) -> None:
     inner = Gate()
 
