@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from nbtrain.checkpoints import listed
 from nbtrain.commands import Set
 from nbtrain.errors import ArgumentError
+from nbtrain.ring import restorable
 from nbtrain.states import Checkpoint
 from nbtrain.way import run_of
 
@@ -34,7 +34,7 @@ class Branch:
 
     def first_edit(self, checkpoints: Path) -> Set | None:
         """What is to be set where it begins; None where it goes on from a later step."""
-        further = any(own.step > self.origin.step for own in listed(checkpoints)[-1:])
+        further = any(own.step > self.origin.step for own in restorable(checkpoints)[-1:])
         return Set(self.values, needed=True) if self.values and not further else None
 
     def check_leaves_steps(self, total_steps: int | None) -> None:

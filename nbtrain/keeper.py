@@ -84,11 +84,11 @@ class Keeper:
         self._saver, self._saved_step = saver, None
         self._due = due or self._due
         self._ring = None
+        self._list(saver)
         if self._recorder.alarm is not None:
             self._excepted = frozenset(self._unsound())
-            if (ring := saver.ring()) is not None:
-                self._ring = Ring(ring, begins=restored is None)
-        self._list(saver)
+            if (ring := saver.ring()) is not None:  # a branch begins without one of its own
+                self._ring = Ring(ring, begins=restored is None or not self.checkpoints)
         if restored is None:
             return None
         self._saved_step = self._taken(restored, saver)

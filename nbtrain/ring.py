@@ -24,12 +24,16 @@ _SECS, _SHARE = 10.0, 0.01
 
 
 def restorable(directory: Path) -> tuple[Checkpoint, ...]:
-    """The checkpoints of a folder and their copies, in the order they were saved; any thread."""
+    """The checkpoints of a folder and their copies, in the order they were saved; any thread.
+
+    Of two with one name it is the newer: the other is of a course that was abandoned.
+    """
     found, copies = listed(directory), listed(directory / LAST_GOOD)
     if not copies:
         return found
-    by_name = {Path(held.path).name: held for held in (*copies, *found)}
-    return tuple(sorted(by_name.values(), key=lambda held: held.wall_time))
+    held = sorted((*copies, *found), key=lambda held: held.wall_time)
+    newest = {Path(each.path).name: each for each in held}
+    return tuple(each for each in held if newest[Path(each.path).name] is each)
 
 
 class Ring:

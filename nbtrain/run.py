@@ -35,6 +35,7 @@ from nbtrain.listeners import Listener, Listeners, check_event
 from nbtrain.logdir import Logdir, unwritable
 from nbtrain.names import Names
 from nbtrain.recorder import Recorder
+from nbtrain.ring import restorable
 from nbtrain.settings import Settings
 from nbtrain.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status
 from nbtrain.steering import NO_VALUES, Steering
@@ -301,7 +302,8 @@ class Run(Steering):
         folder = Logdir(None, name, kind=self.name, beside=self.logdir)
         try:
             engine = self._engine.branched(folder)
-            branch = Branch(find(listed(self._folder.checkpoints), wanted), hyperparameters)
+            known = (listed if wanted is None else restorable)(self._folder.checkpoints)
+            branch = Branch(find(known, wanted), hyperparameters)
             child = type(self)(engine, folder, self._settings)
             branch.check_leaves_steps(child.total_steps)
             engine.origin, child._branch = branch.origin.path, branch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from nbtrain.checkpoints import listed
 from nbtrain.commands import Save, Set
 from nbtrain.engines.keras_fit import FitRun
 from nbtrain.errors import ArgumentError, BusyError, CheckpointError, NbtrainError, PhaseError
+from nbtrain.logdir import LAST_GOOD
 from nbtrain.run import Run
 from nbtrain.states import Phase
 from tests import fitted
@@ -212,6 +214,32 @@ def test_without_one_of_its_own_it_begins_again_at_its_parents_with_its_edits(
     child.start().wait(SOON)
     assert int(paced.count.numpy()) == 60
     assert [entry["step"] for entry in journal(child, "set")] == [10, 10]
+
+
+def copied(run: Run, paced: Paced, step: int) -> None:
+    """Leave a run a copy of a good state, in place of its checkpoints."""
+    checkpoints = run.logdir / "checkpoints"
+    shutil.rmtree(checkpoints)
+    copies = tf.train.CheckpointManager(
+        paced.checkpoint, str(checkpoints / LAST_GOOD), max_to_keep=1
+    )
+    copies.save(checkpoint_number=step)
+
+
+def test_a_second_start_from_a_copy_of_a_further_step_makes_no_edit() -> None:
+    run, paced = parent()
+    child = run.branch(10, name="b", pace=5).wait(SOON)
+    copied(child, paced, 15)
+    paced.pace.assign(2)
+    child.start().wait(SOON)
+    assert len(journal(child, "set")) == 1
+    assert int(paced.pace.numpy()) == 2
+
+
+def test_a_copy_is_branched_by_its_step() -> None:
+    run, paced = parent()
+    copied(run, paced, 15)
+    assert counted(run.branch(15).wait(SOON))[0][0] == 16
 
 
 def test_a_branch_that_was_stopped_before_its_first_step_still_gets_its_edits() -> None:

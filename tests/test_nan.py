@@ -18,6 +18,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.checkpoints import listed
+from nbtrain.commands import Save
 from nbtrain.logdir import LAST_GOOD
 from nbtrain.ring import restorable
 from nbtrain.run import Run
@@ -565,6 +566,35 @@ def test_what_an_abandoned_course_had_saved_is_not_good() -> None:
     assert "Last good checkpoint: step 0." in paused(run)
     assert [checkpoint.step for checkpoint in run.checkpoints] == [0, 5]
     stopped(run)
+
+
+def test_of_a_copy_and_a_checkpoint_of_one_step_the_newer_is_offered() -> None:
+    """The other is of a course that was abandoned."""
+    counter = Counter()
+    kept, copies = Path("checkpoints"), Path("checkpoints") / LAST_GOOD
+    for directory in (kept, copies):
+        manager = tf.train.CheckpointManager(counter.checkpoint, str(directory), max_to_keep=3)
+        manager.save(checkpoint_number=5)
+        assert [Path(held.path).parent for held in restorable(kept)] == [directory]
+
+
+def test_a_branch_that_goes_bad_at_once_goes_back_to_where_it_begins() -> None:
+    line = Regression(GOOD)
+    run = nbtrain.train(
+        line.step,
+        checkpoint=line.checkpoint,
+        hyperparameters=line.optimizer,
+        steps=100,
+        on_nan="recover",
+        start=False,
+    )
+    run.post(Save(), at=20)
+    run.start().wait(SOON)
+    child = run.branch(20, learning_rate=BAD).wait(SOON)
+    assert child.status.message is None
+    first, second, *_ = [each for each in events(child) if each["event"] in ("restore", "set")]
+    assert (first["event"], first["step"]) == ("set", 20)
+    assert (second["event"], second["to"]) == ("restore", 20)
 
 
 # --- steps that are not Keras's own -----------------------------------------------------
