@@ -615,6 +615,27 @@ def test_a_fit_of_ones_own_under_a_run_is_paused_too() -> None:
     stopped(loop)
 
 
+def test_a_fit_of_ones_own_that_was_rescued_leaves_the_bad_loss_out_of_its_epoch() -> None:
+    model = Regression(GOOD).compiled()
+    y = np.concatenate([Y[:120], Y[:20] * NAN, Y[140:400]])  # the seventh batch is bad
+
+    @nbtrain.background(
+        checkpoint=tf.train.Checkpoint(model=model),
+        hyperparameters=model.optimizer,
+        on_nan="recover",
+        save_steps=5,
+    )
+    def loop(run: Run) -> None:
+        callback = nbtrain.RunCallback(run)
+        model.fit(X[:400], y, batch_size=20, shuffle=False, verbose=0, callbacks=[callback])
+
+    assert isinstance(loop, Run)
+    loop.wait(SOON)
+    assert [entry["to"] for entry in events(loop) if entry["event"] == "restore"] == [5]
+    assert np.isfinite(loop.status.values["epoch_loss"])
+    assert loop.status.message is None
+
+
 def test_a_supervisor_in_a_loop_of_ones_own_is_paused_too() -> None:
     line = GraphRegression(BAD)
     sv = nbtrain.Supervisor(line.graph, logdir="own", save_model_secs=0)

@@ -118,5 +118,9 @@ class RunCallback(keras.callbacks.Callback):
         self._loss = self._guard = None
 
     def _ask(self) -> None:
+        boundary = self._run.life.boundary
+        step = boundary.step
         if self._run.should_stop():
             self.model.stop_training = True
+        if boundary.step < step:  # what was abandoned, such as NaN, is no part of an epoch's means
+            self.model.reset_metrics()
