@@ -1,8 +1,8 @@
 """The helm of a run: what was asked for is done here, between two steps.
 
 receipt = helm.take(step)            # at a step boundary; paused, it waits for one
-outcome, step = helm.do(receipt.command, step)
-receipt.answer(outcome)
+outcome, step = helm.do(receipt, step)
+receipt.answer(outcome)              # unless that comes later, as of a trial
 """
 
 from __future__ import annotations
