@@ -76,7 +76,8 @@ class Evaluator:
         if self._evaluate is None:
             raise ArgumentError(
                 "This run has nothing to evaluate: start it with evaluate=, a function that "
-                "returns scalars by name; a Keras fit with validation_data=."
+                "returns scalars by name; a Keras fit with validation_data=, a MonitoredSession "
+                "with an nbtrain.EvalHook."
             )
         spent = self._watch.spending.during(EVALUATE)
         with self._watch.busy(f"Evaluating at step {step:,}"), spent:

@@ -188,7 +188,7 @@ class Helm:
             self._check_not_stopping("try")
             self._commands.plan(receipt, self._trials.begin(receipt, asked, step))
         elif self._lifecycle.phase is not Phase.STOPPING:
-            return self._trials.end(step)
+            return self._trials.end(step, lambda: self._lifecycle.phase is Phase.STOPPING)
         else:
             self._leave_trial(step, "the run ended")
         return None, step

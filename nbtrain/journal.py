@@ -144,7 +144,8 @@ class Journal:
 
     def clear(self) -> None:
         """Forget what waits: there is no file to write it to."""
-        self._waiting.clear()
+        with self._writing:
+            self._waiting.clear()
 
     def write(self) -> None:
         """Write what waits, once the folder is in place; any thread.

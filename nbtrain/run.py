@@ -184,7 +184,7 @@ class Run(Steering):
         branch, entry = self._branch, {"name": self.name, "total_steps": self.total_steps}
         parent = {} if branch is None else {"parent": branch.parent(self.logdir)}
         self.life.watch.log(event="start", step=0, **entry, **parent)
-        for receipt in [each for each in self.receipts if each.outcome]:  # of the last life
+        for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last life
             self.receipts.remove(receipt)
         self._enlist()
         if branch is not None and (edit := branch.first_edit(self._folder.checkpoints)):

@@ -118,8 +118,12 @@ class Trials:
         self._watch.note("trial", f"Trying {_named(edits)} from step {step:,} to {step + steps:,}.")
         return step + steps
 
-    def end(self, step: int) -> tuple[Outcome, int]:
+    def end(self, step: int, asked_to_stop: Callable[[], bool]) -> tuple[Outcome, int]:
         """Keep what was tried, or go back.
+
+        Args:
+            step: The step.
+            asked_to_stop: Whether the run was, which ends an evaluation: then nothing is decided.
 
         Returns:
             The answer, and the step that the run is at now.
@@ -140,6 +144,8 @@ class Trials:
                 for tag, value in trial.before.items()
                 if tag in after
             )
+        if asked_to_stop():
+            return Outcome(False, step, _undecided("the run ended", trial.edits)), step
         if kept:
             return Outcome(True, step, f"kept {_named(trial.edits)}: {why}"), step
         return self._undone(trial, step, why)
@@ -149,7 +155,7 @@ class Trials:
         if self._trial is None:
             return None
         trial = self._taken()
-        text = f"{why} before the trial was over; nothing was decided of {_named(trial.edits)}"
+        text = _undecided(why, trial.edits)
         self._watch.log(event="try", step=step, applied=False, text=text)
         trial.receipt.answer(Outcome(applied=False, step=step, text=text))
         return trial.receipt
@@ -222,6 +228,10 @@ def _steps(steps: object) -> int:
     if isinstance(steps, bool) or not isinstance(steps, Integral) or int(steps) < 1:
         raise ArgumentError(f"steps={steps!r}: give a whole number of at least 1.")
     return int(steps)
+
+
+def _undecided(why: str, edits: tuple[Edit, ...]) -> str:
+    return f"{why} before the trial was over; nothing was decided of {_named(edits)}"
 
 
 def _named(edits: tuple[Edit, ...]) -> str:

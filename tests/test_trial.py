@@ -125,6 +125,25 @@ def test_a_function_that_raises_keeps_nothing(gate: Gate) -> None:
     assert ended(run).status.phase is Phase.STOPPED
 
 
+def test_a_stop_in_the_evaluation_that_decides_throws_nothing_away(gate: Gate) -> None:
+    tried = Tried(gate)
+    asked: list[Run] = []
+
+    def evaluate() -> dict[str, Any]:
+        if tried.used[-1] == 0.75:
+            asked[0].request_stop()
+        return tried.evaluate()
+
+    run = paused(gate, tried, evaluate=evaluate)
+    asked.append(run)
+    trial = run.try_(rate=0.75, steps=20)
+    run.resume()
+    run.wait(SOON)
+    text = "the run ended before the trial was over; nothing was decided of rate 0.75"
+    assert refused(trial).text == text
+    assert run.status.step == 21
+
+
 def test_what_becomes_nan_is_not_kept(gate: Gate) -> None:
     tried = Tried(gate)
     losses = iter([1.0, float("nan")])

@@ -99,7 +99,7 @@ def kind_of(mark: Mark) -> str:
     """What a mark is; the end of a trial is a "try" as well, and only its words tell how."""
     if mark.event == "try" and mark.text.startswith("kept "):
         return "kept"
-    if mark.event == "try" and mark.to is not None and mark.to < mark.step:
+    if mark.event == "try" and " again" in mark.text:
         return "reverted"
     return mark.event
 

@@ -66,7 +66,7 @@ test("what is not known has a plain glyph, and everything that is known another"
 });
 
 test("the end of a trial looks as it ended", () => {
-  const ends = [mark("try", 9, { text: "kept rate 1: loss 2 → 1" }), mark("try", 9, { text: "back to step 5", place: 5 }), mark("try", 9)];
+  const ends = [mark("try", 9, { text: "kept rate 1: loss 2 → 1" }), mark("try", 9, { text: "back to step 5, rate 2 again", place: 5 }), mark("try", 9)];
   assert.deepEqual(ends.map(glyph), ["✓", "↺", "◇"]);
 });
 
@@ -141,6 +141,6 @@ test("where nothing was saved there is nothing to restore", () => {
 
 test("what a trial has undone is not offered to be done again", () => {
   const edits = [["learning_rate", 10, 0.01]];
-  const marks = [mark("checkpoint", 100), { ...back(300, 100, "try"), text: "back to step 100", edits }];
+  const marks = [mark("checkpoint", 100), { ...back(300, 100, "try"), text: "back to step 100, learning_rate 0.01 again", edits }];
   assert.deepEqual(offered(marks, 1, { checkpoints: listed(100) }), ["Restore step 100"]);
 });

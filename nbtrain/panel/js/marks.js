@@ -18,7 +18,7 @@ const ENDED = ["finished", "stopped", "failed"];
 const RATES = ["learning_rate", "learning_rate_factor"];
 
 // The end of a trial is a "try" as well; only its words tell how it ended.
-const kind = ({ event, text, step, place }) => (event !== "try" ? event : text.startsWith("kept ") ? "kept" : place < step ? "reverted" : event);
+const kind = ({ event, text }) => (event !== "try" ? event : text.startsWith("kept ") ? "kept" : text.includes(" again") ? "reverted" : event);
 
 export const glyph = (mark) => GLYPHS[kind(mark)] ?? OTHER;
 
