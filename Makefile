@@ -51,7 +51,7 @@ js: .venv/made
 	else echo 'skipped: the JavaScript unit tests need Node.js 20 or newer'; fi
 
 unit: .venv/made
-	$(BIN)/python -m pytest tests -m 'not browser'
+	$(BIN)/python -m pytest tests -m 'not browser' -n 2 --dist loadfile
 
 notebooks: .venv/made
 	@rm -rf notebooks/runs

@@ -87,7 +87,8 @@ counter.count.assign(0)
 run = nbtrain.train(lambda: {}, name="killed", start=False)
 run.post(Pause(), at=7)
 run.start()
-while '"pause"' not in (run.logdir / "steering.jsonl").read_text():
+journal = run.logdir / "steering.jsonl"
+while not journal.exists() or '"pause"' not in journal.read_text():
     run.life.ended.wait(0.01)
 print("ready", flush=True)
 sys.stdin.read()
