@@ -163,7 +163,8 @@ def find(checkpoints: Sequence[Checkpoint], wanted: int | str | None) -> Checkpo
     if wanted is None:
         return checkpoints[-1]
     for checkpoint in reversed(checkpoints):
-        if wanted in (checkpoint.step, checkpoint.path, Path(checkpoint.path).name):
+        names = (checkpoint.step, checkpoint.path, *_names(checkpoint.path))
+        if wanted in names:
             return checkpoint
     if isinstance(wanted, str) and (step := step_in_name(wanted)) is not None:
         path = Path(wanted).absolute()
@@ -272,3 +273,9 @@ def _reason(error: Exception) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _names(path: str) -> tuple[str, str]:
+    """A checkpoint's own name, and that with its folder."""
+    own = Path(path)
+    return own.name, f"{own.parent.name}/{own.name}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from nbtrain.commands import Receipt
+from nbtrain.logdir import LAST_GOOD
 from nbtrain.states import TRANSITIONS, Event, Phase, Status, Usage
 
 Fields = dict[str, object]
@@ -61,7 +62,7 @@ def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
         "line": line(status),
         "last": {tag: number(value) for tag, value in status.values.items()},
         "checkpoints": [
-            [short(checkpoint.path), checkpoint.step, round(checkpoint.wall_time)]
+            [_named(checkpoint.path), checkpoint.step, round(checkpoint.wall_time)]
             for checkpoint in reversed(status.checkpoints[-SHOWN_CHECKPOINTS:])
         ],
         "unlisted": len(status.checkpoints[:-SHOWN_CHECKPOINTS]),  # older ones
@@ -206,3 +207,9 @@ def _receipt(receipt: Receipt, click: str | None) -> Fields:
 def short(path: str) -> str:
     """A checkpoint's own name, without its folder."""
     return Path(path).name
+
+
+def _named(path: str) -> str:
+    """A checkpoint's own name; that of a copy of a good state with its folder before it."""
+    parts = Path(path).parts
+    return "/".join(parts[-2:]) if parts[-2:-1] == (LAST_GOOD,) else short(path)

@@ -144,3 +144,7 @@ test("what a trial has undone is not offered to be done again", () => {
   const marks = [mark("checkpoint", 100), { ...back(300, 100, "try"), text: "back to step 100, learning_rate 0.01 again", edits }];
   assert.deepEqual(offered(marks, 1, { checkpoints: listed(100) }), ["Restore step 100"]);
 });
+
+test("a copy of a good state is no mark", () => {
+  assert.deepEqual(timeline([mark("save", 400)], [["last_good/ckpt-0", 0, 10]]).map(({ step }) => step), [400]);
+});

@@ -30,7 +30,8 @@ const isSaved = ({ event }) => event === "save" || event === "checkpoint";
 // the mark of the checkpoint that has taken the place of its own, if there is one.
 export function timeline(marks, checkpoints = []) {
   const saved = new Set(marks.filter(isSaved).map((mark) => mark.place));
-  const others = checkpoints.filter(([, step]) => !saved.has(step)).map(([text, step, wall]) => ({ event: "checkpoint", step, wall, text, edits: [], place: step }));
+  // Copies of good states, which have a folder in their names, were no deed.
+  const others = checkpoints.filter(([name, step]) => !saved.has(step) && !name.includes("/")).map(([text, step, wall]) => ({ event: "checkpoint", step, wall, text, edits: [], place: step }));
   const all = others.length ? [...others, ...marks].sort((one, other) => one.wall - other.wall) : marks;
   const newest = new Map();
   let low = Infinity;
