@@ -21,6 +21,9 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 settings.register_profile("nbtrain", deadline=None, database=None)
 settings.load_profile("nbtrain")
 
+# In a worker of pytest-xdist it lacks what multiprocessing looks for in every program.
+vars(sys.modules["__main__"]).setdefault("__spec__", None)
+
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
