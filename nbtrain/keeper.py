@@ -260,17 +260,17 @@ class Keeper:
 
     def list_again(self) -> None:
         """Drop from `checkpoints` what was deleted; any thread, once a second."""
-        saver = self._saver
-        if saver is None:
+        if (saver := self._saver) is None:
             return
-        changed = 0.0
-        for directory in (saver.directory, saver.directory / LAST_GOOD):
-            with contextlib.suppress(OSError):  # it is gone, or not to be seen
-                changed = max(changed, directory.stat().st_mtime)
-        if changed != self._listed:
-            # What has just changed may change again before the file system's clock ticks.
-            self._listed = changed if time.time() - changed > 1 else None
-            self._list(saver)
+        with self._listing:
+            changed = 0.0
+            for directory in (saver.directory, saver.directory / LAST_GOOD):
+                with contextlib.suppress(OSError):  # it is gone, or not to be seen
+                    changed = max(changed, directory.stat().st_mtime)
+            if changed != self._listed:
+                self.checkpoints = restorable(saver.directory)
+                # What has just changed may change again before the file system's clock ticks.
+                self._listed = changed if time.time() - changed > 1 else None
 
     def _taken(self, restored: Restored, saver: Saver) -> int | None:
         """Remember what was restored; returns its step, where this folder has it."""
@@ -284,7 +284,7 @@ class Keeper:
 
     def _list(self, saver: Saver) -> None:
         with self._listing:
-            self.checkpoints = restorable(saver.directory)
+            self.checkpoints, self._listed = restorable(saver.directory), None
 
     def _save_or_say_why(self, save: Callable[[int], int], step: int) -> int:
         try:

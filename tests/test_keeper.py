@@ -1,0 +1,33 @@
+"""The keeper's list of what can be restored, apart from a run."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from nbtrain.cadence import Every
+from nbtrain.engines.object_saver import ObjectSaver
+from nbtrain.journal import Marks
+from nbtrain.keeper import Keeper
+from nbtrain.logdir import Logdir
+from nbtrain.recorder import Recorder
+from nbtrain.store import ScalarStore
+from nbtrain.watch import Watch
+from tests.models import Counter
+
+
+def test_a_folder_that_came_and_went_between_two_looks_is_listed_as_empty(tmp_path: Path) -> None:
+    recorder = Recorder(ScalarStore(), None)
+    folder = Logdir(None, "kept", kind="train")
+    folder.acquire()
+    keeper = Keeper(Every(), Watch(recorder, folder, Marks(), grace_secs=5.0), recorder)
+    saver = ObjectSaver(Counter().checkpoint, tmp_path / "checkpoints", keep=3)
+    keeper.take_up(saver)
+    keeper.list_again()
+    keeper.save(1)
+    assert [held.step for held in keeper.checkpoints] == [1]
+    shutil.rmtree(saver.directory)
+    keeper.list_again()
+    assert keeper.checkpoints == ()
+    recorder.close()
+    folder.release()
