@@ -24,6 +24,8 @@ SETTINGS = {
 }
 SECOND = 1000.0  # of Playwright's milliseconds
 
+expect.set_options(timeout=30 * SECOND)  # a machine that is busy elsewhere is no failure
+
 
 class Lab:
     """A JupyterLab server over a folder of its own.
