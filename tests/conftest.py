@@ -25,6 +25,14 @@ settings.load_profile("nbtrain")
 vars(sys.modules["__main__"]).setdefault("__spec__", None)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def main_stays() -> Iterator[None]:
+    """A shell of IPython's puts a module of its own in the place of the program's."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
+
+
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every test works in a folder of its own: `runs/` never lands in the repository."""
