@@ -74,7 +74,15 @@ class Boundary:
         self._tuner = Tuner(hyperparameters, recorder, watch)
         self._evaluator = Evaluator(evaluate, settings.evaluate_cadence(), recorder, watch)
         self._helm = Helm(
-            lifecycle, commands, recorder, watch, names, self.keeper, self._tuner, self._evaluator
+            lifecycle,
+            commands,
+            recorder,
+            watch,
+            names,
+            self.keeper,
+            self._tuner,
+            self._evaluator,
+            total=settings.steps,
         )
         self._rescue = Rescue(
             lifecycle,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import os
 import re
 import shutil
@@ -100,8 +101,11 @@ class Saver(Protocol):
     def unsound(self) -> tuple[str, ...]:
         """Names of the variables that hold NaN or Inf; a fraction of what a save costs."""
 
-    def ring(self) -> Saver | None:
-        """What saves the last good states beside them; None where nothing can."""
+    def aside(self, name: str, keep: int) -> Saver | None:
+        """What saves the newest few in a folder of this name beside them; None where nothing can.
+
+        `keep` of the run does not count these.
+        """
 
 
 def listed(directory: Path) -> tuple[Checkpoint, ...]:
@@ -150,6 +154,16 @@ def mend_state(directory: Path) -> None:
     written = directory / "checkpoint.mended"
     written.write_text(str(state), encoding="utf-8")
     written.replace(file)
+
+
+def delete_all(directory: Path) -> None:
+    """Delete the checkpoints of a folder, and the folder if nothing else is in it."""
+    with contextlib.suppress(OSError):
+        for held in listed(directory):
+            for file in directory.glob(f"{glob.escape(Path(held.path).name)}.*"):
+                file.unlink()
+        (directory / "checkpoint").unlink(missing_ok=True)
+        directory.rmdir()
 
 
 def find(checkpoints: Sequence[Checkpoint], wanted: int | str | None) -> Checkpoint:

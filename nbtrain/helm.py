@@ -55,6 +55,7 @@ class Helm:
         keeper: Keeps the checkpoints.
         tuner: Sets the hyperparameters.
         evaluator: Evaluates.
+        total: Step at which the run finishes; None where it has no end of its own.
     """
 
     def __init__(
@@ -67,6 +68,8 @@ class Helm:
         keeper: Keeper,
         tuner: Tuner,
         evaluator: Evaluator,
+        *,
+        total: int | None,
     ) -> None:
         self._lifecycle = lifecycle
         self._commands = commands
@@ -76,7 +79,7 @@ class Helm:
         self._keeper = keeper
         self._tuner = tuner
         self._evaluator = evaluator
-        self._trials = Trials(keeper, tuner, evaluator, recorder, watch)
+        self._trials = Trials(keeper, tuner, evaluator, recorder, watch, total)
 
     def take(self, step: int) -> Receipt | None:
         """The next command at this step, or None; while paused, wait for one."""
@@ -127,6 +130,8 @@ class Helm:
 
     def open_segment(self, step: int) -> None:
         """The run went back to `step`, and with it what a checkpoint holds."""
+        if self._trials.begun_after(step):
+            self._leave_trial(step, "the run went back")
         self._recorder.open_segment(step)
         self._tuner.look(step, anew=True)
 
@@ -186,7 +191,8 @@ class Helm:
         """Begin a trial, and end it when its receipt comes again."""
         if not self._trials.has(receipt):
             self._check_not_stopping("try")
-            self._commands.plan(receipt, self._trials.begin(receipt, asked, step))
+            step, end = self._trials.begin(receipt, asked, step)
+            self._commands.plan(receipt, end)
         elif self._lifecycle.phase is not Phase.STOPPING:
             return self._trials.end(step, lambda: self._lifecycle.phase is Phase.STOPPING)
         else:

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from nbtrain.alarm import Trouble
 from nbtrain.cadence import Every
-from nbtrain.checkpoints import Restored, Saver, find, listed
+from nbtrain.checkpoints import Restored, Saver, delete_all, find, listed
 from nbtrain.errors import ArgumentError, CheckpointError
-from nbtrain.logdir import LAST_GOOD
+from nbtrain.logdir import ASIDE, LAST_GOOD, TRIAL
 from nbtrain.recorder import Recorder
-from nbtrain.ring import Ring, restorable
+from nbtrain.ring import LAST_GOOD_KEPT, Ring, restorable
 from nbtrain.spending import RESTORE, SAVE
 from nbtrain.states import Checkpoint
 from nbtrain.watch import Watch
@@ -87,7 +87,8 @@ class Keeper:
         self._list(saver)
         if self._recorder.alarm is not None:
             self._excepted = frozenset(self._unsound())
-            if (ring := saver.ring()) is not None:  # a branch begins without one of its own
+            ring = saver.aside(LAST_GOOD, LAST_GOOD_KEPT)
+            if ring is not None:  # a branch begins without one of its own
                 self._ring = Ring(ring, begins=restored is None or not self.checkpoints)
         if restored is None:
             return None
@@ -105,8 +106,10 @@ class Keeper:
         """
         if self._saver is not None and (gone_on or self._saved_step != step):
             step = self._save_or_say_why(self.save, step)
-        if self._ring is not None and self._saved_step == step:
-            self._ring.clear()
+        if self._saver is not None and self._saved_step == step:
+            delete_all(self._saver.directory / TRIAL)
+            if self._ring is not None:
+                self._ring.clear()
             self.list_again()
         self._saver = self._ring = None
         return step
@@ -145,14 +148,29 @@ class Keeper:
                 "or with a Supervisor that has a logdir and a saver. What a worker trains is saved "
                 "by its chief."
             )
-        if (trouble := self._trouble(step)) is not None:
-            good = self.below(trouble.good)
-            where = f"the last good one is of step {good[-1].step:,}" if good else "none is good"
-            raise CheckpointError(
-                f"{trouble}, and what has gone bad is not saved. Restore a checkpoint to go on "
-                f"from: {where}."
-            )
+        self._check_sound(step)
         return self._write(self._saver, step)
+
+    def set_aside(self, step: int) -> tuple[int, str]:
+        """Save where a trial begins: not counted by `keep`, there until the next or the end.
+
+        Returns:
+            The step that it holds, and its path.
+
+        Raises:
+            CheckpointError: As in `save`.
+        """
+        saver = self._saver
+        aside = saver.aside(TRIAL, 1) if saver is not None else None
+        if saver is None or aside is None:
+            step = self.save(step)
+            self._watch.log(event="checkpoint", step=step, text="where a trial begins")
+            return step, self.checkpoints[-1].path
+        self._check_sound(step)
+        step = self._save_with(aside, step)
+        self._list(saver)
+        self._watch.log(event="copy", step=step)
+        return step, listed(aside.directory)[-1].path
 
     def below(self, step: int) -> tuple[Checkpoint, ...]:
         """What can be restored, now, of the steps before one, and was not abandoned."""
@@ -184,11 +202,24 @@ class Keeper:
         alarm.look_at(self.unsound, step)
         return alarm.trouble
 
-    def _write(self, saver: Saver, step: int) -> int:
+    def _check_sound(self, step: int) -> None:
+        """Raise a CheckpointError where what would be saved has gone bad."""
+        if (trouble := self._trouble(step)) is not None:
+            good = self.below(trouble.good)
+            where = f"the last good one is of step {good[-1].step:,}" if good else "none is good"
+            raise CheckpointError(
+                f"{trouble}, and what has gone bad is not saved. Restore a checkpoint to go on "
+                f"from: {where}."
+            )
+
+    def _save_with(self, saver: Saver | Ring, step: int) -> int:
         self._watch.folder.make_sure(step)
         self._watch.write_journal()  # a checkpoint holds no edit that is not written down
         with self._watch.spending.during(SAVE):
-            step = saver.save(step)
+            return saver.save(step)
+
+    def _write(self, saver: Saver, step: int) -> int:
+        step = self._save_with(saver, step)
         self._list(saver)
         if all(checkpoint.step != step for checkpoint in listed(saver.directory)):
             raise CheckpointError(
@@ -200,28 +231,25 @@ class Keeper:
         if self._ring is not None:
             self._ring.start(step)
         self._watch.note("save", None)
+        self._watch.note("copy", None)
         return step
 
     def _copy(self, ring: Ring, saver: Saver, step: int) -> int:
         """Add the state at hand to the last good ones, if it is."""
-        began = time.monotonic()
         if self._trouble(step):
             return step
         try:
-            self._watch.folder.make_sure(step)
-            self._watch.write_journal()
-            with self._watch.spending.during(SAVE):
-                step = ring.copy(step, began)
+            step = self._save_with(ring, step)
             self._watch.log(event="copy", step=step)
         except Exception as error:  # noqa: BLE001 - the training goes on
-            self._watch.note("save", f"No copy of step {step:,}: {error}")
+            self._watch.note("copy", f"No copy of step {step:,}: {error}")
         else:
-            self._watch.note("save", None)
+            self._watch.note("copy", None)
         self._list(saver)
         return step
 
     def restore(self, wanted: int | str | None) -> Restored:
-        """Go back to a checkpoint: its step, its path, or (None) the latest but for copies.
+        """Go back to a checkpoint: its step, its path, or (None) the latest that was asked for.
 
         Raises:
             CheckpointError: It is not there or does not fit; nothing was restored.
@@ -231,7 +259,9 @@ class Keeper:
                 "This run has nothing to restore: it was started without a saver."
             )
         self._list(self._saver)  # some may have been deleted by hand
-        known = listed(self._saver.directory) if wanted is None else self.checkpoints
+        known = self.checkpoints
+        if wanted is None:
+            known = tuple(held for held in known if Path(held.path).parent.name != LAST_GOOD)
         with self._watch.spending.during(RESTORE):
             restored = self._saver.restore(find(known, wanted).path)
         self._taken(restored, self._saver)
@@ -264,7 +294,7 @@ class Keeper:
             return
         with self._listing:
             changed = 0.0
-            for directory in (saver.directory, saver.directory / LAST_GOOD):
+            for directory in (saver.directory, *(saver.directory / name for name in ASIDE)):
                 with contextlib.suppress(OSError):  # it is gone, or not to be seen
                     changed = max(changed, directory.stat().st_mtime)
             if changed != self._listed:
@@ -278,7 +308,7 @@ class Keeper:
         directory, own = Path(restored.path).parent.resolve(), saver.directory.resolve()
         if directory == own:
             return restored.step
-        if directory != own / LAST_GOOD:
+        if own not in directory.parents:  # as that of a copy
             self._watch.log(event="origin", step=restored.step, checkpoint=restored.path)
         return None
 

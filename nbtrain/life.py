@@ -126,7 +126,7 @@ class Life:
         self._services = Coordinator()
         self._asked_to_stop = False
         self._began = self._ended_at = 0.0
-        self._looper: WatchThread | None = None
+        self._loopers: list[WatchThread] = []
         self._thread: threading.Thread | None = None
 
     def start(
@@ -153,28 +153,32 @@ class Life:
             name=f"nbtrain train {self._folder.name}",
             daemon=True,
         )
-        self._looper = WatchThread(
-            self._services, TICK_SECS, self._tick, name=f"nbtrain watch {self._folder.name}"
-        )
+        self._loopers = [
+            WatchThread(self._services, TICK_SECS, act, name=f"nbtrain {verb} {self._folder.name}")
+            for verb, act in (("watch", self._tick), ("tell", self._tell))
+        ]
         try:
-            self._looper.start()
+            for looper in self._loopers:
+                looper.start()
             self._thread.start()
         except BaseException as error:  # the process has as many threads as it may
             self._join()
             self._close(error)
-            if not self._looper.is_alive():
-                self._looper = None
-                self._tick()
+            for looper in [each for each in self._loopers if each.ident is None]:
+                self._loopers.remove(looper)
+                looper.stop_loop()
             raise
 
     def join(self, timeout: float) -> None:
-        """Wait for the last round of its watch, once it has ended; at once in that round."""
-        if self._looper is not None and not self.is_watched_by(threading.get_ident()):
-            self._looper.join(timeout)
+        """Wait for the last round of its watch, once it has ended; not in that round itself."""
+        deadline = time.monotonic() + timeout
+        for looper in self._loopers:
+            if looper.ident != threading.get_ident():
+                looper.join(max(0.0, deadline - time.monotonic()))
 
     def is_watched_by(self, ident: int) -> bool:
-        """Whether this is the thread of its watch."""
-        return self._looper is not None and self._looper.ident == ident
+        """Whether this is a thread of its watch."""
+        return any(looper.ident == ident for looper in self._loopers)
 
     # --- what it says of itself -----------------------------------------------------
 
@@ -295,6 +299,9 @@ class Life:
     def _tick(self) -> None:
         self._commands.attention = True
         self.watch.tick(self._lifecycle.phase, self.boundary.step, self._thread)
+
+    def _tell(self) -> None:
+        self.watch.tell(self._lifecycle.phase)
 
 
 @atexit.register

@@ -32,7 +32,8 @@ class Listeners:
             )
         # What it prints appears under the cell that has registered it.
         context = contextvars.copy_context()
-        self._calls[event, function] = lambda mark: context.run(function, mark)
+        # A copy each time: two lives of a run may be at it at once.
+        self._calls[event, function] = lambda mark: context.copy().run(function, mark)
 
     def calls(self, mark: Mark) -> list[Callable[[], object]]:
         """What is to be called when this has happened."""

@@ -22,8 +22,8 @@ from nbtrain.lock import RunLock
 
 BASE = Path("runs")
 
-# In the folder of the checkpoints that of the copies of good states.
-LAST_GOOD = "last_good"
+# In the folder of the checkpoints those of copies: of good states, and of a trial's begin.
+ASIDE = LAST_GOOD, TRIAL = "last_good", "trial"
 
 _NAME = re.compile(r"\w[\w .+=@-]*")
 _LONGEST = 100  # characters of a name: more is no name but a mistake

@@ -6,14 +6,12 @@ They stand in a folder of their own: `keep` does not count them, TensorFlow's
 
 from __future__ import annotations
 
-import contextlib
-import glob
 import time
 from pathlib import Path
 
 from nbtrain.cadence import Every
-from nbtrain.checkpoints import Saver, listed
-from nbtrain.logdir import LAST_GOOD
+from nbtrain.checkpoints import Saver, delete_all, listed
+from nbtrain.logdir import ASIDE
 from nbtrain.states import Checkpoint
 
 # How many there are at most.
@@ -26,14 +24,13 @@ _SECS, _SHARE = 10.0, 0.01
 def restorable(directory: Path) -> tuple[Checkpoint, ...]:
     """The checkpoints of a folder and their copies, in the order they were saved; any thread.
 
-    Of two with one name it is the newer: the other is of a course that was abandoned.
+    A copy that is older than the checkpoint of its name is of a course that was abandoned.
     """
-    found, copies = listed(directory), listed(directory / LAST_GOOD)
-    if not copies:
-        return found
-    held = sorted((*copies, *found), key=lambda held: held.wall_time)
-    newest = {Path(each.path).name: each for each in held}
-    return tuple(each for each in held if newest[Path(each.path).name] is each)
+    found = listed(directory)
+    saved = {Path(held.path).name: held.wall_time for held in found}
+    copies = [held for name in ASIDE for held in listed(directory / name)]
+    copies = [held for held in copies if held.wall_time >= saved.get(Path(held.path).name, 0.0)]
+    return tuple(sorted((*found, *copies), key=lambda held: held.wall_time)) if copies else found
 
 
 class Ring:
@@ -48,6 +45,7 @@ class Ring:
         self._saver = saver
         self._begins = begins
         self._due = Every(secs=_SECS)
+        self._asked = 0.0
 
     def start(self, step: int) -> None:
         """A state has been saved or restored: count from here when the next copy is due."""
@@ -56,14 +54,11 @@ class Ring:
     def due(self, step: int) -> bool:
         """Whether a copy is due; if so, count anew from here."""
         begins, self._begins = self._begins, False
-        return self._due(step, time.monotonic()) or begins
+        self._asked = time.monotonic()
+        return self._due(step, self._asked) or begins
 
-    def copy(self, step: int, began: float) -> int:
-        """Copy the state at hand, and return the step that it holds.
-
-        Args:
-            step: As in `Saver.save`.
-            began: When it was first looked at, by the monotonic clock: that costs time, too.
+    def save(self, step: int) -> int:
+        """Copy the state at hand, once it was asked whether that is due; as in `Saver`.
 
         Raises:
             CheckpointError: It cannot be written.
@@ -71,16 +66,10 @@ class Ring:
         try:
             return self._saver.save(step)
         finally:
-            now = time.monotonic()
-            self._due = Every(secs=max(_SECS, (now - began) / _SHARE))
+            now = time.monotonic()  # to look at the state has cost time as well
+            self._due = Every(secs=max(_SECS, (now - self._asked) / _SHARE))
             self._due.start(step, now)
 
     def clear(self) -> None:
-        """Delete the copies, and their folder if nothing else is in it."""
-        directory = self._saver.directory
-        with contextlib.suppress(OSError):
-            for held in listed(directory):
-                for file in directory.glob(f"{glob.escape(Path(held.path).name)}.*"):
-                    file.unlink()
-            (directory / "checkpoint").unlink(missing_ok=True)
-            directory.rmdir()
+        """Delete the copies."""
+        delete_all(self._saver.directory)

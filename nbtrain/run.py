@@ -451,8 +451,8 @@ class Run(Steering):
     def on(self, event: str, function: Listener | None = None) -> Any:
         """Call a function whenever this happens to the run, from now on, in all its lives.
 
-        It is called beside the training, on the thread that displays: a long one holds up the
-        display, and nothing else. What it prints appears under the cell that has registered it,
+        It is called beside the training and its display, on a thread for such functions: a long
+        one holds up only the next. What it prints appears under the cell that has registered it,
         and an error of it in the panel.
 
         Args:

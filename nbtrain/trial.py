@@ -34,14 +34,14 @@ class _Trial:
     Attributes:
         receipt: Its command's.
         begun: The step at which it began.
-        saved: Whether that step was saved.
+        saved: Path of its checkpoint; None where nothing saves it.
         before: What decides, at its begin.
         edits: What it tries.
     """
 
     receipt: Receipt
     begun: int
-    saved: bool
+    saved: str | None
     before: Mapping[str, float]
     edits: tuple[Edit, ...]
 
@@ -55,6 +55,7 @@ class Trials:
         evaluator: Evaluates what decides.
         recorder: Has what was recorded, which may decide as well.
         watch: Is told what should be known.
+        total: Step at which the run finishes; None where it has no end of its own.
     """
 
     def __init__(
@@ -64,12 +65,14 @@ class Trials:
         evaluator: Evaluator,
         recorder: Recorder,
         watch: Watch,
+        total: int | None,
     ) -> None:
         self._keeper = keeper
         self._tuner = tuner
         self._evaluator = evaluator
         self._recorder = recorder
         self._watch = watch
+        self._total = total
         self._trial: _Trial | None = None
         self._failed: str | None = None  # why what is tried cannot stay
 
@@ -77,18 +80,22 @@ class Trials:
         """Whether this is the trial under way."""
         return self._trial is not None and self._trial.receipt is receipt
 
+    def begun_after(self, step: int) -> bool:
+        """Whether a trial is under way that began later than this."""
+        return self._trial is not None and self._trial.begun > step
+
     def fail(self, why: str) -> Receipt | None:
         """What is tried cannot stay; returns its receipt, None where nothing is tried."""
-        if self._trial is None or not self._trial.saved:
+        if self._trial is None or self._trial.saved is None:
             return None
         self._failed = why
         return self._trial.receipt
 
-    def begin(self, receipt: Receipt, asked: Try, step: int) -> int:
+    def begin(self, receipt: Receipt, asked: Try, step: int) -> tuple[int, int]:
         """Begin a trial.
 
         Returns:
-            The step at which it ends.
+            The step that it begins at, as a session counts itself, and that at which it ends.
 
         Raises:
             PhaseError: Another is under way.
@@ -100,13 +107,12 @@ class Trials:
                 f"Cannot try while another trial is under way, of {_named(self._trial.edits)} "
                 f"since step {self._trial.begun:,}: wait for its end, or restore to leave it."
             )
-        steps = _steps(asked.steps)
+        steps = self._steps_of(asked, step)
         self._tuner.check(asked.values)
         before = self._measured(asked, step)
-        saved = self._keeper.can_save
-        if saved:
-            self._keeper.save(step)
-            self._watch.log(event="checkpoint", step=step, text="where a trial begins")
+        saved = None
+        if self._keeper.can_save:
+            step, saved = self._keeper.set_aside(step)
         edits = self._tuner.set(asked.values, step)
         self._trial = _Trial(receipt, step, saved, before, edits)
         self._watch.log(
@@ -116,7 +122,7 @@ class Trials:
             edits={edit.name: [edit.old, edit.new] for edit in edits},
         )
         self._watch.note("trial", f"Trying {_named(edits)} from step {step:,} to {step + steps:,}.")
-        return step + steps
+        return step, step + steps
 
     def end(self, step: int, asked_to_stop: Callable[[], bool]) -> tuple[Outcome, int]:
         """Keep what was tried, or go back.
@@ -166,6 +172,15 @@ class Trials:
         self._watch.note("trial", None)
         return trial
 
+    def _steps_of(self, asked: Try, step: int) -> int:
+        steps = _steps(asked.steps)
+        if self._total is not None and step + steps > self._total:
+            raise ArgumentError(
+                f"steps={steps:,}: of the run's {self._total:,} steps {self._total - step:,} are "
+                "left; try fewer."
+            )
+        return steps
+
     def _undone(self, trial: _Trial, step: int, why: str) -> tuple[Outcome, int]:
         now, said = self._back(trial, step)
         undone = tuple(Edit(edit.name, edit.new, edit.old) for edit in trial.edits)
@@ -175,11 +190,11 @@ class Trials:
         """Be where the trial began, as far as that was saved; returns the step, and words."""
         old = {edit.name: edit.old for edit in trial.edits}
         said = ", ".join(f"{name} {value:.10g} again" for name, value in old.items())
-        if not trial.saved:
+        if trial.saved is None:
             self._tuner.set(old, step)
             return step, f"{said}, the weights as they are (nothing saves them)"
         try:
-            now = self._keeper.restore(trial.begun).step
+            now = self._keeper.restore(trial.saved).step
         except CheckpointError as gone:
             self._tuner.set(old, step)
             return step, f"{said}, the weights as they are ({gone})"

@@ -2,6 +2,7 @@
 
 One LooperThread a run drains the recorder, keeps the speed, says where a late
 training thread is, writes the journal, and then calls whoever displays the run.
+Another calls the functions of `run.on`, which may take as long as they like.
 Nothing that goes wrong here reaches the training: it becomes a message.
 """
 
@@ -140,7 +141,6 @@ class Watch:
         self._guarded("look at the training thread", lambda: self._look_for(phase, thread))
         self._guarded("journal", self.write_journal)
         self._guarded("look at what the run uses", lambda: self.meter.look(phase))
-        self._tell(phase)
         self._guarded("display", *self.listeners)
         self.meter.beside(time.thread_time() - began)
 
@@ -220,8 +220,8 @@ class Watch:
             )
         return None
 
-    def _tell(self, phase: Phase) -> None:
-        """Call who wants to know of what was done."""
+    def tell(self, phase: Phase) -> None:
+        """Call who wants to know of what was done; a thread that they alone hold up."""
         for mark in self._journal.done(ended=phase.ended):
             if calls := self.told.calls(mark):
                 self._guarded(f'function of run.on("{mark.event}")', *calls)

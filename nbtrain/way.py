@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from nbtrain.journal import FILE, Entry, entries
-from nbtrain.logdir import LAST_GOOD
+from nbtrain.logdir import ASIDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Way:
 def run_of(checkpoint: Path) -> Path:
     """The folder of the run that a checkpoint is of."""
     folder = checkpoint.parent
-    folder = folder.parent if folder.name == LAST_GOOD else folder
+    folder = folder.parent if folder.name in ASIDE else folder
     return folder.parent if folder.name == "checkpoints" else folder
 
 

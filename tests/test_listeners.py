@@ -239,6 +239,47 @@ def test_a_function_can_steer_and_wait_for_the_answer(run: Run, gate: Gate) -> N
     assert answers == ["running again"]
 
 
+def test_a_function_that_takes_long_holds_up_no_record_and_no_display(run: Run, gate: Gate) -> None:
+    slow, ticked = Gate(), threading.Event()
+    run.on("start", lambda _mark: slow())
+
+    def look() -> None:
+        if "loss" in run.scalars and run.scalars["loss"].steps.tolist() == [1, 2]:
+            ticked.set()
+
+    run.on_tick(look)
+    run.start()
+    slow.wait_for_arrivals()
+    gate.allow(2)
+    assert ticked.wait(SOON)
+    slow.open()
+    gate.open()
+    run.wait(SOON)
+
+
+def test_what_an_ended_life_still_tells_does_not_keep_the_next_from_telling(
+    run: Run, gate: Gate
+) -> None:
+    slow, told, lives = Gate(), Told(), []
+
+    def tell(mark: Mark) -> None:
+        lives.append(mark)
+        if len(lives) == 1:
+            slow()
+        told(mark)
+
+    gate.open()
+    run.on("finished", tell)
+    run.start()
+    slow.wait_for_arrivals()
+    run.start()
+    assert told.called.acquire(timeout=SOON)
+    slow.open()
+    run.wait(SOON)
+    assert len(lives) == 2
+    assert "failed" not in str(run.status.message)
+
+
 def test_a_function_runs_in_the_context_of_the_cell_that_registered_it(
     run: Run, gate: Gate
 ) -> None:

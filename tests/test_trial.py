@@ -189,7 +189,7 @@ def test_a_loss_that_becomes_nan_at_the_last_step_ends_a_trial_too(gate: Gate) -
         step, checkpoint=tried.checkpoint, hyperparameters={"rate": tried.rate}, steps=5
     )
     gate.wait_for_arrivals()
-    trial = run.try_(rate=0.75, steps=10**9, keep_if="count")
+    trial = run.try_(rate=0.75, steps=4, keep_if="count")
     gate.open()
     run.wait(SOON)
     assert applied(trial).text == "back to step 1, rate 0.5 again: loss is NaN since step 5"
@@ -287,13 +287,52 @@ def test_a_restore_ends_a_trial_with_nothing_decided(gate: Gate) -> None:
 
 def test_the_end_of_the_run_ends_a_trial_with_nothing_decided(gate: Gate) -> None:
     tried = Tried(gate)
-    run = paused(gate, tried, steps=5)
-    trial = run.try_(rate=0.25, steps=8, keep_if="loss")
+    run = paused(gate, tried)
+    trial = run.try_(rate=0.25, steps=10**9, keep_if="loss")
     run.resume()
-    run.wait(SOON)
+    reached(run, lambda run: run.hyperparameters["rate"] == 0.25)
+    ended(run)
     assert refused(trial).text == (
         "the run ended before the trial was over; nothing was decided of rate 0.25"
     )
+
+
+def test_a_trial_for_which_too_few_steps_are_left_is_refused(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried, steps=5)
+    assert refused(run.try_(rate=0.25, steps=5, keep_if="loss")).text == (
+        "steps=5: of the run's 5 steps 4 are left; try fewer."
+    )
+    assert run.hyperparameters["rate"] == 0.5
+    ended(run)
+
+
+def test_where_a_trial_begins_outlives_the_checkpoints_that_come_after_it(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried, save_steps=2, keep=1)
+    trial = run.try_(rate=0.75, steps=20, keep_if="loss")
+    run.resume()
+    assert applied(trial).text == "back to step 1, rate 0.5 again: loss 0.5 → 0.75"
+    run.restore("trial/ckpt-1").wait(SOON)
+    ended(run)
+    assert tried.used[21] == 0.5
+    assert [held.step for held in run.checkpoints] == [run.status.step]
+    assert not (run.logdir / "checkpoints" / "trial").exists()
+
+
+def test_a_run_that_was_killed_in_a_trial_goes_on_from_where_that_began(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    trial = run.try_(rate=0.75, steps=10**9, keep_if="loss")
+    reached(run, lambda run: (run.logdir / "checkpoints" / "trial").exists())
+    shutil.copytree(run.logdir, "runs/copy")
+    ended(run)
+    assert not refused(trial).applied
+    again = Tried()
+    copied = nbtrain.train(again.step, checkpoint=again.checkpoint, name="copy", steps=4)
+    copied.wait(SOON)
+    assert int(again.count.numpy()) == 4
+    assert again.used == [0.5] * 3
 
 
 def test_a_trial_whose_begin_cannot_be_saved_is_refused(gate: Gate) -> None:

@@ -18,8 +18,7 @@ from nbtrain.engines.savers import own_saver
 from nbtrain.engines.servers import LOST, REMEDY, lost, unanswered
 from nbtrain.errors import CheckpointError
 from nbtrain.log import hushed
-from nbtrain.logdir import LAST_GOOD
-from nbtrain.ring import LAST_GOOD_KEPT, restorable
+from nbtrain.ring import restorable
 
 # Numbers that are read at a time.
 _MOST_NUMBERS = 1_000_000
@@ -153,18 +152,18 @@ class GraphSaver:
             if not np.isfinite(value.sum()) and not np.isfinite(value.astype(np.float64)).all()
         )
 
-    def ring(self) -> GraphSaver | None:
-        """What saves the last good states; None in a cluster, and for a saver of another kind."""
+    def aside(self, name: str, keep: int) -> GraphSaver | None:
+        """As in `Saver`: none in a cluster, and for a saver of another kind."""
         assert self.sess is not None, "the session is open"
-        saved, directory = self._saved, self.directory / LAST_GOOD
+        saved, directory = self._saved, self.directory / name
         if self.sess.sess_str or not isinstance(saved.saver, tf.compat.v1.train.Saver):
             return None
         path = str(directory / Path(saved.save_path).name)
         with saved.graph.as_default():
-            saver = own_saver(saved.saver, directory, LAST_GOOD_KEPT)
-        ring = GraphSaver(replace(saved, saver=saver, save_path=path), directory)
-        ring.sess = self.sess
-        return ring
+            saver = own_saver(saved.saver, directory, keep)
+        aside = GraphSaver(replace(saved, saver=saver, save_path=path), directory)
+        aside.sess = self.sess
+        return aside
 
     def global_step(self, otherwise: int) -> int:
         """The global step now; `otherwise` where the graph has none."""

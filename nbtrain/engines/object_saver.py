@@ -12,8 +12,7 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 
 from nbtrain.checkpoints import Restored, mend_state, misfit, reading, some, step_in_name, writing
 from nbtrain.errors import ArgumentError
-from nbtrain.logdir import LAST_GOOD
-from nbtrain.ring import LAST_GOOD_KEPT, restorable
+from nbtrain.ring import restorable
 
 # What TensorFlow appends to a variable's name in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -108,9 +107,9 @@ class ObjectSaver:
             if is_suspect and not np.isfinite(tf.cast(item, tf.float64).numpy()).all()
         )
 
-    def ring(self) -> ObjectSaver:
-        """What saves the last good states."""
-        return ObjectSaver(self._checkpoint, self.directory / LAST_GOOD, keep=LAST_GOOD_KEPT)
+    def aside(self, name: str, keep: int) -> ObjectSaver:
+        """What saves the newest few in a folder of this name."""
+        return ObjectSaver(self._checkpoint, self.directory / name, keep=keep)
 
     def _check(self, path: str, shapes: Mapping[str, Any], live: Mapping[str, Any]) -> None:
         """Refuse what does not fit, before TensorFlow finds out with half of it set."""

@@ -10,8 +10,6 @@ import tensorflow as tf
 from nbtrain.checkpoints import Restored
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.errors import CheckpointError
-from nbtrain.logdir import LAST_GOOD
-from nbtrain.ring import LAST_GOOD_KEPT
 
 
 class Place(Protocol):
@@ -85,10 +83,9 @@ class PlaceSaver(ObjectSaver):
         )
         return super().save(step)
 
-    def ring(self) -> PlaceSaver:
-        """What saves the last good states."""
-        directory = self.directory / LAST_GOOD
-        return PlaceSaver(self._checkpoint, self._place, directory, keep=LAST_GOOD_KEPT)
+    def aside(self, name: str, keep: int) -> PlaceSaver:
+        """What saves the newest few in a folder of this name."""
+        return PlaceSaver(self._checkpoint, self._place, self.directory / name, keep=keep)
 
     def restore(self, path: str) -> Restored:
         """Set the variables from a checkpoint, and be at its place."""

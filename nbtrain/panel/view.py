@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from nbtrain.commands import Receipt
-from nbtrain.logdir import LAST_GOOD
+from nbtrain.logdir import ASIDE
 from nbtrain.states import TRANSITIONS, Event, Phase, Status, Usage
 
 Fields = dict[str, object]
@@ -210,6 +210,6 @@ def short(path: str) -> str:
 
 
 def _named(path: str) -> str:
-    """A checkpoint's own name; that of a copy of a good state with its folder before it."""
-    parts = Path(path).parts
-    return "/".join(parts[-2:]) if parts[-2:-1] == (LAST_GOOD,) else short(path)
+    """A checkpoint's own name; that of a copy with its folder before it."""
+    folder = Path(path).parent.name
+    return f"{folder}/{short(path)}" if folder in ASIDE else short(path)
