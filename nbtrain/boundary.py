@@ -19,7 +19,7 @@ from typing import SupportsFloat
 
 from nbtrain.cadence import Every
 from nbtrain.checkpoints import Saver
-from nbtrain.commands import CommandQueue
+from nbtrain.command_queue import CommandQueue
 from nbtrain.errors import ArgumentError, PhaseError
 from nbtrain.evaluator import Evaluation, Evaluator
 from nbtrain.helm import Helm
@@ -323,6 +323,7 @@ class Boundary:
         self._watch.note("names", f"When the run failed, {astray}." if astray else None)
         with contextlib.suppress(PhaseError):  # it is stopping already
             self._lifecycle.apply(Event.LOOP_ENDED)
+        self._watch.note("edit", None)
         self._rescue.forget()
         self.keeper.prove(self.step)
         self._obey(all_planned=True)
@@ -347,6 +348,7 @@ class Boundary:
         self._watch.spending.begin()
         if self._again or self.step:
             self._recorder.open_segment(self.step)
+        self._commands.go_back(self.step)
         self._tuner.begin(self.step)
         self.keeper.start(self.step)
         self._evaluator.start(self.step)

@@ -12,8 +12,8 @@ import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from nbtrain.command_queue import CommandQueue
 from nbtrain.commands import (
-    CommandQueue,
     Evaluate,
     Outcome,
     Pause,
@@ -79,7 +79,7 @@ class Helm:
         self._keeper = keeper
         self._tuner = tuner
         self._evaluator = evaluator
-        self._trials = Trials(keeper, tuner, evaluator, recorder, watch, total)
+        self._trials = Trials(keeper, tuner, evaluator, recorder, watch, total, self.open_segment)
 
     def take(self, step: int) -> Receipt | None:
         """The next command at this step, or None; while paused, wait for one."""
@@ -99,8 +99,7 @@ class Helm:
         except Exception as error:  # noqa: BLE001 - a refusal is an answer
             outcome, now = Outcome(applied=False, step=step, text=str(error)), step
             if isinstance(receipt.command, Set) and receipt.command.needed:
-                why = "what this run is to go on with cannot be set"
-                self._hold("edit", step, f"{why}. {error} Set it, then resume; or stop")
+                self._miss(error, step)
         if outcome is None:
             return None, now
         edits = {edit.name: [edit.old, edit.new] for edit in outcome.edits}
@@ -134,6 +133,16 @@ class Helm:
             self._leave_trial(step, "the run went back")
         self._recorder.open_segment(step)
         self._tuner.look(step, anew=True)
+        self._commands.go_back(step)
+
+    def _miss(self, error: Exception, step: int) -> None:
+        """An edit that the training was to go on with was not made."""
+        if self._lifecycle.phase is Phase.STOPPING:
+            text = f"The run ended at step {step:,}, before edits that are planned for later steps"
+            self._watch.note("edit", f"{text}: they are made when it is started again.")
+        else:
+            why = "what this run is to go on with cannot be set"
+            self._hold("edit", step, f"{why}. {error} Set it, then resume; or stop")
 
     def _hold(self, topic: str, step: int, why: str) -> None:
         with contextlib.suppress(PhaseError):  # it is pausing or stopping anyway
@@ -214,7 +223,7 @@ class Helm:
         for _, values in edits:
             self._tuner.check(values)
         for at, values in edits:
-            self._commands.post(Set(values, needed=True), step=step, at=at)
+            self._commands.post(Set(values, needed=True), step=step, at=at, standing=True)
 
     def _check_not_stopping(self, verb: str) -> None:
         """Raise a PhaseError while stopping, where no step follows that it could be done for."""

@@ -20,7 +20,7 @@ import tensorflow as tf
 from nbtrain.boundary import Boundary
 from nbtrain.cadence import Every
 from nbtrain.checkpoints import Saver
-from nbtrain.commands import CommandQueue
+from nbtrain.command_queue import CommandQueue
 from nbtrain.logdir import Logdir
 from nbtrain.recorder import Recorder
 from nbtrain.threads import Coordinator

@@ -28,7 +28,7 @@ import tensorflow as tf
 from nbtrain import claims, frames
 from nbtrain.boundary import Boundary
 from nbtrain.checkpoints import Saver
-from nbtrain.commands import CommandQueue
+from nbtrain.command_queue import CommandQueue
 from nbtrain.errors import BusyError, PhaseError
 from nbtrain.evaluator import Evaluation
 from nbtrain.host import Host

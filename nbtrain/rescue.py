@@ -12,7 +12,7 @@ from nbtrain.helm import Helm
 from nbtrain.hyperparameters import Hyperparameters
 from nbtrain.keeper import Keeper
 from nbtrain.recorder import Recorder
-from nbtrain.states import Event, Lifecycle, Phase
+from nbtrain.states import Checkpoint, Event, Lifecycle, Phase
 from nbtrain.watch import Watch
 
 # What a rescue halves, the first that a run has.
@@ -112,7 +112,7 @@ class Rescue:
         return step
 
     def _advice(self, trouble: Trouble) -> str:
-        good = self._keeper.below(trouble.good)
+        good = self._good(trouble)
         if not good:
             return (
                 "There is no good checkpoint to go back to: build the model anew and start it with "
@@ -131,6 +131,13 @@ class Rescue:
         values = self._hyperparameters.values
         return next((name for name in _RATES if name in values), None)
 
+    def _good(self, trouble: Trouble) -> tuple[Checkpoint, ...]:
+        """What can be restored, the newest last, but for what led a rescue to the same place."""
+        below = trouble.good
+        if self._last is not None and trouble.step <= self._last[0]:
+            below = min(below, self._last[1])
+        return self._keeper.below(below)
+
     def _go_back(self, trouble: Trouble, step: int) -> tuple[int, str]:
         """Restore the last good checkpoint, and halve the learning rate.
 
@@ -142,10 +149,8 @@ class Rescue:
             return step, "the run has no hyperparameter learning_rate that could be halved"
         if self._rescues == _MOST:
             return step, f"it was rescued {_MOST} times in vain"
-        rate, good = self._hyperparameters.values[name], trouble.good
-        if self._last is not None and trouble.step <= self._last[0]:
-            good = min(good, self._last[1])  # what led to the same place is not taken again
-        for checkpoint in reversed(self._keeper.below(good)):
+        rate = self._hyperparameters.values[name]
+        for checkpoint in reversed(self._good(trouble)):
             outcome, now = self._do(Restore(checkpoint.path), step)
             if not outcome.applied:  # it was deleted, or cannot be read
                 continue
@@ -159,7 +164,7 @@ class Rescue:
             self._told = None
             self._watch.inform(f"Rescued: {trouble}; went back to step {now:,}. {outcome.text}.")
             return now, "" if outcome.applied else outcome.text
-        return step, "there is no good checkpoint to go back to"
+        return step, "no good checkpoint is left to try"
 
     def _do(self, command: Restore | Set, step: int) -> tuple[Outcome, int]:
         outcome, now = self._helm.do(Receipt(command), step)

@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, SupportsFloat
 from nbtrain import claims, frames
 from nbtrain.branches import Branch
 from nbtrain.checkpoints import Saver, find, listed
-from nbtrain.commands import Command, CommandQueue, Receipt, Stop
+from nbtrain.command_queue import CommandQueue
+from nbtrain.commands import Command, Receipt, Stop
 from nbtrain.errors import ArgumentError, PhaseError, WaitError
 from nbtrain.evaluator import Evaluation
 from nbtrain.hyperparameters import Hyperparameters, Variable
@@ -177,17 +178,18 @@ class Run(Steering):
                 recorder = Recorder(self.scalars, self.logdir, alarm=self._settings.alarm())
             except OSError as unwritten:
                 raise unwritable(self.logdir, unwritten) from None
+            branch, entry = self._branch, {"name": self.name, "total_steps": self.total_steps}
+            parent = {} if branch is None else {"parent": branch.parent(self.logdir)}
+            edit = None if branch is None else branch.first_edit(self._folder.checkpoints)
             self.life.join(_LAST_ROUND_SECS)
             self.life = self._life(recorder, names)
             self._lifecycle.apply(Event.START)
             undo.pop_all()  # from here on, its life undoes it
-        branch, entry = self._branch, {"name": self.name, "total_steps": self.total_steps}
-        parent = {} if branch is None else {"parent": branch.parent(self.logdir)}
         self.life.watch.log(event="start", step=0, **entry, **parent)
         for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last life
             self.receipts.remove(receipt)
         self._enlist()
-        if branch is not None and (edit := branch.first_edit(self._folder.checkpoints)):
+        if branch is not None and edit is not None:
             self._commands.expect()
             self.post(edit, at=branch.origin.step)
         self.life.start(self._engine.session, functools.partial(self._engine.train, self))
@@ -336,7 +338,12 @@ class Run(Steering):
             command: What is asked.
             at: The step after which it is to be executed, where that is yet to come. What
                 is planned so may be posted before the first start.
+
+        Raises:
+            ArgumentError: A stop is planned.
         """
+        if at is not None and isinstance(command, Stop):
+            raise ArgumentError(f"A stop cannot be planned: for an end at step {at}, give steps=.")
         receipt = self._commands.post(command, step=self.life.boundary.step, at=at)
         self.receipts.append(receipt)
         refused = receipt.outcome is not None and not receipt.outcome.applied

@@ -56,6 +56,7 @@ class Trials:
         recorder: Has what was recorded, which may decide as well.
         watch: Is told what should be known.
         total: Step at which the run finishes; None where it has no end of its own.
+        went_back: Called once the run is at an earlier step.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Trials:
         recorder: Recorder,
         watch: Watch,
         total: int | None,
+        went_back: Callable[[int], None],
     ) -> None:
         self._keeper = keeper
         self._tuner = tuner
@@ -73,6 +75,7 @@ class Trials:
         self._recorder = recorder
         self._watch = watch
         self._total = total
+        self._went_back = went_back
         self._trial: _Trial | None = None
         self._failed: str | None = None  # why what is tried cannot stay
 
@@ -199,8 +202,7 @@ class Trials:
             self._tuner.set(old, step)
             return step, f"{said}, the weights as they are ({gone})"
         self._tuner.set(old, now)
-        self._recorder.open_segment(now)
-        self._tuner.look(now, anew=True)
+        self._went_back(now)
         return now, f"back to step {now:,}, {said}"
 
     def _measured(self, asked: Try, step: int) -> dict[str, float]:

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
+from nbtrain.command_queue import CommandQueue
 from nbtrain.commands import (
     COMMANDS,
-    CommandQueue,
     Evaluate,
     Outcome,
     Pause,

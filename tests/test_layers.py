@@ -20,7 +20,7 @@ FLOORS = (
     "hyperparameters engines.schedules spending",
     "states commands cadence buckets pace claims lock tags threads events.crc log",
     "alarm",
-    "usage steering",
+    "usage steering command_queue",
     "store cells logdir settings names checkpoints smoothing engines.turns engines.servers",
     "events.writer events.framing engines.hyperparameters ring",
     "engines.fit engines.below engines.event_file engines.finalized engines.global_step",
@@ -56,7 +56,18 @@ FLOORS = (
     "magics",
     "",  # nbtrain itself
 )
-PURE = ["errors", "states", "commands", "cadence", "buckets", "store", "settings", "pace", "cells"]
+PURE = [
+    "errors",
+    "states",
+    "commands",
+    "command_queue",
+    "cadence",
+    "buckets",
+    "store",
+    "settings",
+    "pace",
+    "cells",
+]
 PURE += ["smoothing", "hyperparameters", "alarm"]
 TRAINING = [
     "run",

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from nbtrain.command_queue import CommandQueue
 from nbtrain.commands import (
     Command,
-    CommandQueue,
     Evaluate,
     Outcome,
     Pause,

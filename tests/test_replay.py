@@ -137,6 +137,37 @@ def test_a_replayed_step_function_ends_with_the_same_weights() -> None:
     assert not np.array_equal(untouched.state()[0], line.state()[0]), "the edits made a difference"
 
 
+def test_the_edits_of_a_replay_are_made_again_where_the_run_goes_back() -> None:
+    trained(Weighted().run("a"), (10, weight(2.0)), (20, weight(3.0)))
+    line = Weighted()
+    run = line.run("b")
+    nbtrain.replay("runs/a").apply(run)
+    trained(run, (5, Save()), (15, weight(7.0)), (25, Restore(5)))
+    sets = [line for line in journal(run.logdir) if line["event"] == "set"]
+    made = [(line["step"], line["edits"]["weight"][1]) for line in sets]
+    assert made == [(10, 2.0), (15, 7.0), (20, 3.0), (10, 2.0), (20, 3.0)]
+
+
+def test_the_edits_of_a_replay_go_on_where_the_run_is_started_again() -> None:
+    trained(Weighted().run("a"), (10, weight(2.0)), (20, weight(3.0)))
+    line = Weighted()
+    run = line.run("b")
+    nbtrain.replay("runs/a").apply(run)
+    pause = run.post(Pause(), at=15)
+    run.start()
+    applied(pause)
+    run.request_stop()
+    run.wait(SOON)
+    assert (run.status.step, line.weight.numpy()) == (15, 2.0)
+    assert run.status.message == (
+        "The run ended at step 15, before edits that are planned for later steps: they are made "
+        "when it is started again."
+    )
+    run.start().wait(SOON)
+    assert (run.status.step, line.weight.numpy()) == (40, 3.0)
+    assert run.status.message is None
+
+
 @pytest.mark.usefixtures("determinism")
 def test_what_a_rescue_has_set_is_replayed() -> None:
     """It goes back to a copy of a good state, which stands in a folder of its own."""

@@ -18,6 +18,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 import nbtrain
 from nbtrain.checkpoints import listed
+from nbtrain.commands import Stop
 from nbtrain.engines.steps import StepEngine
 from nbtrain.engines.trace import Trace
 from nbtrain.errors import (
@@ -475,6 +476,12 @@ def test_a_restore_goes_back_while_paused_and_while_running() -> None:
     run.request_stop()
     run.wait(SOON)
     assert int(counter.count.numpy()) == run.status.step
+
+
+def test_a_stop_cannot_be_planned(gate: Gate) -> None:
+    run = nbtrain.train(Counter(gate).step, start=False)
+    with pytest.raises(ArgumentError, match="for an end at step 5, give steps="):
+        run.post(Stop(), at=5)
 
 
 def test_a_checkpoint_is_restored_by_step_path_name_and_as_it_is_listed(gate: Gate) -> None:
