@@ -17,13 +17,11 @@ from pathlib import Path
 from nbtrain.errors import ArgumentError
 from nbtrain.events.text_table import in_columns
 from nbtrain.hyperparameters import Edit
-from nbtrain.journal import FILE, Entry, entries
+from nbtrain.journal import ENDS, FILE, Entry, entries
 from nbtrain.kernel import runs
 from nbtrain.lock import is_held
 from nbtrain.logdir import BASE
 from nbtrain.way import edits_of, parent_of, step_of, when
-
-_ENDS = ("finished", "stopped", "failed")
 
 _HEAD = ("run", "phase", "step", "branch")
 
@@ -61,7 +59,7 @@ class RunFolder:
             return cls(path, 0.0, f"{FILE} cannot be read: {error.strerror}", 0, None, None, "")
         starts = [number for number, entry in enumerate(lines) if entry["event"] == "start"]
         last = lines[starts[-1] :] if starts else lines
-        ends = [entry["event"] for entry in last if entry["event"] in _ENDS]
+        ends = [entry["event"] for entry in last if entry["event"] in ENDS]
         steps = [step_of(entry) for entry in lines if entry["event"] != "start"]
         total = last[0].get("total_steps") if starts else None
         born = next((entry for entry in lines if parent_of(entry)), None)

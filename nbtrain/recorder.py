@@ -20,7 +20,7 @@ import numpy as np
 from nbtrain.alarm import Alarm
 from nbtrain.buckets import FloatArray
 from nbtrain.events.writer import EventWriter
-from nbtrain.records import LIMIT, Batch, Mark, RecordQueue
+from nbtrain.records import LIMIT, Batch, RecordQueue, Segment
 from nbtrain.store import ScalarStore
 from nbtrain.tags import changes
 
@@ -151,11 +151,13 @@ class Recorder:
             if writer is not None:
                 writer.close()
 
-    def _segment(self, mark: Mark) -> None:
-        self._store.open_segment(mark.step)
+    def _segment(self, segment: Segment) -> None:
+        self._store.open_segment(segment.step)
         if self.alarm is not None:
-            self.alarm.turn_back(mark.step)
-        self._write([mark.step], lambda writer: writer.session_start(mark.step, mark.wall_time))
+            self.alarm.turn_back(segment.step)
+        self._write(
+            [segment.step], lambda writer: writer.session_start(segment.step, segment.wall_time)
+        )
 
     def _keep(self, batches: Sequence[Batch]) -> None:
         """Store and write records; where their tags differ, tag by tag: each keeps its order."""

@@ -41,7 +41,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Segment:
     """The run went back to `step`."""
 
     step: int
@@ -93,7 +93,7 @@ class RecordQueue:
             self.items.extend((self.tags_of({tag: 0.0}), *point))
         self.items.extend((None, step, wall_time))
 
-    def take(self) -> list[Batch | Mark]:
+    def take(self) -> list[Batch | Segment]:
         """Everything that waits, in order; one thread at a time."""
         items = [self.items.popleft() for _ in range(len(self.items))]
         batches = list(_batches(items))
@@ -137,12 +137,12 @@ class _Extremes:
         return sorted({self._first, self._lowest, self._highest, self._nan, self._last})
 
 
-def _batches(items: Sequence[Any]) -> Iterator[Batch | Mark]:
+def _batches(items: Sequence[Any]) -> Iterator[Batch | Segment]:
     begin = 0
     while begin < len(items):
         tags = items[begin]
         if tags is None:
-            yield Mark(items[begin + 1], items[begin + 2])
+            yield Segment(items[begin + 1], items[begin + 2])
             begin += 3
             continue
         width = 3 + len(tags)

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtrain.records import Batch, Mark, RecordQueue
+from nbtrain.records import Batch, RecordQueue, Segment
 
 TAGS = st.sets(st.sampled_from(["loss", "accuracy", "rate"]))
 ACTS = st.lists(
@@ -27,11 +27,11 @@ def number(_tag: str, _step: int, value: Any) -> float:
     return float(value)
 
 
-def flat(entries: list[Batch | Mark]) -> list[tuple[Any, ...]]:
+def flat(entries: list[Batch | Segment]) -> list[tuple[Any, ...]]:
     """The records one by one: step, wall time, values by tag; a mark has no values."""
     found: list[tuple[Any, ...]] = []
     for entry in entries:
-        if isinstance(entry, Mark):
+        if isinstance(entry, Segment):
             found.append((entry.step, entry.wall_time, None))
             continue
         rows = zip(*entry.columns, strict=True) if entry.tags else [()] * len(entry.steps)

@@ -143,6 +143,7 @@ def train(
             then pauses; None goes on. For that, good states are copied to `last_good` beside
             the checkpoints, at the start and every ten seconds, or less often where that would
             take more than 1 % of the time; the newest three stay until the run has ended well.
+            Where it goes bad with the last of the data, it ends: told, and not saved.
         jump: So many times the median of the last losses is bad as well, such as 10.0; None:
             no height is.
         start: Whether to start at once; False leaves that to `run.start()`.
