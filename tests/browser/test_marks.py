@@ -87,11 +87,11 @@ def pause(panel: Locator) -> int:
 
 
 def save(page: NotebookPage) -> int:
-    """A checkpoint, and some steps after it; its step."""
+    """A checkpoint, and half as many steps again, a third of the chart's width; its step."""
     panel = page.panel(1)
     click(panel, "save")
     saved = in_text(receipt(panel, "saved ckpt-"))
-    wait_for_step(page, 1, saved + 150)
+    wait_for_step(page, 1, saved + max(150, saved // 2))
     return saved
 
 
