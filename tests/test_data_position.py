@@ -36,6 +36,16 @@ def of_unknown_length() -> Any:
     return dataset().filter(lambda _rows: True)
 
 
+def without_a_seed() -> Any:
+    """Shuffled in another order by every program."""
+    return tf.data.Dataset.range(ROWS).shuffle(12).batch(BATCH).prefetch(2)
+
+
+def cached() -> Any:
+    """Read once."""
+    return tf.data.Dataset.range(ROWS).cache().shuffle(12, seed=7).batch(BATCH)
+
+
 def calling_python() -> Any:
     """The same, of which no state can be saved."""
     return dataset().map(lambda rows: tf.py_function(lambda each: each, [rows], tf.int64))
@@ -163,6 +173,43 @@ def test_a_restore_goes_back_in_the_data_too(kind: str, saved: int, left: int) -
     assert back.rows == whole.rows[:left] + whole.rows[saved:]
     assert back.sum.numpy() == whole.sum.numpy()
     assert run.status.message is None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [*(KINDS[kind] for kind in EXACT if kind != "generator"), without_a_seed, cached],
+    ids=[*(kind for kind in EXACT if kind != "generator"), "without a seed", "cached"],
+)
+def test_a_restore_of_the_first_copy_gives_all_passes_again(make: Callable[[], Any]) -> None:
+    def steer(step: int) -> None:
+        if step == left:
+            receipts.append(run.restore(0))
+
+    receipts: list[Any] = []
+    left, back = BATCHES + 3, Training(steer)
+    data = make()
+    run = back.train(data, "back", start=False, epochs=None if isinstance(data, Iterator) else 2)
+    run.start().wait(SOON)
+    assert applied(receipts[0]).step == left
+    assert back.rows[left : 2 * left] == back.rows[:left]
+    assert run.status.step == 2 * BATCHES == len(back.rows) - left
+    assert run.status.message is None
+
+
+def test_the_first_copy_gives_all_passes_again_in_another_run() -> None:
+    gate = Gate(passes=3)
+    whole, again = Training(), Training()
+    whole.ended(dataset(), "whole", epochs=2)
+    run = Training(gate).train(dataset(), "run", epochs=2)
+    gate.wait_for_arrivals(4)
+    shutil.copytree("runs/run/checkpoints/last_good", "runs/copied/checkpoints")
+    run.request_stop()
+    gate.open()
+    run.wait(SOON)
+    data = dataset()
+    next(iter(data))  # to be shuffled otherwise
+    assert "Goes on from ckpt-0" in str(again.ended(data, "copied", epochs=2).status.notice)
+    assert again.rows == whole.rows
 
 
 def test_a_generator_that_cannot_go_back_says_so_and_goes_on() -> None:

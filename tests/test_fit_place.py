@@ -161,6 +161,18 @@ def test_a_restore_goes_back_in_the_data_too(kind: str, saved: int, left: int) -
     assert run.history == unbroken.history
 
 
+@pytest.mark.parametrize("left", [5, STEPS + 1])
+@pytest.mark.parametrize("kind", ["arrays", "dataset", "dataset drawn on", "PyDataset"])
+def test_a_restore_of_the_first_copy_begins_again_in_the_same_order(kind: str, left: int) -> None:
+    whole, model, back = classifier(), classifier(), Back(0, left)
+    unbroken = ended(whole, "whole", **KINDS[kind](), epochs=2)
+    run = ended(model, "back", back, **KINDS[kind](), epochs=2)
+    assert [applied(receipt).step for receipt in back.receipts] == [left]
+    assert_same(model, whole)
+    assert run.history == unbroken.history
+    assert run.status.message is None
+
+
 def test_a_generator_that_cannot_go_back_says_so() -> None:
     model, back = classifier(), Back(5, 20)
     run = ended(model, "back", back, **KINDS["generator"](), epochs=2)
@@ -182,6 +194,18 @@ def test_a_pipeline_that_cannot_be_saved_is_drawn_up_to_the_batch_and_says_so() 
     run = ended(again, "broken", x=pipeline(), epochs=2)
     assert "Goes on after batch 5 of epoch 2, but" in message_of(run)
     assert_same(again, whole)  # this one is in order
+
+
+def test_a_pipeline_that_cannot_be_saved_says_so_at_the_first_copy_too() -> None:
+    def same(x: Any, y: Any) -> Any:
+        return tf.py_function(lambda *both: both, [x, y], [tf.float32, tf.int64])
+
+    def shaped(x: Any, y: Any) -> Any:
+        return tf.ensure_shape(x, [None, COLUMNS]), tf.ensure_shape(y, [None])
+
+    run = ended(classifier(), "back", Back(0, 5), x=dataset().map(same).map(shaped), epochs=1)
+    assert "Goes on after batch 0 of epoch 1, but the state of this tf.data" in message_of(run)
+    assert run.status.step == STEPS
 
 
 def test_an_epoch_of_another_length_begins_again_and_says_so() -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+_NEXT = "besides/next/.ATTRIBUTES/ITERATOR_STATE"
+
 
 class Iterators:
     """Iterators whose states are saved, and restored, beside a model; training thread only.
@@ -14,7 +16,7 @@ class Iterators:
     The state of an iterator tells the order of its pass, and, as long as it has not come to the
     end of what it shuffles, that of the passes after it. So at a save the iterator of the next
     pass is there already, and is saved as well; not before, for a pipeline with a `cache()`
-    decides then whether it has one.
+    decides then whether it has one, and so not before the first element either.
 
     Args:
         begin: Gives the iterator of a new pass.
@@ -37,9 +39,13 @@ class Iterators:
         """The pass is over: have the iterator of the next."""
         self.at_hand, self._next = self._next or self._begin(), None
 
-    def saved(self) -> dict[str, Any]:
-        """What is to be saved, by its names; nothing before the first pass."""
-        if not self._again or self.at_hand is None:
+    def saved(self, *, begun: bool = True) -> dict[str, Any]:
+        """What is to be saved, by its names; nothing where there is no pass yet.
+
+        Args:
+            begun: Whether an element has been drawn.
+        """
+        if not self._again or not begun or self.at_hand is None:
             return {} if self.at_hand is None else {"iterator": self.at_hand}
         self._next = self._next or self._begin()
         return {"iterator": self.at_hand, "next": self._next}
@@ -51,7 +57,8 @@ class Iterators:
             tf.errors.OpError: Their states are those of another pipeline.
         """
         self.start()
+        begun = tf.train.load_checkpoint(path).has_tensor(_NEXT)
         # One by one: the last knows the order of the passes to come.
-        for name, iterator in self.saved().items():
+        for name, iterator in self.saved(begun=begun).items():
             besides = tf.train.Checkpoint(**{name: iterator})
             tf.train.Checkpoint(besides=besides).restore(path).expect_partial()

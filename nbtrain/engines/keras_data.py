@@ -62,7 +62,7 @@ class Data:
         """From now on the place is not exact when it is taken up again."""
         self.kept, self.why = False, why
 
-    def saved(self) -> dict[str, Any]:
+    def saved(self, *, begun: bool) -> dict[str, Any]:
         """Iterators of `tf.data`, saved with the place; none where Keras has its own."""
         return {}
 
@@ -188,9 +188,9 @@ class Dataset(Data):
         except tf.errors.OpError:
             self.lose("the checkpoint holds the state of another tf.data pipeline")
 
-    def saved(self) -> dict[str, Any]:
-        """Its iterators."""
-        return self._iterators.saved()
+    def saved(self, *, begun: bool) -> dict[str, Any]:
+        """Its iterators; `begun`: whether a batch has been drawn."""
+        return self._iterators.saved(begun=begun)
 
     def first(self) -> Any:
         """The first batch."""

@@ -53,9 +53,9 @@ class Place:
         self._held: dict[str, Any] | None = None
 
     @property
-    def _at_beginning(self) -> bool:
-        """Before the first batch: it needs no state, and a `cache()` is not yet to be asked."""
-        return (self.epoch, self.batch) == (self._first, 0)
+    def _begun(self) -> bool:
+        """Whether a batch has been trained."""
+        return (self.epoch, self.batch) != (self._first, 0)
 
     @property
     def kept(self) -> bool:
@@ -77,8 +77,8 @@ class Place:
         """What is saved of it, and a `tf.train.Checkpoint` of the model does not reach."""
         found: dict[str, Any] = dict(self._variables())
         data = self.data
-        if data.kept and not self._at_beginning:
-            found |= data.saved()
+        if data.kept:
+            found |= data.saved(begun=self._begun)
         held = {
             "epoch": self.epoch,
             "batch": self.batch,
@@ -112,7 +112,7 @@ class Place:
                 f"{self.epoch + 1} begins again."
             )
             self.batch = 0
-        elif isinstance(self.data, Dataset) and not self._at_beginning:
+        elif isinstance(self.data, Dataset) and (self._begun or held["iterator"]):
             self.data.restore(path, held=held["iterator"])
         self.go_on()  # it may be saved again before it does
 
@@ -123,7 +123,7 @@ class Place:
         self.data.begin(self.epoch, self.batch)  # Keras draws a first batch to know its kind
         if self._held is None:
             return arguments
-        if not self.data.kept and self.note is None and (self.batch or self.epoch):
+        if not self.data.kept and self.note is None:
             self.note = (
                 f"Goes on after batch {self.batch:,} of epoch {self.epoch + 1}, but "
                 f"{self.data.why}: the batches to come are others than without a break."

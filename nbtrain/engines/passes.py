@@ -184,8 +184,8 @@ class Passes(Iterator[Any]):
         undone = self._undone()
         held = {"epoch": self._epoch, "number": max(0, self._number - len(undone))}
         found: dict[str, Any] = {}
-        if self.kept and (self._epoch or self._number):  # the beginning needs no state
-            found = self._iterators.saved()
+        if self.kept:
+            found = self._iterators.saved(begun=bool(self._epoch or self._number))
             parts = tf.nest.flatten(undone, expand_composites=True)
             found["undone"] = [tf.Variable(part, trainable=False) for part in parts]
         self._saved.assign(json.dumps({**held, "kept": "iterator" in found}))

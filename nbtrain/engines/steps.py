@@ -114,7 +114,8 @@ def train(
             on with the element that comes next, and one that goes back to a checkpoint with
             the one that came next there. Of `tf.data` the states of the pipeline are saved,
             with what `shuffle` holds; what is no pipeline, or one that calls Python or is
-            distributed, is drawn again up to the place. None calls `step()`.
+            distributed, is drawn again up to the place. Shuffle once, and with a seed: else
+            passes to come may have another order than without a break. None calls `step()`.
         epochs: Passes over the data, over all lives of the run; None begins again until `steps`,
             or a stop.
         steps: Step at which the run finishes; None trains until stopped.
