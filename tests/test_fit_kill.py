@@ -56,10 +56,11 @@ def life():
     model = keras.Sequential([keras.Input((X.shape[1],)), Order(), *inner.layers])
     optimizer = keras.optimizers.Adam(0.01)
     model.compile(optimizer, inner.loss, metrics=["accuracy"], jit_compile=False)
-    run = nbtrain.fit(
-        model, **given, epochs=EPOCHS, name=name, save_steps=7, callbacks=[Killed()], start=False
-    )
-    run.start().wait()
+    reducing = keras.callbacks.ReduceLROnPlateau("loss", 0.7, 2, min_delta=0.1)
+    callbacks = [Killed(), reducing]
+    run = nbtrain.fit(model, **given, epochs=EPOCHS, name=name, save_steps=7, callbacks=callbacks)
+    run.wait()
+    assert optimizer.learning_rate < 0.005
     np.savez(f"{name}.npz", *[v.numpy() for v in [*model.variables, *model.optimizer.variables]])
     print(run.status.step, int(model.optimizer.iterations), flush=True)
     os._exit(0)

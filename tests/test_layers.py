@@ -29,7 +29,7 @@ FLOORS = (
     "journal panel.comm panel.view owner engines.services events.folders",
     "events.event_run events.values events.extent events.text_table",
     "engines.object_saver engines.waiting engines.calls engines.trace events.reader events.history",
-    "engines.keras_number engines.keras_input",
+    "engines.keras_number engines.keras_input engines.keras_memory",
     "engines.keras_arrays engines.keras_guard engines.keras_loss engines.keras_thread",
     "engines.keras_validation engines.keras_numbers",
     "engines.in_graph events.selection events.custom_scalars engines.keras_data",

@@ -17,9 +17,10 @@ from nbtrain.engines.hyperparameters import held_beside
 from nbtrain.engines.keras_arguments import Input, check_model, further
 from nbtrain.engines.keras_data import Data
 from nbtrain.engines.keras_guard import Guard
+from nbtrain.engines.keras_memory import Memory
 from nbtrain.engines.keras_numbers import Numbers
 from nbtrain.engines.keras_place import History, Place
-from nbtrain.engines.keras_steered import Leave, PlacedLoss, Steered, epoch_scalars
+from nbtrain.engines.keras_steered import Leave, PlacedLoss, Steered
 from nbtrain.engines.keras_thread import ThreadState
 from nbtrain.engines.keras_validation import StoppedError, Validation
 from nbtrain.engines.place_saver import PlaceSaver
@@ -70,7 +71,8 @@ class FitEngine:
     ) -> None:
         self.coord = Coordinator()
         self.hyperparameters = hyperparameters
-        self.place = Place(model, data, arguments["initial_epoch"], numbers)
+        memory = Memory(arguments["callbacks"])
+        self.place = Place(model, data, arguments["initial_epoch"], numbers, memory)
         self.guarded = threading.Event()
         self.describe: Callable[[], str] = str
         self.name = folder.name
@@ -138,21 +140,46 @@ class FitEngine:
     def train(self, run: Run) -> None:
         """Fit, from wherever the place is."""
         place, host = self.place, run.life.host
-        if place.epoch >= self.epochs:
-            host.note(
-                "epochs",
-                f"{place.epoch:,} of {self.epochs:,} epochs are over: there is nothing left to "
-                "train. Give more epochs=, or another name= to begin anew.",
-            )
+        if (why := self._why_over(host)) is not None:
+            host.note("epochs", f"{why}, or another name= to begin anew.")
             run.should_stop()
             return
         loss = PlacedLoss(self._model, place)
         host.at_end(loss.remove)
         run.life.watch.spending.waits = loss.waits
+        steered = Steered(
+            run,
+            place,
+            loss,
+            self._arguments["callbacks"],
+            self._model,
+            verbose=self._arguments["verbose"],
+            epochs=self.epochs,
+            steps=place.data.steps,
+        )
+        host.at_end(lambda: self._end(steered))
         while place.epoch < self.epochs:
-            self._fit(run, loss)
+            self._fit(host, steered)
             if not place.moved or host.asked_to_stop():
                 return
+
+    def _why_over(self, host: Host) -> str | None:
+        """Why nothing is left to train, and what to give for more; None where something is."""
+        place = self.place
+        if place.epoch >= self.epochs:
+            return (
+                f"{place.epoch:,} of {self.epochs:,} epochs are over: there is nothing left to "
+                "train. Give more epochs="
+            )
+        stopping = None if place.batch else place.memory.ended(place.epoch)
+        if stopping is None:
+            return None
+        stopping.set_model(self._model)
+        host.at_end(stopping.on_train_end)  # it may have the best weights
+        return (
+            f"EarlyStopping has ended the training after {place.epoch:,} of {self.epochs:,} "
+            "epochs: there is nothing left to train. Give it more patience=, or leave it out"
+        )
 
     def _build(self) -> None:
         """Make the variables that a checkpoint is to set: Keras makes them at the first batch.
@@ -172,38 +199,28 @@ class FitEngine:
             if model.built and optimizer is not None and not optimizer.built:
                 optimizer.build(model.trainable_variables)
 
-    def _fit(self, run: Run, loss: PlacedLoss) -> None:
+    def _fit(self, host: Host, steered: Steered) -> None:
         """One call of Keras's; it is left where the run stops, or has moved."""
-        place, host = self.place, run.life.host
+        place, model = self.place, self._model
+        place.moved = False
         if place.batch and place.batch == place.data.steps:
+            model.stop_training = False
             try:
-                self._end_epoch(host)
+                self._end_epoch(host, steered)
             except StoppedError:
+                return
+            if model.stop_training:
                 return
         arguments = {**self._arguments, **place.begin_fit(), "initial_epoch": place.epoch}
         host.note("place", place.note)
         host.note("numbers", place.numbers.note)
-        steered = Steered(
-            run,
-            place,
-            loss,
-            arguments.pop("callbacks"),
-            self._model,
-            verbose=arguments["verbose"],
-            epochs=self.epochs,
-            steps=place.data.steps,
-        )
         try:
-            self._model.fit(**arguments, callbacks=steered)
+            model.fit(**{**arguments, "callbacks": steered})
         except Leave:
             host.note("evaluating", None)
-            vars(self._model).pop("_eval_epoch_iterator", None)  # Keras's, of its validation
-            if place.moved:
-                steered.on_train_end()
-            else:  # after the last checkpoint: it may set weights
-                host.at_end(lambda: self._end(steered))
+            vars(model).pop("_eval_epoch_iterator", None)  # Keras's, of its validation
 
-    def _end_epoch(self, host: Host) -> None:
+    def _end_epoch(self, host: Host, steered: Steered) -> None:
         """The end of an epoch that was left in its validation, which begins again.
 
         Raises:
@@ -215,12 +232,14 @@ class FitEngine:
         except ArgumentError as error:  # a generator goes on for the epochs to come
             found = {}
             host.note("validation", f"Epoch {place.epoch + 1} has no validation: {error}")
+        steered.begin()
         place.logs |= {f"val_{name}": value for name, value in found.items()}
-        host.add(None, epoch_scalars(place.logs))
-        place.end_epoch(place.logs)
+        steered.on_epoch_end(place.epoch, place.logs)
 
     def _end(self, steered: Steered) -> None:
-        """What Keras does after a polite stop."""
+        """What Keras does at its end, after the last checkpoint: callbacks may set weights."""
+        if not steered.begun:
+            return
         if isinstance(self._model.optimizer, keras.optimizers.Optimizer):
             self._model.optimizer.finalize_variable_values(self._model.trainable_weights)
         steered.on_train_end()
@@ -295,8 +314,11 @@ def fit(
     arrays and a `PyDataset` in the order that the run's seed gives (drawn from NumPy's
     generator, which `keras.utils.set_random_seed` sets), a `tf.data.Dataset` from the saved
     state of its pipeline, a generator after as many batches. Where the place cannot be kept,
-    as with a distributed pipeline, or one that calls Python, the panel says so. What
-    callbacks remember is not saved.
+    as with a distributed pipeline, or one that calls Python, the panel says so. What an
+    `EarlyStopping`, a `ReduceLROnPlateau` and a `ModelCheckpoint` remember is saved as well:
+    their counts and the best value, and the best weights, where they are to be restored. What
+    other callbacks remember goes on as it is. A run that an `EarlyStopping` has ended trains no
+    more when it is started again, unless that has more `patience` by then, or is left out.
 
     While the run lives, `compile`, `evaluate`, `fit`, `train_on_batch` and `test_on_batch` of
     the model are refused in other threads; `predict` works.

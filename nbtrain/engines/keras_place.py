@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbtrain.engines.keras_data import Data, Dataset
+from nbtrain.engines.keras_memory import Memory
 from nbtrain.engines.keras_numbers import Numbers
 
 # A value is a float, or an array where a metric gives one.
@@ -27,6 +29,7 @@ class Place:
         data: What it is fitted on.
         epoch: The first epoch, counted from 0.
         numbers: What is kept in no variable; an attribute, too.
+        memory: What callbacks remember; an attribute, too.
 
     Attributes:
         epoch: Epochs that are over.
@@ -38,7 +41,9 @@ class Place:
         saved: What is saved of it beside the model: all but the model's own, as JSON.
     """
 
-    def __init__(self, model: Any, data: Data, epoch: int, numbers: Numbers) -> None:
+    def __init__(
+        self, model: Any, data: Data, epoch: int, numbers: Numbers, memory: Memory
+    ) -> None:
         self.data = data
         self._first = self.epoch = epoch
         self.batch = 0
@@ -47,7 +52,7 @@ class Place:
         self.moved = False
         self.note: str | None = None
         self.saved = tf.Variable("", trainable=False)
-        self.numbers = numbers
+        self.numbers, self.memory = numbers, memory
         self._model = model
         # Of the checkpoint it was taken from: what is beside its model, until it goes on.
         self._held: dict[str, Any] | None = None
@@ -75,7 +80,7 @@ class Place:
 
     def besides(self) -> tf.train.Checkpoint:
         """What is saved of it, and a `tf.train.Checkpoint` of the model does not reach."""
-        found: dict[str, Any] = dict(self._variables())
+        found = {**self._variables(), "best_weights": self.memory.weights()}
         data = self.data
         if data.kept:
             found |= data.saved(begun=self._begun)
@@ -88,6 +93,7 @@ class Place:
             "history": self.history,
             "logs": self.logs,
             "numbers": self.numbers.saved(),
+            "callbacks": self.memory.saved(),
         }
         self.saved.assign(json.dumps(held, default=_listed))
         return tf.train.Checkpoint(**found)
@@ -104,6 +110,7 @@ class Place:
         self.history = {name: [*map(_array, held["history"][name])] for name in held["history"]}
         self.data.seed = held["seed"]
         self.numbers.take(held.get("numbers", {}))
+        self.memory.take(held.get("callbacks", {}), _best_weights(reader))
         size, steps = self._model.steps_per_execution, self.data.steps
         if held["steps"] not in (None, steps) or (self.batch % size and self.batch != steps):
             self.note = (
@@ -118,7 +125,6 @@ class Place:
 
     def begin_fit(self) -> dict[str, Any]:
         """Before a call of `fit`: its arguments that are about the data."""
-        self.moved = False
         arguments = self.data.arguments(self.epoch, self.batch)
         self.data.begin(self.epoch, self.batch)  # Keras draws a first batch to know its kind
         if self._held is None:
@@ -156,6 +162,16 @@ class Place:
         # Those of the random generators, in layers such as Dropout.
         others = [item for item in self._model.variables if id(item) not in known]
         return {"metrics": metrics, "others": others}
+
+
+def _best_weights(reader: Any) -> dict[str, list[Any]]:
+    """Those that a checkpoint holds, as `Memory.weights` gives them."""
+    found: dict[str, dict[int, Any]] = defaultdict(dict)
+    for name in reader.get_variable_to_shape_map():
+        if name.startswith("besides/best_weights/"):
+            _, _, place, number, *_ = name.split("/")
+            found[place][int(number)] = reader.get_tensor(name)
+    return {place: [each[number] for number in sorted(each)] for place, each in found.items()}
 
 
 def _listed(value: Any) -> Any:

@@ -86,10 +86,10 @@ class PlacedLoss(BatchLoss):
 
 
 class Steered(keras.callbacks.CallbackList):
-    """The callbacks of one call of `fit`, which is left by `Leave`; training thread only.
+    """The callbacks of one life's calls of `fit`, each left by `Leave`; training thread only.
 
-    The user's callbacks see the numbers of epochs and batches that Keras gives; batches that
-    were trained before are none of theirs.
+    The user's callbacks see the numbers of epochs and batches that Keras gives, and one
+    training, however often it goes back; batches that were trained before are none of theirs.
 
     Args:
         run: The run.
@@ -98,6 +98,9 @@ class Steered(keras.callbacks.CallbackList):
         callbacks: Those of the user.
         model: The model.
         params: What Keras tells callbacks: verbose, epochs, steps.
+
+    Attributes:
+        begun: Whether they have heard of a training that has not ended.
     """
 
     def __init__(
@@ -118,6 +121,7 @@ class Steered(keras.callbacks.CallbackList):
         self._spending = run.life.watch.spending
         self._size, self._begun = model.steps_per_execution, 0
         self._at_hand = False  # a batch was trained whose boundary is to come
+        self.begun = False
         # Making numbers of logs that nobody looks at would cost every batch.
         self._seen = _look_at(self.callbacks, "on_train_batch_begin", "on_train_batch_end")
         self._seen_test = _look_at(self.callbacks, "on_test_batch_begin", "on_test_batch_end")
@@ -125,9 +129,23 @@ class Steered(keras.callbacks.CallbackList):
     def on_train_begin(self, logs: Any = None) -> None:
         """The first boundary of the run."""
         self._loss.wrap()
-        super().on_train_begin(logs)
+        self.begin()
         if not self._boundary.begun:
             self._ask()
+
+    def begin(self) -> None:
+        """The training begins, or goes on from where it went back to."""
+        if self.begun:  # Keras's own of the model begins anew with each fit
+            self._history.history, self._history.epoch = {}, []
+        else:
+            super().on_train_begin()
+        self._place.memory.go_on(again=self.begun)
+        self.begun = True
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """The training is over."""
+        self.begun = False
+        super().on_train_end(logs)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Have the data of this epoch."""
@@ -195,7 +213,8 @@ class Steered(keras.callbacks.CallbackList):
             self._host.add(None, scalars)
         self._place.end_epoch(logs)
         if self._at_hand:
-            self._ask(over=self._place.epoch >= self.params["epochs"])
+            done = self._place.epoch >= self.params["epochs"]
+            self._ask(over=done or self.model.stop_training)
 
     def _ask(self, *, over: bool = False) -> None:
         """The step boundary; `over`: Keras ends by itself."""

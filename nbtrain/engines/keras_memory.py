@@ -1,0 +1,116 @@
+"""What Keras's own callbacks remember of the epochs: saved with the place, and taken up again.
+
+memory = Memory(callbacks)
+    memory.saved(), memory.weights()    # for a checkpoint
+    memory.take(saved, weights)         # be as it was when a checkpoint was written
+    memory.go_on(again=False)           # once the training begins, which has Keras forget it
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+# What users write themselves is theirs: nobody else knows what of it is memory.
+_KINDS = (
+    keras.callbacks.EarlyStopping,
+    keras.callbacks.ModelCheckpoint,
+    keras.callbacks.ReduceLROnPlateau,
+)
+_ATTRIBUTES = (
+    "best",
+    "best_epoch",
+    "wait",
+    "stopped_epoch",
+    "cooldown_counter",
+    "_batches_seen_since_last_saving",
+    "_last_batch_seen",
+)
+_WEIGHTS = "best_weights"
+
+Saved = dict[str, dict[str, Any]]
+
+
+class Memory:
+    """Of those callbacks that Keras has made; training thread only.
+
+    Each is known by its class and what it looks at, so that others may come and go.
+
+    Args:
+        callbacks: All of a fit.
+    """
+
+    def __init__(self, callbacks: Sequence[Any]) -> None:
+        self._callbacks: dict[str, Any] = {}
+        self._held: Saved | None = None  # was taken, and is forgotten when the training begins
+        counts: Counter[str] = Counter()
+        for callback in callbacks:
+            if isinstance(callback, _KINDS):
+                mode = getattr(callback, "mode", "")
+                name = f"{type(callback).__name__} {callback.monitor} {mode}"
+                self._callbacks[f"{name} {counts[name]}"] = callback
+                counts[name] += 1
+
+    def saved(self) -> Saved:
+        """Their numbers."""
+        return {
+            name: {key: vars(callback)[key] for key in _ATTRIBUTES if key in vars(callback)}
+            for name, callback in self._callbacks.items()
+        }
+
+    def weights(self) -> dict[str, list[tf.Variable]]:
+        """The best weights that some hold, by the place of these in `saved`."""
+        with tf.device("CPU:0"):  # where they are already
+            return {
+                str(place): [tf.Variable(weight, trainable=False) for weight in weights]
+                for place, callback in enumerate(self._callbacks.values())
+                if (weights := getattr(callback, _WEIGHTS, None)) is not None
+            }
+
+    def take(self, saved: Saved, weights: Mapping[str, Sequence[Any]]) -> None:
+        """Be as they were; those that are not among what was saved begin anew."""
+        self._held = {
+            name: {**values, _WEIGHTS: weights.get(str(place))}
+            for place, (name, values) in enumerate(saved.items())
+            if name in self._callbacks
+        }
+        self._set()  # it may be saved again before the training begins
+
+    def ended(self, epoch: int) -> Any:
+        """The EarlyStopping that has ended the training before this epoch, and still would."""
+        for name in self._held or ():
+            callback = self._callbacks[name]
+            if (
+                isinstance(callback, keras.callbacks.EarlyStopping)
+                and 0 < callback.stopped_epoch == epoch - 1
+                and callback.wait >= callback.patience
+            ):
+                return callback
+        return None
+
+    def go_on(self, *, again: bool) -> None:
+        """The training begins, and was not ended: be once more what was taken.
+
+        Args:
+            again: Whether it had begun before, and Keras does not have them forget.
+        """
+        if self._held is None:
+            return
+        for callback in self._callbacks.values() if again else ():
+            callback.on_train_begin()
+        for values in self._held.values():
+            if "stopped_epoch" in values:
+                values["stopped_epoch"] = 0
+        self._set()
+        self._held = None
+
+    def _set(self) -> None:
+        for name, values in (self._held or {}).items():
+            callback = self._callbacks[name]
+            for key, value in values.items():
+                if key in vars(callback):
+                    setattr(callback, key, value)
