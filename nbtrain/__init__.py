@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nbtrain.course import replay
-    from nbtrain.engines.eval_hook import EvalHook
-    from nbtrain.engines.graph import supervise
-    from nbtrain.engines.in_graph import QueueRunner, Saver, SessionManager
-    from nbtrain.engines.keras_callback import RunCallback
-    from nbtrain.engines.keras_fit import fit
+    from nbtrain.engines.graph.engine import supervise
+    from nbtrain.engines.graph.eval_hook import EvalHook
+    from nbtrain.engines.graph.in_graph import QueueRunner, Saver, SessionManager
+    from nbtrain.engines.graph.monitored import monitor
+    from nbtrain.engines.graph.run_hook import RunHook
+    from nbtrain.engines.graph.supervisor import Supervisor
+    from nbtrain.engines.keras.callback import RunCallback
+    from nbtrain.engines.keras.fit import fit
     from nbtrain.engines.loops import background
-    from nbtrain.engines.monitored import monitor
-    from nbtrain.engines.run_hook import RunHook
     from nbtrain.engines.steps import train
-    from nbtrain.engines.supervisor import Supervisor
     from nbtrain.errors import NbtrainError
     from nbtrain.events.comparison import compare
     from nbtrain.events.hparams import hparams
@@ -58,27 +58,27 @@ __all__ = [
 # Where each name lives: loaded when first used, so that `import nbtrain` is light.
 _HOMES = {
     "Coordinator": "nbtrain.threads",
-    "EvalHook": "nbtrain.engines.eval_hook",
+    "EvalHook": "nbtrain.engines.graph.eval_hook",
     "LooperThread": "nbtrain.threads",
     "NbtrainError": "nbtrain.errors",
-    "QueueRunner": "nbtrain.engines.in_graph",
+    "QueueRunner": "nbtrain.engines.graph.in_graph",
     "Run": "nbtrain.run",
-    "RunCallback": "nbtrain.engines.keras_callback",
-    "RunHook": "nbtrain.engines.run_hook",
-    "Saver": "nbtrain.engines.in_graph",
-    "SessionManager": "nbtrain.engines.in_graph",
-    "Supervisor": "nbtrain.engines.supervisor",
+    "RunCallback": "nbtrain.engines.keras.callback",
+    "RunHook": "nbtrain.engines.graph.run_hook",
+    "Saver": "nbtrain.engines.graph.in_graph",
+    "SessionManager": "nbtrain.engines.graph.in_graph",
+    "Supervisor": "nbtrain.engines.graph.supervisor",
     "background": "nbtrain.engines.loops",
     "compare": "nbtrain.events.comparison",
-    "fit": "nbtrain.engines.keras_fit",
+    "fit": "nbtrain.engines.keras.fit",
     "hparams": "nbtrain.events.hparams",
     "load_ipython_extension": "nbtrain.magics",
-    "monitor": "nbtrain.engines.monitored",
+    "monitor": "nbtrain.engines.graph.monitored",
     "replay": "nbtrain.course",
     "runs": "nbtrain.kernel",
     "scalars": "nbtrain.events.scalars",
     "summaries": "nbtrain.events.summaries",
-    "supervise": "nbtrain.engines.graph",
+    "supervise": "nbtrain.engines.graph.engine",
     "train": "nbtrain.engines.steps",
 }
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.commands import Receipt
-from nbtrain.engines.keras_fit import FitRun
+from nbtrain.engines.keras.fit import FitRun
 
 ROWS, COLUMNS, CLASSES = 90, 6, 3
 BATCH = 8

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.engines import servers
+from nbtrain.engines.graph import servers
 from tests.gate import SOON
 
 v1 = tf.compat.v1

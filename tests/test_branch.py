@@ -15,7 +15,7 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.checkpoints import listed
 from nbtrain.commands import Save, Set
-from nbtrain.engines.keras_fit import FitRun
+from nbtrain.engines.keras.fit import FitRun
 from nbtrain.errors import ArgumentError, BusyError, CheckpointError, NbtrainError, PhaseError
 from nbtrain.logdir import LAST_GOOD
 from nbtrain.run import Run

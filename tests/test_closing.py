@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.engines.servers import limit_closing
+from nbtrain.engines.graph.servers import limit_closing
 from nbtrain.run import Run
 from nbtrain.states import Phase
 from tests.gate import SOON
@@ -60,7 +60,7 @@ class Stuck:
 @pytest.fixture
 def stuck(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stuck]:
     """Sessions that do not close until the test is over; nobody waits for them for long."""
-    monkeypatch.setattr("nbtrain.engines.servers.SERVER_SECS", 0.05)
+    monkeypatch.setattr("nbtrain.engines.graph.servers.SERVER_SECS", 0.05)
     stuck = Stuck()
     yield stuck
     stuck.let_go.set()

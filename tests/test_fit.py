@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from nbtrain.engines.fit import check_fit
+from nbtrain.engines.graph.fitting import check_fit
 from nbtrain.errors import CheckpointError
 from tests.supervised import Counting, kinds
 

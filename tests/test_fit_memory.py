@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import pytest
 
-from nbtrain.engines.keras_fit import FitRun
+from nbtrain.engines.keras.fit import FitRun
 from tests.fitted import KINDS, STEPS, Late, StopAt, X, Y, assert_same, classifier, ended
 from tests.models import applied
 

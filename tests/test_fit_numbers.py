@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 from nbtrain.commands import Receipt
-from nbtrain.engines.keras_fit import FitRun
-from nbtrain.engines.keras_numbers import Numbers
+from nbtrain.engines.keras.fit import FitRun
+from nbtrain.engines.keras.numbers import Numbers
 from nbtrain.errors import ArgumentError
 from nbtrain.panel.view import fields
 from tests.fitted import (

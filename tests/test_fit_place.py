@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nbtrain.engines.keras_fit import FitRun
+from nbtrain.engines.keras.fit import FitRun
 from tests.fitted import (
     BATCH,
     COLUMNS,

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.engines.attempts import wait_secs
+from nbtrain.engines.graph.attempts import wait_secs
 from nbtrain.states import Phase
 from tests.gate import SOON
 from tests.models import Count, reached

@@ -19,7 +19,7 @@ from tensorflow.python.framework import config
 
 import nbtrain
 from nbtrain.commands import Command, Pause, Restore, Save, Set, Try
-from nbtrain.engines.keras_fit import FitRun
+from nbtrain.engines.keras.fit import FitRun
 from nbtrain.errors import ArgumentError
 from nbtrain.run import Run
 from tests import fitted

@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.engines.keras_input import InputWaits
+from nbtrain.engines.keras.input import InputWaits
 from nbtrain.run import Run
 from nbtrain.spending import EVALUATE, LOOP, PAUSED, SAVE, Draws, Spending
 from nbtrain.states import Phase

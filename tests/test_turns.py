@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from nbtrain.engines.turns import Turns
+from nbtrain.engines.graph.turns import Turns
 from tests.gate import SOON, Gate
 from tests.supervised import Background, eventually
 

@@ -1,1 +1,1 @@
-"""What trains: a TF2 step function, a TF1 graph under a Supervisor, or the user's own loop."""
+"""What trains: a TF2 step function, or a loop of one's own; and what all that trains shares."""

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from nbtrain.engines.graph import GraphEngine
-from nbtrain.engines.monitored import MonitorEngine, _training_session
-from nbtrain.engines.run_hook import RunHook
-from nbtrain.engines.turns import Turns
+from nbtrain.engines.graph.engine import GraphEngine
+from nbtrain.engines.graph.monitored import MonitorEngine, _training_session
+from nbtrain.engines.graph.run_hook import RunHook
+from nbtrain.engines.graph.turns import Turns
 from nbtrain.run import Run
 from nbtrain.threads import Coordinator
 from tests.benchmarks.steps import GraphStep, Step

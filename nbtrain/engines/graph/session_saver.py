@@ -7,7 +7,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from nbtrain.checkpoints import Restored
-from nbtrain.engines.graph_saver import GraphSaver, Saved
+from nbtrain.engines.graph.saver import GraphSaver, Saved
 from nbtrain.errors import CheckpointError
 from nbtrain.ring import restorable
 

@@ -18,8 +18,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.engines.keras_loss import BATCH_LOSS, EPOCH, BatchLoss
-from nbtrain.engines.keras_place import Place
+from nbtrain.engines.keras.loss import BATCH_LOSS, EPOCH, BatchLoss
+from nbtrain.engines.keras.place import Place
 from nbtrain.run import Run
 from nbtrain.spending import EVALUATE, LOOP
 

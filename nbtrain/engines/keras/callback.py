@@ -7,8 +7,8 @@ from typing import Any
 
 import keras
 
-from nbtrain.engines.keras_guard import Guard
-from nbtrain.engines.keras_loss import BATCH_LOSS, EPOCH, BatchLoss
+from nbtrain.engines.keras.guard import Guard
+from nbtrain.engines.keras.loss import BATCH_LOSS, EPOCH, BatchLoss
 from nbtrain.errors import ArgumentError
 from nbtrain.run import Run
 from nbtrain.spending import EVALUATE, LOOP

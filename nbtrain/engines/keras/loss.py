@@ -11,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.engines.keras_input import InputWaits
+from nbtrain.engines.keras.input import InputWaits
 
 # Under which the compiled step hands it over.
 _KEY = "nbtrain/batch_loss"

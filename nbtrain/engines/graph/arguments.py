@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbtrain.engines.calls import check_call
-from nbtrain.engines.supervisor import Supervisor
+from nbtrain.engines.graph.supervisor import Supervisor
 from nbtrain.errors import ArgumentError
 
 v1 = tf.compat.v1

@@ -13,18 +13,13 @@ arguments = data.arguments(epoch, batch)   # for each call of `fit`
 
 from __future__ import annotations
 
-import collections
-import itertools
-import threading
-from collections.abc import Iterator
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from nbtrain.engines.iterators import Iterators
-from nbtrain.engines.keras_arrays import common_count, rows_of
+from nbtrain.engines.keras.arrays import common_count, rows_of
 
 # Batches of arrays that wait, gathered.
 _PREFETCHED = 2
@@ -209,156 +204,3 @@ class Dataset(Data):
         """Nothing, where the iterator is restored."""
         if not self.kept:
             next(self._iterators.at_hand)
-
-
-class Batches(Data):
-    """A `keras.utils.PyDataset`, in an order that the seed and the epoch's number give.
-
-    Args:
-        batches: It.
-        shuffle: Whether its batches come in another order in every pass.
-        steps: Batches of an epoch; None makes an epoch one pass over it.
-        seed: Of the order.
-        more: Further arguments of `fit`.
-    """
-
-    kept = True
-
-    def __init__(
-        self, batches: Any, *, shuffle: bool, steps: int | None, seed: int, **more: Any
-    ) -> None:
-        super().__init__(_Ordered(batches, steps), **more)
-        self.steps = self._x.num_batches
-        self.seed = seed
-        self._shuffle = shuffle
-
-    def first(self) -> Any:
-        """The first batch, without its targets' weights."""
-        return self._x[0]
-
-    def begin(self, epoch: int, batch: int) -> None:
-        """Put the batches into the order of this epoch."""
-        self._x.begin(epoch, batch, self.seed if self._shuffle else None)
-
-
-class _Ordered(keras.utils.PyDataset):
-    """The batches of another, in an order of its own."""
-
-    def __init__(self, batches: Any, steps: int | None) -> None:
-        super().__init__(
-            workers=batches.workers,
-            use_multiprocessing=batches.use_multiprocessing,
-            max_queue_size=batches.max_queue_size,
-        )
-        self._batches, self._steps = batches, steps
-        self.begin(0, 0, None)
-
-    def begin(self, epoch: int, batch: int, seed: int | None) -> None:
-        self._origin, self._skipped = epoch * (self.num_batches or 0), batch
-        self._seed, self._passed = seed, None
-        self._orders: dict[int, Any] = {}
-
-    @property
-    def num_batches(self) -> int | None:
-        return self._steps or self._count
-
-    def __getitem__(self, index: int) -> Any:
-        if index >= self._skipped:
-            return self._batches[self._number(index)]
-        if self._passed is None:  # any will do for those that are passed over
-            self._passed = self._batches[self._number(self._skipped)]
-        return self._passed
-
-    def on_epoch_begin(self) -> None:
-        self._batches.on_epoch_begin()
-
-    def on_epoch_end(self) -> None:
-        self._batches.on_epoch_end()
-
-    @property
-    def _count(self) -> int | None:
-        found: int | None = self._batches.num_batches
-        return found
-
-    def _number(self, index: int) -> int:
-        """Which of the other's is the one of this number of the epoch."""
-        number, count = self._origin + index, self._count
-        if not count:
-            return number
-        turn, place = divmod(number, count)
-        if self._seed is None:
-            return place
-        if turn not in self._orders:
-            self._orders[turn] = np.random.default_rng((self._seed, turn)).permutation(count)
-        return int(self._orders[turn][place])
-
-
-class Stream(Data):
-    """A generator: its place is how many batches have been drawn from it.
-
-    What was drawn ahead and not trained is given again in the next life of the run; a
-    generator of another kernel is drawn from up to the place.
-
-    Args:
-        batches: It.
-        steps: Batches of an epoch; None where one epoch is all of it.
-        size: Batches of an execution.
-    """
-
-    kept = True
-    why = "a generator cannot go back: its batches go on where they were"
-
-    def __init__(self, batches: Any, steps: int | None, size: int) -> None:
-        super().__init__(None, steps, size)
-        self._batches = batches
-        self._ahead: collections.deque[Any] = collections.deque()  # drawn, perhaps not trained
-        self._first = 0  # the number of the first of them
-        self._next = 0  # the number of the batch to train next
-        # Of an iterator that is left, TensorFlow's thread may be drawing still.
-        self._drawing = threading.Lock()
-
-    def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
-        """A generator that begins with this batch, or as near to it as it can."""
-        number = epoch * (self.steps or 0) + batch
-        with self._drawing:
-            self._drop(number)
-            while self._first < number and self._draw():
-                self._drop(number)
-            self.kept = self._first <= number
-            self._next = max(self._first, number)
-        return {"x": self._from(self._next), **self._more}
-
-    def first(self) -> Any:
-        """The first batch, which is given again."""
-        with self._drawing:
-            return self._ahead[0] if self._ahead or self._draw() else None
-
-    def draw_from(self, iterator: Any, count: int) -> Any:
-        """Let go of what was trained before."""
-        with self._drawing:
-            self._drop(self._next)
-        self._next += count
-        return iterator
-
-    def pass_over(self, iterator: Any) -> None:
-        """Nothing: it begins with the batch to train."""
-
-    def _from(self, number: int) -> Iterator[Any]:
-        for at in itertools.count(number):
-            with self._drawing:
-                if at - self._first >= len(self._ahead) and not self._draw():
-                    return
-                batch = self._ahead[max(0, at - self._first)]
-            yield batch
-
-    def _draw(self) -> bool:
-        """Draw one more; whether there was one."""
-        found = [*itertools.islice(self._batches, 1)]
-        self._ahead += found
-        return bool(found)
-
-    def _drop(self, number: int) -> None:
-        """Let go of those before this one."""
-        while self._ahead and self._first < number:
-            self._ahead.popleft()
-            self._first += 1

@@ -22,18 +22,18 @@ from typing import Any
 import tensorflow as tf
 
 from nbtrain.cadence import Every
-from nbtrain.engines import servers
-from nbtrain.engines.event_file import EventFile
-from nbtrain.engines.finalized import adding_to
-from nbtrain.engines.fit import check_fit
-from nbtrain.engines.global_step import adopt_global_step, step_of
-from nbtrain.engines.graph_saver import GraphSaver, Saved
-from nbtrain.engines.queues import add_closing, close_on_stop
-from nbtrain.engines.savers import supervised_saver
-from nbtrain.engines.servers import REMEDY, limit_closing, lost
-from nbtrain.engines.services import Services
-from nbtrain.engines.turns import Turns
-from nbtrain.engines.waiting import ready_session, wait_for, wait_for_servers
+from nbtrain.engines.graph import servers
+from nbtrain.engines.graph.event_file import EventFile
+from nbtrain.engines.graph.finalized import adding_to
+from nbtrain.engines.graph.fitting import check_fit
+from nbtrain.engines.graph.global_step import adopt_global_step, step_of
+from nbtrain.engines.graph.queues import add_closing, close_on_stop
+from nbtrain.engines.graph.saver import GraphSaver, Saved
+from nbtrain.engines.graph.savers import supervised_saver
+from nbtrain.engines.graph.servers import REMEDY, limit_closing, lost
+from nbtrain.engines.graph.services import Services
+from nbtrain.engines.graph.turns import Turns
+from nbtrain.engines.graph.waiting import ready_session, wait_for, wait_for_servers
 from nbtrain.errors import ArgumentError, BusyError
 from nbtrain.logdir import check_no_file
 from nbtrain.owner import Owner, owner, tell

@@ -10,15 +10,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.engines.attempts import NoSession
-from nbtrain.engines.eval_hook import EvalHook
-from nbtrain.engines.event_file import EventFile
-from nbtrain.engines.finalized import ANEW, adding_to
-from nbtrain.engines.global_step import adopt_global_step
-from nbtrain.engines.graph import Feed
-from nbtrain.engines.graph_arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
+from nbtrain.engines.graph.arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
+from nbtrain.engines.graph.attempts import NoSession
+from nbtrain.engines.graph.engine import Feed
+from nbtrain.engines.graph.eval_hook import EvalHook
+from nbtrain.engines.graph.event_file import EventFile
+from nbtrain.engines.graph.finalized import ANEW, adding_to
+from nbtrain.engines.graph.global_step import adopt_global_step
+from nbtrain.engines.graph.run_hook import RunHook
 from nbtrain.engines.hyperparameters import held_by
-from nbtrain.engines.run_hook import RunHook
 from nbtrain.errors import ArgumentError
 from nbtrain.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.logdir import Logdir

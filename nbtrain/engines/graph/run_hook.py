@@ -17,17 +17,17 @@ import tensorflow as tf
 
 from nbtrain.boundary import Boundary
 from nbtrain.checkpoints import listed
-from nbtrain.engines.attempts import Attempts, wait_secs
-from nbtrain.engines.below import placeholders_below
-from nbtrain.engines.finalized import adding_to
-from nbtrain.engines.fit import check_fit
-from nbtrain.engines.global_step import adopt_global_step, step_of
-from nbtrain.engines.graph_arguments import scalar_of
-from nbtrain.engines.graph_saver import Saved
+from nbtrain.engines.graph.arguments import scalar_of
+from nbtrain.engines.graph.attempts import Attempts, wait_secs
+from nbtrain.engines.graph.below import placeholders_below
+from nbtrain.engines.graph.finalized import adding_to
+from nbtrain.engines.graph.fitting import check_fit
+from nbtrain.engines.graph.global_step import adopt_global_step, step_of
+from nbtrain.engines.graph.saver import Saved
+from nbtrain.engines.graph.savers import find_saver, own_saver
+from nbtrain.engines.graph.servers import limit_closing
+from nbtrain.engines.graph.session_saver import SessionSaver, session_saver
 from nbtrain.engines.hyperparameters import in_session
-from nbtrain.engines.savers import find_saver, own_saver
-from nbtrain.engines.servers import limit_closing
-from nbtrain.engines.session_saver import SessionSaver, session_saver
 from nbtrain.errors import ArgumentError
 from nbtrain.hyperparameters import NO_VARIABLES
 from nbtrain.owner import owner

@@ -12,12 +12,12 @@ from typing import Any, SupportsFloat
 import tensorflow as tf
 
 from nbtrain.engines.calls import check_evaluation
-from nbtrain.engines.global_step import adopt_global_step, step_of
-from nbtrain.engines.graph_arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
-from nbtrain.engines.graph_saver import GraphSaver, Saved
+from nbtrain.engines.graph.arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
+from nbtrain.engines.graph.global_step import adopt_global_step, step_of
+from nbtrain.engines.graph.saver import GraphSaver, Saved
+from nbtrain.engines.graph.savers import find_saver, own_saver
+from nbtrain.engines.graph.supervisor import Supervisor
 from nbtrain.engines.hyperparameters import held_by, in_session
-from nbtrain.engines.savers import find_saver, own_saver
-from nbtrain.engines.supervisor import Supervisor
 from nbtrain.errors import ArgumentError
 from nbtrain.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.log import hushed

@@ -15,9 +15,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.engines.finalized import ANEW, cannot_add
-from nbtrain.engines.in_graph import SessionManager
-from nbtrain.engines.servers import Tell
+from nbtrain.engines.graph.finalized import ANEW, cannot_add
+from nbtrain.engines.graph.in_graph import SessionManager
+from nbtrain.engines.graph.servers import Tell
 
 v1 = tf.compat.v1
 

@@ -13,10 +13,10 @@ import numpy as np
 import tensorflow as tf
 
 from nbtrain.cadence import Every
-from nbtrain.engines.below import ops_below
 from nbtrain.engines.calls import check_call
-from nbtrain.engines.global_step import adopt_global_step, step_of
-from nbtrain.engines.graph_arguments import saying_how_to_feed, scalar_of
+from nbtrain.engines.graph.arguments import saying_how_to_feed, scalar_of
+from nbtrain.engines.graph.below import ops_below
+from nbtrain.engines.graph.global_step import adopt_global_step, step_of
 from nbtrain.errors import ArgumentError
 from nbtrain.owner import Owner, owner
 

@@ -14,7 +14,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf.saver_pb2 import SaverDef
 
 from nbtrain.checkpoints import listed
-from nbtrain.engines.in_graph import Saver
+from nbtrain.engines.graph.in_graph import Saver
 
 v1 = tf.compat.v1
 

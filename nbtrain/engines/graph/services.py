@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 from nbtrain.cadence import Every
-from nbtrain.engines.below import placeholders_below
-from nbtrain.engines.servers import LOST, unanswered
-from nbtrain.engines.turns import Turns
+from nbtrain.engines.graph.below import placeholders_below
+from nbtrain.engines.graph.servers import LOST, unanswered
+from nbtrain.engines.graph.turns import Turns
 from nbtrain.errors import ArgumentError
 from nbtrain.threads import Coordinator, LooperThread
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.engines.keras_loss import trace_anew
-from nbtrain.engines.keras_number import Number, inner, of_layers, of_optimizer
+from nbtrain.engines.keras.loss import trace_anew
+from nbtrain.engines.keras.number import Number, inner, of_layers, of_optimizer
 from nbtrain.errors import ArgumentError
 from nbtrain.hyperparameters import Variable
 

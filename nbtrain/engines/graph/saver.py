@@ -12,10 +12,10 @@ import numpy as np
 import tensorflow as tf
 
 from nbtrain.checkpoints import Restored, listed, mend_state, misfit, reading, writing
-from nbtrain.engines.fit import check_fit, read_all, saved_variables
-from nbtrain.engines.global_step import step_of
-from nbtrain.engines.savers import own_saver
-from nbtrain.engines.servers import LOST, REMEDY, lost, unanswered
+from nbtrain.engines.graph.fitting import check_fit, read_all, saved_variables
+from nbtrain.engines.graph.global_step import step_of
+from nbtrain.engines.graph.savers import own_saver
+from nbtrain.engines.graph.servers import LOST, REMEDY, lost, unanswered
 from nbtrain.errors import CheckpointError
 from nbtrain.log import hushed
 from nbtrain.ring import restorable

@@ -14,11 +14,11 @@ from typing import Any, TypeVar, cast
 
 import tensorflow as tf
 
-from nbtrain.engines.finalized import adding_to
-from nbtrain.engines.fit import check_fit, read_all
-from nbtrain.engines.servers import LOST
-from nbtrain.engines.turns import turns_at
-from nbtrain.engines.waiting import ready_session, wait_for, wait_for_servers
+from nbtrain.engines.graph.finalized import adding_to
+from nbtrain.engines.graph.fitting import check_fit, read_all
+from nbtrain.engines.graph.servers import LOST
+from nbtrain.engines.graph.turns import turns_at
+from nbtrain.engines.graph.waiting import ready_session, wait_for, wait_for_servers
 from nbtrain.errors import ArgumentError
 from nbtrain.threads import Coordinator
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.engines.keras_data import Data, Dataset
-from nbtrain.engines.keras_memory import Memory
-from nbtrain.engines.keras_numbers import Numbers
+from nbtrain.engines.keras.data import Data, Dataset
+from nbtrain.engines.keras.memory import Memory
+from nbtrain.engines.keras.numbers import Numbers
 
 # A value is a float, or an array where a metric gives one.
 History = dict[str, list[Any]]

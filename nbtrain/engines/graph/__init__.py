@@ -1,0 +1,1 @@
+"""What trains a TF1 graph: under a Supervisor, or in a MonitoredSession."""

@@ -1,0 +1,1 @@
+"""What trains a Keras model by its `fit`."""

@@ -1,0 +1,92 @@
+"""A `keras.utils.PyDataset` to fit a model on: its batches are known by their numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+
+from nbtrain.engines.keras.data import Data
+
+
+class Batches(Data):
+    """A `keras.utils.PyDataset`, in an order that the seed and the epoch's number give.
+
+    Args:
+        batches: It.
+        shuffle: Whether its batches come in another order in every pass.
+        steps: Batches of an epoch; None makes an epoch one pass over it.
+        seed: Of the order.
+        more: Further arguments of `fit`.
+    """
+
+    kept = True
+
+    def __init__(
+        self, batches: Any, *, shuffle: bool, steps: int | None, seed: int, **more: Any
+    ) -> None:
+        super().__init__(_Ordered(batches, steps), **more)
+        self.steps = self._x.num_batches
+        self.seed = seed
+        self._shuffle = shuffle
+
+    def first(self) -> Any:
+        """The first batch, without its targets' weights."""
+        return self._x[0]
+
+    def begin(self, epoch: int, batch: int) -> None:
+        """Put the batches into the order of this epoch."""
+        self._x.begin(epoch, batch, self.seed if self._shuffle else None)
+
+
+class _Ordered(keras.utils.PyDataset):
+    """The batches of another, in an order of its own."""
+
+    def __init__(self, batches: Any, steps: int | None) -> None:
+        super().__init__(
+            workers=batches.workers,
+            use_multiprocessing=batches.use_multiprocessing,
+            max_queue_size=batches.max_queue_size,
+        )
+        self._batches, self._steps = batches, steps
+        self.begin(0, 0, None)
+
+    def begin(self, epoch: int, batch: int, seed: int | None) -> None:
+        self._origin, self._skipped = epoch * (self.num_batches or 0), batch
+        self._seed, self._passed = seed, None
+        self._orders: dict[int, Any] = {}
+
+    @property
+    def num_batches(self) -> int | None:
+        return self._steps or self._count
+
+    def __getitem__(self, index: int) -> Any:
+        if index >= self._skipped:
+            return self._batches[self._number(index)]
+        if self._passed is None:  # any will do for those that are passed over
+            self._passed = self._batches[self._number(self._skipped)]
+        return self._passed
+
+    def on_epoch_begin(self) -> None:
+        self._batches.on_epoch_begin()
+
+    def on_epoch_end(self) -> None:
+        self._batches.on_epoch_end()
+
+    @property
+    def _count(self) -> int | None:
+        found: int | None = self._batches.num_batches
+        return found
+
+    def _number(self, index: int) -> int:
+        """Which of the other's is the one of this number of the epoch."""
+        number, count = self._origin + index, self._count
+        if not count:
+            return number
+        turn, place = divmod(number, count)
+        if self._seed is None:
+            return place
+        if turn not in self._orders:
+            self._orders[turn] = np.random.default_rng((self._seed, turn)).permutation(count)
+        return int(self._orders[turn][place])

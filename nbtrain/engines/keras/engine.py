@@ -1,0 +1,237 @@
+"""What trains a Keras model by calls of its `fit`."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from nbtrain.engines.keras.data import Data
+from nbtrain.engines.keras.guard import Guard
+from nbtrain.engines.keras.memory import Memory
+from nbtrain.engines.keras.numbers import Numbers
+from nbtrain.engines.keras.place import Place
+from nbtrain.engines.keras.steered import Leave, PlacedLoss, Steered
+from nbtrain.engines.keras.thread import ThreadState
+from nbtrain.engines.keras.validation import StoppedError, Validation
+from nbtrain.engines.place_saver import PlaceSaver
+from nbtrain.errors import ArgumentError
+from nbtrain.host import Host
+from nbtrain.hyperparameters import Variable
+from nbtrain.logdir import Logdir
+from nbtrain.run import Run
+from nbtrain.threads import Coordinator
+
+
+class FitEngine:
+    """Calls `model.fit`, again where a restore has gone back.
+
+    Args:
+        model: The compiled model.
+        data: What it is fitted on.
+        arguments: Further ones of `fit`.
+        folder: Of the run.
+        keep: How many checkpoints stay; None keeps all.
+        hyperparameters: What can be set while it trains.
+        numbers: What of the model is kept in no variable.
+
+    Attributes:
+        place: Where it is in its data.
+        guarded: Set while nothing but the run may train the model.
+        describe: Says how the run stands.
+    """
+
+    kind = "Keras fit"
+    functions = ()
+    origin: str | None = None
+
+    def __init__(
+        self,
+        model: Any,
+        data: Data,
+        arguments: dict[str, Any],
+        folder: Logdir,
+        *,
+        keep: int | None,
+        hyperparameters: Mapping[str, Variable],
+        numbers: Numbers,
+    ) -> None:
+        self.coord = Coordinator()
+        self.hyperparameters = hyperparameters
+        memory = Memory(arguments["callbacks"])
+        self.place = Place(model, data, arguments["initial_epoch"], numbers, memory)
+        self.guarded = threading.Event()
+        self.describe: Callable[[], str] = str
+        self.name = folder.name
+        self._model = model
+        self._arguments = arguments
+        self._directory: Path = folder.checkpoints
+        self._keep = keep
+        self._thread_state = ThreadState()
+        validation = arguments["validation_data"]
+        self.evaluate = (
+            None
+            if validation is None
+            else Validation(
+                model,
+                validation,
+                steps=arguments["validation_steps"],
+                batch_size=arguments["validation_batch_size"],
+                asked_to_stop=self.coord.should_stop,
+            )
+        )
+
+    @property
+    def epochs(self) -> int:
+        """Epochs to train, over all lives of the run."""
+        return int(self._arguments["epochs"])
+
+    @property
+    def total_steps(self) -> int | None:
+        """Batches of them all; None as long as the length of an epoch is not known."""
+        steps, first = self.place.data.steps, self._arguments["initial_epoch"]
+        return None if steps is None else (self.epochs - first) * steps
+
+    def models(self) -> list[object]:
+        """Everything that the model reaches."""
+        return list(tf.train.TrackableView(self._model).descendants())
+
+    def branched(self, folder: Logdir) -> FitEngine:
+        """The same fit, in another folder, with a place of its own in the same data."""
+        return FitEngine(
+            self._model,
+            self.place.data,
+            self._arguments,
+            folder,
+            keep=self._keep,
+            hyperparameters=self.hyperparameters,
+            numbers=self.place.numbers,
+        )
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[PlaceSaver]:
+        """The model with all its variables, guarded; and the saver."""
+        guard = Guard(self._model, self.name, self.describe)
+        guard.set()
+        self.guarded.set()
+        try:
+            with self._thread_state.entered():
+                self._build()
+                whole = tf.train.Checkpoint(model=self._model, fit=self.place.saved)
+                directory, keep, origin = self._directory, self._keep, self.origin
+                yield PlaceSaver(whole, self.place, directory, keep=keep, origin=origin)
+        finally:
+            guard.remove()
+            self.guarded.clear()
+
+    def train(self, run: Run) -> None:
+        """Fit, from wherever the place is."""
+        place, host = self.place, run.life.host
+        if (why := self._why_over(host)) is not None:
+            host.note("epochs", f"{why}, or another name= to begin anew.")
+            run.should_stop()
+            return
+        loss = PlacedLoss(self._model, place)
+        host.at_end(loss.remove)
+        run.life.watch.spending.waits = loss.waits
+        steered = Steered(
+            run,
+            place,
+            loss,
+            self._arguments["callbacks"],
+            self._model,
+            verbose=self._arguments["verbose"],
+            epochs=self.epochs,
+            steps=place.data.steps,
+        )
+        host.at_end(lambda: self._end(steered))
+        while place.epoch < self.epochs:
+            self._fit(host, steered)
+            if not place.moved or host.asked_to_stop():
+                return
+
+    def _why_over(self, host: Host) -> str | None:
+        """Why nothing is left to train, and what to give for more; None where something is."""
+        place = self.place
+        if place.epoch >= self.epochs:
+            return (
+                f"{place.epoch:,} of {self.epochs:,} epochs are over: there is nothing left to "
+                "train. Give more epochs="
+            )
+        stopping = None if place.batch else place.memory.ended(place.epoch)
+        if stopping is None:
+            return None
+        stopping.set_model(self._model)
+        host.at_end(stopping.on_train_end)  # it may have the best weights
+        return (
+            f"EarlyStopping has ended the training after {place.epoch:,} of {self.epochs:,} "
+            "epochs: there is nothing left to train. Give it more patience=, or leave it out"
+        )
+
+    def _build(self) -> None:
+        """Make the variables that a checkpoint is to set: Keras makes them at the first batch.
+
+        Those of the metrics as well, where no tracing of the step makes them before it runs.
+        """
+        model = self._model
+        missing = not model.built or model.run_eagerly
+        with model.distribute_strategy.scope():
+            if missing and (batch := self.place.data.first()) is not None:
+                x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
+                with contextlib.suppress(NotImplementedError):  # a train_step needs no call()
+                    model(x)
+                    if model.run_eagerly:
+                        model.test_on_batch(x, y, weights)
+            optimizer = model.optimizer
+            if model.built and optimizer is not None and not optimizer.built:
+                optimizer.build(model.trainable_variables)
+
+    def _fit(self, host: Host, steered: Steered) -> None:
+        """One call of Keras's; it is left where the run stops, or has moved."""
+        place, model = self.place, self._model
+        place.moved = False
+        if place.batch and place.batch == place.data.steps:
+            model.stop_training = False
+            try:
+                self._end_epoch(host, steered)
+            except StoppedError:
+                return
+            if model.stop_training:
+                return
+        arguments = {**self._arguments, **place.begin_fit(), "initial_epoch": place.epoch}
+        host.note("place", place.note)
+        host.note("numbers", place.numbers.note)
+        try:
+            model.fit(**{**arguments, "callbacks": steered})
+        except Leave:
+            host.note("evaluating", None)
+            vars(model).pop("_eval_epoch_iterator", None)  # Keras's, of its validation
+
+    def _end_epoch(self, host: Host, steered: Steered) -> None:
+        """The end of an epoch that was left in its validation, which begins again.
+
+        Raises:
+            StoppedError: It was left once more.
+        """
+        place = self.place
+        try:
+            found = {} if self.evaluate is None else self.evaluate()
+        except ArgumentError as error:  # a generator goes on for the epochs to come
+            found = {}
+            host.note("validation", f"Epoch {place.epoch + 1} has no validation: {error}")
+        steered.begin()
+        place.logs |= {f"val_{name}": value for name, value in found.items()}
+        steered.on_epoch_end(place.epoch, place.logs)
+
+    def _end(self, steered: Steered) -> None:
+        """What Keras does at its end, after the last checkpoint: callbacks may set weights."""
+        if not steered.begun:
+            return
+        if isinstance(self._model.optimizer, keras.optimizers.Optimizer):
+            self._model.optimizer.finalize_variable_values(self._model.trainable_weights)
+        steered.on_train_end()
