@@ -149,6 +149,17 @@ def test_without_early_stopping_a_run_that_it_ended_goes_on() -> None:
     assert (run.status.phase, run.status.step) == ("finished", EPOCHS * STEPS)
 
 
+def test_a_branch_from_where_early_stopping_has_ended_goes_on() -> None:
+    early = stopping()
+    _, run = fitted("run", early)
+    child = run.branch(name="child", learning_rate=0.5).wait()
+    assert (child.status.phase, child.status.step) == ("finished", (LAST + 1) * STEPS)
+    assert early.wait == 4
+    again = child.start().wait()
+    assert again.status.step == (LAST + 1) * STEPS
+    assert "EarlyStopping has ended the training after 10" in str(again.status.message)
+
+
 def test_callbacks_that_come_and_go_leave_the_others_what_they_remember() -> None:
     _, unbroken = fitted("whole", stopping())
     other = keras.callbacks.EarlyStopping("accuracy", patience=99)

@@ -11,6 +11,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from nbtrain.checkpoints import listed
 from nbtrain.engines.keras.data import Data
 from nbtrain.engines.keras.guard import Guard
 from nbtrain.engines.keras.memory import Memory
@@ -164,7 +165,8 @@ class FitEngine:
                 "train. Give more epochs="
             )
         stopping = None if place.batch else place.memory.ended(place.epoch)
-        if stopping is None:
+        begins = self.origin is not None and not listed(self._directory)
+        if stopping is None or begins:  # a branch is asked for to go on
             return None
         stopping.set_model(self._model)
         host.at_end(stopping.on_train_end)  # it may have the best weights

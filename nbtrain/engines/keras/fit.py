@@ -125,10 +125,11 @@ def fit(
             themselves are the learning rate (a `LearningRateSchedule` gets a factor,
             `learning_rate_factor`) and what else of the optimizer is a variable; its
             `weight_decay` and `momentum`, and the `dropout_rate` of the layers (`dropout` and
-            `recurrent_dropout` of recurrent ones), where they are not 0. Those Keras keeps as
-            Python numbers: after an edit the next batch traces the step again, which takes as
-            long as at the first. Layers of another rate than the others have theirs under
-            their name: `head_dropout_rate`.
+            `recurrent_dropout` of recurrent ones). Those Keras keeps as Python numbers: after
+            an edit the next batch traces the step again, which takes as long as at the first.
+            Momentum and rates that are 0 are not found: what Keras builds with 0 has no momenta,
+            or no random generator, as another value would need. Layers of another rate than the
+            others have theirs under their name: `head_dropout_rate`.
         evaluate_secs: Seconds between two evaluations on the validation data, besides those
             after epochs; None or 0 evaluates none by time. `run.evaluate()` does it when asked.
         evaluate_steps: Batches between two; None evaluates none by steps.
