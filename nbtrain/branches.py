@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nbtrain.commands import Set
 from nbtrain.errors import ArgumentError
-from nbtrain.ring import restorable
+from nbtrain.listing import restorable
 from nbtrain.states import Checkpoint
 from nbtrain.way import run_of
 

@@ -6,9 +6,7 @@ the step that the run is at, and those that may find another give it back.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +15,10 @@ from nbtrain.alarm import Trouble
 from nbtrain.cadence import Every
 from nbtrain.checkpoints import Restored, Saver, delete_all, find, listed
 from nbtrain.errors import ArgumentError, CheckpointError
-from nbtrain.logdir import ASIDE, LAST_GOOD, TRIAL
+from nbtrain.listing import Listing
+from nbtrain.logdir import LAST_GOOD, TRIAL
 from nbtrain.recorder import Recorder
-from nbtrain.ring import LAST_GOOD_KEPT, Ring, restorable
+from nbtrain.ring import LAST_GOOD_KEPT, Ring
 from nbtrain.spending import RESTORE, SAVE
 from nbtrain.states import Checkpoint
 from nbtrain.watch import Watch
@@ -32,13 +31,9 @@ class Keeper:
         due: When a checkpoint is due, where the session has no cadence of its own.
         watch: Is told what should be known.
         recorder: Knows whether the training has gone bad: then nothing is saved.
-
-    Attributes:
-        checkpoints: What can be restored, the newest last; may be read from any thread.
     """
 
     def __init__(self, due: Every, watch: Watch, recorder: Recorder) -> None:
-        self.checkpoints: tuple[Checkpoint, ...] = ()
         self._due = due
         self._watch = watch
         self._recorder = recorder
@@ -48,8 +43,12 @@ class Keeper:
         self._saved_step: int | None = None
         self._restores: list[tuple[int, float]] = []  # steps that it went back to, and when
         self._unproven: int | None = None  # step of a restore that left gaps
-        self._listing = threading.Lock()  # an older list never replaces a newer one
-        self._listed: float | None = None  # when the folders had last changed
+        self._listing = Listing()
+
+    @property
+    def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """What can be restored, the newest last; any thread."""
+        return self._listing.checkpoints
 
     @property
     def next_step(self) -> float:
@@ -84,7 +83,7 @@ class Keeper:
         self._saver, self._saved_step = saver, None
         self._due = due or self._due
         self._ring = None
-        self._list(saver)
+        self._listing.read(saver.directory)
         if self._recorder.alarm is not None:
             self._excepted = frozenset(self._unsound())
             ring = saver.aside(LAST_GOOD, LAST_GOOD_KEPT)
@@ -168,14 +167,14 @@ class Keeper:
             return step, self.checkpoints[-1].path
         self._check_sound(step)
         step = self._save_with(aside, step)
-        self._list(saver)
+        self._listing.read(saver.directory)
         self._watch.log(event="copy", step=step)
         return step, listed(aside.directory)[-1].path
 
     def below(self, step: int) -> tuple[Checkpoint, ...]:
         """What can be restored, now, of the steps before one, and was not abandoned."""
         if self._saver is not None:
-            self._list(self._saver)  # some may have been deleted by hand
+            self._listing.read(self._saver.directory)  # some may have been deleted by hand
         return tuple(
             held
             for held in self.checkpoints
@@ -220,7 +219,7 @@ class Keeper:
 
     def _write(self, saver: Saver, step: int) -> int:
         step = self._save_with(saver, step)
-        self._list(saver)
+        self._listing.read(saver.directory)
         if all(checkpoint.step != step for checkpoint in listed(saver.directory)):
             raise CheckpointError(
                 f"What was saved cannot be found in {saver.directory}: it was deleted at "
@@ -245,7 +244,7 @@ class Keeper:
             self._watch.note("copy", f"No copy of step {step:,}: {error}")
         else:
             self._watch.note("copy", None)
-        self._list(saver)
+        self._listing.read(saver.directory)
         return step
 
     def restore(self, wanted: int | str | None) -> Restored:
@@ -258,7 +257,7 @@ class Keeper:
             raise CheckpointError(
                 "This run has nothing to restore: it was started without a saver."
             )
-        self._list(self._saver)  # some may have been deleted by hand
+        self._listing.read(self._saver.directory)  # some may have been deleted by hand
         known = self.checkpoints
         if wanted is None:
             known = tuple(held for held in known if Path(held.path).parent.name != LAST_GOOD)
@@ -290,17 +289,8 @@ class Keeper:
 
     def list_again(self) -> None:
         """Drop from `checkpoints` what was deleted; any thread, once a second."""
-        if (saver := self._saver) is None:
-            return
-        with self._listing:
-            changed = 0.0
-            for directory in (saver.directory, *(saver.directory / name for name in ASIDE)):
-                with contextlib.suppress(OSError):  # it is gone, or not to be seen
-                    changed = max(changed, directory.stat().st_mtime)
-            if changed != self._listed:
-                self.checkpoints = restorable(saver.directory)
-                # What has just changed may change again before the file system's clock ticks.
-                self._listed = changed if time.time() - changed > 1 else None
+        if (saver := self._saver) is not None:
+            self._listing.read_if_changed(saver.directory)
 
     def _taken(self, restored: Restored, saver: Saver) -> int | None:
         """Remember what was restored; returns its step, where this folder has it."""
@@ -311,10 +301,6 @@ class Keeper:
         if own not in directory.parents:  # as that of a copy
             self._watch.log(event="origin", step=restored.step, checkpoint=restored.path)
         return None
-
-    def _list(self, saver: Saver) -> None:
-        with self._listing:
-            self.checkpoints, self._listed = restorable(saver.directory), None
 
     def _save_or_say_why(self, save: Callable[[int], int], step: int) -> int:
         try:

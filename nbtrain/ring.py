@@ -7,30 +7,15 @@ They stand in a folder of their own: `keep` does not count them, TensorFlow's
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 from nbtrain.cadence import Every
-from nbtrain.checkpoints import Saver, delete_all, listed
-from nbtrain.logdir import ASIDE
-from nbtrain.states import Checkpoint
+from nbtrain.checkpoints import Saver, delete_all
 
 # How many there are at most.
 LAST_GOOD_KEPT = 3
 
 # Seconds between two copies at least, and the share of the time that copying may take.
 _SECS, _SHARE = 10.0, 0.01
-
-
-def restorable(directory: Path) -> tuple[Checkpoint, ...]:
-    """The checkpoints of a folder and their copies, in the order they were saved; any thread.
-
-    A copy that is older than the checkpoint of its name is of a course that was abandoned.
-    """
-    found = listed(directory)
-    saved = {Path(held.path).name: held.wall_time for held in found}
-    copies = [held for name in ASIDE for held in listed(directory / name)]
-    copies = [held for held in copies if held.wall_time >= saved.get(Path(held.path).name, 0.0)]
-    return tuple(sorted((*found, *copies), key=lambda held: held.wall_time)) if copies else found
 
 
 class Ring:

@@ -33,10 +33,10 @@ from nbtrain.hyperparameters import Hyperparameters, Variable
 from nbtrain.journal import Marks
 from nbtrain.life import Life
 from nbtrain.listeners import Listener, Listeners, check_event
+from nbtrain.listing import restorable
 from nbtrain.logdir import Logdir, unwritable
 from nbtrain.names import Names
 from nbtrain.recorder import Recorder
-from nbtrain.ring import restorable
 from nbtrain.settings import Settings
 from nbtrain.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status
 from nbtrain.steering import NO_VALUES, Steering

@@ -19,8 +19,8 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.checkpoints import find, listed
 from nbtrain.commands import Save
+from nbtrain.listing import restorable
 from nbtrain.logdir import LAST_GOOD
-from nbtrain.ring import restorable
 from nbtrain.run import Run
 from nbtrain.states import Phase
 from tests.diverging import BAD, GOOD, GraphRegression, Regression, X, Y, assert_all_finite

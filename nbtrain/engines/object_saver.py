@@ -12,7 +12,7 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 
 from nbtrain.checkpoints import Restored, mend_state, misfit, reading, some, step_in_name, writing
 from nbtrain.errors import ArgumentError
-from nbtrain.ring import restorable
+from nbtrain.listing import restorable
 
 # What TensorFlow appends to a variable's name in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"

@@ -17,8 +17,8 @@ from nbtrain.engines.graph.global_step import step_of
 from nbtrain.engines.graph.savers import own_saver
 from nbtrain.engines.graph.servers import LOST, REMEDY, lost, unanswered
 from nbtrain.errors import CheckpointError
+from nbtrain.listing import restorable
 from nbtrain.log import hushed
-from nbtrain.ring import restorable
 
 # Numbers that are read at a time.
 _MOST_NUMBERS = 1_000_000

@@ -9,7 +9,7 @@ import tensorflow as tf
 from nbtrain.checkpoints import Restored
 from nbtrain.engines.graph.saver import GraphSaver, Saved
 from nbtrain.errors import CheckpointError
-from nbtrain.ring import restorable
+from nbtrain.listing import restorable
 
 
 class SessionSaver(GraphSaver):

@@ -1,0 +1,54 @@
+"""What can be restored of a run: its checkpoints, and the copies beside them."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from pathlib import Path
+
+from nbtrain.checkpoints import listed
+from nbtrain.logdir import ASIDE
+from nbtrain.states import Checkpoint
+
+
+class Listing:
+    """What can be restored, listed anew when its folder changes; any thread.
+
+    Attributes:
+        checkpoints: It, the newest last.
+    """
+
+    def __init__(self) -> None:
+        self.checkpoints: tuple[Checkpoint, ...] = ()
+        self._lock = threading.Lock()  # an older list never replaces a newer one
+        self._changed: float | None = None  # when the folders had last, as far as that is settled
+
+    def read(self, directory: Path) -> None:
+        """List what is there."""
+        with self._lock:
+            self.checkpoints, self._changed = restorable(directory), None
+
+    def read_if_changed(self, directory: Path) -> None:
+        """List what is there, where something has come or gone: for every second or so."""
+        with self._lock:
+            changed = 0.0
+            for folder in (directory, *(directory / name for name in ASIDE)):
+                with contextlib.suppress(OSError):  # it is gone, or not to be seen
+                    changed = max(changed, folder.stat().st_mtime)
+            if changed != self._changed:
+                self.checkpoints = restorable(directory)
+                # What has just changed may change again before the file system's clock ticks.
+                self._changed = changed if time.time() - changed > 1 else None
+
+
+def restorable(directory: Path) -> tuple[Checkpoint, ...]:
+    """The checkpoints of a folder and their copies, in the order they were saved; any thread.
+
+    A copy that is older than the checkpoint of its name is of a course that was abandoned.
+    """
+    found = listed(directory)
+    saved = {Path(held.path).name: held.wall_time for held in found}
+    copies = [held for name in ASIDE for held in listed(directory / name)]
+    copies = [held for held in copies if held.wall_time >= saved.get(Path(held.path).name, 0.0)]
+    return tuple(sorted((*found, *copies), key=lambda held: held.wall_time)) if copies else found
