@@ -50,6 +50,7 @@ class Boundary:
         hyperparameters: What can be set.
         evaluate: Evaluates what is trained; None where there is nothing to evaluate.
         again: Whether an earlier life was recorded, perhaps beyond the first step of this.
+        total: Gives the step at which the run finishes; None where that is not known.
 
     Attributes:
         step: Steps completed; may be read from any thread.
@@ -67,7 +68,8 @@ class Boundary:
         hyperparameters: Hyperparameters,
         evaluate: Evaluation | None = None,
         *,
-        again: bool = False,
+        again: bool,
+        total: Callable[[], int | None],
     ) -> None:
         self.step = self._origin = 0
         self.keeper = Keeper(settings.save_cadence(), watch, recorder)
@@ -82,7 +84,7 @@ class Boundary:
             self.keeper,
             self._tuner,
             self._evaluator,
-            total=settings.steps,
+            total=total,
         )
         self._rescue = Rescue(
             lifecycle,

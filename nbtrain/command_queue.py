@@ -25,7 +25,7 @@ class CommandQueue:
         self._limit = limit
         self._waiting: deque[Receipt] = deque()
         self._planned: list[tuple[int, int, Receipt]] = []  # a heap, by their steps
-        self._changed = threading.Condition()  # protects both, `_closed` and `_coming`
+        self._changed = threading.Condition()  # protects all of these but `_standing`
         self._standing: list[tuple[int, Receipt]] = []  # those of `post(standing=True)`
         self._closed: str | None = "the run has not been started"
         self._coming = True  # a life for which can be planned
@@ -70,12 +70,12 @@ class CommandQueue:
                     self._waiting.append(receipt)
                 else:
                     heapq.heappush(self._planned, (at, receipt.number, receipt))
-                    if standing:
-                        self._standing.append((at, receipt))
                 self.attention = True
                 self._changed.notify_all()
         if refusal is not None:
             receipt.answer(Outcome(applied=False, step=step, text=refusal))
+        elif at is not None and standing:
+            self._standing.append((at, receipt))
         return receipt
 
     def take(self, step: int = 0, *, wait: bool = False) -> Receipt | None:
@@ -116,16 +116,17 @@ class CommandQueue:
             else:
                 self.post(receipt.command, step=step, at=at, standing=True)
 
+    def settle(self, step: int) -> None:
+        """What stands for steps up to this one is not to come again; training thread only."""
+        for receipt in [receipt for at, receipt in self._standing if at <= step]:
+            self.withdraw(receipt)
+        self._standing = [each for each in self._standing if each[0] > step]
+
     def wake(self) -> None:
         """Make a `take` that waits, now or later, return; any thread."""
         with self._changed:
             self._woken = self.attention = True
             self._changed.notify_all()
-
-    def expect(self) -> None:
-        """Accept what is planned for the steps of a further life, before it starts."""
-        with self._changed:
-            self._coming = True
 
     def open(self) -> None:
         """Accept commands; a training thread is about to start."""

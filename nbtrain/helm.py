@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from nbtrain.command_queue import CommandQueue
@@ -55,7 +55,7 @@ class Helm:
         keeper: Keeps the checkpoints.
         tuner: Sets the hyperparameters.
         evaluator: Evaluates.
-        total: Step at which the run finishes; None where it has no end of its own.
+        total: Gives the step at which the run finishes; None where that is not known.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Helm:
         tuner: Tuner,
         evaluator: Evaluator,
         *,
-        total: int | None,
+        total: Callable[[], int | None],
     ) -> None:
         self._lifecycle = lifecycle
         self._commands = commands
@@ -119,6 +119,10 @@ class Helm:
             return
         self._hold("names", step, f"{astray}; {_REMEDY}")
 
+    def settle(self, step: int) -> None:
+        """The edits of a replay up to this step are done: what has led nowhere is not repeated."""
+        self._commands.settle(step)
+
     def fail_trial(self, step: int, why: str) -> bool:
         """End the trial under way at this boundary, and go back; whether there is one."""
         receipt = self._trials.fail(why)
@@ -138,8 +142,10 @@ class Helm:
     def _miss(self, error: Exception, step: int) -> None:
         """An edit that the training was to go on with was not made."""
         if self._lifecycle.phase is Phase.STOPPING:
-            text = f"The run ended at step {step:,}, before edits that are planned for later steps"
-            self._watch.note("edit", f"{text}: they are made when it is started again.")
+            text = f"The run ended at step {step:,}, before edits that are planned for later"
+            self._watch.note(
+                "edit", f"{text}: they are made where it is started again and gets there."
+            )
         else:
             why = "what this run is to go on with cannot be set"
             self._hold("edit", step, f"{why}. {error} Set it, then resume; or stop")

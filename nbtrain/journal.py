@@ -113,6 +113,9 @@ class Journal:
     Args:
         logdir: Where they are written.
         marks: Where those go that are to be seen.
+
+    Attributes:
+        untold: How many were done that nobody was told of: too many waited.
     """
 
     def __init__(self, logdir: Logdir, marks: Marks) -> None:
@@ -121,6 +124,7 @@ class Journal:
         self._waiting: deque[dict[str, object]] = deque()
         self._writing = threading.Lock()  # one at a time: each line once, and in order
         self._done: deque[Mark] = deque(maxlen=MOST_MARKS)
+        self.untold = 0
 
     def log(self, **entry: object) -> None:
         """Queue a line; any thread. The path of a `checkpoint` is written as seen from here."""
@@ -131,6 +135,7 @@ class Journal:
         if (mark := Mark.of(line)) is not None:
             self._marks.add(mark)
         if (done := Mark.done(line)) is not None:
+            self.untold += len(self._done) == MOST_MARKS
             self._done.append(done)
 
     def done(self, *, ended: bool) -> Iterator[Mark]:

@@ -16,7 +16,7 @@ from nbtrain.cadence import Every
 from nbtrain.checkpoints import Restored, Saver, delete_all, find, listed
 from nbtrain.errors import ArgumentError, CheckpointError
 from nbtrain.listing import Listing
-from nbtrain.logdir import LAST_GOOD, TRIAL
+from nbtrain.logdir import ASIDE, LAST_GOOD, TRIAL
 from nbtrain.recorder import Recorder
 from nbtrain.ring import LAST_GOOD_KEPT, Ring
 from nbtrain.spending import RESTORE, SAVE
@@ -42,6 +42,7 @@ class Keeper:
         self._excepted: frozenset[str] = frozenset()  # variables that begin with NaN or Inf
         self._saved_step: int | None = None
         self._restores: list[tuple[int, float]] = []  # steps that it went back to, and when
+        self._aside: str | None = None  # path of the begin of the trial under way
         self._unproven: int | None = None  # step of a restore that left gaps
         self._listing = Listing()
 
@@ -168,8 +169,14 @@ class Keeper:
         self._check_sound(step)
         step = self._save_with(aside, step)
         self._listing.read(saver.directory)
+        _check_listed(step, aside.directory)
         self._watch.log(event="copy", step=step)
-        return step, listed(aside.directory)[-1].path
+        self._aside = listed(aside.directory)[-1].path
+        return step, self._aside
+
+    def leave_aside(self) -> None:
+        """The trial is over: where it began is a copy like others."""
+        self._aside = None
 
     def below(self, step: int) -> tuple[Checkpoint, ...]:
         """What can be restored, now, of the steps before one, and was not abandoned."""
@@ -220,12 +227,7 @@ class Keeper:
     def _write(self, saver: Saver, step: int) -> int:
         step = self._save_with(saver, step)
         self._listing.read(saver.directory)
-        if all(checkpoint.step != step for checkpoint in listed(saver.directory)):
-            raise CheckpointError(
-                f"What was saved cannot be found in {saver.directory}: it was deleted at "
-                "once, or its saver writes TensorFlow's old format, which is not restored here: "
-                "leave write_version= out."
-            )
+        _check_listed(step, saver.directory)
         self._saved_step = step
         if self._ring is not None:
             self._ring.start(step)
@@ -248,7 +250,7 @@ class Keeper:
         return step
 
     def restore(self, wanted: int | str | None) -> Restored:
-        """Go back to a checkpoint: its step, its path, or (None) the latest that was asked for.
+        """Go back to a checkpoint: its step, its path, or (None) the latest but for copies.
 
         Raises:
             CheckpointError: It is not there or does not fit; nothing was restored.
@@ -260,7 +262,7 @@ class Keeper:
         self._listing.read(self._saver.directory)  # some may have been deleted by hand
         known = self.checkpoints
         if wanted is None:
-            known = tuple(held for held in known if Path(held.path).parent.name != LAST_GOOD)
+            known = tuple(held for held in known if not _is_copy(held) or held.path == self._aside)
         with self._watch.spending.during(RESTORE):
             restored = self._saver.restore(find(known, wanted).path)
         self._taken(restored, self._saver)
@@ -311,3 +313,16 @@ class Keeper:
             name = Path(self.checkpoints[-1].path).name
             self._watch.log(event="checkpoint", step=step, text=name)
         return step
+
+
+def _check_listed(step: int, directory: Path) -> None:
+    """Raise a CheckpointError where what was just saved is not to be found."""
+    if all(held.step != step for held in listed(directory)):
+        raise CheckpointError(
+            f"What was saved cannot be found in {directory}: it was deleted at once, or its saver "
+            "writes TensorFlow's old format, which is not restored here: leave write_version= out."
+        )
+
+
+def _is_copy(held: Checkpoint) -> bool:
+    return Path(held.path).parent.name in ASIDE

@@ -69,6 +69,7 @@ class Life:
         marks: What was done to the run.
         evaluate: Evaluates what is trained; None where there is nothing to evaluate.
         again: Whether an earlier life was recorded.
+        total: Gives the step at which the run finishes; None where that is not known.
 
     Attributes:
         boundary: Its step boundary.
@@ -95,6 +96,7 @@ class Life:
         evaluate: Evaluation | None,
         *,
         again: bool,
+        total: Callable[[], int | None],
     ) -> None:
         self.watch = Watch(recorder, folder, marks, grace_secs=settings.stop_grace_secs)
         self.boundary = Boundary(
@@ -107,6 +109,7 @@ class Life:
             hyperparameters,
             evaluate and functools.partial(self._evaluate, evaluate),
             again=again,
+            total=total,
         )
         self.host = Host(coord, self.boundary, commands, recorder, self.watch, folder)
         self.watch.each_second = [self.boundary.keeper.list_again]

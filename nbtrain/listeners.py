@@ -18,6 +18,10 @@ class Listeners:
     def __init__(self) -> None:
         self._calls: dict[tuple[str, Listener], Callable[[Mark], object]] = {}
 
+    def __bool__(self) -> bool:
+        """Whether there is one."""
+        return bool(self._calls)
+
     def add(self, event: str, function: Listener) -> None:
         """Have `function` called with what happened; twice the same is once.
 

@@ -112,7 +112,7 @@ class Rescue:
         return step
 
     def _advice(self, trouble: Trouble) -> str:
-        good = self._good(trouble)
+        good = self._keeper.below(trouble.good)
         if not good:
             return (
                 "There is no good checkpoint to go back to: build the model anew and start it with "
@@ -121,8 +121,9 @@ class Rescue:
         step = good[-1].step
         name = self._rate() or ""
         smaller, edit = " with a smaller learning rate", f" run.set({name}=...);"
+        tried = "" if self._untried(trouble) else ", from which it went bad again"
         return (
-            f"Last good checkpoint: step {step:,}. Restore it{smaller if name else ''}: "
+            f"Last good checkpoint: step {step:,}{tried}. Restore it{smaller if name else ''}: "
             f"run.restore({step});{edit if name else ''} run.resume()."
         )
 
@@ -131,7 +132,7 @@ class Rescue:
         values = self._hyperparameters.values
         return next((name for name in _RATES if name in values), None)
 
-    def _good(self, trouble: Trouble) -> tuple[Checkpoint, ...]:
+    def _untried(self, trouble: Trouble) -> tuple[Checkpoint, ...]:
         """What can be restored, the newest last, but for what led a rescue to the same place."""
         below = trouble.good
         if self._last is not None and trouble.step <= self._last[0]:
@@ -149,8 +150,8 @@ class Rescue:
             return step, "the run has no hyperparameter learning_rate that could be halved"
         if self._rescues == _MOST:
             return step, f"it was rescued {_MOST} times in vain"
-        rate = self._hyperparameters.values[name]
-        for checkpoint in reversed(self._good(trouble)):
+        rate, bad = self._hyperparameters.values[name], step
+        for checkpoint in reversed(self._untried(trouble)):
             outcome, now = self._do(Restore(checkpoint.path), step)
             if not outcome.applied:  # it was deleted, or cannot be read
                 continue
@@ -158,6 +159,7 @@ class Rescue:
             if self._keeper.unsound() is not None:
                 continue  # it lacks a variable that has gone bad
             self._rescues, self._last = self._rescues + 1, (trouble.step, now)
+            self._helm.settle(bad)
             # Restored it may be what it was before; what led here is too much anyhow.
             half = min(rate, self._hyperparameters.values[name]) / 2
             outcome, now = self._do(Set({name: half}), now)

@@ -26,7 +26,7 @@ from nbtrain import claims, frames
 from nbtrain.branches import Branch
 from nbtrain.checkpoints import Saver, find, listed
 from nbtrain.command_queue import CommandQueue
-from nbtrain.commands import Command, Receipt, Stop
+from nbtrain.commands import Command, Receipt, Set, Stop
 from nbtrain.errors import ArgumentError, PhaseError, WaitError
 from nbtrain.evaluator import Evaluation
 from nbtrain.hyperparameters import Hyperparameters, Variable
@@ -146,6 +146,7 @@ class Run(Steering):
             self.marks,
             self._engine.evaluate,
             again=bool(self.scalars),
+            total=lambda: self.total_steps,
         )
         life.watch.listeners, life.watch.told = self._listeners, self._told
         return life
@@ -180,7 +181,6 @@ class Run(Steering):
                 raise unwritable(self.logdir, unwritten) from None
             branch, entry = self._branch, {"name": self.name, "total_steps": self.total_steps}
             parent = {} if branch is None else {"parent": branch.parent(self.logdir)}
-            edit = None if branch is None else branch.first_edit(self._folder.checkpoints)
             self.life.join(_LAST_ROUND_SECS)
             self.life = self._life(recorder, names)
             self._lifecycle.apply(Event.START)
@@ -189,9 +189,6 @@ class Run(Steering):
         for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last life
             self.receipts.remove(receipt)
         self._enlist()
-        if branch is not None and edit is not None:
-            self._commands.expect()
-            self.post(edit, at=branch.origin.step)
         self.life.start(self._engine.session, functools.partial(self._engine.train, self))
         return self
 
@@ -305,10 +302,13 @@ class Run(Steering):
         try:
             engine = self._engine.branched(folder)
             known = (listed if wanted is None else restorable)(self._folder.checkpoints)
-            branch = Branch(find(known, wanted), hyperparameters)
+            branch = Branch(find(known, wanted))
             child = type(self)(engine, folder, self._settings)
             branch.check_leaves_steps(child.total_steps)
             engine.origin, child._branch = branch.origin.path, branch
+            if hyperparameters:
+                edit, at = Set(hyperparameters, needed=True), branch.origin.step
+                child.receipts.append(child._commands.post(edit, at=at, standing=True))
             child.start()
         except BaseException:
             folder.discard()
@@ -459,8 +459,8 @@ class Run(Steering):
         """Call a function whenever this happens to the run, from now on, in all its lives.
 
         It is called beside the training and its display, on a thread for such functions: a long
-        one holds up only the next. What it prints appears under the cell that has registered it,
-        and an error of it in the panel.
+        one holds up the next, and `wait` and `start` for ten seconds at most. What it prints
+        appears under the cell that has registered it, and an error of it in the panel.
 
         Args:
             event: "finished", "stopped" or "failed", once the run has ended; or what

@@ -55,7 +55,7 @@ class Trials:
         evaluator: Evaluates what decides.
         recorder: Has what was recorded, which may decide as well.
         watch: Is told what should be known.
-        total: Step at which the run finishes; None where it has no end of its own.
+        total: Gives the step at which the run finishes; None where that is not known.
         went_back: Called once the run is at an earlier step.
     """
 
@@ -66,7 +66,7 @@ class Trials:
         evaluator: Evaluator,
         recorder: Recorder,
         watch: Watch,
-        total: int | None,
+        total: Callable[[], int | None],
         went_back: Callable[[int], None],
     ) -> None:
         self._keeper = keeper
@@ -173,14 +173,15 @@ class Trials:
         trial, self._trial, self._failed = self._trial, None, None
         assert trial is not None, "it is only asked for while there is one"
         self._watch.note("trial", None)
+        self._keeper.leave_aside()
         return trial
 
     def _steps_of(self, asked: Try, step: int) -> int:
         steps = _steps(asked.steps)
-        if self._total is not None and step + steps > self._total:
+        if (total := self._total()) is not None and step + steps > total:
             raise ArgumentError(
-                f"steps={steps:,}: of the run's {self._total:,} steps {self._total - step:,} are "
-                "left; try fewer."
+                f"steps={steps:,}: of the run's {total:,} steps {total - step:,} are left; try "
+                "fewer."
             )
         return steps
 

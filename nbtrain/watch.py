@@ -222,6 +222,8 @@ class Watch:
 
     def tell(self, phase: Phase) -> None:
         """Call who wants to know of what was done; a thread that they alone hold up."""
+        if self.told and (untold := self._journal.untold):
+            self.note("untold", f"Functions of run.on take too long: {untold:,} events are lost.")
         for mark in self._journal.done(ended=phase.ended):
             if calls := self.told.calls(mark):
                 self._guarded(f'function of run.on("{mark.event}")', *calls)

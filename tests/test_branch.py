@@ -81,6 +81,18 @@ def test_a_branch_goes_on_from_the_checkpoint_with_other_values_from_its_first_s
     assert saved(run) == [10, 20]
 
 
+def test_a_branch_that_goes_back_to_its_begin_has_its_values_again(gate: Gate) -> None:
+    run, paced = parent()
+    paced._at_step = lambda count: gate() if count > 15 else None
+    child = run.branch(10, name="fast", pace=5)
+    gate.wait_for_arrivals()
+    receipt = child.restore(10)
+    gate.open()
+    applied(receipt)
+    child.wait(SOON)
+    assert counted(child)[1][-10:] == [10.0 + 5 * n for n in range(1, 11)]
+
+
 def test_it_writes_down_its_parent_and_the_edits_as_marks() -> None:
     run, _ = parent()
     child = run.branch(10, name="b", pace=5).wait(SOON)

@@ -234,7 +234,47 @@ def test_what_is_planned_may_come_before_a_life_and_nothing_else() -> None:
     assert queue.take(3) is planned
     queue.close("the run has ended", step=9)
     assert queue.post(Save(), at=12).wait(0).text == "the run has ended"
-    queue.expect()
-    further = queue.post(Save(), at=12)
+
+
+def test_what_stands_comes_again_from_the_step_on_to_which_the_run_went_back() -> None:
+    queue = CommandQueue()
     queue.open()
-    assert queue.take(12) is further
+    for at in (2, 4, 9):
+        queue.post(Set({"rate": at}), at=at, standing=True)
+    for step in (2, 4):
+        taken(queue, step).answer(Outcome(applied=True, step=step, text="done"))
+    queue.go_back(3)
+    assert queue.next_step == 4
+    taken(queue, 4)
+    assert queue.next_step == 9
+    taken(queue, 9)
+    assert queue.take(99) is None, "each comes once"
+
+
+def test_what_stands_and_is_settled_comes_no_more() -> None:
+    queue = CommandQueue()
+    queue.open()
+    for at in (2, 4):
+        queue.post(Set({"rate": at}), at=at, standing=True)
+    taken(queue, 2).answer(Outcome(applied=True, step=2, text="done"))
+    queue.go_back(1)
+    queue.settle(2)
+    queue.go_back(0)
+    assert queue.next_step == 4
+
+
+def test_what_stands_comes_again_in_a_further_life() -> None:
+    queue = CommandQueue()
+    queue.post(Set({"rate": 1}), at=4, standing=True)
+    queue.open()
+    queue.close("the run has ended", step=2)
+    queue.open()
+    queue.go_back(2)
+    assert queue.next_step == 4
+
+
+def taken(queue: CommandQueue, step: int) -> Receipt:
+    """What is to be done at a step."""
+    receipt = queue.take(step)
+    assert receipt is not None
+    return receipt

@@ -187,6 +187,21 @@ def test_callbacks_hear_of_the_beginning_and_the_end_once(end: str) -> None:
     assert heard == ["begin", "end"]
 
 
+def test_after_an_error_callbacks_hear_of_no_end() -> None:
+    """Nor do they in Keras."""
+    heard: list[str] = []
+
+    def torn(_epoch: int, _logs: Any) -> None:
+        raise OSError("torn")
+
+    torn_there = keras.callbacks.LambdaCallback(
+        on_epoch_end=torn, on_train_end=lambda _logs: heard.append("end")
+    )
+    with pytest.raises(OSError, match="torn"):
+        ended(classifier(), "run", torn_there, **KINDS["arrays"]())
+    assert heard == []
+
+
 def test_weights_that_a_callback_sets_at_the_end_of_a_stop_are_not_saved() -> None:
     """The next life goes on with what was trained."""
 
@@ -303,6 +318,25 @@ def test_a_stop_is_heard_in_the_validation_and_other_commands_wait_with_a_word()
     assert (run.status.phase, run.status.step) == ("stopped", STEPS)
     assert "epoch_val_loss" not in run.scalars
     assert "Evaluating" not in (run.status.message or "")
+
+
+def test_a_stop_that_comes_to_be_in_the_validation_counts_no_batch_twice() -> None:
+    """Between a request and its hearing lies a moment, in which further batches are tested."""
+
+    class Stopping(Late):
+        def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
+            if batch == 0:
+                on_stop, self.run.coord.on_stop = self.run.coord.on_stop, None
+                self.run.coord.request_stop()
+                self.run.coord.on_stop = on_stop
+            if batch == 3:
+                self.run.coord.request_stop()
+
+    model = classifier()
+    run = started(model, "run", Stopping(), **VALIDATED, validation_batch_size=10, epochs=2)
+    run.wait(SOON)
+    assert run.status.step == STEPS == int(model.optimizer.iterations.numpy())
+    assert [held.step for held in run.checkpoints] == [STEPS]
 
 
 # --- the state of the cell's thread ----------------------------------------------------------

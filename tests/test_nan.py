@@ -393,7 +393,7 @@ def test_what_goes_bad_at_the_same_place_again_is_tried_from_older_states_and_pa
     )
     message = paused(run)
     assert "It was not rescued: no good checkpoint is left to try." in message
-    assert "run.restore(" not in message
+    assert "Last good checkpoint: step 6, from which it went bad again. Restore it" in message
     went = [mark.to for mark in run.marks if mark.event == "restore"]
     assert went == [6, 3, 0]
     assert rate.numpy() == 0.125

@@ -18,7 +18,7 @@ import tensorflow as tf
 from tensorflow.python.framework import config
 
 import nbtrain
-from nbtrain.commands import Command, Pause, Restore, Save, Set, Try
+from nbtrain.commands import Command, Pause, Replay, Restore, Save, Set, Try
 from nbtrain.engines.keras.fit import FitRun
 from nbtrain.errors import ArgumentError
 from nbtrain.run import Run
@@ -148,6 +148,36 @@ def test_the_edits_of_a_replay_are_made_again_where_the_run_goes_back() -> None:
     assert made == [(10, 2.0), (15, 7.0), (20, 3.0), (10, 2.0), (20, 3.0)]
 
 
+def test_an_edit_of_a_replay_that_a_rescue_has_gone_back_behind_is_not_made_again() -> None:
+    line = Counter()
+    held = tf.Variable(1.0)
+
+    def step() -> dict[str, Any]:
+        line.step()
+        bad = held.numpy() >= 8 and line.count.numpy() > 12
+        return {"loss": float("nan") if bad else 0.5}
+
+    whole = tf.train.Checkpoint(count=line.count, held=held)
+    run = nbtrain.train(
+        step,
+        steps=40,
+        checkpoint=whole,
+        hyperparameters={RATE: held},
+        on_nan="recover",
+        name="b",
+        save_steps=10,
+        keep=None,
+        start=False,
+    )
+    receipt = run.post(Replay(((10, {RATE: 8.0}), (30, {RATE: 2.0})), "two"), at=0)
+    run.start().wait(SOON)
+    applied(receipt)
+    sets = [line for line in journal(run.logdir) if line["event"] == "set"]
+    made = [(line["step"], line["edits"][RATE][1]) for line in sets]
+    assert made == [(10, 8.0), (10, 0.5), (30, 2.0)]
+    assert run.status.step == 40
+
+
 def test_the_edits_of_a_replay_go_on_where_the_run_is_started_again() -> None:
     trained(Weighted().run("a"), (10, weight(2.0)), (20, weight(3.0)))
     line = Weighted()
@@ -160,8 +190,8 @@ def test_the_edits_of_a_replay_go_on_where_the_run_is_started_again() -> None:
     run.wait(SOON)
     assert (run.status.step, line.weight.numpy()) == (15, 2.0)
     assert run.status.message == (
-        "The run ended at step 15, before edits that are planned for later steps: they are made "
-        "when it is started again."
+        "The run ended at step 15, before edits that are planned for later: they are made where "
+        "it is started again and gets there."
     )
     run.start().wait(SOON)
     assert (run.status.step, line.weight.numpy()) == (40, 3.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -307,6 +308,30 @@ def test_a_trial_for_which_too_few_steps_are_left_is_refused(gate: Gate) -> None
     ended(run)
 
 
+def test_a_trial_of_more_steps_than_the_epochs_have_is_refused() -> None:
+    run = started(classifier(), "run", x=X, y=Y, batch_size=BATCH, epochs=500)
+    applied(run.pause())
+    left = (run.total_steps or 0) - run.status.step
+    trial = run.try_(learning_rate=0.5, steps=10**6, keep_if="batch_loss")
+    assert refused(trial).text.endswith(f"{left:,} are left; try fewer.")
+    ended(run)
+
+
+def test_to_restore_the_latest_is_to_leave_a_trial_and_once_it_is_over_none_of_its_copies(
+    gate: Gate,
+) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    applied(run.save())
+    run.resume()
+    reached(run, lambda run: run.status.step > 20)
+    kept = run.try_(rate=0.25, steps=10, keep_if="loss")
+    assert applied(kept).text.startswith("kept rate 0.25")
+    assert applied(run.restore()).text.startswith("restored ckpt-1: ")
+    assert "trial" in {Path(held.path).parent.name for held in run.checkpoints}
+    ended(run)
+
+
 def test_where_a_trial_begins_outlives_the_checkpoints_that_come_after_it(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried, save_steps=2, keep=1)
@@ -324,7 +349,7 @@ def test_a_run_that_was_killed_in_a_trial_goes_on_from_where_that_began(gate: Ga
     tried = Tried(gate)
     run = paused(gate, tried)
     trial = run.try_(rate=0.75, steps=10**9, keep_if="loss")
-    reached(run, lambda run: (run.logdir / "checkpoints" / "trial").exists())
+    reached(run, lambda run: run.hyperparameters["rate"] == 0.75)
     shutil.copytree(run.logdir, "runs/copy")
     ended(run)
     assert not refused(trial).applied

@@ -150,11 +150,11 @@ class FitEngine:
             epochs=self.epochs,
             steps=place.data.steps,
         )
-        host.at_end(lambda: self._end(steered))
         while place.epoch < self.epochs:
             self._fit(host, steered)
             if not place.moved or host.asked_to_stop():
-                return
+                break
+        host.at_end(lambda: self._end(steered))
 
     def _why_over(self, host: Host) -> str | None:
         """Why nothing is left to train, and what to give for more; None where something is."""
@@ -231,7 +231,7 @@ class FitEngine:
         steered.on_epoch_end(place.epoch, place.logs)
 
     def _end(self, steered: Steered) -> None:
-        """What Keras does at its end, after the last checkpoint: callbacks may set weights."""
+        """What Keras does at its end, where it was left; callbacks may set weights."""
         if not steered.begun:
             return
         if isinstance(self._model.optimizer, keras.optimizers.Optimizer):

@@ -93,7 +93,8 @@ def fit(
     `EarlyStopping`, a `ReduceLROnPlateau` and a `ModelCheckpoint` remember is saved as well:
     their counts and the best value, and the best weights, where they are to be restored. What
     other callbacks remember goes on as it is. A run that an `EarlyStopping` has ended trains no
-    more when it is started again, unless that has more `patience` by then, or is left out.
+    more when it is started again, unless that has more `patience` by then, or is left out; it
+    goes on from the weights it had then, the best where these were to be restored.
 
     While the run lives, `compile`, `evaluate`, `fit`, `train_on_batch` and `test_on_batch` of
     the model are refused in other threads; `predict` works.

@@ -89,7 +89,8 @@ class Steered(keras.callbacks.CallbackList):
     """The callbacks of one life's calls of `fit`, each left by `Leave`; training thread only.
 
     The user's callbacks see the numbers of epochs and batches that Keras gives, and one
-    training, however often it goes back; batches that were trained before are none of theirs.
+    training, however often it goes back (those whose memory is saved hear of its begin each
+    time); batches that were trained before are none of theirs.
 
     Args:
         run: The run.
@@ -192,6 +193,8 @@ class Steered(keras.callbacks.CallbackList):
         if self._seen_test:
             super().on_test_batch_end(batch, logs)
         if self._host.asked_to_stop():
+            if not self._at_hand:  # its boundary, which has not heard of the stop, is behind
+                raise Leave
             self._ask()
         if self._host.is_asked():
             self._host.note("evaluating", _EVALUATING.format(epoch=self._place.epoch + 1))
