@@ -53,8 +53,10 @@ class Course:
             hyperparameter; then no edit is made.
 
         Raises:
-            ArgumentError: The folder does not tell all edits.
+            ArgumentError: The folder does not tell all edits, or what is given is no run.
         """
+        if not isinstance(run, Steering):
+            raise ArgumentError(f"apply({run!r}): give the run that is to make the edits.")
         if gap := self._way.state.gap:
             raise ArgumentError(f"{self.logdir} cannot be replayed: {gap}.")
         many = f"{len(self.edits)} edit{'s' * (len(self.edits) != 1)}"

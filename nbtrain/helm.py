@@ -174,6 +174,7 @@ class Helm:
                 return self._restore(wanted, step)
             case Set(values):
                 self._check_not_stopping("set")
+                self._trials.check_free(values)
                 edits = self._tuner.set(values, step)
                 return done(", ".join(map(str, edits)), edits), step
             case Evaluate():
@@ -211,11 +212,11 @@ class Helm:
         elif self._lifecycle.phase is not Phase.STOPPING:
             return self._trials.end(step, lambda: self._lifecycle.phase is Phase.STOPPING)
         else:
-            self._leave_trial(step, "the run ended")
+            self._leave_trial(step, "the run ended", ended=True)
         return None, step
 
-    def _leave_trial(self, step: int, why: str) -> None:
-        if (receipt := self._trials.leave(step, why)) is not None:
+    def _leave_trial(self, step: int, why: str, *, ended: bool = False) -> None:
+        if (receipt := self._trials.leave(step, why, ended=ended)) is not None:
             self._commands.withdraw(receipt)
 
     def _plan(self, edits: Sequence[tuple[int, Mapping[str, float]]], step: int) -> None:

@@ -43,6 +43,7 @@ class Keeper:
         self._saved_step: int | None = None
         self._restores: list[tuple[int, float]] = []  # steps that it went back to, and when
         self._aside: str | None = None  # path of the begin of the trial under way
+        self._kept_aside = False
         self._unproven: int | None = None  # step of a restore that left gaps
         self._listing = Listing()
 
@@ -95,6 +96,13 @@ class Keeper:
         self._saved_step = self._taken(restored, saver)
         self._watch.log(event="resume", step=restored.step, text=str(restored))
         self._watch.inform(f"Goes on from {restored}.")
+        begun = listed(saver.directory / TRIAL)
+        if begun and begun[-1].path != restored.path:
+            self._watch.note(
+                "trial",
+                f"The run last ended in a trial, begun at step {begun[-1].step:,}: what was tried "
+                f"stays. run.restore('{TRIAL}/{Path(begun[-1].path).name}') goes back.",
+            )
         return restored.step
 
     def let_go(self, step: int, *, gone_on: bool = False) -> int:
@@ -107,7 +115,7 @@ class Keeper:
         if self._saver is not None and (gone_on or self._saved_step != step):
             step = self._save_or_say_why(self.save, step)
         if self._saver is not None and self._saved_step == step:
-            delete_all(self._saver.directory / TRIAL)
+            self.leave_aside()
             if self._ring is not None:
                 self._ring.clear()
             self.list_again()
@@ -175,8 +183,15 @@ class Keeper:
         return step, self._aside
 
     def leave_aside(self) -> None:
-        """The trial is over: where it began is a copy like others."""
+        """Delete where a trial began: it is over."""
         self._aside = None
+        if self._saver is not None and not self._kept_aside:
+            delete_all(self._saver.directory / TRIAL)
+            self._listing.read(self._saver.directory)
+
+    def keep_aside(self) -> None:
+        """Have where the trial began outlive the run, which ends in it."""
+        self._kept_aside = True
 
     def below(self, step: int) -> tuple[Checkpoint, ...]:
         """What can be restored, now, of the steps before one, and was not abandoned."""

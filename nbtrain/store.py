@@ -98,13 +98,14 @@ class _Series:
         self.until: int | None = None
         self.curve = BucketCurve()
         self.last = float("nan")
+        self.valid: float | None = None  # the last that was not abandoned
         self._steps: list[IntArray] = []
         self._rest: list[FloatArray] = []  # rows: wall time, value
 
     def extend(self, steps: IntArray, wall_times: FloatArray, values: FloatArray) -> None:
         offset, count = self.curve.points, len(values)
         self.curve.extend(steps, values)
-        self.last = float(values[-1])
+        self.last = self.valid = float(values[-1])
         done = 0
         while done < count:
             row = (offset + done) % _BLOCK
@@ -116,6 +117,18 @@ class _Series:
             self._steps[-1][row : row + size] = steps[part]
             self._rest[-1][:, row : row + size] = wall_times[part], values[part]
             done += size
+
+    def abandon(self, step: int) -> None:
+        """What lies beyond this step counts no more."""
+        self.until = step if self.until is None else min(step, self.until)
+        used = (self.curve.points - 1) % _BLOCK + 1
+        self.valid = None
+        for steps, rest in zip(reversed(self._steps), reversed(self._rest), strict=True):
+            rows = np.flatnonzero(steps[:used] <= self.until)
+            if len(rows):
+                self.valid = float(rest[1, rows[-1]])
+                break
+            used = _BLOCK
 
     def columns(self) -> tuple[IntArray, FloatArray]:
         used = self.curve.points
@@ -146,14 +159,19 @@ class ScalarStore(Mapping[str, Columns]):
             if not self._series:  # nothing was recorded that could be abandoned
                 return
             for series in self._series:
-                series.until = step if series.until is None else min(series.until, step)
+                series.abandon(step)
             self._segment += 1
             self._current = {}
 
     def last_values(self) -> dict[str, float]:
-        """The last value of every tag, in the order the tags first came."""
+        """The last value of every tag, in the order the tags first came.
+
+        It is of what was not abandoned, where the tag has such a value.
+        """
         with self._lock:
-            return {series.tag: series.last for series in self._series}
+            last = {series.tag: series.last for series in self._series}
+            valid = {s.tag: s.valid for s in self._series if s.valid is not None}
+            return last | valid
 
     def curves(self) -> list[Curve]:
         """Every tag and segment in the order of their first points, reduced for a display."""

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
+from pathlib import Path
 
 from nbtrain.commands import Outcome, Receipt, Try
 from nbtrain.errors import ArgumentError, CheckpointError, PhaseError, UnknownTagError
@@ -87,6 +88,15 @@ class Trials:
         """Whether a trial is under way that began later than this."""
         return self._trial is not None and self._trial.begun > step
 
+    def check_free(self, values: Mapping[str, object]) -> None:
+        """Raise a PhaseError where a value is on trial: it would be decided of another."""
+        for edit in self._trial.edits if self._trial is not None else ():
+            if edit.name in values:
+                raise PhaseError(
+                    f"Cannot set {edit.name} while it is on trial: wait for the end of the trial, "
+                    "or restore to leave it."
+                )
+
     def fail(self, why: str) -> Receipt | None:
         """What is tried cannot stay; returns its receipt, None where nothing is tried."""
         if self._trial is None or self._trial.saved is None:
@@ -138,6 +148,14 @@ class Trials:
             The answer, and the step that the run is at now.
         """
         failed, trial = self._failed, self._taken()
+        try:
+            return self._ended(trial, step, failed, asked_to_stop)
+        finally:
+            self._keeper.leave_aside()
+
+    def _ended(
+        self, trial: _Trial, step: int, failed: str | None, asked_to_stop: Callable[[], bool]
+    ) -> tuple[Outcome, int]:
         asked = trial.receipt.command
         assert isinstance(asked, Try)
         if failed is not None:
@@ -154,16 +172,26 @@ class Trials:
                 if tag in after
             )
         if asked_to_stop():
+            self._keep_apart(trial)
             return Outcome(False, step, _undecided("the run ended", trial.edits)), step
         if kept:
             return Outcome(True, step, f"kept {_named(trial.edits)}: {why}"), step
         return self._undone(trial, step, why)
 
-    def leave(self, step: int, why: str) -> Receipt | None:
-        """End the trial under way, with nothing decided; returns its receipt, answered."""
+    def leave(self, step: int, why: str, *, ended: bool = False) -> Receipt | None:
+        """End the trial under way, with nothing decided; returns its receipt, answered.
+
+        Args:
+            step: The step.
+            why: In words.
+            ended: Whether the run has: then where the trial began outlives it.
+        """
         if self._trial is None:
             return None
         trial = self._taken()
+        if ended:
+            self._keep_apart(trial)
+        self._keeper.leave_aside()
         text = _undecided(why, trial.edits)
         self._watch.log(event="try", step=step, applied=False, text=text)
         trial.receipt.answer(Outcome(applied=False, step=step, text=text))
@@ -173,8 +201,17 @@ class Trials:
         trial, self._trial, self._failed = self._trial, None, None
         assert trial is not None, "it is only asked for while there is one"
         self._watch.note("trial", None)
-        self._keeper.leave_aside()
         return trial
+
+    def _keep_apart(self, trial: _Trial) -> None:
+        """The run ends with what was tried: say so, and how to go back."""
+        text = f"The run ended in a trial of {_named(trial.edits)}, which stays as tried"
+        if trial.saved is None:
+            self._watch.note("trial", f"{text}.")
+            return
+        self._keeper.keep_aside()
+        name = "/".join(Path(trial.saved).parts[-2:])
+        self._watch.note("trial", f"{text}; started again, run.restore({name!r}) goes back.")
 
     def _steps_of(self, asked: Try, step: int) -> int:
         steps = _steps(asked.steps)

@@ -243,3 +243,23 @@ def test_a_viewer_of_many_curves_sees_the_newest_points() -> None:
             seen[index] = Cursor.after(curve.buckets)
             newest = float(curve.buckets.steps[-1])
     assert newest > 0.85 * 16 * 40
+
+
+def test_the_last_value_is_of_what_was_not_abandoned() -> None:
+    store = ScalarStore()
+    add(store, "loss", 1, 0.5, 0.25, 0.125)
+    add(store, "late", 3, 7.0)
+    store.open_segment(2)
+    assert store.last_values() == {"loss": 0.25, "late": 7.0}, "of late nothing else is known"
+    add(store, "loss", 3, 0.75)
+    store.open_segment(2)
+    assert store.last_values()["loss"] == 0.25
+    store.open_segment(1)
+    assert store.last_values()["loss"] == 0.5
+
+
+def test_the_last_value_is_found_in_an_earlier_block() -> None:
+    store = ScalarStore()
+    add(store, "loss", 1, *np.arange(30_000.0))
+    store.open_segment(5)
+    assert store.last_values() == {"loss": 4.0}

@@ -328,7 +328,22 @@ def test_to_restore_the_latest_is_to_leave_a_trial_and_once_it_is_over_none_of_i
     kept = run.try_(rate=0.25, steps=10, keep_if="loss")
     assert applied(kept).text.startswith("kept rate 0.25")
     assert applied(run.restore()).text.startswith("restored ckpt-1: ")
-    assert "trial" in {Path(held.path).parent.name for held in run.checkpoints}
+    assert "trial" not in {Path(held.path).parent.name for held in run.checkpoints}
+    ended(run)
+
+
+def test_what_is_on_trial_cannot_be_set_and_other_values_can(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    trial = run.try_(rate=0.25, steps=8, keep_if="loss")
+    assert refused(run.set(rate=0.125)).text == (
+        "Cannot set rate while it is on trial: wait for the end of the trial, or restore to leave "
+        "it."
+    )
+    applied(run.set(dropout=0.25))
+    run.resume()
+    assert applied(trial).text.startswith("kept rate 0.25")
+    applied(run.set(rate=0.125))
     ended(run)
 
 
@@ -338,11 +353,35 @@ def test_where_a_trial_begins_outlives_the_checkpoints_that_come_after_it(gate: 
     trial = run.try_(rate=0.75, steps=20, keep_if="loss")
     run.resume()
     assert applied(trial).text == "back to step 1, rate 0.5 again: loss 0.5 → 0.75"
-    run.restore("trial/ckpt-1").wait(SOON)
     ended(run)
     assert tried.used[21] == 0.5
     assert [held.step for held in run.checkpoints] == [run.status.step]
     assert not (run.logdir / "checkpoints" / "trial").exists()
+
+
+def test_a_run_that_is_stopped_in_a_trial_says_so_and_can_go_back(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    run.try_(rate=0.75, steps=10**9, keep_if="loss")
+    run.resume()
+    reached(run, lambda run: run.status.step > 5)
+    ended(run)
+    assert run.status.message == (
+        "The run ended in a trial of rate 0.75, which stays as tried; started again, "
+        "run.restore('trial/ckpt-1') goes back."
+    )
+    run.start()
+    reached(run, lambda run: run.status.phase is Phase.RUNNING)
+    assert run.status.message == (
+        "The run last ended in a trial, begun at step 1: what was tried stays. "
+        "run.restore('trial/ckpt-1') goes back."
+    )
+    applied(run.restore("trial/ckpt-1"))
+    ended(run)
+    assert tried.rate.numpy() == 0.5
+    assert not (run.logdir / "checkpoints" / "trial").exists()
+    run.start()
+    assert ended(run).status.message is None
 
 
 def test_a_run_that_was_killed_in_a_trial_goes_on_from_where_that_began(gate: Gate) -> None:

@@ -155,6 +155,11 @@ class FitEngine:
             if not place.moved or host.asked_to_stop():
                 break
         host.at_end(lambda: self._end(steered))
+        if place.epoch < self.epochs and not host.asked_to_stop():
+            who = place.memory.stopper or "A callback"
+            run.life.watch.inform(
+                f"{who} has ended the training after {place.epoch:,} of {self.epochs:,} epochs."
+            )
 
     def _why_over(self, host: Host) -> str | None:
         """Why nothing is left to train, and what to give for more; None where something is."""

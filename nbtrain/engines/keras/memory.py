@@ -80,6 +80,14 @@ class Memory:
         }
         self._set()  # it may be saved again before the training begins
 
+    @property
+    def stopper(self) -> str | None:
+        """The name of the one that has stopped the training; None where none has."""
+        for callback in self._callbacks.values():
+            if getattr(callback, "stopped_epoch", 0):
+                return type(callback).__name__
+        return None
+
     def ended(self, epoch: int) -> Any:
         """The EarlyStopping that has ended the training before this epoch, and still would."""
         for name in self._held or ():
