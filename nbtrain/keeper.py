@@ -16,7 +16,7 @@ from nbtrain.cadence import Every
 from nbtrain.checkpoints import Restored, Saver, delete_all, find, listed
 from nbtrain.errors import ArgumentError, CheckpointError
 from nbtrain.listing import Listing
-from nbtrain.logdir import ASIDE, LAST_GOOD, TRIAL
+from nbtrain.logdir import LAST_GOOD, TRIAL
 from nbtrain.recorder import Recorder
 from nbtrain.ring import LAST_GOOD_KEPT, Ring
 from nbtrain.spending import RESTORE, SAVE
@@ -42,7 +42,6 @@ class Keeper:
         self._excepted: frozenset[str] = frozenset()  # variables that begin with NaN or Inf
         self._saved_step: int | None = None
         self._restores: list[tuple[int, float]] = []  # steps that it went back to, and when
-        self._aside: str | None = None  # path of the begin of the trial under way
         self._kept_aside = False
         self._unproven: int | None = None  # step of a restore that left gaps
         self._listing = Listing()
@@ -179,12 +178,10 @@ class Keeper:
         self._listing.read(saver.directory)
         _check_listed(step, aside.directory)
         self._watch.log(event="copy", step=step)
-        self._aside = listed(aside.directory)[-1].path
-        return step, self._aside
+        return step, listed(aside.directory)[-1].path
 
     def leave_aside(self) -> None:
         """Delete where a trial began: it is over."""
-        self._aside = None
         if self._saver is not None and not self._kept_aside:
             delete_all(self._saver.directory / TRIAL)
             self._listing.read(self._saver.directory)
@@ -265,7 +262,7 @@ class Keeper:
         return step
 
     def restore(self, wanted: int | str | None) -> Restored:
-        """Go back to a checkpoint: its step, its path, or (None) the latest but for copies.
+        """Go back to a checkpoint: its step, its path, or (None) the latest that was not copied by itself.
 
         Raises:
             CheckpointError: It is not there or does not fit; nothing was restored.
@@ -277,7 +274,7 @@ class Keeper:
         self._listing.read(self._saver.directory)  # some may have been deleted by hand
         known = self.checkpoints
         if wanted is None:
-            known = tuple(held for held in known if not _is_copy(held) or held.path == self._aside)
+            known = tuple(held for held in known if not _is_copy(held)) or known
         with self._watch.spending.during(RESTORE):
             restored = self._saver.restore(find(known, wanted).path)
         self._taken(restored, self._saver)
@@ -340,4 +337,5 @@ def _check_listed(step: int, directory: Path) -> None:
 
 
 def _is_copy(held: Checkpoint) -> bool:
-    return Path(held.path).parent.name in ASIDE
+    """Whether nobody asked for it."""
+    return Path(held.path).parent.name == LAST_GOOD

@@ -126,6 +126,17 @@ test("after NaN the step before it is offered, with half of the rate where there
   assert.deepEqual(offered(marks, 2, { checkpoints, hyperparameters: [["learning_rate_factor"]] })[0], "Restore step 200 and halve learning_rate_factor");
 });
 
+test("after NaN a copy of a good state that is newer than the checkpoints is offered", () => {
+  const marks = [mark("save", 200), mark("pause", 250), mark("nan", 300)];
+  const copy = (step, wall) => [`last_good/ckpt-${step}`, step, wall];
+  const [, pause] = marks;
+  assert.equal(offered(marks, 2, { checkpoints: [copy(290, pause.wall), ...listed(200)] })[0], "Restore step 290 and halve learning_rate");
+  assert.equal(offered(marks, 2, { checkpoints: [copy(150, pause.wall), ...listed(200)] })[0], "Restore step 200 and halve learning_rate");
+  assert.equal(offered([marks[2]], 0, { checkpoints: [copy(0, pause.wall)] })[0], "Restore step 0 and halve learning_rate");
+  const abandoned = [back(290, 200), mark("nan", 295)];
+  assert.equal(offered([marks[0], ...abandoned], 2, { checkpoints: [copy(290, pause.wall), ...listed(200)] })[0], "Restore step 200 and halve learning_rate");
+});
+
 test("what cannot be done now says why", () => {
   const marks = [mark("save", 200), mark("set", 300, { edits: [["learning_rate", 1, 2]] })];
   const at = (phase, more) => offered(marks, 1, { checkpoints: listed(200), phase, controls: {}, ...more });

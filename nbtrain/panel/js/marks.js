@@ -95,7 +95,7 @@ export function offers(all, mark, status) {
   if (mark.edits.length && kind(mark) !== "reverted") found.push(setBack(mark, status));
   const here = isSaved(mark) ? checkpointOf(mark, status) : null;
   if (isSaved(mark) && here === null) found.push({ text: `Restore ${place(mark.place, "step")}`, why: gone(mark) });
-  const [base, checkpoint] = here !== null ? [mark, here] : before(all, mark, status);
+  const [base, checkpoint] = here !== null ? [mark, here] : newer(before(all, mark, status), copyBefore(all, mark, status));
   if (!base) return found;
   const text = `Restore ${place(base.place, "step")}`;
   const restore = { text, why: whyNot("restore", status), command: "restore", more: { checkpoint } };
@@ -137,6 +137,18 @@ function before(all, mark, status) {
     low = Math.min(low, other.place);
   }
   return [null, null];
+}
+
+// The latest copy of a good state that led to a NaN, and how it is named.
+function copyBefore(all, mark, { checkpoints = [] }) {
+  const back = all.slice(0, all.indexOf(mark)).findLast((other) => other.place < other.step)?.wall ?? 0;
+  const led = ([name, step, wall]) => name.includes("/") && step < mark.place && back <= wall && wall <= mark.wall;
+  const [copy] = mark.event === "nan" ? checkpoints.filter(led).sort((one, other) => other[1] - one[1]) : [];
+  return copy ? [{ place: copy[1] }, copy[0]] : [null, null];
+}
+
+function newer(one, other) {
+  return one[0] && (!other[0] || one[0].place >= other[0].place) ? one : other;
 }
 
 function gone({ anew }) {
