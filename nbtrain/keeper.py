@@ -262,7 +262,7 @@ class Keeper:
         return step
 
     def restore(self, wanted: int | str | None) -> Restored:
-        """Go back to a checkpoint: its step, its path, or (None) the latest that was not copied by itself.
+        """Go back to a checkpoint: its step, its path, or (None) the latest, or else a copy.
 
         Raises:
             CheckpointError: It is not there or does not fit; nothing was restored.

@@ -49,7 +49,7 @@ class Steering(ABC):
         return self.post(Save())
 
     def restore(self, checkpoint: int | str | Checkpoint | None = None) -> Receipt:
-        """Go back to a checkpoint: its step, its path, or (None) the latest that is kept."""
+        """Go back to a checkpoint: its step, its path, or (None) the latest."""
         wanted = checkpoint.path if isinstance(checkpoint, Checkpoint) else checkpoint
         return self.post(Restore(wanted))
 
