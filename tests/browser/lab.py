@@ -114,6 +114,7 @@ class NotebookPage:
         self.cells = page.locator(".jp-Notebook .jp-CodeCell")
         expect(self.cells.first).to_be_visible(timeout=60 * SECOND)
         self.wait_idle()
+        self.theme("JupyterLab Light")  # the one before may have left it dark
 
     def run(self, index: int, *, wait: bool = True) -> Locator:
         """Click into a cell and press Shift+Enter; returns its output area."""
