@@ -262,7 +262,7 @@ class Keeper:
         return step
 
     def restore(self, wanted: int | str | None) -> Restored:
-        """Go back to a checkpoint: its step, its path, or (None) the latest, or else a copy.
+        """Go back to a checkpoint: its step, its path, or (None) the latest but for copies.
 
         Raises:
             CheckpointError: It is not there or does not fit; nothing was restored.
@@ -274,7 +274,7 @@ class Keeper:
         self._listing.read(self._saver.directory)  # some may have been deleted by hand
         known = self.checkpoints
         if wanted is None:
-            known = tuple(held for held in known if not _is_copy(held)) or known
+            known = tuple(held for held in known if not _is_copy(held))
         with self._watch.spending.during(RESTORE):
             restored = self._saver.restore(find(known, wanted).path)
         self._taken(restored, self._saver)

@@ -297,13 +297,13 @@ def test_a_trial_is_replayed_as_far_as_it_was_kept(*, keep: bool) -> None:
     line = Weighted()
     run = line.run("a")
     run.post(rate(0.1), at=8)
-    trial = Try({RATE: 0.3, "weight": 2.0}, steps=6, keep_if=lambda _before, _after: keep)
+    trial = Try({"weight": 2.0}, steps=6, keep_if=lambda _before, _after: keep)
     run.post(trial, at=10)
     run.post(rate(0.6), at=13)  # in the midst of it
     run.start().wait(SOON)
     again, edits = replayed("b")
     same(line, again)
-    tried = [(10, {RATE: 0.3, "weight": 2.0}), (13, {RATE: 0.6})] if keep else []
+    tried = [(10, {"weight": 2.0}), (13, {RATE: 0.6})] if keep else []
     assert edits == [(8, {RATE: 0.1}), *tried]
 
 

@@ -158,7 +158,7 @@ export class Controls {
     if (key === this.listed) return;
     this.listed = key;
     const kept = this.choice.value;
-    const newest = checkpoints.find(([name]) => !name.startsWith("last_good/")) ?? checkpoints[0];
+    const newest = checkpoints.find(([name]) => !name.startsWith("last_good/")); // but for copies of good states
     const latest = el("option", { value: "", text: newest ? `latest · ${place(newest[1], "step")}` : "no checkpoint yet" });
     this.choice.replaceChildren(latest, ...checkpoints.map(([name, step, wall]) => el("option", { value: name, text: `${place(step, "step")} · ${clock(wall)}` })));
     this.choice.value = checkpoints.some(([name]) => name === kept) ? kept : "";
