@@ -133,7 +133,7 @@ class Helm:
 
     def open_segment(self, step: int) -> None:
         """The run went back to `step`, and with it what a checkpoint holds."""
-        if self._trials.begun_after(step):
+        if self._trials.begun_since(step):
             self._leave_trial(step, "the run went back")
         self._recorder.open_segment(step)
         self._tuner.look(step, anew=True)

@@ -95,13 +95,7 @@ class Keeper:
         self._saved_step = self._taken(restored, saver)
         self._watch.log(event="resume", step=restored.step, text=str(restored))
         self._watch.inform(f"Goes on from {restored}.")
-        begun = listed(saver.directory / TRIAL)
-        if begun and begun[-1].path != restored.path:
-            self._watch.note(
-                "trial",
-                f"The run last ended in a trial, begun at step {begun[-1].step:,}: what was tried "
-                f"stays. run.restore('{TRIAL}/{Path(begun[-1].path).name}') goes back.",
-            )
+        self._tell_of_trial(restored, saver)
         return restored.step
 
     def let_go(self, step: int, *, gone_on: bool = False) -> int:
@@ -315,6 +309,17 @@ class Keeper:
         if own not in directory.parents:  # as that of a copy
             self._watch.log(event="origin", step=restored.step, checkpoint=restored.path)
         return None
+
+    def _tell_of_trial(self, restored: Restored, saver: Saver) -> None:
+        """Say that the run goes on with what it was trying when it ended."""
+        begun = listed(saver.directory / TRIAL)
+        if begun and begun[-1].path != restored.path:
+            name = f"{TRIAL}/{Path(begun[-1].path).name}"
+            self._watch.note(
+                "trial",
+                f"The run last ended in a trial, begun at step {begun[-1].step:,}: what was tried "
+                f"stays. run.restore({name!r}) goes back.",
+            )
 
     def _save_or_say_why(self, save: Callable[[int], int], step: int) -> int:
         try:

@@ -21,25 +21,35 @@ class Listing:
 
     def __init__(self) -> None:
         self.checkpoints: tuple[Checkpoint, ...] = ()
-        self._lock = threading.Lock()  # an older list never replaces a newer one
+        self._lock = threading.Lock()  # protects all of this; no file is read under it
+        self._begun = self._shown = 0  # looks: an older one never replaces a newer
         self._changed: float | None = None  # when the folders had last, as far as that is settled
 
     def read(self, directory: Path) -> None:
         """List what is there."""
-        with self._lock:
-            self.checkpoints, self._changed = restorable(directory), None
+        self._show(self._begin(), directory, None)
 
     def read_if_changed(self, directory: Path) -> None:
         """List what is there, where something has come or gone: for every second or so."""
+        look, changed = self._begin(), 0.0
+        for folder in (directory, *(directory / name for name in ASIDE)):
+            with contextlib.suppress(OSError):  # it is gone, or not to be seen
+                changed = max(changed, folder.stat().st_mtime)
+        if changed != self._changed:
+            # What has just changed may change again before the file system's clock ticks.
+            self._show(look, directory, changed if time.time() - changed > 1 else None)
+
+    def _begin(self) -> int:
+        """The number of a look that begins now."""
         with self._lock:
-            changed = 0.0
-            for folder in (directory, *(directory / name for name in ASIDE)):
-                with contextlib.suppress(OSError):  # it is gone, or not to be seen
-                    changed = max(changed, folder.stat().st_mtime)
-            if changed != self._changed:
-                self.checkpoints = restorable(directory)
-                # What has just changed may change again before the file system's clock ticks.
-                self._changed = changed if time.time() - changed > 1 else None
+            self._begun += 1
+            return self._begun
+
+    def _show(self, look: int, directory: Path, changed: float | None) -> None:
+        found = restorable(directory)
+        with self._lock:
+            if look > self._shown:
+                self._shown, self.checkpoints, self._changed = look, found, changed
 
 
 def restorable(directory: Path) -> tuple[Checkpoint, ...]:

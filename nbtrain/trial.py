@@ -84,9 +84,9 @@ class Trials:
         """Whether this is the trial under way."""
         return self._trial is not None and self._trial.receipt is receipt
 
-    def begun_after(self, step: int) -> bool:
-        """Whether a trial is under way that began later than this."""
-        return self._trial is not None and self._trial.begun > step
+    def begun_since(self, step: int) -> bool:
+        """Whether a trial is under way whose edits came after what was saved of this step."""
+        return self._trial is not None and self._trial.begun >= step
 
     def check_free(self, values: Mapping[str, object]) -> None:
         """Raise a PhaseError where a value is on trial: it would be decided of another."""

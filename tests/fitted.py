@@ -104,6 +104,22 @@ class Late(keras.callbacks.Callback):
     run: FitRun
 
 
+class Back(Late):
+    """Saves after one batch, and after a later one restores that; once."""
+
+    def __init__(self, saved: int, left: int) -> None:
+        super().__init__()
+        self._saved, self._left, self._count = saved, left, 0
+        self.receipts: list[Any] = []
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._count += 1
+        if self._count == self._saved:
+            self.receipts.append(self.run.save())
+        if self._count == self._left:
+            self.receipts.append(self.run.restore(self._saved))
+
+
 class StopAt(Late):
     """Stops the run after so many batches of this life."""
 

@@ -18,6 +18,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.checkpoints import listed
+from nbtrain.commands import Try
 from nbtrain.errors import ArgumentError, BusyError, CheckpointError
 from nbtrain.log import hushed
 from nbtrain.states import Phase
@@ -232,6 +233,27 @@ def test_a_saver_of_the_old_format_is_told_of_and_the_training_goes_on(tmp_path:
     run = nbtrain.supervise(count.train_op, supervisor=supervisor, steps=5, save_steps=2)
     assert run.wait(SOON).status.step == 5
     assert "No checkpoint at step 5: What was saved cannot be found in" in str(run.status.message)
+
+
+def test_a_trial_whose_begin_a_saver_of_the_old_format_wrote_is_refused(tmp_path: Path) -> None:
+    count = Count()
+    with count.graph.as_default():
+        saver = v1.train.Saver(write_version=v1.train.SaverDef.V1)
+        rate = v1.get_variable("rate", initializer=1.0)
+    supervisor = nbtrain.Supervisor(count.graph, logdir=str(tmp_path), saver=saver)
+    run = nbtrain.supervise(
+        count.train_op,
+        scalars={"loss": rate},
+        supervisor=supervisor,
+        hyperparameters={"rate": rate},
+        start=False,
+    )
+    trial = run.post(Try({"rate": 0.5}, 10, "loss"), at=5)
+    run.start()
+    assert "its saver writes TensorFlow's old format" in refused(trial).text
+    assert run.hyperparameters["rate"] == 1.0
+    run.request_stop()
+    run.wait(SOON)
 
 
 def test_the_timer_of_a_supervisor_is_left_to_the_run(tmp_path: Path) -> None:
@@ -752,7 +774,7 @@ def test_a_saver_of_some_variables_restores_those(tmp_path: Path) -> None:
         saver = v1.train.Saver([kept, global_step])
         supervisor = nbtrain.Supervisor(graph, logdir=str(tmp_path), saver=saver, summary_op=None)
     run = nbtrain.supervise(train_op, supervisor=supervisor, start=False, save_steps=5).start()
-    reached(run, lambda run: bool(run.checkpoints))
+    reached(run, lambda run: any(held.step for held in run.checkpoints))
     proof = applied(run.restore()).text
     run.request_stop()
     run.wait(SOON)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nbtrain.engines.keras.fit import FitRun
-from tests.fitted import KINDS, STEPS, Late, StopAt, X, Y, assert_same, classifier, ended
+from tests.fitted import KINDS, STEPS, Back, Late, StopAt, X, Y, assert_same, classifier, ended
 from tests.models import applied
 
 # Early stopping ends them after the ninth, having waited since the sixth.
@@ -51,22 +51,6 @@ def test_a_run_that_was_stopped_ends_where_an_unbroken_one_does(kind: str, batch
     assert run.status.step == unbroken.status.step
     assert run.history == unbroken.history
     assert_same(again, whole)
-
-
-class Back(Late):
-    """Saves after one batch, and after a later one restores that; once."""
-
-    def __init__(self, saved: int, left: int) -> None:
-        super().__init__()
-        self._saved, self._left, self._count = saved, left, 0
-        self.receipts: list[Any] = []
-
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self._count += 1
-        if self._count == self._saved:
-            self.receipts.append(self.run.save())
-        if self._count == self._left:
-            self.receipts.append(self.run.restore(self._saved))
 
 
 @pytest.mark.parametrize("saved", [0, 5 * STEPS + 4])

@@ -16,6 +16,7 @@ from tests.fitted import (
     COLUMNS,
     KINDS,
     STEPS,
+    Back,
     Late,
     Pieces,
     StopAt,
@@ -122,22 +123,6 @@ def test_a_run_of_mixed_precision_goes_on() -> None:
 def message_of(run: FitRun) -> str:
     """What the panel warns of."""
     return run.status.message or ""
-
-
-class Back(Late):
-    """Saves after one batch, and after a later one restores that; once."""
-
-    def __init__(self, saved: int, left: int) -> None:
-        super().__init__()
-        self._saved, self._left, self._count = saved, left, 0
-        self.receipts: list[Any] = []
-
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self._count += 1
-        if self._count == self._saved:
-            self.receipts.append(self.run.save())
-        if self._count == self._left:
-            self.receipts.append(self.run.restore(self._saved))
 
 
 @pytest.mark.parametrize(

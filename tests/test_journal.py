@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nbtrain.journal import MOST_MARKS, Mark, Marks, entries
+from nbtrain.journal import MOST_MARKS, Journal, Mark, Marks, entries
+from nbtrain.logdir import Logdir
 
 ENTRY = {"event": "set", "step": 120, "wall_time": 5.0, "applied": True, "text": "rate 2 → 1"}
 
@@ -48,3 +49,11 @@ def test_torn_lines_of_the_file_are_left_out(tmp_path: Path) -> None:
     lines = ['{"event": "save", "step": 1}', '{"event": "sa', "[1]", '{"step": 2}', "\xff\x00"]
     (tmp_path / "steering.jsonl").write_text("\n".join(lines), encoding="latin-1")
     assert [entry["step"] for entry in entries(tmp_path)] == [1]
+
+
+def test_what_nobody_was_told_of_in_time_is_counted() -> None:
+    journal = Journal(Logdir(None, "kept", kind="train"), Marks())
+    for step in range(MOST_MARKS + 2):
+        journal.log(event="save", step=step, text="saved")
+    assert journal.untold == 2
+    assert [mark.step for mark in journal.done(ended=False)] == [*range(2, MOST_MARKS + 2)]

@@ -9,10 +9,12 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.commands import Try
 from nbtrain.engines.graph.attempts import wait_secs
 from nbtrain.states import Phase
+from tests.diverging import GraphRegression
 from tests.gate import SOON
-from tests.models import Count, reached
+from tests.models import Count, reached, refused
 from tests.test_monitored import value_of
 
 v1 = tf.compat.v1
@@ -50,6 +52,23 @@ def test_a_lost_session_is_made_again_from_the_checkpoint(error: type[Any]) -> N
     segments = {curve.segment: curve.until for curve in run.scalars.curves()}
     assert segments == {0: 5, 1: None}
     assert value_of(run, "global_step") == 12
+
+
+def test_a_trial_is_left_where_a_lost_session_goes_back_to_its_begin() -> None:
+    line = GraphRegression(0.01)
+    run = nbtrain.monitor(
+        line.train_op,
+        scalars={"loss": line.loss},
+        hyperparameters={"learning_rate": line.rate},
+        hooks=[Aborting({9})],
+        steps=20,
+        start=False,
+    )
+    trial = run.post(Try({"learning_rate": 0.005}, 10, "loss"), at=7)
+    run.start().wait(SOON)
+    assert refused(trial).text.startswith("the run went back before the trial was over")
+    assert run.scalars["loss"].steps.tolist() == [*range(1, 9), *range(8, 21)]
+    assert run.hyperparameters["learning_rate"] == pytest.approx(0.01)
 
 
 def test_a_session_whose_input_thread_is_preempted_is_made_again() -> None:

@@ -386,6 +386,12 @@ def test_a_run_without_the_hyperparameter_is_refused() -> None:
     assert refused(receipt).text.startswith("There is no hyperparameter 'learning_rate'")
 
 
+def test_what_is_no_run_is_refused() -> None:
+    trained(Weighted().run("a"), (10, weight(2.0)))
+    with pytest.raises(ArgumentError, match=r"apply\(3\): give the run that is to make the edits"):
+        nbtrain.replay("runs/a").apply(3)  # type: ignore[arg-type]
+
+
 def test_a_run_that_has_ended_is_refused() -> None:
     run = trained(Weighted().run("a"), (3, rate(0.2)))
     assert refused(nbtrain.replay("runs/a").apply(run)).text == "the run has ended"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nbtrain.journal import Marks
+from nbtrain.journal import MOST_MARKS, Marks
 from nbtrain.logdir import Logdir
 from nbtrain.pace import Pace
 from nbtrain.recorder import Recorder
@@ -301,3 +301,16 @@ def test_a_watch_thread_makes_a_last_round_when_it_stops() -> None:
     coord.request_stop()
     thread.join(30)
     assert rounds == [False, True]
+
+
+def test_events_that_slow_functions_have_missed_are_told_and_without_functions_none(
+    folder: Logdir,
+) -> None:
+    watch = watch_of(folder)
+    for step in range(MOST_MARKS + 2):
+        watch.log(event="save", step=step)
+    watch.tell(Phase.RUNNING)
+    assert watch.message is None
+    watch.told.add("save", lambda _mark: None)
+    watch.tell(Phase.RUNNING)
+    assert watch.message == "Functions of run.on take too long: 2 events are lost."

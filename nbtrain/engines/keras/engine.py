@@ -155,7 +155,7 @@ class FitEngine:
             if not place.moved or host.asked_to_stop():
                 break
         host.at_end(lambda: self._end(steered))
-        if place.epoch < self.epochs and not host.asked_to_stop():
+        if self._model.stop_training and place.epoch < self.epochs and not host.asked_to_stop():
             who = place.memory.stopper or "A callback"
             run.life.watch.inform(
                 f"{who} has ended the training after {place.epoch:,} of {self.epochs:,} epochs."
