@@ -62,7 +62,7 @@ def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
         "line": line(status),
         "last": {tag: number(value) for tag, value in status.values.items()},
         "checkpoints": [
-            [_named(checkpoint.path), checkpoint.step, round(checkpoint.wall_time)]
+            [_named(checkpoint.path), checkpoint.step, round(checkpoint.wall_time, 1)]
             for checkpoint in reversed(status.checkpoints[-SHOWN_CHECKPOINTS:])
         ],
         "unlisted": len(status.checkpoints[:-SHOWN_CHECKPOINTS]),  # older ones
