@@ -21,7 +21,7 @@ FLOORS = (
     "states commands cadence buckets pace claims lock tags threads events.crc log",
     "alarm",
     "usage steering command_queue",
-    "store cells logdir settings names checkpoints smoothing engines.graph.turns",
+    "store cells logdir settings names checkpoints smoothing engines.graph.turns panel.validations",
     "engines.graph.servers",
     "events.writer events.framing engines.hyperparameters ring listing",
     "engines.graph.fitting engines.graph.below engines.graph.event_file",

@@ -79,12 +79,18 @@ def test_the_fields_are_those_of_the_wire() -> None:
     assert set(fields(RUNNING)) == {
         "name", "engine", "phase", "step", "total", "progress", "line", "last",
         "checkpoints", "unlisted", "controls", "receipts", "message", "notice", "error", "usage",
-        "log", "hyperparameters", "values",
+        "log", "hyperparameters", "values", "validations",
     }  # fmt: skip
 
 
 def test_the_fields_are_plain_json_without_nan() -> None:
     json.dumps(fields(RUNNING), allow_nan=False)
+
+
+def test_a_validation_comes_with_the_tag_in_whose_chart_it_is() -> None:
+    assert fields(RUNNING)["validations"] == {}
+    validated = dataclasses.replace(RUNNING, values={**RUNNING.values, "val_loss": 0.5})
+    assert fields(validated)["validations"] == {"val_loss": "loss"}
 
 
 def test_the_phase_is_its_word_and_the_progress_a_part_of_one() -> None:

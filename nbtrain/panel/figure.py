@@ -1,4 +1,8 @@
-"""The panel as a picture: what stays in a saved notebook."""
+"""The panel as a picture: what stays in a saved notebook.
+
+A notebook is read on white and on black, and a picture in it does not know on which: it has no
+ground of its own, and inks that are legible on both.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ import functools
 import io
 import textwrap
 import unicodedata
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +20,7 @@ import numpy.typing as npt
 from nbtrain.hyperparameters import PREFIX
 from nbtrain.journal import Mark
 from nbtrain.panel.marks import legend, signs
+from nbtrain.panel.validations import NAME, charts_of
 from nbtrain.panel.view import headline, number
 from nbtrain.states import Status
 from nbtrain.store import Curve
@@ -24,18 +30,41 @@ if TYPE_CHECKING:
 
 COLOURS = ("#1f77b4", "#d95f02", "#2a9d5c", "#9467bd", "#b8860b", "#c2185b")
 GREY = "#8c8c8c"
-RED = "#c62828"
+RED = "#dd3c3c"
 DPI = 110
-_SOFT, _AMBER = "#5f6368", "#8a5a00"
+# Of words: as far from white as from JupyterLab's black (#111), 4.3:1; no colour is farther from
+# both than 4.35:1. That of lines (COLOURS, GREY) is 3:1 or more.
+INK, AMBER = "#787878", "#a56b00"
+_FAINT = 0.65  # how opaque a sign is that the run has gone back behind
 TITLE = 36  # characters of a tag that fit over half a figure
 _WIDTH, _LINES = 104, 8  # characters of a line of words, and lines of one matter
 _MARGIN, _LINE, _CHART = 0.2, 0.17, 2.2  # inches
-_ABOVE = 16  # points from a chart to its title, where signs stand between
+_NEAR, _ABOVE = 6, 16  # points from a chart to its title; where signs stand between
 _APART = 0.07  # of the width of a chart, between two signs
+_FEW = 40  # points of a validation that are seen as such
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One tag in a chart.
+
+    Attributes:
+        tag: The tag.
+        validates: Whether it is of a validation: orange, and with points where they are few.
+        curves: Its segments.
+    """
+
+    tag: str
+    validates: bool
+    curves: list[Curve]
+
+    @property
+    def colour(self) -> str:
+        return COLOURS[self.validates]
 
 
 def png(status: Status, curves: Sequence[Curve], marks: Sequence[Mark] = ()) -> bytes:
-    """Draw a run: its status in words, and below one chart a tag, with the marks.
+    """Draw a run: its status in words, and below a chart for each tag with its validation.
 
     Draws on a canvas of its own: pyplot, its backend and its figures are not touched.
     """
@@ -43,43 +72,55 @@ def png(status: Status, curves: Sequence[Curve], marks: Sequence[Mark] = ()) -> 
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    tags = [
-        tag for tag in dict.fromkeys(curve.tag for curve in curves) if not tag.startswith(PREFIX)
-    ]
-    columns = min(2, max(1, len(tags)))
-    rows = -(-len(tags) // columns)
-    lines = list(_words(status, recorded=bool(tags)))
-    if tags and marks:
-        lines += [(writable(part), _SOFT) for part in _wrapped(legend(marks))]
-    head = _MARGIN + _LINE * len(lines)
+    charts = _charts(curves)
+    columns = min(2, max(1, len(charts)))
+    rows = -(-len(charts) // columns)
+    words = list(_words(status, recorded=bool(charts)))
+    if charts and marks:
+        words += [(writable(part), INK) for part in _wrapped(legend(marks))]
+    head = _MARGIN + _LINE * len(words)
     height = head + _CHART * rows
     below = ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - head / height))
     figure = Figure(figsize=(7.6, height), layout=below)
     FigureCanvasAgg(figure)
-    for index, (text, colour) in enumerate(lines):
+    for index, (text, colour) in enumerate(words):
         y = 1 - (_MARGIN / 2 + _LINE * index) / height
         figure.text(0.01, y, text, fontsize=8.5, va="top", color=colour, parse_math=False)
-    for index, tag in enumerate(tags):
+    for index, lines in enumerate(charts):
         axes = figure.add_subplot(rows, columns, index + 1)
-        _draw(axes, [curve for curve in curves if curve.tag == tag], COLOURS[index % 6])
-        last = status.values.get(tag)
-        title = short(tag) if last is None else f"{short(tag)}  {number(last)}"
-        # A tag is no formula.
-        pad = _ABOVE if marks else None
-        axes.set_title(writable(title), fontsize=9, loc="left", parse_math=False, pad=pad)
+        _draw(axes, lines)
+        _entitle(axes, lines, status.values, _ABOVE if marks else _NEAR)
         _sign(axes, marks)
     out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=DPI)
+    figure.savefig(out, format="png", dpi=DPI, transparent=True)
     return out.getvalue()
+
+
+def _charts(curves: Sequence[Curve]) -> list[list[_Line]]:
+    """The lines of each chart, first what is trained; a hyperparameter has no chart."""
+    segments: dict[str, list[Curve]] = {}
+    for curve in curves:
+        if not curve.tag.startswith(PREFIX):
+            segments.setdefault(curve.tag, []).append(curve)
+    charts = charts_of(segments)
+    found: dict[str, list[_Line]] = {
+        tag: [_Line(tag, tag in charts, of_tag)]
+        for tag, of_tag in segments.items()
+        if charts.get(tag, tag) == tag
+    }
+    for tag, chart in charts.items():
+        if tag != chart:
+            found[chart].append(_Line(tag, True, segments[tag]))
+    return list(found.values())
 
 
 def _words(status: Status, *, recorded: bool) -> Iterator[tuple[str, str]]:
     """Lines of text and their colours: how the run stands, and what there is to know."""
-    matters = [(headline(status), "black"), (status.notice, _SOFT), (status.message, _AMBER)]
+    matters = [(headline(status), INK), (status.notice, INK), (status.message, AMBER)]
     if status.error:
         matters.append((status.error.strip().splitlines()[-1], RED))
     if not recorded:
-        matters.append(("No scalars were recorded.", _SOFT))
+        matters.append(("No scalars were recorded.", INK))
     for text, colour in matters:
         lines = [part for line in (text or "").splitlines() for part in _wrapped(line)]
         if len(lines) > _LINES:
@@ -113,20 +154,11 @@ def _characters(font: str) -> frozenset[int]:
     return frozenset(get_font(font).get_charmap())
 
 
-def _draw(axes: Axes, curves: Sequence[Curve], colour: str) -> None:
-    for curve in curves:
-        buckets = curve.buckets
-        kept = _kept(curve)
-        steps = buckets.steps[kept]
-        with np.errstate(invalid="ignore"):
-            finite = np.isfinite(buckets.mean[kept])
-        if buckets.stride > 1:
-            lo, hi = buckets.lo[kept], buckets.hi[kept]
-            axes.fill_between(steps, lo, hi, where=finite, color=colour, alpha=0.2, lw=0)
-        mean = np.where(finite, buckets.mean[kept], np.nan)
-        axes.plot(steps, mean, color=colour, lw=1.3, marker="." if len(steps) == 1 else "")
-        mark(axes, steps[~finite])
+def _draw(axes: Axes, lines: Sequence[_Line]) -> None:
+    for line in lines:
+        _draw_kept(axes, line)
     # The scale is that of what counts, or else it would be a flat line below a bad tail.
+    curves = [curve for line in lines for curve in line.curves]
     if any(np.isfinite(curve.buckets.mean[_kept(curve)]).any() for curve in curves):
         axes.autoscale_view()
         axes.autoscale(enable=False, axis="y")
@@ -135,6 +167,26 @@ def _draw(axes: Axes, curves: Sequence[Curve], colour: str) -> None:
         abandoned[:-1] |= abandoned[1:]  # from the last kept point on
         axes.plot(buckets.steps[abandoned], buckets.mean[abandoned], "--", color=GREY, lw=1)
     frame(axes)
+    axes.tick_params(labelcolor=INK, color=INK)
+    for side in ("bottom", "left"):
+        axes.spines[side].set_color(INK)
+
+
+def _draw_kept(axes: Axes, line: _Line) -> None:
+    """What counts of all segments is one line."""
+    for curve in line.curves:
+        buckets, kept = curve.buckets, _kept(curve)
+        if buckets.stride > 1:
+            lo, hi, steps = buckets.lo[kept], buckets.hi[kept], buckets.steps[kept]
+            finite = np.isfinite(buckets.mean[kept])
+            axes.fill_between(steps, lo, hi, where=finite, color=line.colour, alpha=0.2, lw=0)
+    steps = np.concatenate([curve.buckets.steps[_kept(curve)] for curve in line.curves])
+    mean = np.concatenate([curve.buckets.mean[_kept(curve)] for curve in line.curves])
+    finite = np.isfinite(mean)
+    dots = len(steps) == 1 or (line.validates and len(steps) <= _FEW)
+    marker = "." if dots else ""
+    axes.plot(steps, np.where(finite, mean, np.nan), color=line.colour, lw=1.3, marker=marker)
+    mark(axes, steps[~finite])
 
 
 def _kept(curve: Curve) -> npt.NDArray[np.bool_]:
@@ -149,23 +201,59 @@ def mark(axes: Axes, places: npt.NDArray[np.float64]) -> None:
         axes.plot(places, base, "x", color=RED, transform=axes.get_xaxis_transform())
 
 
+def _entitle(axes: Axes, lines: Sequence[_Line], values: Mapping[str, float], pad: float) -> None:
+    """The tag and its last value above a chart; of two lines each beside its colour."""
+    from matplotlib.lines import Line2D
+
+    names = [short(lines[0].tag, TITLE // len(lines)), NAME]
+    said = []
+    for name, line in zip(names, lines, strict=False):
+        last = f"  {number(values[line.tag])}" if line.tag in values else ""
+        said.append(writable(name + last))
+    # A tag is no formula. A title keeps the room for a legend, which would take some more.
+    title = said[0] if len(lines) == 1 else " "
+    above = axes.set_title(title, fontsize=9, loc="left", parse_math=False, pad=pad, color=INK)
+    if len(lines) == 1:
+        return
+    told = axes.legend(
+        [Line2D([], [], color=line.colour, marker="." if line.validates else "") for line in lines],
+        said,
+        ncols=len(lines),
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        bbox_transform=above.get_transform(),
+        borderaxespad=0,
+        borderpad=0,
+        columnspacing=0.9,
+        handlelength=1.1,
+        handletextpad=0.4,
+        fontsize=8.5,
+        frameon=False,
+        labelcolor=INK,
+    )
+    told.set_in_layout(False)
+    for text in told.get_texts():
+        text.set_parse_math(False)
+
+
 def _sign(axes: Axes, marks: Sequence[Mark]) -> None:
     """What was done to the run, above the chart; a sign for one step has a line there."""
     low, high = axes.get_xlim()
     for sign in signs(marks, low, high, _APART * (high - low)):
-        colour = GREY if sign.abandoned else "black"
+        how: dict[str, Any] = {"color": INK, "alpha": _FAINT if sign.abandoned else 1.0}
         text, above = writable(sign.text), axes.get_xaxis_transform()
-        axes.text(sign.place, 1.02, text, color=colour, fontsize=7, ha="center", transform=above)
+        axes.text(sign.place, 1.02, text, fontsize=7, ha="center", transform=above, **how)
         if sign.first == sign.last:
-            axes.axvline(sign.place, color=colour, alpha=0.25, lw=0.7)
+            dashes = ":" if sign.abandoned else "-"
+            axes.axvline(sign.place, color=INK, alpha=0.45, lw=0.7, linestyle=dashes)
         else:
-            axes.plot([sign.first, sign.last], [1, 1], color=colour, lw=1, transform=above)
+            axes.plot([sign.first, sign.last], [1, 1], lw=1, transform=above, **how)
     axes.set_xlim(low, high)
 
 
 def frame(axes: Axes) -> None:
     """A grid, small numbers, and no lines but the two axes."""
-    axes.grid(visible=True, color="#0001")
+    axes.grid(visible=True, color=GREY, alpha=0.2)
     axes.tick_params(labelsize=8)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

@@ -9,6 +9,7 @@ from typing import cast
 
 from nbtrain.commands import Receipt
 from nbtrain.logdir import ASIDE
+from nbtrain.panel.validations import charts_of
 from nbtrain.states import TRANSITIONS, Event, Phase, Status, Usage
 
 Fields = dict[str, object]
@@ -61,6 +62,7 @@ def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
         "progress": min(1.0, status.step / total) if total else None,
         "line": line(status),
         "last": {tag: number(value) for tag, value in status.values.items()},
+        "validations": charts_of(status.values),
         "checkpoints": [
             [_named(checkpoint.path), checkpoint.step, round(checkpoint.wall_time, 1)]
             for checkpoint in reversed(status.checkpoints[-SHOWN_CHECKPOINTS:])
