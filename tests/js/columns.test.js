@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bucketAt, columns, marks } from "../../nbtrain/panel/js/columns.js";
+import { bucketAt, bucketUpTo, columns, marks, together } from "../../nbtrain/panel/js/columns.js";
 
 const curve = (x, mean, more = {}) => ({ tag: "loss", segment: 0, stride: 1, until: null, x, mean, lo: mean, hi: mean, ...more });
 const plain = (data) => data.map((column) => [...column]);
@@ -82,4 +82,28 @@ test("a bucket that is not finite is found by its step, too", () => {
 
 test("without buckets there is none", () => {
   assert.equal(bucketAt([], 3), null);
+});
+
+test("two lines share their steps: first all tails, then highest, lowest and mean of each", () => {
+  const data = plain(together([RESTORED, [curve([2, 6], [7, 6])]]));
+  assert.deepEqual(data[0], [1, 2, 3, 4, 5, 6]);
+  assert.equal(data.length, 1 + 1 + 3 + 3);
+  assert.deepEqual([data[1], data[4], data[7]], [[_, 2, _, 1, _, _], [3, 2, 9, _, 8, _], [_, 7, _, _, _, 6]]);
+});
+
+test("each of two lines has a logarithmic scale's lowest of its own", () => {
+  const data = plain(together([[curve([1], [5], { lo: [-1] })], [curve([1], [0.5])]], { log: true }));
+  assert.deepEqual(data.map(([y]) => y), [1, 5, 5, 5, 0.5, 0.5, 0.5]);
+});
+
+test("up to a step it is the latest bucket, and before the first there is none", () => {
+  const curves = [curve([10, 20], [3, 2])];
+  assert.deepEqual([9, 10, 19, 99].map((step) => bucketUpTo(curves, step)?.x), [_, 10, 10, 20]);
+  assert.equal(bucketUpTo([], 5), null);
+});
+
+test("up to a step an abandoned bucket is told only beside an abandoned one", () => {
+  assert.deepEqual([bucketUpTo(RESTORED, 4).x, bucketUpTo(RESTORED, 4).abandoned], [3, false]);
+  const beside = bucketUpTo(RESTORED, 4, { abandoned: true });
+  assert.deepEqual([beside.x, beside.abandoned], [4, true]);
 });

@@ -16,6 +16,27 @@ const filled = () => {
   return { store, asked, curve: store.curves[0] };
 };
 
+const charted = (tags, validations) => {
+  const store = new Store(() => {});
+  store.receive({ t: "snap", seq: 1, status: { validations }, series: tags.map((tag) => ({ ...LOSS, tag, n: 0 })), marks: [] }, buffers());
+  return store.charts.map((lines) => lines.map(({ tag, validates }) => (validates ? `${tag}?` : tag)));
+};
+
+test("a validation is the second line of the chart of what it validates, whichever came first", () => {
+  const validations = { val_loss: "loss" };
+  assert.deepEqual(charted(["loss", "rate", "val_loss"], validations), [["loss", "val_loss?"], ["rate"]]);
+  assert.deepEqual(charted(["val_loss", "loss"], validations), [["loss", "val_loss?"]]);
+});
+
+test("a validation has its own chart while what it validates has not come", () => {
+  assert.deepEqual(charted(["rate", "val_loss"], { val_loss: "loss" }), [["rate"], ["val_loss?"]]);
+  assert.deepEqual(charted(["val_loss"], { val_loss: "val_loss" }), [["val_loss?"]]);
+});
+
+test("a tag that is named as something of JavaScript's has a chart like any other", () => {
+  assert.deepEqual(charted(["constructor", "__proto__"], {}), [["constructor"], ["__proto__"]]);
+});
+
 test("a snapshot replaces everything", () => {
   const { store } = filled();
   store.receive(...snapshot(9, [{ ...LOSS, tag: "a", n: 1 }], [3, 1, 0, 2]));

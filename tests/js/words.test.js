@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { describe, logTicks, number, tally, ticks } from "../../nbtrain/panel/js/words.js";
+import { describe, describeValidation, logTicks, number, tally, ticks } from "../../nbtrain/panel/js/words.js";
 
 const bucket = (x, mean, more = {}) => ({ x, mean, lo: mean, hi: mean, kind: null, abandoned: false, ...more });
 
@@ -49,4 +49,10 @@ test("marks are counted by kind, without those of abandoned tails", () => {
   const marks = ["NaN", "∞", "NaN"].map((kind) => ({ x: 1, kind, abandoned: false }));
   assert.equal(tally([...marks, { x: 1, kind: "NaN", abandoned: true }]), "2 NaN · 1 ∞");
   assert.equal(tally([]), "");
+});
+
+test("a validation is described with its step where it is an earlier one", () => {
+  assert.equal(describeValidation(bucket(1240, 0.5), 1240), "val 0.5");
+  assert.equal(describeValidation(bucket(1200, 0.5), 1240), "val 0.5 at 1,200");
+  assert.equal(describeValidation(bucket(8, NaN, { kind: "NaN", abandoned: true }), 8), "val NaN  abandoned");
 });

@@ -1,49 +1,58 @@
-// The chart of one tag: mean line, band from lowest to highest, abandoned tails, marks.
+// The chart of a tag and its validation: of each a mean line, a band from lowest to highest and
+// abandoned tails; and marks.
 
 import uPlot from "uplot";
-import { bucketAt, columns, marks, stretches } from "./columns.js";
+import { bucketAt, bucketUpTo, marks, stretches, together } from "./columns.js";
 import { el } from "./dom.js";
 import { MarksStrip, STRIP } from "./marks_strip.js";
 import { axes, besidePointer, drawMarks, moveByKey, yScale } from "./plot.js";
-import { describe, tally } from "./words.js";
+import { describe, describeValidation, tally } from "./words.js";
 
 const WIDE = 560; // pixels from which a chart is higher
+const REACH = 6; // pixels from a point of the validation to a pointer that means it
+const APART = 12; // pixels from which, on average, the points of a validation are seen as such
 
 export class Chart {
-  // paint: gives what to paint with, as the theme stands (theme.js); index: the tag's place;
+  // paint: gives what to paint with, as the theme stands (theme.js);
   // open: called with marks that somebody asks about, and where: an element, and the place in it.
-  constructor({ tag, index, syncKey, paint, open }) {
-    Object.assign(this, { index, syncKey, paint, open, log: false, hovered: false, curves: [], found: [], plot: null });
+  constructor({ tag, syncKey, paint, open }) {
+    Object.assign(this, { tag, syncKey, paint, open, log: false, hovered: false, lines: [], found: [], plot: null });
     this.name = el("span", { class: "nbt-tag", text: tag, title: tag });
     this.last = el("span", { class: "nbt-last" });
     this.legend = el("span", { class: "nbt-legend", "data-role": "legend" });
     this.toggle = el("button", { type: "button", text: "log", "aria-pressed": "false", title: "Logarithmic scale" });
     this.toggle.addEventListener("click", () => this.#toggleLog());
     this.strip = new MarksStrip(paint);
-    const label = `chart of ${tag}: the arrow keys read values and stop at marks, Enter tells what can be done about one`;
-    this.host = el("div", { class: "nbt-plot", tabindex: 0, role: "group", "aria-label": label });
+    this.host = el("div", { class: "nbt-plot", tabindex: 0, role: "group" });
     this.host.addEventListener("keydown", (event) => this.#key(event));
     this.host.addEventListener("blur", (event) => this.#leave(event));
-    this.dot = el("div", { class: "nbt-dot", hidden: "" });
+    this.dots = ["nbt-dot", "nbt-dot nbt-validation"].map((kind) => el("div", { class: kind, hidden: "" }));
     const head = el("div", { class: "nbt-chart-head", children: [this.name, this.last, this.legend, this.toggle] });
     this.root = el("section", { class: "nbt-chart", "data-tag": tag, children: [head, this.host] });
-    this.root.style.setProperty("--colour", this.#colour());
   }
 
-  say(last) {
-    if (last !== undefined && this.last.textContent !== last) this.last.textContent = last;
+  // lines: see `charts` in store.js, and of each its last value.
+  say(lines) {
+    const said = JSON.stringify(lines);
+    if (said === this.said) return;
+    this.said = said;
+    this.last.replaceChildren(...lines.map(({ tag, last = "" }, i) => (i ? validation(`val ${last}`, tag) : last)));
   }
 
-  // Draw these curves, and what was done, see `timeline`; without them, those there were.
-  draw(curves = this.curves, done = this.strip.marks) {
-    this.curves = curves;
+  // Draw these lines with their curves, and what was done, see `timeline`; without them, those
+  // there were.
+  draw(lines = this.lines, done = this.strip.marks) {
+    this.lines = lines;
     this.strip.marks = done;
     this.root.dataset.timeline = done.length;
-    this.found = marks(curves, { log: this.log });
-    this.root.dataset.marks = this.found.length;
+    this.found = lines.map(({ curves }) => marks(curves, { log: this.log }));
+    this.root.dataset.marks = this.found.flat().length;
+    const tags = lines.map(({ tag }) => tag).join(" and ");
+    this.host.setAttribute("aria-label", `chart of ${tags}: the arrow keys read values and stop at marks, Enter tells what can be done about one`);
     this.stale = !this.host.clientWidth; // hidden: drawn when it shows
     if (!this.stale) this.#plot();
     if (!this.hovered) this.#tell();
+    this.#colour();
   }
 
   resize() {
@@ -54,7 +63,7 @@ export class Chart {
   }
 
   repaint() {
-    this.root.style.setProperty("--colour", this.#colour());
+    this.#colour();
     this.plot?.redraw(false, true);
   }
 
@@ -62,12 +71,17 @@ export class Chart {
     this.plot?.destroy();
     this.plot = null;
     this.hovered = false;
-    this.dot.hidden = true;
+    for (const dot of this.dots) dot.hidden = true;
   }
 
   #colour() {
     const { colours } = this.paint();
-    return colours[this.index % colours.length];
+    this.root.style.setProperty("--colour", colours[Number(Boolean(this.lines[0]?.validates))]);
+    this.root.style.setProperty("--validation", colours[1]);
+  }
+
+  #colourOf({ validates }) {
+    return this.paint().colours[Number(validates)];
   }
 
   #size() {
@@ -77,14 +91,18 @@ export class Chart {
 
   // A zoom stays as it is while data comes in, also when a new tail needs a new plot.
   #plot() {
-    const data = columns(this.curves, { log: this.log });
+    const data = together(this.lines.map(({ curves }) => curves), { log: this.log });
     const zoom = this.#zoom();
-    const { kept, tails } = stretches(this.curves);
-    if (this.plot?.series.length !== data.length) this.#build(data, tails.length, !kept.length);
+    const parts = this.lines.map(({ curves }) => stretches(curves));
+    const tails = parts.reduce((sum, part) => sum + part.tails.length, 0);
+    // The scale is that of what counts, which would be a flat line below a tail that has gone bad.
+    const auto = parts.every(({ kept }) => !kept.length);
+    if (!this.plot || this.shape !== `${tails} ${parts.length}`) this.#build(data, tails, auto);
     else {
-      this.plot.series.slice(1, 1 + tails.length).forEach((tail) => (tail.auto = !kept.length));
+      this.plot.series.slice(1, 1 + tails).forEach((tail) => (tail.auto = auto));
       this.plot.setData(data, !zoom);
     }
+    this.shape = `${tails} ${parts.length}`;
     if (zoom) this.plot.setScale("x", zoom);
   }
 
@@ -95,39 +113,45 @@ export class Chart {
     return min > steps[0] || max < steps.at(-1) ? { min, max } : null;
   }
 
-  // tails: how many there are. auto: whether the scale is theirs: what counts would be a flat line
-  // below a tail that has gone bad.
+  // tails: how many there are; auto: whether the scale is theirs.
   #build(data, tails, auto) {
     this.destroy();
-    const [highest, lowest] = [tails + 1, tails + 2];
     const tail = { auto, stroke: () => this.paint().gone, width: 1.25, dash: [4, 3], points: { show: false } };
-    const edge = { stroke: "transparent", width: 0, points: { show: false } };
-    const alone = { show: (u, i) => u.data[i].reduce((n, y) => n + (y != null), 0) === 1, size: 6, fill: () => this.#colour() };
-    const mean = { stroke: () => this.#colour(), width: 1.6, points: alone };
     const options = {
       ...this.#size(),
-      series: [{}, ...Array(tails).fill(tail), edge, edge, mean].map((series) => ({ ...series })),
-      bands: [{ series: [highest, lowest], fill: () => this.#colour() + "33" }], // a fifth opaque
+      series: [{}, ...Array.from({ length: tails }, () => ({ ...tail })), ...this.lines.flatMap((line) => this.#series(line))],
+      bands: this.lines.map((line, i) => ({ series: [tails + 3 * i + 1, tails + 3 * i + 2], fill: () => this.#colourOf(line) + "33" })), // a fifth opaque
       scales: { x: { time: false }, y: yScale(this.log) },
       axes: axes(this.paint, { log: this.log }),
       legend: { show: false },
       cursor: { sync: { key: this.syncKey, scales: ["x", null] }, points: { show: false }, y: false },
       padding: [STRIP, 16, 0, 0],
-      hooks: { draw: [(u) => this.strip.draw(u), (u) => drawMarks(u, this.found, this.paint())], setCursor: [(u) => this.#hover(u)] },
+      hooks: { draw: [(u) => this.strip.draw(u), (u) => this.found.forEach((found) => drawMarks(u, found, this.paint()))], setCursor: [(u) => this.#hover(u)] },
     };
     this.plot = new uPlot(options, data, this.host);
     const { over } = this.plot;
-    over.append(this.dot, this.strip.strip, this.strip.tip);
+    over.append(...this.dots, this.strip.strip, this.strip.tip);
     let from = 0; // a drag ends in a click, too
     over.addEventListener("mousedown", ({ clientX }) => (from = clientX));
     over.addEventListener("click", ({ clientX }) => Math.abs(clientX - from) < 4 && this.#ask(clientX - over.getBoundingClientRect().left));
   }
 
+  // Of a line its highest, its lowest and its mean; see `together`.
+  #series(line) {
+    const edge = { stroke: "transparent", width: 0, points: { show: false } };
+    const seen = (u, i) => {
+      const count = u.data[i].reduce((n, y) => n + (y != null), 0);
+      return count === 1 || (line.validates && count * APART <= u.over.clientWidth);
+    };
+    const colour = () => this.#colourOf(line);
+    return [{ ...edge }, { ...edge }, { stroke: colour, width: 1.6, points: { show: seen, size: line.validates ? 5 : 6, fill: colour } }];
+  }
+
   #hover(u) {
     this.hovered = u.cursor.left >= 0;
-    const bucket = this.hovered ? bucketAt(this.curves, u.posToVal(u.cursor.left, "x")) : null;
-    this.#tell(bucket);
-    this.#point(u, bucket);
+    const buckets = this.hovered ? this.#bucketsAt(u, u.cursor.left) : [];
+    this.#tell(buckets);
+    this.dots.forEach((dot, i) => point(dot, u, buckets[i]));
     const meant = this.hovered && this.#isMine(u) ? this.strip.at(u.cursor.left) : undefined;
     u.over.style.cursor = meant ? "pointer" : "";
     this.strip.tell(meant?.marks);
@@ -164,15 +188,18 @@ export class Chart {
     if (!relatedTarget?.closest(".nbt-pop")) this.plot?.setCursor({ left: -10, top: -10 });
   }
 
-  #tell(bucket) {
-    this.legend.textContent = bucket ? describe(bucket) : tally(this.found);
+  // Of the first line the bucket that is meant, and of its validation what was known by then.
+  #bucketsAt(u, left) {
+    const [first, second] = this.lines;
+    const bucket = bucketAt(first.curves, u.posToVal(left, "x"));
+    if (!bucket || !second) return [bucket];
+    const step = Math.max(bucket.x, u.posToVal(left + REACH, "x"));
+    return [bucket, bucketUpTo(second.curves, step, bucket)];
   }
 
-  #point(u, bucket) {
-    const [left, top] = bucket ? [u.valToPos(bucket.x, "x"), u.valToPos(bucket.mean, "y")] : [];
-    this.dot.hidden = !(Number.isFinite(left) && top >= 0 && top <= u.over.clientHeight);
-    this.dot.classList.toggle("nbt-gone", Boolean(bucket?.abandoned));
-    this.dot.style.transform = `translate(${left}px, ${top}px)`;
+  #tell([bucket, validated] = []) {
+    if (!bucket) this.legend.textContent = tally(this.found.flat());
+    else this.legend.replaceChildren(describe(bucket), ...(validated ? [validation(describeValidation(validated, bucket.x))] : []));
   }
 
   #toggleLog() {
@@ -183,4 +210,15 @@ export class Chart {
     this.draw();
     if (zoom) this.plot?.setScale("x", zoom);
   }
+}
+
+function validation(text, title = "") {
+  return el("span", { class: "nbt-validation", text, title });
+}
+
+function point(dot, u, bucket) {
+  const [left, top] = bucket ? [u.valToPos(bucket.x, "x"), u.valToPos(bucket.mean, "y")] : [];
+  dot.hidden = !(Number.isFinite(left) && top >= 0 && top <= u.over.clientHeight);
+  dot.classList.toggle("nbt-gone", Boolean(bucket?.abandoned));
+  dot.style.transform = `translate(${left}px, ${top}px)`;
 }

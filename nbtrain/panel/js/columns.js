@@ -17,9 +17,8 @@ export function stretches(curves) {
 
 // [steps, a column for each tail ..., highest, lowest, mean]: what still counts is one line,
 // drawn last, and so above the tails.
-export function columns(curves, { log = false } = {}) {
+export function columns(curves, { log = false, x = union(curves) } = {}) {
   const { kept, tails } = stretches(curves);
-  const x = union(curves);
   const floor = log ? lowestPositive(kept) : -Infinity;
   const shown = (y) => (Number.isFinite(y) && (!log || y > 0) ? y : null);
   const mean = ({ mean }, i) => shown(mean[i]);
@@ -31,6 +30,14 @@ export function columns(curves, { log = false } = {}) {
     column(x, kept, (curve, i) => edge(curve.lo[i], curve, i)),
     column(x, kept, mean),
   ];
+}
+
+// [steps, the tails of all lines ..., highest, lowest, mean of each line ...]; lines: the curves of
+// each.
+export function together(lines, { log = false } = {}) {
+  const x = union(lines.flat());
+  const each = lines.map((curves) => columns(curves, { log, x }));
+  return [x, ...each.flatMap((data) => data.slice(1, -3)), ...each.flatMap((data) => data.slice(-3))];
 }
 
 // The buckets that no line can show: [{x, kind, abandoned}].
@@ -58,8 +65,21 @@ export function bucketAt(curves, step) {
     if (within || !best || distance < best.distance) best = { curve, i, abandoned, distance };
     if (within) break;
   }
-  if (!best) return null;
-  const { curve, i, abandoned } = best;
+  return best && bucket(best);
+}
+
+// The latest bucket up to a step: of what still counts or, beside a tail, of whatever came.
+export function bucketUpTo(curves, step, { abandoned = false } = {}) {
+  const { kept, tails } = stretches(curves);
+  let best = null;
+  for (const { curve, from, to, ...stretch } of abandoned ? [...kept, ...tails] : kept) {
+    const i = countUpTo(curve.x, step, from, to) - 1;
+    if (i >= from && !(best && best.curve.x[best.i] > curve.x[i])) best = { curve, i, ...stretch };
+  }
+  return best && bucket(best);
+}
+
+function bucket({ curve, i, abandoned }) {
   return { x: curve.x[i], mean: curve.mean[i], lo: curve.lo[i], hi: curve.hi[i], kind: kindOf(curve, i), abandoned };
 }
 

@@ -23,7 +23,7 @@ class View {
     this.controls = new Controls(this.clicks);
     this.marks = []; // what was done to the run: see marks.js
     this.menu = new MarksMenu(this.clicks, () => ({ marks: this.marks, status: { ...room.store.status, silentSince: this.silentSince } }));
-    this.charts = new Map(); // tag -> {chart, seq: what it shows}
+    this.charts = new Map(); // tag -> {chart, shows: what of its lines and marks}
     this.inSight = true;
     this.syncKey = `nbtrain-${panels++}`;
     this.grid = el("div", { class: "nbt-grid" });
@@ -67,7 +67,7 @@ class View {
     if (!this.root.isConnected) return;
     if (!this.paints) this.retheme();
     const { store, contact } = this.room;
-    const { status, tags } = store;
+    const { status, charts } = store;
     const silentSince = UNTOLD.includes(status.phase) ? null : contact.silentSince;
     this.silentSince = silentSince;
     if (this.markedAt !== store.markedAt) this.marks = timeline(store.marks, status.checkpoints);
@@ -78,27 +78,40 @@ class View {
     this.controls.show(status, silentSince);
     if (this.menu.popover.isOpen) this.menu.show();
     this.foot.show(status);
-    const one = tags.length === 1;
+    const one = charts.length === 1;
     const before = this.grid.classList.contains("nbt-one");
     this.grid.classList.toggle("nbt-one", one);
-    tags.forEach((tag, index) => this.drawTag(tag, index, status.last?.[tag]));
+    this.keep(charts.map(([{ tag }]) => tag));
+    for (const lines of charts) this.drawChart(lines, status.last);
     // Beside a second chart the first is half as wide, and the grid as large as before.
     if (before && !one) this.each((chart) => chart.resize());
   }
 
+  // A validation leaves its own chart when what it validates comes.
+  keep(tags) {
+    for (const [tag, { chart }] of this.charts) {
+      if (tags.includes(tag)) continue;
+      chart.destroy();
+      chart.root.remove();
+      this.charts.delete(tag);
+    }
+  }
+
   // Out of sight the words go on, and the drawing waits.
-  drawTag(tag, index, last) {
+  drawChart(lines, last = {}) {
+    const [{ tag }] = lines;
     if (!this.charts.has(tag)) {
-      const chart = new Chart({ tag, index, syncKey: this.syncKey, paint: () => this.paints, open: (...asked) => this.menu.open(...asked) });
-      this.charts.set(tag, { chart, seq: -1 });
+      const chart = new Chart({ tag, syncKey: this.syncKey, paint: () => this.paints, open: (...asked) => this.menu.open(...asked) });
+      this.charts.set(tag, { chart, shows: "" });
       this.grid.append(chart.root);
     }
+    const { store } = this.room;
     const shown = this.charts.get(tag);
-    const seq = Math.max(this.room.store.changedAt(tag), this.markedAt);
-    shown.chart.say(last);
-    if (!this.inSight || shown.seq === seq) return;
-    shown.seq = seq;
-    shown.chart.draw(this.room.store.of(tag), this.marks);
+    const shows = [...lines.map((line) => store.changedAt(line.tag)), this.markedAt].join();
+    shown.chart.say(lines.map((line) => ({ ...line, last: last[line.tag] })));
+    if (!this.inSight || shown.shows === shows) return;
+    shown.shows = shows;
+    shown.chart.draw(lines.map((line) => ({ ...line, curves: store.of(line.tag) })), this.marks);
   }
 
   close() {

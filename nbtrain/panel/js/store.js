@@ -26,6 +26,17 @@ export class Store {
     return [...new Set(this.curves.map((curve) => curve.tag))].filter((tag) => !tag.startsWith("hyperparameters/"));
   }
 
+  // The charts: the lines of each, first what is trained, which gives it its name.
+  get charts() {
+    const { tags, status } = this;
+    const { validations = {} } = status;
+    const found = new Map(tags.map((tag) => [tag, []]));
+    const chartOf = (tag) => (found.has(validations[tag]) ? validations[tag] : tag);
+    const line = (tag) => ({ tag, validates: Object.hasOwn(validations, tag) });
+    for (const tag of tags) found.get(chartOf(tag))[tag === chartOf(tag) ? "unshift" : "push"](line(tag));
+    return [...found.values()].filter((lines) => lines.length);
+  }
+
   of(tag) {
     return this.curves.filter((curve) => curve.tag === tag);
   }

@@ -65,6 +65,11 @@ export function describe(bucket) {
   return `step ${x.toLocaleString("en")}  ${kind ?? number(mean)}${range}${abandoned ? "  abandoned" : ""}`;
 }
 
+// What it says, beside a bucket at step x, of that of its validation, which may be an earlier one.
+export function describeValidation({ x: own, kind, mean, abandoned }, x) {
+  return `val ${kind ?? number(mean)}${own === x ? "" : ` at ${own.toLocaleString("en")}`}${abandoned ? "  abandoned" : ""}`;
+}
+
 // How many buckets a line cannot show, by kind: "2 NaN · 1 ∞".
 export function tally(marks) {
   const counts = new Map();
