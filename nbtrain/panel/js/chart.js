@@ -144,7 +144,7 @@ export class Chart {
       return count === 1 || (line.validates && count * APART <= u.over.clientWidth);
     };
     const colour = () => this.#colourOf(line);
-    return [{ ...edge }, { ...edge }, { stroke: colour, width: 1.6, points: { show: seen, size: line.validates ? 5 : 6, fill: colour } }];
+    return [{ ...edge }, { ...edge }, { stroke: colour, width: 1.6, points: { show: seen, size: 6, fill: colour } }];
   }
 
   #hover(u) {
