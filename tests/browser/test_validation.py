@@ -143,12 +143,16 @@ def test_they_are_told_apart_in_light_and_dark_and_in_the_picture_that_stays(
     click(panel, "evaluate")
     receipt(panel, "val_loss")
     wait_for_epochs(panel, 9)
-    box = chart(panel, "batch_loss").locator(".u-over").bounding_box()
-    assert box is not None
-    page.page.mouse.move(box["x"] + 0.9 * box["width"], box["y"] + 60)
+    over = chart(panel, "batch_loss").locator(".u-over")
+    legend = chart(panel, "batch_loss").locator("[data-role=legend]")
+    splash = page.page.locator("#jupyterlab-splash")  # it covers a change of the theme
     for theme in ("light", "dark"):
         page.theme(f"JupyterLab {theme.title()}")
         expect(panel).to_have_attribute("data-theme", theme)
+        expect(splash).to_have_count(0)
+        over.hover(position={"x": 200, "y": 60})
+        expect(legend).to_contain_text("val")
+        assert legend.evaluate("e => e.scrollWidth <= e.clientWidth"), "nothing of it is cut off"
         panel.screenshot(path=folder / f"validation-{width}-{theme}.png", animations="disabled")
     click(panel, "stop")
     page.run(1)
@@ -156,7 +160,7 @@ def test_they_are_told_apart_in_light_and_dark_and_in_the_picture_that_stays(
     expect(picture).to_be_visible()
     for theme in ("light", "dark"):
         page.theme(f"JupyterLab {theme.title()}")
-        expect(page.page.locator("#jupyterlab-splash")).to_have_count(0)  # it covers the change
+        expect(splash).to_have_count(0)
         shown = picture.screenshot(path=folder / f"picture-{width}-{theme}.png")
         ground = np.asarray(Image.open(io.BytesIO(shown)).convert("L"))[2, 2]
         assert (ground > 230) == (theme == "light"), "the page's own ground"
