@@ -134,7 +134,7 @@ def test_both_go_on_after_a_restore_beside_what_was_abandoned(page: NotebookPage
 
 
 @pytest.mark.parametrize("width", [400, 1200])
-def test_they_are_told_apart_in_light_and_dark_and_in_the_picture_that_stays(
+def test_they_are_told_apart_in_both_themes_and_in_the_picture_that_stays(
     page: NotebookPage, lab: Lab, width: int, tmp_path: Path
 ) -> None:
     folder = Path(os.environ.get("NBTRAIN_SCREENSHOTS", tmp_path))
