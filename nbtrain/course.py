@@ -9,9 +9,9 @@ from pathlib import Path
 from nbtrain.commands import Receipt, Replay
 from nbtrain.errors import ArgumentError
 from nbtrain.events.text_table import in_columns
-from nbtrain.journal import FILE, Entry
+from nbtrain.journal import FILE, Entry, edits_of, when
 from nbtrain.steering import Steering
-from nbtrain.way import Way, edits_of, parent_of, when
+from nbtrain.way import Way, parent_of
 
 # Of what happens often, or says nothing to a reader.
 _UNSHOWN = frozenset({"checkpoint", "copy", "evaluated", "origin", "folder", "stop"})

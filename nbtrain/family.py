@@ -17,11 +17,11 @@ from pathlib import Path
 from nbtrain.errors import ArgumentError
 from nbtrain.events.text_table import in_columns
 from nbtrain.hyperparameters import Edit
-from nbtrain.journal import ENDS, FILE, Entry, entries
+from nbtrain.journal import ENDS, FILE, Entry, edits_of, entries, when
 from nbtrain.kernel import runs
 from nbtrain.lock import is_held
 from nbtrain.logdir import BASE
-from nbtrain.way import edits_of, parent_of, step_of, when
+from nbtrain.way import parent_of, step_of
 
 _HEAD = ("run", "phase", "step", "branch")
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
@@ -73,9 +74,9 @@ class Mark:
         event = str(entry["event"])
         if not entry.get("applied", True):
             return None
-        edits = tuple((name, *pair) for name, pair in entry.get("edits", {}).items())
-        text = str(entry.get("text", ""))
-        return cls(event, entry["step"], entry["wall_time"], text, entry.get("to"), edits)
+        to, text = entry.get("to"), str(entry.get("text", ""))
+        to = to if type(to) is int else None
+        return cls(event, entry["step"], when(entry), text, to, tuple(edits_of(entry)))
 
 
 class Marks:
@@ -91,6 +92,13 @@ class Marks:
         with self._lock:
             self._marks.append(mark)
             self._count += 1
+
+    def recall(self, logdir: Path) -> None:
+        """Hold the marks that a run's folder tells of, before there are others."""
+        with contextlib.suppress(OSError):
+            for entry in entries(logdir):
+                if (mark := Mark.of(entry)) is not None:
+                    self.add(mark)
 
     def since(self, number: int = 0) -> tuple[list[Mark], int]:
         """Those that came after the first `number`, as far as they are held; and their count."""
@@ -180,3 +188,24 @@ def entries(logdir: Path) -> Iterator[Entry]:
                 continue
             if isinstance(entry, dict) and "event" in entry and type(entry.get("step")) is int:
                 yield entry
+
+
+def edits_of(entry: Entry) -> list[tuple[str, float, float]]:
+    """The hyperparameters that an entry changed: name, old and new value."""
+    edits = entry.get("edits")
+    found = edits.items() if isinstance(edits, Mapping) else ()
+    return [(name, *pair) for name, pair in found if _is_pair(pair)]
+
+
+def when(entry: Entry) -> float:
+    """The time of an entry, in seconds since the epoch; 0 where it tells none."""
+    seconds = entry.get("wall_time")
+    return float(seconds) if isinstance(seconds, (int, float)) else 0.0
+
+
+def _is_pair(pair: object) -> bool:
+    return (
+        isinstance(pair, (list, tuple))
+        and len(pair) == 2
+        and all(isinstance(value, (int, float)) for value in pair)
+    )

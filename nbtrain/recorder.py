@@ -19,6 +19,7 @@ import numpy as np
 
 from nbtrain.alarm import Alarm
 from nbtrain.buckets import FloatArray
+from nbtrain.earlier import Earlier
 from nbtrain.events.writer import EventWriter
 from nbtrain.records import LIMIT, Batch, RecordQueue, Segment
 from nbtrain.store import ScalarStore
@@ -55,6 +56,8 @@ class Recorder:
         self._lacking: list[int] = []  # the first and the last step that the event file lacks
         self._store = store
         self._logdir = logdir
+        known = bool(store)  # what earlier lives have recorded, if there were any
+        self._earlier = None if logdir is None or known else Earlier(store, logdir)
         self._writer = EventWriter(logdir) if logdir is not None else None
         self.queue = RecordQueue(self._number, limit=limit)
         self._begun: tuple[int, Mapping[str, float]] | None = None  # step, hyperparameters
@@ -64,7 +67,8 @@ class Recorder:
     @property
     def error(self) -> str | None:
         """What could not be recorded, in words; None when all is well."""
-        return "\n".join([*self._errors.values()]) or None
+        earlier = self._earlier and self._earlier.error
+        return "\n".join([*self._errors.values(), *([earlier] if earlier else [])]) or None
 
     @property
     def event_file(self) -> Path | None:
@@ -93,17 +97,21 @@ class Recorder:
     def means(self, first: int, last: int) -> dict[str, float]:
         """Means of what was recorded of the steps above `first` up to `last`, by tag; any thread.
 
-        Of a step that a restore has brought twice, the later value counts.
+        What was abandoned does not count.
         """
         self.drain()
         found = {}
         for tag in self._store:
             points = self._store[tag]
-            within = (points.steps > first) & (points.steps <= last)
-            values = dict(zip(points.steps[within], points.values[within], strict=True))
-            if values:
-                found[tag] = float(np.mean([*values.values()]))
+            within = (points.steps > first) & (points.steps <= last) & ~points.abandoned
+            if within.any():
+                found[tag] = float(np.mean(points.values[within]))
         return found
+
+    def recall(self, secs: float) -> None:
+        """Read on in what earlier lives have recorded, for about so many seconds; one thread."""
+        if self._earlier is not None:
+            self._earlier.read(secs)
 
     def drain(self) -> None:
         """Convert, store and write what waits; any thread."""

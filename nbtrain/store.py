@@ -36,13 +36,16 @@ class Columns:
         steps: int64 of shape (n,): steps completed when the value was recorded.
         wall_times: float64 of shape (n,): seconds since the epoch.
         values: float64 of shape (n,).
-        segments: int64 of shape (n,): 0 from the start on, one more after each restore.
+        segments: int64 of shape (n,): 0 from the start on, one more after each restore. Below 0
+            lies what an earlier run of this folder has recorded.
+        abandoned: bool of shape (n,): whether the run went back behind the point since.
     """
 
     steps: IntArray
     wall_times: FloatArray
     values: FloatArray
     segments: IntArray
+    abandoned: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
         """How many points there are."""
@@ -55,7 +58,7 @@ class Curve:
 
     Attributes:
         tag: The tag.
-        segment: The segment, from 0.
+        segment: The segment, from 0; below that what was recalled.
         until: Points beyond this step were abandoned by a restore; None where none were.
         buckets: The points, reduced.
     """
@@ -130,6 +133,11 @@ class _Series:
                 break
             used = _BLOCK
 
+    @property
+    def first(self) -> int:
+        """Step of the first point."""
+        return int(self._steps[0][0])
+
     def columns(self) -> tuple[IntArray, FloatArray]:
         used = self.curve.points
         return np.concatenate(self._steps)[:used], np.concatenate(self._rest, axis=1)[:, :used]
@@ -142,6 +150,7 @@ class ScalarStore(Mapping[str, Columns]):
         self._series: list[_Series] = []
         self._current: dict[str, _Series] = {}
         self._segment = 0
+        self._least = float("inf")  # of the steps that segments began from
         self._lock = threading.Lock()  # protects all of the above
 
     def extend(self, tag: str, steps: IntArray, wall_times: FloatArray, values: FloatArray) -> None:
@@ -149,6 +158,8 @@ class ScalarStore(Mapping[str, Columns]):
         with self._lock:
             series = self._current.get(tag)
             if series is None:
+                for recalled in self._recalled(tag):
+                    recalled.abandon(int(steps[0]) - 1)
                 series = self._current[tag] = _Series(tag, self._segment)
                 self._series.append(series)
             series.extend(steps, wall_times, values)
@@ -156,12 +167,34 @@ class ScalarStore(Mapping[str, Columns]):
     def open_segment(self, step: int) -> None:
         """Begin a new segment from `step`: what lies beyond it is abandoned."""
         with self._lock:
-            if not self._series:  # nothing was recorded that could be abandoned
-                return
+            self._least = min(step, self._least)
             for series in self._series:
                 series.abandon(step)
-            self._segment += 1
+            if any(series.segment >= 0 for series in self._series):
+                self._segment += 1
             self._current = {}
+
+    def recall(self, earlier: ScalarStore) -> None:
+        """Have what came before all of this; what this has gone back behind is abandoned.
+
+        Args:
+            earlier: It; not to be used any more.
+        """
+        with self._lock:
+            first = {series.tag: series.first for series in reversed(self._series)}
+            for series in earlier._series:
+                series.segment -= earlier._segment + 1
+                until = min(self._least, first.get(series.tag, float("inf")) - 1)
+                if until < float("inf"):
+                    series.abandon(int(until))
+            self._series += earlier._series
+
+    def _recalled(self, tag: str) -> list[_Series]:
+        return [series for series in self._series if series.tag == tag and series.segment < 0]
+
+    def _in_order(self) -> list[_Series]:
+        """By age; a viewer counts on the places, so what was recalled has the last ones."""
+        return sorted(self._series, key=lambda series: series.segment)
 
     def last_values(self) -> dict[str, float]:
         """The last value of every tag, in the order the tags first came.
@@ -169,12 +202,12 @@ class ScalarStore(Mapping[str, Columns]):
         It is of what was not abandoned, where the tag has such a value.
         """
         with self._lock:
-            last = {series.tag: series.last for series in self._series}
-            valid = {s.tag: s.valid for s in self._series if s.valid is not None}
+            last = {series.tag: series.last for series in self._in_order()}
+            valid = {s.tag: s.valid for s in self._in_order() if s.valid is not None}
             return last | valid
 
     def curves(self) -> list[Curve]:
-        """Every tag and segment in the order of their first points, reduced for a display."""
+        """Every tag and segment in the order in which they came, reduced for a display."""
         with self._lock:
             return [Curve(s.tag, s.segment, s.until, s.curve.view()) for s in self._series]
 
@@ -192,7 +225,8 @@ class ScalarStore(Mapping[str, Columns]):
             after: Index of the curve whose followers have their turn, where not all can.
 
         A viewer that the budget leaves behind is given a coarser curve, so that it sees
-        the newest points: curves are folded until they can follow.
+        the newest points: curves are folded until they can follow. Those that were recalled
+        grow no more, and are handed out whole.
 
         Returns:
             Index and curve for each that changed, in turn; those new to the viewer come
@@ -213,10 +247,11 @@ class ScalarStore(Mapping[str, Columns]):
             for index, series, seen in changed:
                 curve = series.curve
                 start = seen.full * seen.stride // curve.stride
-                while len(curve) - start > _BEHIND * share and len(curve) > fewest:
+                grows = series.segment >= 0
+                while grows and len(curve) - start > _BEHIND * share and len(curve) > fewest:
                     curve.fold()
                     start = seen.full * seen.stride // curve.stride
-                view = curve.view(start, share)
+                view = curve.view(start, share if grows else None)
                 result.append((index, Curve(series.tag, series.segment, series.until, view)))
             return result
 
@@ -232,15 +267,17 @@ class ScalarStore(Mapping[str, Columns]):
             UnknownTagError: Nothing was recorded under this tag.
         """
         with self._lock:
-            found = [series for series in self._series if series.tag == tag]
-            parts = [(series.segment, *series.columns()) for series in found]
+            found = [series for series in self._in_order() if series.tag == tag]
+            parts = [(series, *series.columns()) for series in found]
+            untils = [np.inf if series.until is None else series.until for series in found]
         if not parts:
             known = ", ".join(map(repr, self)) or "none yet"
             raise UnknownTagError(f"No scalar has the tag {tag!r}; recorded so far: {known}.")
         steps = np.concatenate([part[1] for part in parts])
         rest = np.concatenate([part[2] for part in parts], axis=1)
-        segments = np.repeat([part[0] for part in parts], [len(part[1]) for part in parts])
-        return Columns(steps, rest[0], rest[1], segments)
+        sizes = [len(part[1]) for part in parts]
+        segments = np.repeat([part[0].segment for part in parts], sizes)
+        return Columns(steps, rest[0], rest[1], segments, steps > np.repeat(untils, sizes))
 
     def __iter__(self) -> Iterator[str]:
         """The tags, in the order they first came."""

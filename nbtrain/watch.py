@@ -9,6 +9,7 @@ Nothing that goes wrong here reaches the training: it becomes a message.
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 import traceback
@@ -39,6 +40,9 @@ STACK_SECS = 1.0
 
 # Of an evaluation: whoever waits longer for an answer wants to know why.
 BUSY_SECS = 1.0
+
+# Of a tick: reading takes the processor from the training.
+RECALL_SECS = 0.02
 
 # How often the folder is looked at: a look at a folder of the network is not for every tick.
 LOOK_SECS = 1.0
@@ -136,6 +140,8 @@ class Watch:
         began = time.thread_time()
         self._look_at_folder(step)
         self._guarded("record", self._record)
+        secs = math.inf if phase.ended else RECALL_SECS
+        self._guarded("look at earlier curves", lambda: self._recorder.recall(secs))
         self._tell_of_work()
         self._guarded("speed", lambda: self._keep_pace(phase, step))
         self._guarded("look at the training thread", lambda: self._look_for(phase, thread))

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from nbtrain.journal import FILE, Entry, entries
+from nbtrain.journal import FILE, Entry, edits_of, entries, when
 from nbtrain.logdir import ASIDE
 
 
@@ -137,13 +137,6 @@ def step_of(entry: Entry) -> int:
     return to if type(to) is int else int(entry["step"])
 
 
-def edits_of(entry: Entry) -> list[tuple[str, float, float]]:
-    """The hyperparameters that an entry changed: name, old and new value."""
-    edits = entry.get("edits")
-    found = edits.items() if isinstance(edits, Mapping) else ()
-    return [(name, *pair) for name, pair in found if _is_pair(pair)]
-
-
 def parent_of(entry: Entry) -> Mapping[str, Any] | None:
     """What a start says of the run that it is a branch of."""
     parent = entry.get("parent")
@@ -152,20 +145,6 @@ def parent_of(entry: Entry) -> Mapping[str, Any] | None:
     return parent if isinstance(parent.get("logdir"), str) else None
 
 
-def when(entry: Entry) -> float:
-    """The time of an entry, in seconds since the epoch; 0 where it tells none."""
-    seconds = entry.get("wall_time")
-    return float(seconds) if isinstance(seconds, (int, float)) else 0.0
-
-
 def _numbers(values: object) -> dict[str, float]:
     found = values.items() if isinstance(values, Mapping) else ()
     return {name: value for name, value in found if isinstance(value, (int, float))}
-
-
-def _is_pair(pair: object) -> bool:
-    return (
-        isinstance(pair, list)
-        and len(pair) == 2
-        and all(isinstance(value, (int, float)) for value in pair)
-    )

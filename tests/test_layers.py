@@ -41,6 +41,7 @@ FLOORS = (
     "engines.keras.arguments engines.keras.place engines.graph.saver",
     "engines.graph.session_saver engines.graph.supervisor events.sessions events.summaries",
     "panel.marks",
+    "earlier",
     "recorder panel.source panel.wire panel.figure panel.curves panel.contents",
     "engines.graph.attempts",
     "panel.histograms panel.samples panel.layouts events.hparams events.comparison",

@@ -26,6 +26,9 @@ from nbtrain.events.crc import crc32c, crc32c_columns, masked
 
 ByteArray = npt.NDArray[np.uint8]
 
+# How the names of its files end: a folder may have those of other writers, too.
+ENDING = ".nbtrain"
+
 _numbers = itertools.count()
 
 
@@ -45,7 +48,7 @@ class EventWriter:
     def __init__(self, logdir: Path) -> None:
         # TensorFlow's own form of name, which TensorBoard looks for and sorts by.
         name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}"
-        self.path = logdir / f"{name}.{os.getpid()}.{next(_numbers)}.nbtrain"
+        self.path = logdir / f"{name}.{os.getpid()}.{next(_numbers)}{ENDING}"
         self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 - closed by close()
         self._made = os.fstat(self._file.fileno())
         try:

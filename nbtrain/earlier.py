@@ -1,0 +1,68 @@
+"""The curves of a run's earlier lives, read from its folder.
+
+A kernel that was started again knows nothing of them, nor does a new run of an old name. They
+are read beside the training, a piece at a time: they may be long.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from nbtrain.events.event_run import EventRun
+from nbtrain.events.writer import ENDING
+from nbtrain.store import ScalarStore
+
+
+class Earlier:
+    """What the event files of a folder hold, on its way to the store of a new run.
+
+    Args:
+        store: Where it goes, once all of it has been read.
+        logdir: The folder. Those files are read that are there now and that a run has written,
+            not those of a Supervisor or of the user's own.
+
+    Attributes:
+        error: What could not be read, in words; None when all is well.
+    """
+
+    def __init__(self, store: ScalarStore, logdir: Path) -> None:
+        self.error: str | None = None
+        self._store = store
+        self._files = EventRun(str(logdir))
+        names = sorted(path.name for path in logdir.glob(f"*{ENDING}"))
+        self._reading = self._read(names) if names else None
+
+    def read(self, secs: float) -> None:
+        """Read on, for about so many seconds, if there is something left; one thread."""
+        until = time.monotonic() + secs
+        while self._reading is not None and time.monotonic() < until:
+            if next(self._reading, self) is self:
+                self._reading = None
+
+    def _read(self, names: list[str]) -> Iterator[None]:
+        self._files.look(names)
+        yield from self._files.read()
+        if self._files.unreadable:
+            why = "; ".join(f"{path}: {words}" for path, words in self._files.unreadable.items())
+            self.error = f"Of what was recorded earlier, this cannot be read: {why}."
+        self._store.recall(self._recorded())
+
+    def _recorded(self) -> ScalarStore:
+        """All of it, as the earlier lives had it in their stores."""
+        found = ScalarStore()
+        starts = sorted((wall_time, step) for step, wall_time in self._files.starts)
+        begun = [wall_time for wall_time, _ in starts]
+        columns = {tag: series.points() for tag, series in self._files.series.items()}
+        lives = {tag: np.searchsorted(begun, of.wall_times, "right") for tag, of in columns.items()}
+        for number in range(len(starts) + 1):
+            if number:  # the mark bears the step after the one that the run went back to
+                found.open_segment(starts[number - 1][1] - 1)
+            for tag, of in columns.items():
+                rows = np.flatnonzero(lives[tag] == number)
+                if len(rows):
+                    found.extend(tag, of.steps[rows], of.wall_times[rows], of.values[rows])
+        return found
