@@ -179,7 +179,7 @@ def test_the_factor_is_saved_with_its_optimizer_and_restored() -> None:
         name="kept",
     ).wait(SOON)
     assert run.hyperparameters == {"learning_rate_factor": 0.25}
-    assert run.scalars["weight"].values.tolist() == [-0.125 - 0.25 * 0.25]
+    assert run.scalars["weight"].values.tolist() == [-0.125, -0.125 - 0.25 * 0.25]
 
 
 def test_a_second_run_of_an_optimizer_finds_its_factor_again() -> None:

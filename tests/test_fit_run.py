@@ -173,7 +173,7 @@ def test_a_callback_may_end_the_training() -> None:
     run = ended(classifier(), "run", stopping, **KINDS["arrays"](), epochs=9)
     assert (run.status.phase, run.status.step) == ("finished", 2 * STEPS)
     assert len(run.history["loss"]) == 2
-    assert run.status.notice == "A callback has ended the training after 2 of 9 epochs."
+    assert run.status.notice == "EarlyStopping has ended the training after 2 of 9 epochs."
 
 
 @pytest.mark.parametrize("end", ["finished", "stopped"])

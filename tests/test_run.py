@@ -919,7 +919,9 @@ def test_tensorboard_drops_what_was_lost_between_two_lives() -> None:
     again = Counter()
     later = nbtrain.train(again.step, steps=11, checkpoint=again.checkpoint, name=run.name)
     later.wait(SOON)
-    assert later.scalars["count"].steps.tolist() == [7, 8, 9, 10, 11]
+    columns = later.scalars["count"]
+    assert columns.steps[columns.segments == 0].tolist() == [7, 8, 9, 10, 11]
+    assert columns.steps[~columns.abandoned].tolist() == [*range(1, 12)]
     shown = events(later)
     assert shown == [(n, float(n)) for n in range(1, 12)], "each step once"
 
