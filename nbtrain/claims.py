@@ -56,7 +56,7 @@ def enter(name: str, models: Callable[[], list[object]], describe: Callable[[], 
                 why = "has this name" if other == name else "is still training this model"
                 raise BusyError(
                     f"The run {other!r} {why} ({claim.describe()}). Stop it first: "
-                    f"nbtrain.runs()[{other!r}].request_stop().wait(); "
+                    f"run = nbtrain.runs()[{other!r}]; run.request_stop(); run.wait(). "
                     f"%nbtrain show {other} shows it.",
                     run=other,
                 )

@@ -228,7 +228,8 @@ def test_a_long_curve_is_read_while_it_trains() -> None:
     counter = Counter()
     run = nbtrain.train(counter.step, name="a")
     reached(run, lambda run: len(run.scalars.get("count", ())) > len(steps))
-    run.request_stop().wait(SOON)
+    run.request_stop()
+    run.wait(SOON)
     columns = run.scalars["count"]
     np.testing.assert_array_equal(columns.values[columns.segments == -1], steps)
     assert columns.steps[columns.segments == 0][0] == 1

@@ -1013,7 +1013,7 @@ def test_a_model_in_training_is_refused_to_a_second_run(gate: Gate) -> None:
     with pytest.raises(
         BusyError,
         match=r"'held' is still training this model \(.*running at step 0>\)\. Stop it first: "
-        r"nbtrain\.runs\(\)\['held'\]\.request_stop\(\)\.wait\(\)",
+        r"run = nbtrain\.runs\(\)\['held'\]; run\.request_stop\(\); run\.wait\(\)\.",
     ):
         nbtrain.train(counter.step, checkpoint=tf.train.Checkpoint(again=counter.count))
     assert list(nbtrain.runs()) == ["held"]
