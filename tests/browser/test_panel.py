@@ -387,6 +387,20 @@ def test_a_killed_kernel_goes_on_from_the_checkpoint(page: NotebookPage) -> None
     phase(again, "running")
     expect(again).to_contain_text(f"Goes on from ckpt-{saved}")
     assert step_of(again) >= saved
+    see_earlier_life(again.locator("[data-tag=loss]"), saved)
+
+
+def see_earlier_life(chart: Locator, saved: int) -> None:
+    """Its curve begins where the run began, and the mark of its save is there."""
+    expect(chart).to_have_attribute("data-timeline", "2")  # the save, and that it goes on
+    over, legend = chart.locator(".u-over"), chart.locator("[data-role=legend]")
+    over.hover(position={"x": 2, "y": 60})
+    expect(legend).to_have_text(re.compile(r"step \d+\s+\d"))
+    told = re.match(r"step (\d+)", legend.inner_text())
+    assert told is not None
+    assert int(told[1]) < saved / 2
+    over.hover(position={"x": over.evaluate("e => e.clientWidth") - 2, "y": 60})
+    expect(legend).not_to_contain_text("abandoned")
 
 
 def silent(panel: Locator) -> None:
