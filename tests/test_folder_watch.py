@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.checkpoints import listed
-from nbtrain.errors import BusyError
+from nbtrain.errors import ArgumentError, BusyError
 from nbtrain.folder_watch import FolderWatch
 from nbtrain.lock import RunLock
 from nbtrain.logdir import Logdir
@@ -109,6 +109,8 @@ def test_a_folder_deleted_while_a_run_trains_is_made_again_and_told(gate: Gate) 
     assert run.scalars["count"].steps.tolist() == list(range(1, run.status.step + 1))
     events = [event for event in journal(run.logdir) if event != "checkpoint"]
     assert events == ["folder", "save", "stop", "stopped"]
+    with pytest.raises(ArgumentError, match="the folder that it had up to step 1 was deleted"):
+        nbtrain.replay(run.logdir).apply(nbtrain.train(Counter().step, start=False))
 
 
 def test_a_folder_renamed_while_a_run_trains_is_left_as_it_was(gate: Gate) -> None:
