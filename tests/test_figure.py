@@ -328,3 +328,16 @@ def test_a_long_tag_takes_no_room_from_its_curve(store: ScalarStore) -> None:
     other = ScalarStore()
     add(other, "l" * 200, 1, *np.sin(np.arange(100.0)))
     assert near(drawn(other), BLUE) > 0.8 * short
+
+
+def test_what_was_recalled_is_drawn_where_it_belongs(store: ScalarStore) -> None:
+    whole, earlier = ScalarStore(), ScalarStore()
+    for one in (whole, earlier):
+        add(one, "loss", 1, *np.linspace(1.0, 0.5, 40))
+        add(one, "accuracy", 1, *np.linspace(0.1, 0.9, 40))
+    for one in (whole, store):
+        one.open_segment(30)
+        add(one, "accuracy", 31, 0.8, 0.85)
+        add(one, "loss", 31, 0.6, 0.55)
+    store.recall(earlier)
+    np.testing.assert_array_equal(drawn(store), drawn(whole))

@@ -99,7 +99,7 @@ def png(status: Status, curves: Sequence[Curve], marks: Sequence[Mark] = ()) -> 
 def _charts(curves: Sequence[Curve]) -> list[list[_Line]]:
     """The lines of each chart, first what is trained; a hyperparameter has no chart."""
     segments: dict[str, list[Curve]] = {}
-    for curve in curves:
+    for curve in sorted(curves, key=lambda curve: curve.segment):  # what was recalled came last
         if not curve.tag.startswith(PREFIX):
             segments.setdefault(curve.tag, []).append(curve)
     charts = charts_of(segments)

@@ -37,6 +37,13 @@ test("a tag that is named as something of JavaScript's has a chart like any othe
   assert.deepEqual(charted(["constructor", "__proto__"], {}), [["constructor"], ["__proto__"]]);
 });
 
+test("what was recalled has its place before the others, though it comes last", () => {
+  const { store } = filled();
+  const series = ["rate", "loss"].map((tag, i) => [i + 1, 1, 0, 1, tag, -1]);
+  store.receive({ t: "pts", seq: 8, status: {}, series }, buffers([1, 1, 1, 1], [1, 6, 6, 6]));
+  assert.deepEqual(store.tags, ["rate", "loss"]);
+});
+
 test("a snapshot replaces everything", () => {
   const { store } = filled();
   store.receive(...snapshot(9, [{ ...LOSS, tag: "a", n: 1 }], [3, 1, 0, 2]));

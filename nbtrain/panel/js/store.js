@@ -21,9 +21,11 @@ export class Store {
     return false;
   }
 
-  // Those that have a chart: a hyperparameter has a row.
+  // Those that have a chart: a hyperparameter has a row. What was recalled has its place before the
+  // others, though it came last: so the charts are in the order that they had.
   get tags() {
-    return [...new Set(this.curves.map((curve) => curve.tag))].filter((tag) => !tag.startsWith("hyperparameters/"));
+    const inOrder = [...this.curves].sort((one, other) => one.segment - other.segment);
+    return [...new Set(inOrder.map((curve) => curve.tag))].filter((tag) => !tag.startsWith("hyperparameters/"));
   }
 
   // The charts: the lines of each, first what is trained, which gives it its name.
