@@ -57,6 +57,7 @@ class Earlier:
         starts = sorted((wall_time, step) for step, wall_time in self._files.starts)
         begun = [wall_time for wall_time, _ in starts]
         columns = {tag: series.points() for tag, series in self._files.series.items()}
+        columns = dict(sorted(columns.items(), key=lambda item: item[1].wall_times[0]))
         lives = {tag: np.searchsorted(begun, of.wall_times, "right") for tag, of in columns.items()}
         for number in range(len(starts) + 1):
             if number:  # the mark bears the step after the one that the run went back to

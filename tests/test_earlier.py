@@ -121,6 +121,17 @@ def test_event_files_of_others_are_not_taken_for_the_runs_own() -> None:
     assert list(counted(4).scalars) == ["count"]
 
 
+def test_tags_come_in_the_order_in_which_they_came() -> None:
+    FOLDER.mkdir(parents=True)
+    writer, half = EventWriter(FOLDER), np.array([0.5])
+    for step in range(1, 300):
+        writer.scalars(np.array([step]), np.array([float(step)]), {"batch_loss": half})
+        if step % 45 == 0:
+            writer.scalars(np.array([step]), np.array([step + 0.5]), {"epoch_loss": half})
+    writer.close()
+    assert list(counted(1).scalars) == ["batch_loss", "epoch_loss", "count"]
+
+
 def test_a_file_that_cannot_be_read_is_told_and_the_run_trains() -> None:
     counted(3)
     (FOLDER / "events.out.tfevents.1.host.nbtrain").mkdir()
