@@ -195,6 +195,14 @@ class Hyperparameters:
             raise ArgumentError(f"No value is given: hyperparameters are {names}.")
         return {name: self._checked(name, value) for name, value in values.items()}
 
+    def check_changes(self, values: Mapping[str, object]) -> None:
+        """Raise an ArgumentError where all have these values already; training thread."""
+        wanted = self.check(values)
+        has = {name: self._variables[name].read() for name in wanted}
+        if all(math.isclose(has[name], wanted[name], rel_tol=_ROUNDING) for name in wanted):
+            same = ", ".join(f"{name} is {value:.10g}" for name, value in has.items())
+            raise ArgumentError(f"{same} already: give another value to try.")
+
     @contextlib.contextmanager
     def _putting_back(self, old: Mapping[str, float]) -> Any:
         """Undo what was written before an error."""

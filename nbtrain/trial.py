@@ -121,7 +121,7 @@ class Trials:
                 f"since step {self._trial.begun:,}: wait for its end, or restore to leave it."
             )
         steps = self._steps_of(asked, step)
-        self._tuner.check(asked.values)
+        self._tuner.check_changes(asked.values)
         before = self._measured(asked, step)
         saved = None
         if self._keeper.can_save:

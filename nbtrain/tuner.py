@@ -67,6 +67,10 @@ class Tuner:
         """Raise an ArgumentError for what cannot be set."""
         self._hyperparameters.check(values)
 
+    def check_changes(self, values: Mapping[str, object]) -> None:
+        """Raise an ArgumentError for what cannot be set, or is set already."""
+        self._hyperparameters.check_changes(values)
+
     def set(self, values: Mapping[str, object], step: int) -> tuple[Edit, ...]:
         """Set some, all or none.
 
