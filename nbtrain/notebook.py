@@ -32,6 +32,7 @@ class Display:
         harden(self.panel)
         self._run = run
         self._outputs: list[str] = []
+        self._cells: set[str | None] = set()  # that have shown it
         run.on_tick(self._tick)
 
     def is_of(self, run: Run) -> bool:
@@ -42,6 +43,10 @@ class Display:
         """Whether its run has ended and is not known by its name any more."""
         return self._run.status.phase.ended and runs().get(self._run.name) is not self._run
 
+    def is_elsewhere(self) -> bool:
+        """Whether another cell than the calling one has shown it, and that one has not."""
+        return bool(self._cells) and _cell() not in (None, *self._cells)
+
     def show(self) -> None:
         """Show the panel in the calling cell; at the end of the run a picture takes its place."""
         from IPython.display import display
@@ -49,6 +54,7 @@ class Display:
         output = f"nbtrain-{id(self)}-{next(_numbers)}"
         display(_view_of(self.panel), raw=True, display_id=output)
         self._outputs.append(output)
+        self._cells.add(_cell())
         if self._run.status.phase.ended:
             self._tick()
 
@@ -108,7 +114,8 @@ def show_panel(run: Run) -> None:
 def traceback_of(error: NbtrainError) -> list[str]:
     """What IPython prints of an error of nbtrain's: the user's own lines, and the message.
 
-    Below a refusal that is about a live run of this kernel, the run is shown.
+    Below a refusal that is about a live run of this kernel, the run is shown, unless another cell
+    shows it.
     """
     from IPython import get_ipython
 
@@ -122,14 +129,25 @@ def traceback_of(error: NbtrainError) -> list[str]:
 def show_below(error: NbtrainError) -> None:
     """Show the run that an error is about, once the calling cell has shown the error.
 
-    A start cell that is run again, and refused, has cleared the only view of its run.
+    A start cell that is run again, and refused, has cleared the only view of its run; of another
+    cell the error is enough.
     """
     from IPython import get_ipython
 
     run = runs().get(error.run or "") if isinstance(error, BusyError) else None
-    if run is not None:
+    if run is not None and not display_of(run).is_elsewhere():
         # Once, however often IPython asks: a method that is registered twice is called once.
         get_ipython().events.register("post_run_cell", display_of(run).show_after_cell)
+
+
+def _cell() -> str | None:
+    """The cell that the calling thread executes; None where the front end does not name it."""
+    from IPython import get_ipython
+
+    kernel = getattr(get_ipython(), "kernel", None)
+    request = kernel.get_parent() if kernel is not None else {}
+    name = request.get("metadata", {}).get("cellId")
+    return name if isinstance(name, str) else None
 
 
 def _view_of(panel: Panel) -> dict[str, Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+from jupyter_client.manager import run_kernel
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[1]
@@ -146,6 +148,28 @@ def test_below_a_refusal_the_live_run_is_shown_once(refused: dict[str, list[Any]
     error, shown = refused["train"]
     assert error.ename == "BusyError"
     assert shown.data["text/plain"] == "nbtrain run"
+
+
+def test_below_a_refusal_of_another_cell_no_second_panel_is_shown(tmp_path: Path) -> None:
+    """A front end names the cell; one that is run again has cleared its own view."""
+    train = REFUSED["train"]
+    shown: dict[str, list[str]] = {}
+    with run_kernel(cwd=str(tmp_path), env=dict(os.environ, PYTHONPATH=str(ROOT))) as client:
+        for cell, source in {
+            "load": "%load_ext nbtrain\nimport nbtrain",
+            "first": f"{train}\nnbtrain.runs()['live']",
+            "second": train,
+            "third": "%%nbtrain --name live\nwhile not run.should_stop(): pass",
+            "first again": train,
+            "last": "run = nbtrain.runs()['live']; run.request_stop(); run.wait(60)",
+        }.items():
+            client.session.metadata = {"cellId": cell.removesuffix(" again")}
+            outputs: list[Any] = []
+            client.execute_interactive(source, output_hook=outputs.append, timeout=120)
+            shown[cell] = [each["header"]["msg_type"] for each in outputs]
+    assert shown["second"][1:-1] == ["execute_input", "error"]
+    assert "display_data" not in shown["third"]
+    assert shown["first again"].count("display_data") == 1
 
 
 def test_below_a_refused_cell_the_live_run_is_shown_once(refused: dict[str, list[Any]]) -> None:
