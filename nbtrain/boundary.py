@@ -49,7 +49,7 @@ class Boundary:
         names: By which the program reaches what it trains.
         hyperparameters: What can be set.
         evaluate: Evaluates what is trained; None where there is nothing to evaluate.
-        again: Whether an earlier life was recorded, perhaps beyond the first step of this.
+        again: Whether an earlier life of this run was recorded, perhaps beyond its first step.
         total: Gives the step at which the run finishes; None where that is not known.
 
     Attributes:
@@ -124,6 +124,7 @@ class Boundary:
         if saver is None:
             return
         restored = self.keeper.take_up(saver, due)
+        self._again = self._again or restored is not None
         step = step if restored is None else restored
         if step is not None:
             self._set(step)

@@ -93,13 +93,6 @@ class Marks:
             self._marks.append(mark)
             self._count += 1
 
-    def recall(self, logdir: Path) -> None:
-        """Hold the marks that a run's folder tells of, before there are others."""
-        with contextlib.suppress(OSError):
-            for entry in entries(logdir):
-                if (mark := Mark.of(entry)) is not None:
-                    self.add(mark)
-
     def since(self, number: int = 0) -> tuple[list[Mark], int]:
         """Those that came after the first `number`, as far as they are held; and their count."""
         with self._lock:
@@ -145,6 +138,13 @@ class Journal:
         if (done := Mark.done(line)) is not None:
             self.untold += len(self._done) == MOST_MARKS
             self._done.append(done)
+
+    def recall(self) -> None:
+        """Take over the marks that the file tells of, where there are none yet."""
+        if not len(self._marks):
+            with contextlib.suppress(OSError):
+                for mark in filter(None, map(Mark.of, entries(self._logdir.path))):
+                    self._marks.add(mark)
 
     def done(self, *, ended: bool) -> Iterator[Mark]:
         """What was done since it was asked last; one thread.

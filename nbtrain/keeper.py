@@ -45,6 +45,7 @@ class Keeper:
         self._kept_aside = False
         self._unproven: int | None = None  # step of a restore that left gaps
         self._listing = Listing()
+        self._begun = False
 
     @property
     def checkpoints(self) -> tuple[Checkpoint, ...]:
@@ -90,8 +91,11 @@ class Keeper:
             ring = saver.aside(LAST_GOOD, LAST_GOOD_KEPT)
             if ring is not None:  # a branch begins without one of its own
                 self._ring = Ring(ring, begins=restored is None or not self.checkpoints)
+        begun, self._begun = self._begun, True
         if restored is None:
             return None
+        if not begun:
+            self._watch.recall()
         self._saved_step = self._taken(restored, saver)
         self._watch.log(event="resume", step=restored.step, text=str(restored))
         self._watch.inform(f"Goes on from {restored}.")

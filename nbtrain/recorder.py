@@ -58,6 +58,7 @@ class Recorder:
         self._logdir = logdir
         known = bool(store)  # what earlier lives have recorded, if there were any
         self._earlier = None if logdir is None or known else Earlier(store, logdir)
+        self._goes_on = False
         self._writer = EventWriter(logdir) if logdir is not None else None
         self.queue = RecordQueue(self._number, limit=limit)
         self._begun: tuple[int, Mapping[str, float]] | None = None  # step, hyperparameters
@@ -108,9 +109,13 @@ class Recorder:
                 found[tag] = float(np.mean(points.values[within]))
         return found
 
+    def go_on(self) -> None:
+        """Have what earlier lives have recorded in the store too; any thread."""
+        self._goes_on = True
+
     def recall(self, secs: float) -> None:
-        """Read on in what earlier lives have recorded, for about so many seconds; one thread."""
-        if self._earlier is not None:
+        """Read on in that, for about so many seconds; one thread."""
+        if self._goes_on and self._earlier is not None:
             self._earlier.read(secs)
 
     def drain(self) -> None:

@@ -133,11 +133,6 @@ class _Series:
                 break
             used = _BLOCK
 
-    @property
-    def first(self) -> int:
-        """Step of the first point."""
-        return int(self._steps[0][0])
-
     def columns(self) -> tuple[IntArray, FloatArray]:
         used = self.curve.points
         return np.concatenate(self._steps)[:used], np.concatenate(self._rest, axis=1)[:, :used]
@@ -150,7 +145,7 @@ class ScalarStore(Mapping[str, Columns]):
         self._series: list[_Series] = []
         self._current: dict[str, _Series] = {}
         self._segment = 0
-        self._least = float("inf")  # of the steps that segments began from
+        self._least: int | None = None  # of the steps that segments began from
         self._lock = threading.Lock()  # protects all of the above
 
     def extend(self, tag: str, steps: IntArray, wall_times: FloatArray, values: FloatArray) -> None:
@@ -158,8 +153,6 @@ class ScalarStore(Mapping[str, Columns]):
         with self._lock:
             series = self._current.get(tag)
             if series is None:
-                for recalled in self._recalled(tag):
-                    recalled.abandon(int(steps[0]) - 1)
                 series = self._current[tag] = _Series(tag, self._segment)
                 self._series.append(series)
             series.extend(steps, wall_times, values)
@@ -167,7 +160,7 @@ class ScalarStore(Mapping[str, Columns]):
     def open_segment(self, step: int) -> None:
         """Begin a new segment from `step`: what lies beyond it is abandoned."""
         with self._lock:
-            self._least = min(step, self._least)
+            self._least = step if self._least is None else min(step, self._least)
             for series in self._series:
                 series.abandon(step)
             if any(series.segment >= 0 for series in self._series):
@@ -181,16 +174,11 @@ class ScalarStore(Mapping[str, Columns]):
             earlier: It; not to be used any more.
         """
         with self._lock:
-            first = {series.tag: series.first for series in reversed(self._series)}
             for series in earlier._series:
                 series.segment -= earlier._segment + 1
-                until = min(self._least, first.get(series.tag, float("inf")) - 1)
-                if until < float("inf"):
-                    series.abandon(int(until))
+                if self._least is not None:
+                    series.abandon(self._least)
             self._series += earlier._series
-
-    def _recalled(self, tag: str) -> list[_Series]:
-        return [series for series in self._series if series.tag == tag and series.segment < 0]
 
     def _in_order(self) -> list[_Series]:
         """By age; a viewer counts on the places, so what was recalled has the last ones."""

@@ -135,13 +135,18 @@ class Watch:
         if self._stop_asked is None:
             self._stop_asked = self._clock()
 
+    def recall(self) -> None:
+        """The run goes on from a checkpoint: have the marks and curves of its earlier lives too."""
+        self._journal.recall()
+        self._recorder.go_on()
+
     def tick(self, phase: Phase, step: int, thread: threading.Thread | None) -> None:
         """One round; the looper's thread, and once more when all is over."""
         began = time.thread_time()
         self._look_at_folder(step)
-        self._guarded("record", self._record)
         secs = math.inf if phase.ended else RECALL_SECS
         self._guarded("look at earlier curves", lambda: self._recorder.recall(secs))
+        self._guarded("record", self._record)
         self._tell_of_work()
         self._guarded("speed", lambda: self._keep_pace(phase, step))
         self._guarded("look at the training thread", lambda: self._look_for(phase, thread))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +72,19 @@ def test_what_lies_beyond_the_checkpoint_that_it_goes_on_from_was_abandoned() ->
     ]
 
 
-def test_one_that_begins_anew_abandons_all_of_it() -> None:
+def test_one_that_begins_anew_has_its_own_curve_alone() -> None:
+    """As where a name is used again and again, and nothing is saved."""
     counted(4)
     shutil.rmtree(FOLDER / "checkpoints")
+    run = counted(2)
+    assert points(run.scalars["count"]) == [(1, 1.0, 0, False), (2, 2.0, 0, False)]
+    assert [mark.event for mark in run.marks] == ["checkpoint"]
+
+
+def test_one_that_goes_on_from_step_0_abandons_all_of_it() -> None:
+    counted(4, pause_at=0)
+    for path in (FOLDER / "checkpoints").glob("ckpt-4.*"):
+        path.unlink()
     run = counted(2)
     assert points(run.scalars["count"]) == [
         *((step, float(step), -1, True) for step in range(1, 5)),
@@ -122,14 +133,14 @@ def test_event_files_of_others_are_not_taken_for_the_runs_own() -> None:
 
 
 def test_tags_come_in_the_order_in_which_they_came() -> None:
-    FOLDER.mkdir(parents=True)
+    counted(1)
     writer, half = EventWriter(FOLDER), np.array([0.5])
     for step in range(1, 300):
         writer.scalars(np.array([step]), np.array([float(step)]), {"batch_loss": half})
         if step % 45 == 0:
             writer.scalars(np.array([step]), np.array([step + 0.5]), {"epoch_loss": half})
     writer.close()
-    assert list(counted(1).scalars) == ["batch_loss", "epoch_loss", "count"]
+    assert list(counted(2).scalars) == ["batch_loss", "epoch_loss", "count"]
 
 
 def test_a_file_that_cannot_be_read_is_told_and_the_run_trains() -> None:
@@ -192,6 +203,7 @@ def test_a_page_is_given_what_was_recalled_whole() -> None:
     add(earlier, "loss", 1, *np.linspace(1.0, 0.5, 500))
     earlier.open_segment(300)
     add(earlier, "loss", 301, *np.linspace(0.6, 0.4, 400))
+    store.open_segment(600)
     add(store, "loss", 601, 0.4)
     wire = Wire(store, Marks())
     page.receive(*wire.snapshot({}))
@@ -210,19 +222,17 @@ def test_a_page_is_given_what_was_recalled_whole() -> None:
 
 
 @pytest.mark.parametrize("late", [False, True])
-@pytest.mark.parametrize("segment", [False, True])
-def test_it_is_the_same_whenever_it_comes(*, late: bool, segment: bool) -> None:
+def test_it_is_the_same_whenever_it_comes(*, late: bool) -> None:
     earlier, store = ScalarStore(), ScalarStore()
     add(earlier, "loss", 1, 4.0, 3.0, 2.0, 1.0)
     add(earlier, "val_loss", 2, 5.0, 4.0)
     if not late:
         store.recall(earlier)
-    if segment:
-        store.open_segment(2)
+    store.open_segment(2)
     add(store, "loss", 3, 2.5)
     if late:
         store.recall(earlier)
-    assert store.last_values() == {"loss": 2.5, "val_loss": 5.0 if segment else 4.0}
+    assert store.last_values() == {"loss": 2.5, "val_loss": 5.0}
     assert store["loss"].abandoned.tolist() == [False, False, True, True, False]
     assert store["loss"].segments.tolist() == [-1, -1, -1, -1, 0]
     store.open_segment(1)
@@ -231,16 +241,16 @@ def test_it_is_the_same_whenever_it_comes(*, late: bool, segment: bool) -> None:
 
 
 def test_a_long_curve_is_read_while_it_trains() -> None:
-    """Of a hundred thousand steps none is lost, and none is taken for one of this life."""
-    FOLDER.mkdir(parents=True)
-    steps, writer = np.arange(1, 100_001), EventWriter(FOLDER)
-    writer.scalars(steps, steps / 1e3, {"count": steps / 1.0})
+    """Of a hundred thousand points none is lost, and none is taken for one of this life."""
+    counted(1)
+    steps, writer = np.arange(2, 100_001), EventWriter(FOLDER)
+    writer.scalars(steps, np.full(len(steps), time.time()), {"count": steps / 1.0})
     writer.close()
     counter = Counter()
-    run = nbtrain.train(counter.step, name="a")
-    reached(run, lambda run: len(run.scalars.get("count", ())) > len(steps))
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint, name="a")
+    reached(run, lambda run: len(run.scalars.get("count", ())) > 100_000)
     run.request_stop()
     run.wait(SOON)
     columns = run.scalars["count"]
-    np.testing.assert_array_equal(columns.values[columns.segments == -1], steps)
-    assert columns.steps[columns.segments == 0][0] == 1
+    np.testing.assert_array_equal(columns.values[columns.segments == -1], np.arange(1, 100_001))
+    assert columns.steps[columns.segments == 0][0] == 2
