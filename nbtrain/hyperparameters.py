@@ -73,7 +73,8 @@ class Hyperparameter:
     Attributes:
         name: Its name.
         value: Its value.
-        lowest: Where the range begins that is offered for it; values beyond may be set too.
+        lowest: Where the range begins that is offered for it; values beyond may be set too. It is
+            learnt from the first value, and wider only as long as the present one lies outside.
         highest: Where that ends.
         scale: How the range is laid out.
     """
@@ -85,10 +86,15 @@ class Hyperparameter:
     scale: Scale
 
     def at(self, value: float) -> Hyperparameter:
-        """The same with another value, and a range that holds it as well."""
+        """The same with another value, and a range that holds it as well.
+
+        It ends at the next power of ten: so it does not move with every step of a slider there.
+        """
         lowest, highest = self.lowest, self.highest
         if math.isfinite(value) and (value > 0 or self.scale is not Scale.LOG):
-            lowest, highest = min(lowest, value), max(highest, value)
+            end = value if _is_share(self.name) else _outer(value, down=value < lowest)
+            lowest = min(value, end) if value < lowest else lowest
+            highest = max(value, end) if value > highest else highest
         return Hyperparameter(self.name, value, lowest, highest, self.scale)
 
     @classmethod
@@ -135,6 +141,7 @@ class Hyperparameters:
 
     def __init__(self, variables: Mapping[str, Variable]) -> None:
         self.known: tuple[Hyperparameter, ...] = ()
+        self._learnt: dict[str, Hyperparameter] = {}  # as they were read first
         self._variables = dict(variables)
 
     @property
@@ -148,14 +155,12 @@ class Hyperparameters:
 
     def read(self) -> None:
         """Read all of them; training thread, between two steps."""
-        before = {each.name: each for each in self.known}
         known = []
         for name, variable in self._variables.items():
             value = variable.read()
-            if name in before:
-                known.append(before[name].at(value))
-            else:
-                known.append(Hyperparameter.of(name, value, whole=variable.whole))
+            if name not in self._learnt:
+                self._learnt[name] = Hyperparameter.of(name, value, whole=variable.whole)
+            known.append(self._learnt[name].at(value))
         self.known = tuple(known)
 
     def set(self, values: Mapping[str, object]) -> tuple[Edit, ...]:
@@ -264,6 +269,15 @@ def _number(value: Any) -> float | None:
         return None
     except OverflowError:
         return math.inf
+
+
+def _outer(value: float, *, down: bool) -> float:
+    """The power of ten that is next to a value from there outwards; 0 for 0."""
+    if value == 0:
+        return 0.0
+    exponent = math.log10(abs(value))
+    whole = math.floor(exponent) if down and value > 0 else math.ceil(exponent)
+    return math.copysign(10.0 ** min(max(whole, -307), 308), value)
 
 
 def _is_share(name: str) -> bool:

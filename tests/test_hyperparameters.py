@@ -204,15 +204,48 @@ def test_the_range_is_learnt_from_name_and_value(
     assert learnt.scale is wanted[2]
 
 
-def test_a_range_stays_and_grows_with_what_is_set() -> None:
+def range_of(hyperparameters: Hyperparameters, value: float) -> tuple[float, float]:
+    """The range that is offered once the only one has been set to this."""
+    (before,) = hyperparameters.known
+    hyperparameters.set({before.name: value})
+    (known,) = hyperparameters.known
+    assert known.lowest <= value <= known.highest
+    return known.lowest, known.highest
+
+
+def test_a_range_stays_while_values_are_set_in_it() -> None:
     hyperparameters, _ = some(learning_rate=0.001)
-    hyperparameters.set({"learning_rate": 0.01})
-    (known,) = hyperparameters.known
-    assert (known.lowest, known.highest) == pytest.approx((1e-5, 0.1))
-    hyperparameters.set({"learning_rate": 1e-9})
-    hyperparameters.set({"learning_rate": 0.01})
-    (known,) = hyperparameters.known
-    assert (known.lowest, known.highest) == pytest.approx((1e-9, 0.1))
+    for value in (0.01, 1e-5, 0.1, 0.002):
+        assert range_of(hyperparameters, value) == pytest.approx((1e-5, 0.1))
+
+
+def test_after_a_slip_of_the_hand_the_range_is_as_before() -> None:
+    hyperparameters, _ = some(learning_rate=0.001)
+    assert range_of(hyperparameters, 1e30) == pytest.approx((1e-5, 1e30))
+    assert range_of(hyperparameters, 0.01) == pytest.approx((1e-5, 0.1))
+    assert range_of(hyperparameters, 1e-9) == pytest.approx((1e-9, 0.1), rel=1e-9, abs=0)
+    assert range_of(hyperparameters, 0.5) == pytest.approx((1e-5, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "values", "wanted"),
+    [
+        ("learning_rate", 0.001, (2e-9, 1.1e-9, 9e-9), (1e-9, 0.1)),
+        ("temperature", 1.0, (200.0, 999.0, 101.0), (0.01, 1000.0)),
+        ("bias", -3.0, (7.0, 9.5, 6.1), (-6.0, 10.0)),
+        ("bias", -3.0, (-700.0, -101.0), (-1000.0, 6.0)),
+        ("bias", 0.0, (-0.5, -0.2), (-1.0, 1.0)),
+        ("bias", 1.0, (1.7e308,), (0.01, 1.7e308)),
+        ("bias", 1.0, (5e-324,), (5e-324, 100.0)),
+        ("beta_2", 0.5, (0.999,), (0.0, 0.999)),
+    ],
+)
+def test_a_range_is_the_same_for_values_of_one_decade_beyond_it(
+    name: str, first: float, values: tuple[float, ...], wanted: tuple[float, float]
+) -> None:
+    hyperparameters, _ = some(**{name: first})
+    for value in values:
+        assert range_of(hyperparameters, value) == pytest.approx(wanted, rel=1e-9, abs=0)
 
 
 def test_zero_is_no_end_of_a_logarithmic_range() -> None:

@@ -128,6 +128,25 @@ def test_two_panels_agree_and_neither_is_left_when_the_run_has_ended(page: Noteb
     expect(page.page.locator(".nbt-row")).to_have_count(0, timeout=20 * SECOND)
 
 
+@pytest.mark.cells("run", "run")
+def test_a_slip_of_the_hand_leaves_the_sliders_as_they_were(page: NotebookPage) -> None:
+    page.run(2)
+    first, second = page.panel(1), page.panel(2)
+    for value, widest in (("1e30", "1e+30"), ("0.01", "0.1")):
+        field(first, "learning_rate").fill(value)
+        field(first, "learning_rate").press("Enter")
+        receipt(first, "✓ learning_rate")
+        for panel in (first, second):
+            titled = slider(panel, "learning_rate")
+            expect(titled).to_have_attribute("title", f"1e-5 to {widest}", timeout=20 * SECOND)
+    page.run(3)
+    later = slider(page.panel(3), "learning_rate")
+    expect(later).to_have_attribute("title", "1e-5 to 0.1", timeout=20 * SECOND)
+    later.focus()
+    page.page.keyboard.press("ArrowRight")
+    receipt(first, "✓ learning_rate 0.01 → 0.011")
+
+
 @pytest.mark.cells(
     "other = nbtrain.train(lambda: (time.sleep(0.002), {'loss': 1.0})[1], name='other'); other",
     "other.request_stop()",

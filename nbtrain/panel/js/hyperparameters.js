@@ -60,15 +60,10 @@ class Row {
     this.field.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  show(value, [lowest, highest, kind], can) {
+  show(value, range, can) {
     this.value = value;
+    this.range = range;
     this.can = Boolean(can);
-    const range = `${exact(lowest)} to ${exact(highest)}`;
-    if (this.slider.title !== range) {
-      this.places = places(lowest, highest, kind);
-      this.slider.max = this.places.last;
-      this.slider.title = range;
-    }
     this.#draw();
   }
 
@@ -80,10 +75,20 @@ class Row {
     this.field.setAttribute("aria-invalid", String(Boolean(this.refusal)));
     const text = waiting ? "setting…" : (this.refusal ?? "");
     if (this.note.textContent !== text) this.note.textContent = text;
-    if (this.editing) return;
+    if (this.editing) return; // nor does the range move under the hand
+    this.#lay();
     const shown = waiting ? (this.next ?? this.asked) : this.value;
     this.#place(this.places.placeOf(Number(shown)), exact(shown));
     if (this.field.value !== exact(shown)) this.field.value = exact(shown);
+  }
+
+  #lay() {
+    const [lowest, highest, kind] = this.range;
+    const range = `${exact(lowest)} to ${exact(highest)}`;
+    if (this.slider.title === range) return;
+    this.places = places(lowest, highest, kind);
+    this.slider.max = this.places.last;
+    this.slider.title = range;
   }
 
   #place(place, text) {
