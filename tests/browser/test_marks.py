@@ -95,6 +95,24 @@ def save(page: NotebookPage) -> int:
     return saved
 
 
+def end_kernel(page: NotebookPage) -> None:
+    """Restart the kernel, which forgets its run."""
+    page.page.evaluate("() => void jupyterapp.commands.execute('kernelmenu:restart')")
+    page.page.locator(".jp-Dialog").get_by_role("button", name="Confirm Kernel Restart").click()
+
+
+def pictures(page: NotebookPage, of: Locator, name: str, folder: Path) -> None:
+    """Pictures of the page around an element, in light and dark."""
+    folder = Path(os.environ.get("NBTRAIN_SCREENSHOTS", folder))
+    for theme in ("Dark", "Light"):
+        page.theme(f"JupyterLab {theme}")
+        expect(page.panel(1)).to_have_attribute("data-theme", theme.lower())
+        of.scroll_into_view_if_needed()
+        path = folder / f"{name}-{theme.lower()}.png"
+        page.page.screenshot(path=path, animations="disabled")
+        assert path.stat().st_size > 10_000
+
+
 @pytest.fixture
 def page(browser: Browser, lab: Lab, request: pytest.FixtureRequest) -> Iterator[NotebookPage]:
     """A page with a training that has been running for a while."""
@@ -223,6 +241,132 @@ def test_after_nan_one_click_restores_and_halves_the_learning_rate(page: Noteboo
     assert read(page, 3) == (0.0005, saved)
 
 
+def rescue(panel: Locator) -> Locator:
+    """What is offered below the message of a run that has gone bad."""
+    return panel.locator("[data-role=rescue]")
+
+
+BURST = "optimizer.learning_rate.assign(float('nan')); None"
+
+
+@pytest.mark.cells(
+    "run", BURST, "(float(str(optimizer.learning_rate.numpy())), str(run.status.phase))"
+)
+def test_the_message_of_a_loss_that_is_nan_offers_the_way_back(
+    page: NotebookPage, tmp_path: Path
+) -> None:
+    panel, keyboard = page.panel(1), page.page.keyboard
+    page.run(2)
+    saved = save(page)
+    expect(rescue(panel)).to_be_hidden()
+    page.run(3)
+    phase(panel, "paused")
+    expect(panel.locator("[data-role=message]")).to_contain_text("is NaN since step")
+    for each in (panel, page.panel(2)):
+        expect(rescue(each)).to_be_visible()
+    pictures(page, rescue(panel), "rescue", tmp_path)
+    asked = rescue(panel).get_by_role("button")
+    texts = asked.all_inner_texts()
+    assert texts[0] == f"{texts[1]} and halve learning_rate"
+    assert int(texts[1].removeprefix("Restore step ").replace(",", "")) >= saved
+    assert ask(panel, "× nan").get_by_role("button").all_inner_texts()[:2] == texts
+    keyboard.press("Escape")
+    asked.first.focus()
+    keyboard.press("Enter")
+    answers = rescue(panel).locator("[data-role=answers]")
+    expect(answers).to_contain_text("learning_rate 0.001 → 0.0005", timeout=20 * SECOND)
+    expect(answers).to_contain_text("✓ restored ckpt-")
+    for each in (panel, page.panel(2)):
+        expect(rescue(each).get_by_role("button")).to_have_count(0)
+    expect(page.panel(2).locator("[data-role=rescue]")).to_be_hidden()
+    expect(panel.locator("[data-role=message]")).to_be_hidden()
+    expect(rescue(panel)).to_be_focused()
+    assert read(page, 4) == 0.0005
+    click(panel, "resume")
+    phase(panel, "running")
+    expect(rescue(panel)).to_be_hidden()
+
+
+@pytest.mark.cells(BURST)
+def test_the_way_back_is_closed_where_the_kernel_is_gone(page: NotebookPage) -> None:
+    panel = page.panel(1)
+    save(page)
+    page.run(2)
+    buttons = rescue(panel).get_by_role("button")
+    expect(buttons).to_have_count(2)
+    for button in buttons.all():
+        expect(button).to_be_enabled()
+    end_kernel(page)
+    for button in buttons.all():
+        expect(button).to_be_disabled(timeout=30 * SECOND)
+    expect(rescue(panel)).to_contain_text("no word from the kernel since")
+
+
+CROWD = """\
+from nbtrain.journal import Mark
+for n in range(40):
+    run.marks.add(Mark("pause", run.status.step, time.time() + n, f"number {n} of a crowd"))
+run.marks.add(Mark("set", run.status.step, time.time(), 20 * "words and " + "its end"))
+"""
+
+
+@pytest.mark.cells(CROWD)
+def test_of_a_crowd_all_are_reached_with_the_keyboard(page: NotebookPage, tmp_path: Path) -> None:
+    panel, keyboard = page.panel(1), page.page.keyboard
+    pause(panel)
+    page.run(2)
+    marks(panel, 42)
+    search(panel, "◆ set")
+    expect(told(panel)).to_contain_text("words and …")
+    offered = ask(panel, "◆ set")
+    expect(told(panel)).to_be_hidden()
+    expect(offered).to_contain_text("words and its end")
+    pictures(page, panel, "crowd", tmp_path)
+    shown = offered.locator("section")
+    expect(shown).to_have_count(6)
+    expect(shown.nth(1)).to_contain_text("number 39 of a crowd")
+    box = offered.bounding_box()
+    assert box is not None
+    assert box["height"] <= 420
+    more = offered.get_by_role("button", name=re.compile(r"^\d+ more$"))
+    for left in (36, 30, 24, 18, 12, 6):
+        expect(more).to_have_text(f"{left} more")
+        more.focus()
+        keyboard.press("Enter")
+        expect(shown).to_have_count(48 - left)
+        expect(shown.nth(42 - left)).to_be_focused()
+        expect(shown.nth(42 - left)).to_be_in_viewport()
+    expect(more).to_be_hidden()
+    expect(shown.nth(40)).to_contain_text("number 0 of a crowd")
+    keyboard.press("Escape")
+    expect(offered).to_be_hidden()
+    search(panel, "◆ set")
+
+
+# Where each text that is drawn begins and ends; of the marks they are centred.
+DRAWN = """\
+() => {
+  const context = CanvasRenderingContext2D.prototype, fill = context.fillText;
+  window.drawn = {};
+  context.fillText = function (text, x, ...more) {
+    const { width } = this.measureText(text);
+    window.drawn[text] = [x - width / 2, x + width / 2];
+    return fill.call(this, text, x, ...more);
+  };
+}"""
+
+
+@pytest.mark.cells(CROWD.replace("set", "pause"))
+def test_the_sign_of_several_pauses_leaves_room_for_their_number(page: NotebookPage) -> None:
+    panel = page.panel(1)
+    pause(panel)
+    page.page.evaluate(DRAWN)
+    page.run(2)
+    page.page.wait_for_function("() => window.drawn['42']", timeout=20 * SECOND)
+    drawn = page.page.evaluate("() => window.drawn")
+    assert drawn["❚❚"][1] <= drawn["42"][0]
+
+
 @pytest.mark.cells("run", "run.save().wait().applied", "run.request_stop(); run.wait(60)")
 def test_a_second_panel_and_a_reloaded_page_have_the_same_marks(page: NotebookPage) -> None:
     save(page)
@@ -245,8 +389,7 @@ def test_what_cannot_be_done_now_is_disabled_and_says_why(page: NotebookPage) ->
     offered = ask(panel, "● save")
     button = offered.get_by_role("button", name=f"Restore step {saved:,}")
     expect(button).to_be_enabled()
-    page.page.evaluate("() => void jupyterapp.commands.execute('kernelmenu:restart')")
-    page.page.locator(".jp-Dialog").get_by_role("button", name="Confirm Kernel Restart").click()
+    end_kernel(page)
     expect(panel.locator("[data-role=silence]")).to_be_visible(timeout=30 * SECOND)
     offered = ask(panel, "● save")
     expect(button).to_be_disabled()

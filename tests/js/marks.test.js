@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { count, glyph, grouped, offers, timeline, titled } from "../../nbtrain/panel/js/marks.js";
+import { count, glyph, grouped, offers, timeline, titled, trouble } from "../../nbtrain/panel/js/marks.js";
 
 let wall = 1000;
 const mark = (event, step, more = {}) => ({ event, step, wall: wall++, text: "", edits: [], place: step, ...more });
@@ -35,6 +35,13 @@ test("marks that lie close are one, with the most telling first and the newest b
   const groups = grouped(marks, [0, 4, 8, 12, 100], { apart: 20, from: 0, to: 200 });
   assert.deepEqual(groups.map(({ left, first, last }) => [left, first, last]), [[6, 0, 12], [100, 100, 100]]);
   assert.deepEqual(groups[0].marks.map(({ event, step }) => [event, step]), [["nan", 2], ["set", 3], ["set", 1], ["save", 0]]);
+});
+
+test("of a crowd the newest follow the most telling, then checkpoints by cadence, then what was abandoned", () => {
+  const events = ["set", "checkpoint", "set", "pause", back(9, 4), "save", "checkpoint", "nan", "evaluate"];
+  const marks = timeline(events.map((event, i) => (event.event ? event : mark(event, i === 2 ? 8 : 4))));
+  const [{ marks: crowd }] = grouped(marks, marks.map(() => 0), { apart: 20, from: 0, to: 9 });
+  assert.deepEqual(crowd.map(({ event, abandoned }) => (abandoned ? `(${event})` : event)), ["nan", "evaluate", "save", "restore", "pause", "set", "checkpoint", "checkpoint", "(set)"]);
 });
 
 test("no two groups lie closer than they may, and nothing is lost but what is out of sight", () => {
@@ -158,4 +165,16 @@ test("what a trial has undone is not offered to be done again", () => {
 
 test("a copy of a good state is no mark", () => {
   assert.deepEqual(timeline([mark("save", 400)], [["last_good/ckpt-0", 0, 10]]).map(({ step }) => step), [400]);
+});
+
+test("what a run has paused for is known until something was done about it", () => {
+  const nan = mark("nan", 300);
+  const found = (...later) => trouble(timeline([mark("nan", 100), mark("resume", 100), mark("save", 200), nan, ...later]))?.step;
+  assert.equal(found(), 300);
+  assert.equal(found(mark("set", 300), mark("pause", 300), mark("evaluate", 300)), 300);
+  assert.equal(found(mark("resume", 300)), undefined);
+  assert.equal(found(back(305, 200)), undefined);
+  assert.equal(found(back(305, 302)), undefined);
+  assert.equal(found(back(305, 200, "recovery")), undefined);
+  assert.equal(trouble(timeline([mark("save", 200)])), null);
 });

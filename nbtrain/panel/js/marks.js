@@ -45,8 +45,15 @@ export function timeline(marks, checkpoints = []) {
   return told.reverse();
 }
 
-// Those that lie closer than `apart` are one: [{left, first, last, marks}], the most telling mark
-// first, a newer one before an older. lefts: where they lie; what lies elsewhere is left out.
+// What the run has paused for, as it has gone bad; null once something was done about that.
+export function trouble(all) {
+  const last = all.findLastIndex(({ event }) => event === "nan");
+  const done = all.slice(last + 1).some(({ event, place, step }) => event === "resume" || place < step);
+  return last < 0 || done || all[last].abandoned ? null : all[last];
+}
+
+// Those that lie closer than `apart` are one: [{left, first, last, marks}]: the most telling mark
+// first, then the newest, then what came by cadence, then what was abandoned. lefts: where they lie; what lies elsewhere is left out.
 // What came by cadence gives way: near to another mark it does not move it.
 export function grouped(marks, lefts, { apart, from, to }) {
   const order = marks.map((_, i) => i).filter((i) => lefts[i] >= from && lefts[i] <= to).sort((i, j) => lefts[i] - lefts[j]);
@@ -59,9 +66,15 @@ export function grouped(marks, lefts, { apart, from, to }) {
     else free[next].push(i);
   }
   const all = [...groups, ...free.flatMap((between) => joined(between, lefts, apart))];
-  const rank = (i) => (marks[i].abandoned ? ORDER.length + 1 : 0) + (ORDER.indexOf(kind(marks[i])) + 1 || ORDER.length + 1);
-  for (const group of all) group.marks = group.marks.sort((i, j) => rank(i) - rank(j) || j - i).map((i) => marks[i]);
+  for (const group of all) group.marks = inOrder(group.marks, marks);
   return all.sort((one, other) => one.left - other.left);
+}
+
+function inOrder(group, marks) {
+  const late = (i) => (marks[i].abandoned ? 2 : byCadence(marks[i]) ? 1 : 0);
+  const rank = (i) => late(i) * ORDER.length + (ORDER.indexOf(kind(marks[i])) + 1 || ORDER.length);
+  const [first, ...others] = group.sort((i, j) => rank(i) - rank(j) || j - i);
+  return [first, ...others.sort((i, j) => late(i) - late(j) || j - i)].map((i) => marks[i]);
 }
 
 function joined(order, lefts, apart) {

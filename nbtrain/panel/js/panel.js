@@ -10,6 +10,7 @@ import { timeline } from "./marks.js";
 import { MarksMenu } from "./marks_menu.js";
 import css from "./panel.css";
 import { widget } from "./room.js";
+import { Rescue } from "./rescue.js";
 import { RunRoom } from "./run_room.js";
 import * as theme from "./theme.js";
 
@@ -22,7 +23,9 @@ class View {
     this.clicks = new Clicks((message) => room.send(message), () => this.changed());
     this.controls = new Controls(this.clicks);
     this.marks = []; // what was done to the run: see marks.js
-    this.menu = new MarksMenu(this.clicks, () => ({ marks: this.marks, status: { ...room.store.status, silentSince: this.silentSince } }));
+    const state = () => ({ marks: this.marks, status: { ...room.store.status, silentSince: this.silentSince } });
+    this.menu = new MarksMenu(this.clicks, state);
+    this.rescue = new Rescue(this.clicks, state);
     this.charts = new Map(); // tag -> {chart, shows: what of its lines and marks}
     this.inSight = true;
     this.syncKey = `nbtrain-${panels++}`;
@@ -30,6 +33,7 @@ class View {
     const style = el("style", { text: uplotCss + css });
     this.foot = new Foot(room.notices);
     this.root = el("div", { class: "nbt", children: [style, ...this.controls.nodes, this.grid, this.foot.root, this.menu.popover.root] });
+    this.controls.message.after(this.rescue.root);
     host.append(this.root);
     this.size = new ResizeObserver(() => this.each((chart) => chart.resize()));
     this.size.observe(this.grid);
@@ -76,6 +80,7 @@ class View {
     this.root.dataset.step = status.step ?? "";
     this.root.classList.toggle("nbt-silent", silentSince !== null);
     this.controls.show(status, silentSince);
+    this.rescue.show();
     if (this.menu.popover.isOpen) this.menu.show();
     this.foot.show(status);
     const one = charts.length === 1;
