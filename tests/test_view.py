@@ -251,10 +251,19 @@ def test_of_a_thousand_checkpoints_the_newest_are_offered() -> None:
 def test_a_long_text_keeps_its_beginning_and_its_end() -> None:
     assert cut("as it is", 8) == "as it is"
     text = "Asked to stop: " + 1000 * "." + " here it stands"
-    assert len(cut(text, 100)) == 100
-    assert cut(text, 100).startswith("Asked to stop: ...")
-    assert cut(text, 100).endswith("... here it stands")
-    assert " … " in cut(text, 100)
+    assert len(cut(text, 200)) == 200
+    assert cut(text, 200).startswith("Asked to stop: ...")
+    assert cut(text, 200).endswith("... here it stands")
+    assert " … " in cut(text, 200)
+
+
+def test_a_long_text_is_cut_between_words() -> None:
+    text = " ".join(f"word-{n}" for n in range(100))
+    for limit in range(60, 90):
+        first, last = cut(text, limit).split(" … ")
+        assert text.startswith(f"{first} ")
+        assert text.endswith(f" {last}")
+        assert limit - 16 < len(cut(text, limit)) <= limit
 
 
 def test_what_travels_is_bounded() -> None:

@@ -192,7 +192,19 @@ def test_an_increment_stays_below_two_kilobytes_whatever_was_done_to_the_run() -
         message = wire.update({"step": step, "line": [["step", "1,240 of 10,000"]]})
         assert message is not None
         assert size(message) < 2000
-    assert size(wire.snapshot({})) < 250_000
+    assert size(wire.snapshot({})) < 400_000
+
+
+def test_what_to_do_about_a_loss_that_is_nan_arrives_as_a_whole() -> None:
+    marks, page = Marks(), FrontEnd()
+    wire = Wire(ScalarStore(), marks)
+    page.receive(*wire.snapshot({}))
+    for step in range(5):
+        text = f"Paused at step {step}: loss is NaN. Restore it: {40 * 'word '}run.resume()."
+        marks.add(Mark("nan", step, 7.5, text))
+    while send(wire, page, {}):
+        pass
+    assert [row[3] for row in page.marks] == [mark.text for mark in marks]
 
 
 def test_a_page_that_comes_late_or_misses_a_message_has_the_same_marks() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
@@ -184,12 +185,15 @@ def duration(seconds: float) -> str:
 def cut(text: str, limit: int) -> str:
     """The text; where it has more than `limit` characters, its beginning and its end.
 
-    The end is the longer part: in a stack or a traceback it is what happened last.
+    Both in whole words, but for very long ones. The end is the longer part: in a stack or a
+    traceback it is what happened last.
     """
     if len(text) <= limit:
         return text
     head = limit // 3
-    return f"{text[:head]} … {text[head + 3 - limit :]}"
+    first = re.sub(r"\s\S{0,20}$", "", text[: head + 1])[:head]
+    last = re.sub(r"^\S{0,20}\s", "", text[head + 2 - limit :])[head + 3 - limit :]
+    return f"{first} … {last}"
 
 
 def last_of(fields: Fields) -> Mapping[str, str]:

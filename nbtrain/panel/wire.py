@@ -24,10 +24,10 @@ Message = tuple[dict[str, object], list[bytes]]
 UPDATE_BUCKETS = 50
 UPDATE_CURVES = UPDATE_VALUES = 10  # so that sixty tags are shown anew twice a second
 
-# Marks of an update: also of a thousand checkpoints a page soon has all; and characters of the
-# text of one, which is read in passing. The journal has the whole text.
+# Marks of an update: also of a thousand checkpoints a page soon has all. Of long texts, of which
+# the journal has the whole, there are fewer: one is always sent.
 UPDATE_MARKS = 4
-MARK_CHARS = 120
+MARK_CHARS = 300
 
 
 class Wire:
@@ -78,20 +78,21 @@ class Wire:
             for index, until in enumerate(untils[: len(self._untils)])
             if until != self._untils[index]
         }
-        marks, count = self._marks.since(self._marked)
+        new, count = self._marks.since(self._marked)
+        marks = _some(new)
         if not (changed or series or cut_short or marks):
             return None
         self._untils = untils[: len(self._untils)]
         self._fields = fields
         self._turn = curves[-1][0] if curves else self._turn
-        self._marked = count - len(marks[UPDATE_MARKS:])
+        self._marked = count - len(new) + len(marks)
         self.seq += 1
         content: dict[str, object] = {"t": "pts", "seq": self.seq}
         content |= {"status": changed, "series": series}
         if cut_short:
             content["until"] = cut_short
         if marks:
-            content["marks"] = [_row(mark) for mark in marks[:UPDATE_MARKS]]
+            content["marks"] = [_row(mark) for mark in marks]
         return content, _buffers([curve for _, curve in curves])
 
     def _grown(self, index: int, curve: Curve) -> list[object]:
@@ -117,6 +118,16 @@ class Wire:
             self._values[tag] = text
         changed.pop("last", None)
         return changed | {"last": sent} if sent else changed
+
+
+def _some(marks: Sequence[Mark]) -> Sequence[Mark]:
+    """The first of them, as far as they have room in an update."""
+    room = MARK_CHARS
+    for at, mark in enumerate(marks[:UPDATE_MARKS]):
+        room -= min(len(mark.text), MARK_CHARS)
+        if room < 0:
+            return marks[:at]
+    return marks[:UPDATE_MARKS]
 
 
 def _row(mark: Mark) -> list[object]:

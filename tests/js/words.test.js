@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { describe, describeValidation, logTicks, number, tally, ticks } from "../../nbtrain/panel/js/words.js";
+import { describe, describeValidation, logTicks, number, shortened, tally, ticks } from "../../nbtrain/panel/js/words.js";
 
 const bucket = (x, mean, more = {}) => ({ x, mean, lo: mean, hi: mean, kind: null, abandoned: false, ...more });
 
@@ -55,4 +55,12 @@ test("a validation is described with its step where it is an earlier one", () =>
   assert.equal(describeValidation(bucket(1240, 0.5), 1240), "val 0.5");
   assert.equal(describeValidation(bucket(1200, 0.5), 1240), "val 0.5 at 1,200");
   assert.equal(describeValidation(bucket(8, NaN, { kind: "NaN", abandoned: true }), 8), "val NaN  abandoned");
+});
+
+test("a long text is told by its first words", () => {
+  assert.equal(shortened("as it is", 8), "as it is");
+  assert.equal(shortened("restore it with a smaller learning rate", 27), "restore it with a smaller …");
+  assert.equal(shortened("restore it with a smaller learning rate", 25), "restore it with a smaller …");
+  assert.equal(shortened("restore it with a smaller learning rate", 24), "restore it with a …");
+  assert.equal(shortened("a" + "/path".repeat(20), 30), "a/path/path/path/path/path/path …");
 });

@@ -2,11 +2,14 @@
 
 import { el } from "./dom.js";
 import { count, glyph, grouped, titled } from "./marks.js";
+import { shortened } from "./words.js";
 
 export const STRIP = 18; // pixels above the plot
 const APART = 22; // pixels between two marks: as wide as a glyph with a count
 const REACH = 7; // pixels from a mark to a pointer that means it
+const GLYPH = 11; // pixels that a glyph is wide, at the most
 const TOLD = 3; // marks of a group that the tip tells
+const CHARS = 120; // of the text of one, in the tip; the menu has the whole
 const GRAVE = ["nan", "failed"];
 
 export class MarksStrip {
@@ -56,8 +59,11 @@ export class MarksStrip {
     ctx.font = "10px system-ui, sans-serif";
     const width = text && ctx.measureText(text).width + 1;
     ctx.fillText(text, left + 6, -5);
+    const sign = glyph(marks[0]);
     ctx.font = "12px system-ui, sans-serif";
-    ctx.fillText(glyph(marks[0]), left - width / 2, -5);
+    const size = 12 * Math.min(1, GLYPH / ctx.measureText(sign).width); // that of a pause is two signs
+    ctx.font = `${size}px system-ui, sans-serif`;
+    ctx.fillText(sign, left - width / 2, -5);
   }
 
   // The marks that a pointer at this place means; undefined for none.
@@ -83,7 +89,7 @@ export class MarksStrip {
     this.key = key;
     const rows = marks.slice(0, TOLD).flatMap((mark) => [
       el("div", { class: "nbt-tip-head", text: `${glyph(mark)} ${titled(mark)}` }),
-      ...(mark.text ? [el("div", { text: mark.text })] : []),
+      ...(mark.text ? [el("div", { text: shortened(mark.text, CHARS) })] : []),
     ]);
     const more = marks.length - TOLD;
     if (more > 0) rows.push(el("div", { class: "nbt-soft", text: `and ${more} more` }));

@@ -77,6 +77,12 @@ export function tally(marks) {
   return [...counts].map(([kind, count]) => `${count} ${kind}`).join(" · ");
 }
 
+// The beginning of a text, in whole words but for very long ones.
+export function shortened(text, most) {
+  if (text.length <= most) return text;
+  return `${text.slice(0, most + 1).replace(/\s\S{0,20}$/, "")} …`;
+}
+
 // A value as "7.5e-5", with two digits more than its size has over the gap to its neighbour.
 function power(value, gap) {
   if (value === 0) return "0";
