@@ -32,6 +32,9 @@ _FROM_ZERO = (1e-6, 1.0)
 # What a variable of few digits may make of a value; beyond that it has overflown, or is zero.
 _ROUNDING = 0.01
 
+# Of two values that are the same in a variable of 32 bits.
+_SAME = 1e-7
+
 # Where a linear range of shares ends: 1 itself is none.
 _LAST_SHARE = 0.99
 
@@ -204,7 +207,7 @@ class Hyperparameters:
         """Raise an ArgumentError where all have these values already; training thread."""
         wanted = self.check(values)
         has = {name: self._variables[name].read() for name in wanted}
-        if all(math.isclose(has[name], wanted[name], rel_tol=_ROUNDING) for name in wanted):
+        if all(math.isclose(has[name], wanted[name], rel_tol=_SAME) for name in wanted):
             same = ", ".join(f"{name} is {value:.10g}" for name, value in has.items())
             raise ArgumentError(f"{same} already: give another value to try.")
 

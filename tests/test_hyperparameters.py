@@ -175,6 +175,17 @@ def test_more_than_a_variable_can_hold_is_refused_and_put_back() -> None:
     )
 
 
+def test_what_is_set_already_is_no_change_and_one_of_several_is_enough() -> None:
+    hyperparameters, variables = some(learning_rate=0.1, dropout=0.5)
+    variables["learning_rate"].value = 0.2  # by the program itself
+    with pytest.raises(ArgumentError, match=r"^learning_rate is 0\.2 already: give another value"):
+        hyperparameters.check_changes({"learning_rate": 0.2})
+    hyperparameters.check_changes({"learning_rate": 0.2, "dropout": 0.25})
+    hyperparameters.check_changes({"learning_rate": 0.2001})
+    with pytest.raises(ArgumentError, match="is no number"):
+        hyperparameters.check_changes({"learning_rate": "0.2"})
+
+
 # --- ranges ---------------------------------------------------------------------
 
 

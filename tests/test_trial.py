@@ -241,7 +241,11 @@ def test_a_checkpoint_that_was_deleted_meanwhile_is_told(gate: Gate) -> None:
         ({}, {}, "No value is given: hyperparameters are rate, dropout."),
         ({"rat": 1.0}, {}, "There is no hyperparameter 'rat'"),
         ({"rate": "low"}, {}, "rate='low' is no number"),
-        ({"rate": 0.5, "dropout": 0.25}, {}, "rate is 0.5, dropout is 0.25 already: give another"),
+        (
+            {"rate": 0.5 + 1e-12, "dropout": 0.25},
+            {},
+            "rate is 0.5, dropout is 0.25 already: give another",
+        ),
         ({"rate": 0.1}, {"steps": 0}, "steps=0: give a whole number of at least 1."),
         ({"rate": 0.1}, {"steps": "many"}, "steps='many': give a whole number"),
         ({"rate": 0.1}, {"keep_if": "los"}, "keep_if='los': nothing was recorded under this tag"),

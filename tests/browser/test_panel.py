@@ -146,6 +146,19 @@ def test_every_button_works_while_another_cell_sleeps(page: NotebookPage, lab: L
     assert asleep >= {"save", "pause", "restore", "resume"}
 
 
+@pytest.mark.cells("nbtrain.train(step, name=run.name)", "run.request_stop().wait().applied")
+def test_a_refused_cell_has_a_panel_only_where_it_has_cleared_its_own(page: NotebookPage) -> None:
+    other = page.run(2)
+    expect(other).to_contain_text("BusyError")
+    expect(other).to_contain_text("shows it")
+    refused = page.run(1)
+    expect(refused).to_contain_text("BusyError")
+    expect(page.panel(1)).to_have_count(1)
+    phase(page.panel(1), "running")
+    expect(page.panel(2)).to_have_count(0)
+    page.run(3)
+
+
 @pytest.mark.cells("run.request_stop().wait().applied")
 def test_a_reloaded_page_shows_the_whole_curve_and_goes_on_live(page: NotebookPage) -> None:
     wait_for_step(page, 1, 300)

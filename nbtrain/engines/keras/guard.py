@@ -60,7 +60,8 @@ class Guard:
                 raise BusyError(
                     f"The run {self._name!r} is training this model ({self._describe()}), and "
                     f"model.{name}() {_HARM[name]}, paused or not: "
-                    f"{_STOP.format(name=self._name)}: {_COPY}. model.predict() works meanwhile.",
+                    f"{_STOP.format(name=self._name)}: {_COPY}. model.predict() works meanwhile. "
+                    f"%nbtrain show {self._name} shows it.",
                     run=self._name,
                 )
             return method(*args, **kwargs)
