@@ -185,7 +185,7 @@ class Run(Steering):
             self.life = self._life(recorder, names)
             self._lifecycle.apply(Event.START)
             undo.pop_all()  # from here on, its life undoes it
-        self.life.watch.log(event="start", step=0, **entry, **parent)
+        self.life.watch.begin(**entry, **parent)
         for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last life
             self.receipts.remove(receipt)
         self._enlist()

@@ -13,7 +13,7 @@ import math
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from nbtrain.folder_watch import FolderWatch
 from nbtrain.frames import stack_of
@@ -98,6 +98,7 @@ class Watch:
         self._grace_secs = grace_secs
         self._journal = Journal(logdir, marks)
         self.log = self._journal.log  # any thread
+        self._begun: Mapping[str, object] = {}
         self._notes: dict[str, str] = {}
         self._clock = clock
         self._began = clock()
@@ -109,6 +110,11 @@ class Watch:
     def message(self) -> str | None:
         """What the user should be warned of, one paragraph each; None when all is well."""
         return "\n".join(list(self._notes.values())) or None
+
+    def begin(self, **entry: object) -> None:
+        """Write down what a run says of itself at its start; again in a folder made anew."""
+        self._begun = entry
+        self.log(event="start", step=0, **entry)
 
     def note(self, topic: str, text: str | None) -> None:
         """Set or (None) clear what is to be said about one topic; any thread."""
@@ -170,7 +176,7 @@ class Watch:
 
     def _tell_of_folder(self, step: int, text: str | None) -> None:
         if text is not None and text != self._notes.get("folder"):
-            self.log(event="folder", step=step, text=text)
+            self.log(event="folder", step=step, text=text, **self._begun)
         self.note("folder", text)
 
     def _let_go_of_notice(self, now: float) -> None:

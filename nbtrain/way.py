@@ -142,7 +142,7 @@ def step_of(entry: Entry) -> int:
 
 
 def parent_of(entry: Entry) -> Mapping[str, Any] | None:
-    """What a start says of the run that it is a branch of."""
+    """What a start, or a folder made anew, says of the run that it is a branch of."""
     parent = entry.get("parent")
     if not isinstance(parent, Mapping) or type(parent.get("step")) is not int:
         return None

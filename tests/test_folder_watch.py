@@ -13,6 +13,7 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.checkpoints import listed
 from nbtrain.errors import ArgumentError, BusyError
+from nbtrain.family import tree
 from nbtrain.folder_watch import FolderWatch
 from nbtrain.lock import RunLock
 from nbtrain.logdir import Logdir
@@ -111,6 +112,28 @@ def test_a_folder_deleted_while_a_run_trains_is_made_again_and_told(gate: Gate) 
     assert events == ["folder", "save", "stop", "stopped"]
     with pytest.raises(ArgumentError, match="the folder that it had up to step 1 was deleted"):
         nbtrain.replay(run.logdir).apply(nbtrain.train(Counter().step, start=False))
+
+
+def test_a_folder_that_was_made_again_tells_whose_it_is_its_total_and_its_parent(
+    gate: Gate,
+) -> None:
+    first = saved_run(gate, steps=9)
+    first.request_stop()
+    gate.allow()
+    step = first.wait(SOON).status.step
+    run = first.branch(1, name="b")
+    gate.wait_for_arrivals()
+    shutil.rmtree(run.logdir)
+    told(run)
+    assert json.loads((run.logdir / "run.json").read_text())["name"] == "b"
+    gate.open()
+    run.wait(SOON)
+    nbtrain.Run.started.clear()  # of an earlier kernel
+    assert tree().splitlines()[1:] == [
+        f"a     stopped   {step} of 9",
+        "└─ b  finished  9 of 9  from step 1",
+    ]
+    assert "a branch of" not in str(nbtrain.replay(run.logdir))
 
 
 def test_a_folder_renamed_while_a_run_trains_is_left_as_it_was(gate: Gate) -> None:
