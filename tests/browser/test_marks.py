@@ -302,6 +302,24 @@ def test_the_way_back_is_closed_where_the_kernel_is_gone(page: NotebookPage) -> 
     expect(rescue(panel)).to_contain_text("no word from the kernel since")
 
 
+def test_where_the_kernel_is_gone_a_trial_looks_as_disabled_as_the_rest(page: NotebookPage) -> None:
+    panel = page.panel(1)
+    buttons = [
+        panel.locator(f".nbt-buttons {kind}") for kind in ("[data-act=try]", "[data-command]")
+    ]
+    trial, others = buttons[0], buttons[1].locator("visible=true")
+    trial.click()
+    panel.locator("[data-role=trial]").get_by_label("steps").press("Enter")
+    receipt(panel, "Trying…")
+    end_kernel(page)
+    expect(trial).to_be_disabled(timeout=30 * SECOND)
+    look = (
+        "button => { const { color, opacity } = getComputedStyle(button); return color + opacity; }"
+    )
+    assert len({each.evaluate(look) for each in (trial, *others.all())}) == 1
+    expect(panel.locator("[data-role=receipt]")).to_be_hidden()
+
+
 CROWD = """\
 from nbtrain.journal import Mark
 for n in range(40):

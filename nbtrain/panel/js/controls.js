@@ -117,7 +117,7 @@ export class Controls {
     if (waiting?.late) say(this.receipt, `${LABELS[waiting.command]} queued: the kernel is busy — it runs when the cell ends`);
     else if (waiting) say(this.receipt, DOING[waiting.command]);
     else if (receipt?.state === "applied") say(this.receipt, `✓ ${receipt.text}`);
-    else if (receipt?.state === "requested") say(this.receipt, DOING[receipt.command] ?? "…");
+    else if (receipt?.state === "requested") say(this.receipt, this.silentSince ? "" : (DOING[receipt.command] ?? "…"));
     else say(this.receipt, receipt && `✕ ${receipt.command}: ${receipt.text}`);
   }
 

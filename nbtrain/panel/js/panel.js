@@ -9,8 +9,8 @@ import { Foot } from "./foot.js";
 import { timeline } from "./marks.js";
 import { MarksMenu } from "./marks_menu.js";
 import css from "./panel.css";
-import { widget } from "./room.js";
 import { Rescue } from "./rescue.js";
+import { widget } from "./room.js";
 import { RunRoom } from "./run_room.js";
 import * as theme from "./theme.js";
 
