@@ -77,7 +77,7 @@ class Try:
     Attributes:
         values: Name to number; all of them, or none.
         steps: How many.
-        keep_if: Tag of a scalar that must not have risen; or a function of the scalars
+        keep_if: Tag of a scalar that must not have got worse; or a function of the scalars
             before and after. None: of the validation loss.
     """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from nbtrain.alarm import Trouble
@@ -273,6 +273,7 @@ class Keeper:
         known = self.checkpoints
         if wanted is None:
             known = tuple(held for held in known if not _is_copy(held))
+            _check_saved(known, self.checkpoints)
         with self._watch.spending.during(RESTORE):
             restored = self._saver.restore(find(known, wanted).path)
         self._taken(restored, self._saver)
@@ -342,6 +343,16 @@ def _check_listed(step: int, directory: Path) -> None:
         raise CheckpointError(
             f"What was saved cannot be found in {directory}: it was deleted at once, or its saver "
             "writes TensorFlow's old format, which is not restored here: leave write_version= out."
+        )
+
+
+def _check_saved(own: Sequence[Checkpoint], copies: Sequence[Checkpoint]) -> None:
+    """Raise a CheckpointError where there are only copies: of these one is named."""
+    if copies and not own:
+        steps = ", ".join(f"{held.step:,}" for held in copies)
+        raise CheckpointError(
+            f"No checkpoint was saved yet, and of the copies of good states, of steps {steps}, "
+            f"none is taken unasked: run.restore({copies[-1].step}) takes the newest."
         )
 
 

@@ -127,7 +127,7 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     if verb == "try":
         parser.add_argument("--steps", type=int, default=200, help="how many (200)")
         parser.add_argument(
-            "--keep-if", metavar="TAG", help="a scalar that must not have risen (val_loss)"
+            "--keep-if", metavar="TAG", help="a scalar that must not have got worse (val_loss)"
         )
     if verb == "restore":
         parser.add_argument("--step", type=int, help="the checkpoint of this step; else the latest")

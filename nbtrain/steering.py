@@ -92,9 +92,10 @@ class Steering(ABC):
         Args:
             values: Hyperparameters by their names.
             steps: How many.
-            keep_if: Tag of a scalar that must not have risen, or a function of two dicts, the
-                scalars before and after, that returns whether to keep the values. None takes
-                `val_loss`.
+            keep_if: Tag of a scalar that must not have got worse: risen or, where its name says
+                that higher is better (accuracy, AUC, precision, recall, score and the like),
+                fallen. Or a function of two dicts, the scalars before and after, that returns
+                whether to keep the values. None takes `val_loss`.
             more: More values, by keyword.
 
         Example:

@@ -15,6 +15,7 @@ from pathlib import Path
 from nbtrain.commands import Outcome, Receipt, Try
 from nbtrain.errors import ArgumentError, CheckpointError, PhaseError, UnknownTagError
 from nbtrain.evaluator import Evaluator
+from nbtrain.events.extent import higher_is_better
 from nbtrain.hyperparameters import Edit
 from nbtrain.keeper import Keeper
 from nbtrain.recorder import Recorder
@@ -251,7 +252,7 @@ class Trials:
             wanted = _USUAL
         if not callable(wanted) and (not isinstance(wanted, str) or not wanted):
             raise ArgumentError(
-                f"keep_if={wanted!r}: give the tag of a scalar that must not rise, such as "
+                f"keep_if={wanted!r}: give the tag of a scalar that must not get worse, such as "
                 "'loss', or a function of the scalars before and after, two dicts, that returns "
                 "whether to keep the values."
             )
@@ -273,10 +274,15 @@ def _decide(
     before: Mapping[str, float],
     after: Mapping[str, float],
 ) -> bool:
-    """Whether to keep what was tried; what has become NaN has risen."""
+    """Whether to keep what was tried; what has become NaN is worse."""
     if callable(keep_if):
         return bool(keep_if(before, after))
-    return all(after[tag] <= old or math.isnan(old) for tag, old in before.items())
+    return all(math.isnan(old) or not _worse(tag, old, after[tag]) for tag, old in before.items())
+
+
+def _worse(tag: str, before: float, after: float) -> bool:
+    """Whether a scalar has got worse, as its name has it: a loss rises, an accuracy falls."""
+    return not (after >= before if higher_is_better(tag) else after <= before)
 
 
 def _steps(steps: object) -> int:

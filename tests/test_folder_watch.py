@@ -121,6 +121,8 @@ def test_a_folder_that_was_made_again_tells_whose_it_is_its_total_and_its_parent
     first.request_stop()
     gate.allow()
     step = first.wait(SOON).status.step
+    while gate.arrived.acquire(blocking=False):  # those of the first
+        pass
     run = first.branch(1, name="b")
     gate.wait_for_arrivals()
     shutil.rmtree(run.logdir)

@@ -460,7 +460,10 @@ def test_copies_are_not_counted_nor_the_latest_beside_others_and_go_when_all_is_
     reached(run, lambda run: [checkpoint.step for checkpoint in run.checkpoints] == [0])
     assert listed(folder(run)) == ()
     assert tf.train.latest_checkpoint(folder(run)) is None
-    assert "There is no checkpoint to restore yet" in refused(run.restore()).text
+    assert refused(run.restore()).text == (
+        "No checkpoint was saved yet, and of the copies of good states, of steps 0, none is taken "
+        "unasked: run.restore(0) takes the newest."
+    )
     applied(run.restore(0))
     step = applied(run.save()).step
     reached(run, lambda run: run.status.step > step)

@@ -70,6 +70,18 @@ def test_what_is_better_is_kept(gate: Gate) -> None:
     assert set(tried.used[1:]) == {0.25}
 
 
+@pytest.mark.parametrize(("rate", "kept"), [(0.75, True), (0.25, False)])
+def test_of_an_accuracy_less_is_worse(gate: Gate, rate: float, *, kept: bool) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried, evaluate=lambda: {"accuracy": tried.rate.read_value()})
+    trial = run.try_(rate=rate, steps=8, keep_if="val_accuracy")
+    run.resume()
+    said = f"val_accuracy 0.5 → {rate}"
+    wanted = f"kept rate {rate}: {said}" if kept else f"back to step 1, rate 0.5 again: {said}"
+    assert applied(trial).text == wanted
+    ended(run)
+
+
 def test_what_is_worse_goes_back_to_where_the_trial_began(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried, evaluate=tried.evaluate)

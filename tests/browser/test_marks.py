@@ -419,7 +419,7 @@ def test_a_trial_is_begun_in_a_form_and_its_end_is_told(page: NotebookPage, lab:
     panel.get_by_role("button", name="Try…").click()
     form = panel.locator("[data-role=trial]")
     expect(form.get_by_label("new value")).to_have_value("0.0005")
-    expect(form.get_by_label("undo if it rises")).to_have_value("loss")
+    expect(form.get_by_label("undo if worse")).to_have_value("loss")
     form.get_by_label("steps").fill("120")
     form.get_by_label("new value").press("Enter")
     expect(form).to_be_hidden()

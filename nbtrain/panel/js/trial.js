@@ -1,4 +1,4 @@
-// A trial edit: another value for some steps, kept unless a scalar has risen.
+// A trial edit: another value for some steps, kept unless a scalar has got worse.
 
 import { el } from "./dom.js";
 import { Popover } from "./popover.js";
@@ -17,7 +17,7 @@ export class Trial {
     this.steps = el("input", { type: "number", min: 1, step: 1, value: STEPS, required: "", "data-role": "trial-steps" });
     this.tag = el("select", { "data-role": "trial-tag" });
     const labelled = (text, input) => el("label", { children: [el("span", { text }), input] });
-    const rows = [labelled("try", this.name), labelled("new value", this.value), labelled("steps", this.steps), labelled("undo if it rises", this.tag)];
+    const rows = [labelled("try", this.name), labelled("new value", this.value), labelled("steps", this.steps), labelled("undo if worse", this.tag)];
     this.form = el("form", { class: "nbt-trial", children: [...rows, el("button", { type: "submit", text: "Try" })] });
     this.form.addEventListener("submit", (event) => this.#post(event));
     this.popover = new Popover("trial");
