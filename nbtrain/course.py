@@ -143,6 +143,6 @@ def _rows(
         if not led and "to" not in entry:
             outcome += "; undone by a restore or a new start"
         return [(step, event, name, f"{a:.10g}", f"{b:.10g}", outcome) for name, a, b in edits]
-    if event == "start" and (parent := parent_of(entry)):
+    if parent := parent_of(entry):
         text = f"a branch of {parent['logdir']}, from step {parent['step']:,}"
     return [(step, event, "", "", "", text)]

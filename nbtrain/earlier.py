@@ -31,39 +31,45 @@ class Earlier:
 
     def __init__(self, store: ScalarStore, logdir: Path) -> None:
         self.error: str | None = None
-        self._store = store
-        self._files = EventRun(str(logdir))
         names = sorted(path.name for path in logdir.glob(f"*{ENDING}"))
-        self._reading = self._read(names) if names else None
+        self._reading = self._read(store, logdir, names) if names else None
 
     def read(self, secs: float) -> None:
         """Read on, for about so many seconds, if there is something left; one thread."""
         until = time.monotonic() + secs
         while self._reading is not None and time.monotonic() < until:
-            if next(self._reading, self) is self:
-                self._reading = None
+            try:
+                if next(self._reading, self) is self:
+                    self._reading = None
+            except Exception as error:  # noqa: BLE001 - told, and the run goes on without
+                self._reading, self.error = None, _words(f"{type(error).__name__}: {error}")
 
-    def _read(self, names: list[str]) -> Iterator[None]:
-        self._files.look(names)
-        yield from self._files.read()
-        if self._files.unreadable:
-            why = "; ".join(f"{path}: {words}" for path, words in self._files.unreadable.items())
-            self.error = f"Of what was recorded earlier, this cannot be read: {why}."
-        self._store.recall(self._recorded())
+    def _read(self, store: ScalarStore, logdir: Path, names: list[str]) -> Iterator[None]:
+        files = EventRun(str(logdir))
+        files.look(names)
+        yield from files.read()
+        if files.unreadable:
+            self.error = _words(*(f"{path}: {why}" for path, why in files.unreadable.items()))
+        store.recall(_recorded(files))
 
-    def _recorded(self) -> ScalarStore:
-        """All of it, as the earlier lives had it in their stores."""
-        found = ScalarStore()
-        starts = sorted((wall_time, step) for step, wall_time in self._files.starts)
-        begun = [wall_time for wall_time, _ in starts]
-        columns = {tag: series.points() for tag, series in self._files.series.items()}
-        columns = dict(sorted(columns.items(), key=lambda item: item[1].wall_times[0]))
-        lives = {tag: np.searchsorted(begun, of.wall_times, "right") for tag, of in columns.items()}
-        for number in range(len(starts) + 1):
-            if number:  # the mark bears the step after the one that the run went back to
-                found.open_segment(starts[number - 1][1] - 1)
-            for tag, of in columns.items():
-                rows = np.flatnonzero(lives[tag] == number)
-                if len(rows):
-                    found.extend(tag, of.steps[rows], of.wall_times[rows], of.values[rows])
-        return found
+
+def _words(*whys: str) -> str:
+    return f"Of what was recorded earlier, this cannot be read: {'; '.join(whys)}."
+
+
+def _recorded(files: EventRun) -> ScalarStore:
+    """All of it, as the earlier lives had it in their stores."""
+    found = ScalarStore()
+    starts = sorted((wall_time, step) for step, wall_time in files.starts)
+    begun = [wall_time for wall_time, _ in starts]
+    columns = {tag: series.points() for tag, series in files.series.items()}
+    columns = dict(sorted(columns.items(), key=lambda item: item[1].wall_times[0]))
+    lives = {tag: np.searchsorted(begun, of.wall_times, "right") for tag, of in columns.items()}
+    for number in range(len(starts) + 1):
+        if number:  # the mark bears the step after the one that the run went back to
+            found.open_segment(starts[number - 1][1] - 1)
+        for tag, of in columns.items():
+            rows = np.flatnonzero(lives[tag] == number)
+            if len(rows):
+                found.extend(tag, of.steps[rows], of.wall_times[rows], of.values[rows])
+    return found

@@ -45,7 +45,7 @@ class Keeper:
         self._kept_aside = False
         self._unproven: int | None = None  # step of a restore that left gaps
         self._listing = Listing()
-        self._begun = False
+        self._begun = False  # whether it has taken up a saver: what comes later is of this life
 
     @property
     def checkpoints(self) -> tuple[Checkpoint, ...]:

@@ -68,8 +68,7 @@ class Recorder:
     @property
     def error(self) -> str | None:
         """What could not be recorded, in words; None when all is well."""
-        earlier = self._earlier and self._earlier.error
-        return "\n".join([*self._errors.values(), *([earlier] if earlier else [])]) or None
+        return "\n".join([*self._errors.values()]) or None
 
     @property
     def event_file(self) -> Path | None:
@@ -117,6 +116,8 @@ class Recorder:
         """Read on in that, for about so many seconds; one thread."""
         if self._goes_on and self._earlier is not None:
             self._earlier.read(secs)
+            if self._earlier.error is not None:
+                self._errors["earlier"] = self._earlier.error
 
     def drain(self) -> None:
         """Convert, store and write what waits; any thread."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from pathlib import Path
@@ -151,6 +150,19 @@ def test_a_file_that_cannot_be_read_is_told_and_the_run_trains() -> None:
     assert run.scalars["count"].steps.tolist() == [1, 2, 3, 4]
 
 
+def test_what_fails_while_it_is_read_stays_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for a tenth of a second: it is tried once."""
+    counted(3)
+
+    def recall(_store: ScalarStore, _earlier: ScalarStore) -> None:
+        raise ValueError("of no sense")
+
+    monkeypatch.setattr(ScalarStore, "recall", recall)
+    run = counted(4)
+    assert "this cannot be read: ValueError: of no sense." in (run.status.message or "")
+    assert run.scalars["count"].steps.tolist() == [4]
+
+
 def test_a_torn_file_gives_what_it_has() -> None:
     counted(3)
     (file,) = FOLDER.glob("*.nbtrain")
@@ -194,8 +206,9 @@ def test_a_line_that_is_not_as_it_should_be_holds_up_nothing(line: str) -> None:
     with open(FOLDER / "steering.jsonl", "a", encoding="utf-8") as file:
         file.write(f"{line}\n")
     run = counted(4)
-    assert json.dumps([mark.text for mark in run.marks])
-    assert picture_of(run)
+    assert (run.status.step, run.scalars["count"].steps.tolist()) == (4, [1, 2, 3, 4])
+    assert [mark.event for mark in run.marks][-2:] == ["resume", "checkpoint"]
+    assert picture_of(run)["image/png"]
 
 
 def test_a_page_is_given_what_was_recalled_whole() -> None:

@@ -53,7 +53,8 @@ export function trouble(all) {
 }
 
 // Those that lie closer than `apart` are one: [{left, first, last, marks}]: the most telling mark
-// first, then the newest, then what came by cadence, then what was abandoned. lefts: where they lie; what lies elsewhere is left out.
+// first, then the newest, then what came by cadence, then what was abandoned.
+// lefts: where they lie; what lies elsewhere is left out.
 // What came by cadence gives way: near to another mark it does not move it.
 export function grouped(marks, lefts, { apart, from, to }) {
   const order = marks.map((_, i) => i).filter((i) => lefts[i] >= from && lefts[i] <= to).sort((i, j) => lefts[i] - lefts[j]);
