@@ -152,10 +152,13 @@ class ScalarStore(Mapping[str, Columns]):
         """Add points of one tag to the segment at hand; all of shape (n,), n at least 1."""
         with self._lock:
             series = self._current.get(tag)
+            stride = series.curve.stride if series is not None else None
             if series is None:
                 series = self._current[tag] = _Series(tag, self._segment)
                 self._series.append(series)
             series.extend(steps, wall_times, values)
+            if series.curve.stride != stride:
+                self._align(tag)
 
     def open_segment(self, step: int) -> None:
         """Begin a new segment from `step`: what lies beyond it is abandoned."""
@@ -179,6 +182,16 @@ class ScalarStore(Mapping[str, Columns]):
                 if self._least is not None:
                     series.abandon(self._least)
             self._series += earlier._series
+            for tag in {series.tag for series in earlier._series}:
+                self._align(tag)
+
+    def _align(self, tag: str) -> None:
+        """Thin all parts of a tag alike: drawn as one line, it must not change its look between."""
+        curves = [series.curve for series in self._series if series.tag == tag]
+        stride = max(curve.stride for curve in curves)
+        for curve in curves:
+            while curve.stride < stride:
+                curve.fold()
 
     def _in_order(self) -> list[_Series]:
         """By age; a viewer counts on the places, so what was recalled has the last ones."""
@@ -225,7 +238,7 @@ class ScalarStore(Mapping[str, Columns]):
             changed = []
             for index, series in enumerate(self._series):
                 seen = cursors[index] if index < len(cursors) else Cursor()
-                if seen.points != series.curve.points:
+                if (seen.points, seen.stride) != (series.curve.points, series.curve.stride):
                     changed.append((index, series, seen))
             changed.sort(key=lambda each: (each[0] < len(cursors), each[0] <= after))
             changed = changed[:most]
@@ -239,6 +252,7 @@ class ScalarStore(Mapping[str, Columns]):
                 while grows and len(curve) - start > _BEHIND * share and len(curve) > fewest:
                     curve.fold()
                     start = seen.full * seen.stride // curve.stride
+                    self._align(series.tag)
                 view = curve.view(start, share if grows else None)
                 result.append((index, Curve(series.tag, series.segment, series.until, view)))
             return result

@@ -197,6 +197,33 @@ def test_increments_replayed_by_a_page_equal_the_curves(acts: list[tuple[str, in
     ]
     for series, curve in zip(viewer.series, curves, strict=True):
         np.testing.assert_array_equal(series.rows, rows(curve))
+    assert len({(c.tag, c.buckets.stride) for c in curves}) == len({c.tag for c in curves})
+
+
+def test_all_parts_of_a_curve_are_thinned_alike() -> None:
+    store, viewer = ScalarStore(), Viewer()
+    add(store, "loss", 1, *np.arange(100.0))
+    add(store, "accuracy", 1, *np.arange(100.0))
+    viewer.look(store, 1000)
+    store.open_segment(60)
+    add(store, "loss", 61, *np.arange(3000.0))
+    viewer.look(store, 1000)
+    store.open_segment(2000)
+    add(store, "loss", 2001, 7.0)
+    earlier = ScalarStore()
+    add(earlier, "loss", 1, *np.arange(10_000.0))
+    store.recall(earlier)
+    viewer.look(store, 1000)
+    found = [(s.tag, s.segment, s.stride, len(s.rows)) for s in viewer.series]
+    assert found == [
+        ("loss", 0, 32, 4),
+        ("accuracy", 0, 1, 100),
+        ("loss", 1, 32, 94),
+        ("loss", 2, 32, 1),
+        ("loss", -1, 32, 313),
+    ]
+    for series, curve in zip(viewer.series, store.curves(), strict=True):
+        np.testing.assert_array_equal(series.rows, rows(curve))
 
 
 def test_a_reader_never_sees_columns_of_different_lengths() -> None:
