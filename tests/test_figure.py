@@ -196,6 +196,25 @@ def test_what_a_restore_abandoned_is_grey(store: ScalarStore) -> None:
     assert near(drawn(store), GREY) > before + 50
 
 
+def test_a_number_of_what_was_abandoned_altogether_says_so(store: ScalarStore) -> None:
+    status = dataclasses.replace(STATUS, values={"loss": 7.0})
+    add(store, "loss", 10, *np.arange(50.0))
+    unnamed, counts = title(drawn(store)), title(drawn(store, status))
+    store.open_segment(30)
+    assert title(drawn(store, status)) == counts
+    store.open_segment(5)
+    assert title(drawn(store, status)) > counts + 40 > unnamed
+
+
+def title(pixels: npt.NDArray[np.float64]) -> int:
+    """How far to the right the words go that stand between the headline and the chart."""
+    lines = (pixels < 0.8).any(axis=(1, 2))
+    begins = np.flatnonzero(np.diff(lines.astype(int)) == 1)
+    ends = np.flatnonzero(np.diff(lines.astype(int)) == -1)
+    second = pixels[begins[1] : ends[1] + 1]
+    return int(np.flatnonzero((second < 0.8).any(axis=(0, 2)))[-1])
+
+
 def test_a_tail_that_has_gone_bad_does_not_flatten_what_counts(store: ScalarStore) -> None:
     add(store, "loss", 1, *np.linspace(1.0, 0.0, 50), 1e9)
     store.open_segment(50)

@@ -209,7 +209,8 @@ def _entitle(axes: Axes, lines: Sequence[_Line], values: Mapping[str, float], pa
     said = []
     for name, line in zip(names, lines, strict=False):
         last = f"  {number(values[line.tag])}" if line.tag in values else ""
-        said.append(writable(name + last))
+        gone = " abandoned" if last and not any(_kept(curve).any() for curve in line.curves) else ""
+        said.append(writable(name + last + gone))
     # A tag is no formula. A title keeps the room for a legend, which would take some more.
     title = said[0] if len(lines) == 1 else " "
     above = axes.set_title(title, fontsize=9, loc="left", parse_math=False, pad=pad, color=INK)

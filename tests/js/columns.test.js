@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bucketAt, bucketUpTo, columns, marks, together } from "../../nbtrain/panel/js/columns.js";
+import { bucketAt, bucketUpTo, columns, isAbandoned, marks, together } from "../../nbtrain/panel/js/columns.js";
 
 const curve = (x, mean, more = {}) => ({ tag: "loss", segment: 0, stride: 1, until: null, x, mean, lo: mean, hi: mean, ...more });
 const plain = (data) => data.map((column) => [...column]);
@@ -12,6 +12,14 @@ const RESTORED = [curve([1, 2, 4], [3, 2, 1], { until: 2 }), curve([3, 5], [9, 8
 test("one curve becomes its steps, highest, lowest and mean", () => {
   const data = columns([curve([1, 2], [5, 6], { lo: [4, 5], hi: [7, 8] })]);
   assert.deepEqual(plain(data), [[1, 2], [7, 8], [4, 5], [5, 6]]);
+});
+
+test("a curve is abandoned once nothing of it counts", () => {
+  const gone = curve([3, 5], [9, 8], { until: 2 });
+  assert.equal(isAbandoned(RESTORED), false);
+  assert.equal(isAbandoned([curve([3, 5], [9, 8], { until: 3 })]), false, "up to step 3 it counts");
+  assert.equal(isAbandoned([gone, gone]), true);
+  assert.equal(isAbandoned([gone, curve([3], [9])]), false);
 });
 
 test("no curve becomes empty columns", () => {

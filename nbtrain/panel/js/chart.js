@@ -31,12 +31,20 @@ export class Chart {
     this.root = el("section", { class: "nbt-chart", "data-tag": tag, children: [head, this.host] });
   }
 
-  // lines: see `charts` in store.js, and of each its last value.
+  // lines: see `charts` in store.js, and of each its last value, and whether it is `abandoned`, as
+  // the run went back behind all there was.
   say(lines) {
     const said = JSON.stringify(lines);
     if (said === this.said) return;
     this.said = said;
-    this.last.replaceChildren(...lines.map(({ tag, last = "" }, i) => (i ? validation(`val ${last}`, tag) : last)));
+    this.last.replaceChildren(
+      ...lines.map(({ tag, last = "", abandoned }, i) => {
+        const text = abandoned ? `${last} abandoned` : last;
+        const shown = i ? validation(`val ${text}`, tag) : el("span", { text });
+        shown.classList.toggle("nbt-abandoned", abandoned);
+        return shown;
+      }),
+    );
   }
 
   // Draw these lines with their curves, and what was done, see `timeline`; without them, those

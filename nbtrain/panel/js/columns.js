@@ -15,6 +15,9 @@ export function stretches(curves) {
   return { kept, tails };
 }
 
+// Whether nothing of these curves counts any more.
+export const isAbandoned = (curves) => curves.every(({ x, until }) => until !== null && countUpTo(x, until) === 0);
+
 // [steps, a column for each tail ..., highest, lowest, mean]: what still counts is one line,
 // drawn last, and so above the tails.
 export function columns(curves, { log = false, x = union(curves) } = {}) {

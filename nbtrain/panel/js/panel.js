@@ -3,6 +3,7 @@
 import uplotCss from "uplot/dist/uPlot.min.css";
 import { Chart } from "./chart.js";
 import { Clicks } from "./clicks.js";
+import { isAbandoned } from "./columns.js";
 import { Controls } from "./controls.js";
 import { el } from "./dom.js";
 import { Foot } from "./foot.js";
@@ -113,7 +114,7 @@ class View {
     const { store } = this.room;
     const shown = this.charts.get(tag);
     const shows = [...lines.map((line) => store.changedAt(line.tag)), this.markedAt].join();
-    shown.chart.say(lines.map((line) => ({ ...line, last: last[line.tag] })));
+    shown.chart.say(lines.map((line) => ({ ...line, last: last[line.tag], abandoned: isAbandoned(store.of(line.tag)) })));
     if (!this.inSight || shown.shows === shows) return;
     shown.shows = shows;
     shown.chart.draw(lines.map((line) => ({ ...line, curves: store.of(line.tag) })), this.marks);
