@@ -42,7 +42,7 @@ class Keeper:
         self._excepted: frozenset[str] = frozenset()  # variables that begin with NaN or Inf
         self._saved_step: int | None = None
         self._restores: list[tuple[int, float]] = []  # steps that it went back to, and when
-        self._kept_aside = False
+        self._undecided: int | None = None  # step at which a trial began that was never decided
         self._unproven: int | None = None  # step of a restore that left gaps
         self._listing = Listing()
         self._begun = False  # whether it has taken up a saver: what comes later is of this life
@@ -173,20 +173,21 @@ class Keeper:
             return step, self.checkpoints[-1].path
         self._check_sound(step)
         step = self._save_with(aside, step)
+        self._undecided = None  # this has taken its place
         self._listing.read(saver.directory)
         _check_listed(step, aside.directory)
         self._watch.log(event="copy", step=step)
         return step, listed(aside.directory)[-1].path
 
     def leave_aside(self) -> None:
-        """Delete where a trial began: it is over."""
-        if self._saver is not None and not self._kept_aside:
+        """Delete where a trial began, as it is over; but not where nothing was decided."""
+        if self._saver is not None and self._undecided is None:
             delete_all(self._saver.directory / TRIAL)
             self._listing.read(self._saver.directory)
 
-    def keep_aside(self) -> None:
-        """Have where the trial began outlive the run, which ends in it."""
-        self._kept_aside = True
+    def keep_aside(self, begun: int) -> None:
+        """Have where the trial began, at this step, outlive the run, which ends in it."""
+        self._undecided = begun
 
     def below(self, step: int) -> tuple[Checkpoint, ...]:
         """What can be restored, now, of the steps before one, and was not abandoned."""
@@ -279,6 +280,9 @@ class Keeper:
         self._taken(restored, self._saver)
         self._saved_step = None  # what was saved under a later step is of the abandoned course
         self._restores.append((restored.step, time.time()))
+        if self._undecided is not None and restored.step <= self._undecided:
+            self._undecided = None
+            self._watch.note("trial", None)
         if (alarm := self._recorder.alarm) is not None:
             self._watch.folder.drain(restored.step)  # before: what went bad then is abandoned
             alarm.turn_back(restored.step)
@@ -319,11 +323,12 @@ class Keeper:
         """Say that the run goes on with what it was trying when it ended."""
         begun = listed(saver.directory / TRIAL)
         if begun and begun[-1].path != restored.path:
+            self._undecided = begun[-1].step
             name = f"{TRIAL}/{Path(begun[-1].path).name}"
             self._watch.note(
                 "trial",
-                f"The run last ended in a trial, begun at step {begun[-1].step:,}: what was tried "
-                f"stays. run.restore({name!r}) goes back.",
+                f"Nothing was decided of the trial that began at step {self._undecided:,}, as the "
+                f"run ended in it: what was tried stays. run.restore({name!r}) goes back.",
             )
 
     def _save_or_say_why(self, save: Callable[[int], int], step: int) -> int:

@@ -135,7 +135,10 @@ class Trials:
             text=f"{', '.join(map(str, edits))} for {steps:,} steps",
             edits={edit.name: [edit.old, edit.new] for edit in edits},
         )
-        self._watch.note("trial", f"Trying {_named(edits)} from step {step:,} to {step + steps:,}.")
+        self._watch.note(
+            "trial",
+            f"Trying {_named(edits)} from step {step:,} to {step + steps:,}; a pause holds it up.",
+        )
         return step, step + steps
 
     def end(self, step: int, asked_to_stop: Callable[[], bool]) -> tuple[Outcome, int]:
@@ -210,7 +213,7 @@ class Trials:
         if trial.saved is None:
             self._watch.note("trial", f"{text}.")
             return
-        self._keeper.keep_aside()
+        self._keeper.keep_aside(trial.begun)
         name = "/".join(Path(trial.saved).parts[-2:])
         self._watch.note("trial", f"{text}; started again, run.restore({name!r}) goes back.")
 

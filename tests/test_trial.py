@@ -387,15 +387,35 @@ def test_a_run_that_is_stopped_in_a_trial_says_so_and_can_go_back(gate: Gate) ->
         "The run ended in a trial of rate 0.75, which stays as tried; started again, "
         "run.restore('trial/ckpt-1') goes back."
     )
+    for _later in range(2):
+        run.start()
+        reached(run, lambda run: run.status.phase is Phase.RUNNING)
+        assert run.status.message == (
+            "Nothing was decided of the trial that began at step 1, as the run ended in it: what "
+            "was tried stays. run.restore('trial/ckpt-1') goes back."
+        )
+        ended(run)
     run.start()
-    reached(run, lambda run: run.status.phase is Phase.RUNNING)
-    assert run.status.message == (
-        "The run last ended in a trial, begun at step 1: what was tried stays. "
-        "run.restore('trial/ckpt-1') goes back."
-    )
     applied(run.restore("trial/ckpt-1"))
+    assert run.status.message is None
     ended(run)
     assert tried.rate.numpy() == 0.5
+    assert not (run.logdir / "checkpoints" / "trial").exists()
+    run.start()
+    assert ended(run).status.message is None
+
+
+def test_another_trial_takes_the_place_of_one_that_was_never_decided(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    run.try_(rate=0.75, steps=10**9, keep_if="loss")
+    run.resume()
+    reached(run, lambda run: run.status.step > 5)
+    ended(run)
+    run.start()
+    another = run.try_(rate=0.25, steps=4, keep_if="loss")
+    assert applied(another).text == "kept rate 0.25: loss 0.75 → 0.25"
+    ended(run)
     assert not (run.logdir / "checkpoints" / "trial").exists()
     run.start()
     assert ended(run).status.message is None
