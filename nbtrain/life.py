@@ -195,7 +195,7 @@ class Life:
         """Of the last seconds; of the whole life once it has ended."""
         if not self._ended_at:
             return self.watch.pace.steps_per_s
-        return self.boundary.steps_done / self.elapsed_s if self.elapsed_s > 0 else None
+        return (self.boundary.steps_done / self.elapsed_s or None) if self.elapsed_s > 0 else None
 
     @property
     def threads(self) -> tuple[str, ...]:

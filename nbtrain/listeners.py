@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import difflib
 import functools
 from collections.abc import Callable
 
@@ -51,6 +52,8 @@ class Listeners:
 def check_event(event: object) -> None:
     """Raise an ArgumentError where there is no such event."""
     if event not in EVENTS:
+        near = difflib.get_close_matches(str(event), EVENTS, n=1)
+        meant = f" (was {near[0]!r} meant?)" if near else ""
         raise ArgumentError(
-            f"on({event!r}): there is no such event; there are {', '.join(EVENTS)}."
+            f"on({event!r}): there is no such event{meant}; there are {', '.join(EVENTS)}."
         )

@@ -803,6 +803,7 @@ def test_a_new_run_in_the_folder_goes_on_from_its_latest_checkpoint() -> None:
     run = nbtrain.train(other.step, steps=5, checkpoint=other.checkpoint, name="line").wait(SOON)
     assert run.status.step == 5, "steps are counted over all lives"
     assert run.scalars["loss"].segments.max() < 0, "there was no step left to do"
+    assert run.status.steps_per_s is None
     for a, b in zip(other.state(), after_5, strict=True):
         np.testing.assert_array_equal(a, b)
     assert "4 optimizer slots" in (run.status.notice or "")

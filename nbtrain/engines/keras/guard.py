@@ -10,7 +10,10 @@ from typing import Any
 from nbtrain.errors import BusyError
 
 _STOP = "stop it first (nbtrain.runs()[{name!r}].request_stop(), then .wait()), or use a copy"
-_COPY = "copy = keras.models.clone_model(model); copy.set_weights(model.get_weights())"
+_COPY = (
+    "copy = keras.models.clone_model(model); copy.set_weights(model.get_weights()); "
+    "copy.compile(...)"
+)
 
 # What each would do to the training. `predict` does it no harm.
 _HARM = {
@@ -60,8 +63,9 @@ class Guard:
                 raise BusyError(
                     f"The run {self._name!r} is training this model ({self._describe()}), and "
                     f"model.{name}() {_HARM[name]}, paused or not: "
-                    f"{_STOP.format(name=self._name)}: {_COPY}. model.predict() works meanwhile. "
-                    f"%nbtrain show {self._name} shows it.",
+                    f"{_STOP.format(name=self._name)}: {_COPY}. Meanwhile model.predict() works, "
+                    f"and nbtrain.runs()[{self._name!r}].evaluate(), which evaluates the "
+                    f"validation_data between two batches. %nbtrain show {self._name} shows it.",
                     run=self._name,
                 )
             return method(*args, **kwargs)
