@@ -88,6 +88,10 @@ class Hyperparameter:
     highest: float
     scale: Scale
 
+    def __str__(self) -> str:
+        """Its name and its value."""
+        return f"{self.name} {self.value:.10g}"
+
     def at(self, value: float) -> Hyperparameter:
         """The same with another value, and a range that holds it as well.
 

@@ -15,12 +15,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from types import MappingProxyType
+from typing import Any, cast
 
 from nbtrain.errors import PhaseError
 from nbtrain.hyperparameters import Hyperparameter
+
+# Of what there are many, as many are shown in a cell.
+_SHOWN = 5
 
 
 class Phase(str, Enum):
@@ -147,6 +151,10 @@ class Checkpoint:
     path: str
     wall_time: float
 
+    def __str__(self) -> str:
+        """Its step and its path."""
+        return f"step {self.step:,}: {self.path}"
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -175,9 +183,11 @@ class Usage:
     gpu_memory: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Status:
     """How a run stands, at one moment; what every display is made from.
+
+    A cell shows a line for each field that says something.
 
     Attributes:
         name: The run's name.
@@ -225,3 +235,35 @@ class Status:
     def last_checkpoint(self) -> Checkpoint | None:
         """The newest checkpoint; None before the first."""
         return self.checkpoints[-1] if self.checkpoints else None
+
+    def __repr__(self) -> str:
+        """A line for each field that says something."""
+        told = {each.name: _lines(getattr(self, each.name)) for each in fields(self)}
+        width = max(map(len, told))
+        return "\n".join(
+            f"{'' if number else name:<{width}}  {line}"
+            for name, lines in told.items()
+            for number, line in enumerate(lines)
+        )
+
+
+def _lines(value: object) -> list[str]:
+    """A value in lines for a reader; of many the newest."""
+    match value:
+        case None | False:
+            return []
+        case True:
+            return ["yes"]
+        case float():
+            return [f"{value:.6g}"]
+        case int():
+            return [f"{value:,}"]
+        case str():
+            return value.splitlines()
+        case tuple():
+            older = [f"… and {len(value) - _SHOWN:,} before"] if len(value) > _SHOWN else []
+            return [*older, *map(str, value[-_SHOWN:])]
+        case Mapping():
+            return [f"{name} {number:.6g}" for name, number in value.items()]
+    found = {each.name: _lines(getattr(value, each.name)) for each in fields(cast(Any, value))}
+    return [f"{name} {', '.join(lines)}" for name, lines in found.items() if lines]

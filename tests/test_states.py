@@ -8,7 +8,8 @@ import threading
 import pytest
 
 from nbtrain.errors import NbtrainError, PhaseError
-from nbtrain.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status
+from nbtrain.hyperparameters import Hyperparameter, Scale
+from nbtrain.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status, Usage
 
 # The specification by hand; a dot is a refusal.
 TABLE = """
@@ -145,3 +146,45 @@ def test_a_status_knows_its_newest_checkpoint() -> None:
     bare = Status(name="digits", engine="step function", phase=Phase.RUNNING)
     assert bare.last_checkpoint is None
     assert dataclasses.replace(bare, checkpoints=(older, newer)).last_checkpoint == newer
+
+
+def test_a_cell_shows_a_line_of_a_status_for_each_field_that_says_something() -> None:
+    status = Status(
+        name="digits",
+        engine="Keras fit",
+        phase=Phase.RUNNING,
+        step=1476,
+        steps_per_s=94.7978,
+        values={"batch_loss": 0.48966473, "accuracy": float("nan")},
+        checkpoints=tuple(Checkpoint(100 * n, f"runs/ckpt-{100 * n}", 0.0) for n in range(7)),
+        message="The last step took long.\nIt waits for data.",
+        hyperparameters=(Hyperparameter("learning_rate", 1e-3, 1e-5, 0.1, Scale.LOG),),
+        evaluates=True,
+        usage=Usage({"step": 10.0, "input": 1.0}, {"step": 1.0}, 0.02, 0.75, 919568384, 10**10),
+    )
+    assert repr(status).splitlines() == [
+        "name             digits",
+        "engine           Keras fit",
+        "phase            running",
+        "step             1,476",
+        "steps_per_s      94.7978",
+        "elapsed_s        0",
+        "values           batch_loss 0.489665",
+        "                 accuracy nan",
+        "checkpoints      … and 2 before",
+        "                 step 200: runs/ckpt-200",
+        "                 step 300: runs/ckpt-300",
+        "                 step 400: runs/ckpt-400",
+        "                 step 500: runs/ckpt-500",
+        "                 step 600: runs/ckpt-600",
+        "message          The last step took long.",
+        "                 It waits for data.",
+        "hyperparameters  learning_rate 0.001",
+        "evaluates        yes",
+        "usage            seconds step 10, input 1",
+        "                 shares step 1",
+        "                 display 0.02",
+        "                 cpu 0.75",
+        "                 memory 919,568,384",
+        "                 memory_limit 10,000,000,000",
+    ]
