@@ -98,6 +98,20 @@ class BucketCurve:
             self._hi[part].copy(),
         )
 
+    def cut(self, points: int, rest: FloatArray) -> None:
+        """Drop what comes after so many points.
+
+        Args:
+            points: How many stay.
+            rest: Of these, the values that do not fill a bucket; of shape (points % stride,).
+        """
+        self.points = points
+        if len(rest):
+            last = len(self) - 1
+            with np.errstate(invalid="ignore", over="ignore"):
+                self._sum[last] = rest.sum()
+            self._lo[last], self._hi[last] = rest.min(), rest.max()
+
     def fold(self) -> None:
         """Join neighbours: half as many buckets, each of twice as many points."""
         count = len(self)

@@ -14,18 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.buckets import LIMIT, BucketCurve, Buckets, FloatArray
+from nbtrain.buckets import BucketCurve, FloatArray
 from nbtrain.errors import UnknownTagError
+from nbtrain.parts import Cursor, Curve, Part, Parts
 
 IntArray = npt.NDArray[np.int64]
 
 # Rows of one block: 196 kB, so that growing never copies and wastes at most that much.
 _BLOCK = 8192
-
-# A viewer may be this many of its shares behind, then the curve is folded; but not below
-# so few buckets, nor below its part of LIMIT: of many curves each has fewer.
-_BEHIND = 4
-_FEWEST = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,63 +48,27 @@ class Columns:
         return len(self.values)
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """One tag within one segment, reduced to buckets for a display.
-
-    Attributes:
-        tag: The tag.
-        segment: The segment, from 0; below that what was recalled.
-        until: Points beyond this step were abandoned by a restore; None where none were.
-        buckets: The points, reduced.
-    """
-
-    tag: str
-    segment: int
-    until: int | None
-    buckets: Buckets
-
-
-@dataclass(frozen=True, slots=True)
-class Cursor:
-    """What a viewer has seen of one curve.
-
-    Attributes:
-        stride: Points in a full bucket, at that time.
-        full: How many full buckets it has.
-        points: How many points these and the partial one held; -1 for not all there were.
-    """
-
-    stride: int = 1
-    full: int = 0
-    points: int = -1
-
-    @classmethod
-    def after(cls, buckets: Buckets) -> Cursor:
-        """The cursor of a viewer that has just been handed these buckets."""
-        end = buckets.start + len(buckets.steps)
-        full = min(end, buckets.points // buckets.stride)
-        everything = end * buckets.stride >= buckets.points
-        return cls(buckets.stride, full, buckets.points if everything else -1)
-
-
 class _Series:
-    """The points of one tag in one segment: exact columns, and buckets."""
+    """The points of one tag in one segment: exact columns, and the buckets of those that count."""
 
     def __init__(self, tag: str, segment: int) -> None:
         self.tag = tag
         self.segment = segment
-        self.until: int | None = None
+        self.until: int | None = None  # points beyond this step were abandoned
         self.curve = BucketCurve()
         self.last = float("nan")
         self.valid: float | None = None  # the last that was not abandoned
+        self._points = 0
+        self._top = -1  # no point lies beyond this step
         self._steps: list[IntArray] = []
         self._rest: list[FloatArray] = []  # rows: wall time, value
 
     def extend(self, steps: IntArray, wall_times: FloatArray, values: FloatArray) -> None:
-        offset, count = self.curve.points, len(values)
+        offset, count = self._points, len(values)
+        self._points += count
         self.curve.extend(steps, values)
         self.last = self.valid = float(values[-1])
+        self._top = max(self._top, int(steps.max()))
         done = 0
         while done < count:
             row = (offset + done) % _BLOCK
@@ -121,20 +81,23 @@ class _Series:
             self._rest[-1][:, row : row + size] = wall_times[part], values[part]
             done += size
 
-    def abandon(self, step: int) -> None:
-        """What lies beyond this step counts no more."""
+    def abandon(self, step: int) -> BucketCurve | None:
+        """Have what lies beyond this step count no more; returns that, where there is such."""
         self.until = step if self.until is None else min(step, self.until)
-        used = (self.curve.points - 1) % _BLOCK + 1
-        self.valid = None
-        for steps, rest in zip(reversed(self._steps), reversed(self._rest), strict=True):
-            rows = np.flatnonzero(steps[:used] <= self.until)
-            if len(rows):
-                self.valid = float(rest[1, rows[-1]])
-                break
-            used = _BLOCK
+        if self._top <= step:
+            return None
+        self._top = step
+        steps, (_, values) = self.columns()
+        counted = self.curve.points
+        count = int(np.argmax(steps > step))  # the first that lies beyond
+        self.valid = float(values[count - 1]) if count else None
+        tail = BucketCurve()
+        tail.extend(steps[count:counted], values[count:counted])
+        self.curve.cut(count, values[count - count % self.curve.stride : count])
+        return tail
 
     def columns(self) -> tuple[IntArray, FloatArray]:
-        used = self.curve.points
+        used = self._points
         return np.concatenate(self._steps)[:used], np.concatenate(self._rest, axis=1)[:, :used]
 
 
@@ -143,6 +106,7 @@ class ScalarStore(Mapping[str, Columns]):
 
     def __init__(self) -> None:
         self._series: list[_Series] = []
+        self._parts = Parts()
         self._current: dict[str, _Series] = {}
         self._segment = 0
         self._least: int | None = None  # of the steps that segments began from
@@ -152,23 +116,25 @@ class ScalarStore(Mapping[str, Columns]):
         """Add points of one tag to the segment at hand; all of shape (n,), n at least 1."""
         with self._lock:
             series = self._current.get(tag)
-            stride = series.curve.stride if series is not None else None
             if series is None:
                 series = self._current[tag] = _Series(tag, self._segment)
                 self._series.append(series)
+                self._parts.add(Part(tag, self._segment, series.curve, grows=True))
+            stride = series.curve.stride
             series.extend(steps, wall_times, values)
             if series.curve.stride != stride:
-                self._align(tag)
+                self._parts.align(tag)
 
     def open_segment(self, step: int) -> None:
         """Begin a new segment from `step`: what lies beyond it is abandoned."""
         with self._lock:
             self._least = step if self._least is None else min(step, self._least)
             for series in self._series:
-                series.abandon(step)
+                self._abandon(series, step)
             if any(series.segment >= 0 for series in self._series):
                 self._segment += 1
             self._current = {}
+            self._parts.end()
 
     def recall(self, earlier: ScalarStore) -> None:
         """Have what came before all of this; what this has gone back behind is abandoned.
@@ -177,21 +143,19 @@ class ScalarStore(Mapping[str, Columns]):
             earlier: It; not to be used any more.
         """
         with self._lock:
+            by = earlier._segment + 1
+            self._parts.recall(earlier._parts, by)
             for series in earlier._series:
-                series.segment -= earlier._segment + 1
+                series.segment -= by
                 if self._least is not None:
-                    series.abandon(self._least)
+                    self._abandon(series, self._least)
             self._series += earlier._series
-            for tag in {series.tag for series in earlier._series}:
-                self._align(tag)
 
-    def _align(self, tag: str) -> None:
-        """Thin all parts of a tag alike: drawn as one line, it must not change its look between."""
-        curves = [series.curve for series in self._series if series.tag == tag]
-        stride = max(curve.stride for curve in curves)
-        for curve in curves:
-            while curve.stride < stride:
-                curve.fold()
+    def _abandon(self, series: _Series, step: int) -> None:
+        """What lies beyond this step is a part of its own from now on."""
+        tail = series.abandon(step)
+        if tail is not None:
+            self._parts.add(Part(series.tag, series.segment, tail, abandoned=True))
 
     def _in_order(self) -> list[_Series]:
         """By age; a viewer counts on the places, so what was recalled has the last ones."""
@@ -208,59 +172,16 @@ class ScalarStore(Mapping[str, Columns]):
             return last | valid
 
     def curves(self) -> list[Curve]:
-        """Every tag and segment in the order in which they came, reduced for a display."""
+        """Of every tag and segment what counts, and the tails, in the order in which they came."""
         with self._lock:
-            return [Curve(s.tag, s.segment, s.until, s.curve.view()) for s in self._series]
+            return self._parts.curves()
 
     def changes(
         self, cursors: Sequence[Cursor], budget: int, most: int | None = None, after: int = -1
     ) -> list[tuple[int, Curve]]:
-        """What a viewer has not seen, within a budget.
-
-        Args:
-            cursors: What it has seen of each curve, in the order of `curves`; curves
-                beyond their end are new to it.
-            budget: Buckets to hand out at most, shared by the curves that changed; at
-                least one each.
-            most: Curves to hand out at most; None for all that changed.
-            after: Index of the curve whose followers have their turn, where not all can.
-
-        A viewer that the budget leaves behind is given a coarser curve, so that it sees
-        the newest points: curves are folded until they can follow. Those that were recalled
-        grow no more, and are handed out whole.
-
-        Returns:
-            Index and curve for each that changed, in turn; those new to the viewer come
-            first. Its buckets begin where the viewer's full ones end (`buckets.start`),
-            counted at the stride of today.
-        """
+        """What a viewer has not seen, within a budget: see `Parts.changes`."""
         with self._lock:
-            changed = []
-            for index, series in enumerate(self._series):
-                seen = cursors[index] if index < len(cursors) else Cursor()
-                if (seen.points, seen.stride) != (series.curve.points, series.curve.stride):
-                    changed.append((index, series, seen))
-            changed.sort(key=lambda each: (each[0] < len(cursors), each[0] <= after))
-            changed = changed[:most]
-            share = max(1, budget // max(1, len(changed)))
-            result = []
-            fewest = max(_FEWEST, LIMIT // max(1, len(self._series)))
-            for index, series, seen in changed:
-                curve = series.curve
-                start = seen.full * seen.stride // curve.stride
-                grows = series.segment >= 0
-                while grows and len(curve) - start > _BEHIND * share and len(curve) > fewest:
-                    curve.fold()
-                    start = seen.full * seen.stride // curve.stride
-                    self._align(series.tag)
-                view = curve.view(start, share if grows else None)
-                result.append((index, Curve(series.tag, series.segment, series.until, view)))
-            return result
-
-    def untils(self) -> list[int | None]:
-        """For each curve, the step beyond which it was abandoned; None where it was not."""
-        with self._lock:
-            return [series.until for series in self._series]
+            return self._parts.changes(cursors, budget, most, after)
 
     def __getitem__(self, tag: str) -> Columns:
         """All points of a tag, copied.

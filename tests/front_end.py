@@ -21,8 +21,8 @@ class Series:
 
     tag: str
     segment: int
+    abandoned: bool = False
     stride: int = 1
-    until: int | None = None
     rows: FloatArray = field(default_factory=lambda: np.empty((0, 4)))
 
     def take(self, stride: int, start: int, rows: FloatArray) -> None:
@@ -71,8 +71,8 @@ class FrontEnd:
             self.marks = deque(content["marks"], maxlen=MOST_MARKS)
             for entry in content["series"]:
                 part, rows = rows[: entry["n"]], rows[entry["n"] :]
-                series = Series(entry["tag"], entry["segment"], entry["stride"], entry["until"])
-                series.rows = part
+                series = Series(entry["tag"], entry["segment"], entry["abandoned"])
+                series.stride, series.rows = entry["stride"], part
                 self.series.append(series)
         elif self.seq is None or content["seq"] > self.seq + 1:
             self.seq = None
@@ -90,8 +90,6 @@ class FrontEnd:
                     self.series.append(Series(*new))
                 part, rows = rows[:count], rows[count:]
                 self.series[index].take(stride, start, part)
-            for name, until in content.get("until", {}).items():
-                self.series[int(name)].until = until
             self.marks.extend(content.get("marks", []))
         assert not len(rows), "buckets that belong to no curve"
 

@@ -226,11 +226,13 @@ def test_a_page_is_given_what_was_recalled_whole() -> None:
         pass
     assert_equal(page, store)
     assert [
-        (c.segment, c.until, len(c.buckets.steps)) for c in store.curves() if c.tag == "loss"
+        (c.segment, c.abandoned, len(c.buckets.steps)) for c in store.curves() if c.tag == "loss"
     ] == [
-        (0, None, 1),
-        (-2, 300, 500),
-        (-1, 600, 400),
+        (0, False, 1),
+        (-2, False, 300),
+        (-2, True, 200),
+        (-1, False, 300),
+        (-1, True, 100),
     ]
 
 

@@ -272,7 +272,7 @@ def test_after_a_restore_the_steps_are_counted_from_there() -> None:
     hook = nbtrain.EvalHook({"val_loss": fed.loss}, every_steps=3)
     run = nbtrain.monitor(fed.train_op, hooks=[Back(), hook], steps=8).wait(SOON)
     assert points(run) == [(3, 3.0), (6, 6.0), (6, 6.0)]
-    assert [(curve.segment, curve.until) for curve in run.scalars.curves()] == [(0, 3), (1, None)]
+    assert run.scalars["val_loss"].abandoned.tolist() == [False, True, False]
 
 
 def test_a_graph_without_a_global_step_is_evaluated_by_its_runs() -> None:

@@ -19,7 +19,7 @@ FLOORS = (
     "errors frames options records events.layout events.tensors",
     "hyperparameters engines.schedules spending",
     "states commands cadence buckets pace claims lock tags threads events.crc log",
-    "alarm",
+    "alarm parts",
     "usage steering command_queue",
     "store cells logdir settings names checkpoints smoothing engines.graph.turns panel.validations",
     "engines.graph.servers",
@@ -77,7 +77,7 @@ PURE = [
     "pace",
     "cells",
 ]
-PURE += ["smoothing", "hyperparameters", "alarm"]
+PURE += ["smoothing", "hyperparameters", "alarm", "parts"]
 TRAINING = [
     "run",
     "steering",

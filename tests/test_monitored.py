@@ -100,7 +100,9 @@ def test_a_graph_is_paused_saved_restored_and_resumed() -> None:
     run.request_stop()
     assert run.wait(SOON).status.phase is Phase.STOPPED
     assert set(run.scalars["loss"].steps.tolist()) >= set(range(1, run.status.step + 1))
-    assert [curve.until for curve in run.scalars.curves()] == [step, None]
+    loss = run.scalars["loss"]
+    assert loss.steps[loss.abandoned].min(initial=step + 1) == step + 1
+    assert loss.segments.max() == 1
     assert value_of(run, "global_step") == run.status.step
 
 

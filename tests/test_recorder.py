@@ -107,7 +107,7 @@ def test_a_restore_is_marked_in_the_store_and_in_the_event_file(
     recorder.close()
     assert store["loss"].steps.tolist() == [1, 2, 3, 2]
     assert store["loss"].segments.tolist() == [0, 0, 0, 1]
-    assert store.untils() == [1, None]
+    assert store["loss"].abandoned.tolist() == [False, True, True, False]
     session = tf.compat.v1.SessionLog.START
     kinds = [(e.step, e.session_log.status == session) for e in written(tmp_path)[1:]]
     assert kinds == [(1, False), (2, False), (3, False), (2, True), (2, False)]

@@ -49,8 +49,7 @@ def test_a_lost_session_is_made_again_from_the_checkpoint(error: type[Any]) -> N
         run.status.message
     )
     assert run.scalars["loss"].steps.tolist() == [*range(1, 9), *range(6, 13)]
-    segments = {curve.segment: curve.until for curve in run.scalars.curves()}
-    assert segments == {0: 5, 1: None}
+    assert run.scalars["loss"].abandoned.tolist() == [False] * 5 + [True] * 3 + [False] * 7
     assert value_of(run, "global_step") == 12
 
 
@@ -104,8 +103,8 @@ def test_a_recovery_without_a_checkpoint_says_loudly_that_all_starts_over() -> N
     ).wait(SOON)
     assert "lost at step 3" in str(run.status.message)
     assert "STARTS ALL OVER, from step 0. Give save_steps=" in str(run.status.message)
-    assert {curve.segment: curve.until for curve in run.scalars.curves()} == {0: 0, 1: None}
     assert run.scalars["loss"].steps.tolist() == [1, 2, 3, 1, 2, 3, 4, 5]
+    assert run.scalars["loss"].abandoned.tolist() == [True] * 3 + [False] * 5
 
 
 def test_recoveries_without_a_step_between_wait_longer_and_longer() -> None:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbtrain.errors import NbtrainError, UnknownTagError
-from nbtrain.store import Cursor, Curve, ScalarStore
+from nbtrain.parts import Cursor, Curve
+from nbtrain.store import ScalarStore
 from tests.front_end import FloatArray, Series
 
 TAGS = ("loss", "accuracy", "Größe/β")
@@ -43,7 +44,7 @@ class Viewer:
         for index, curve in store.changes(self.cursors, budget):
             if index == len(self.cursors):
                 self.cursors.append(Cursor())
-                self.series.append(Series(curve.tag, curve.segment))
+                self.series.append(Series(curve.tag, curve.segment, curve.abandoned))
             self.cursors[index] = Cursor.after(curve.buckets)
             self.series[index].take(curve.buckets.stride, curve.buckets.start, rows(curve))
             count += len(curve.buckets.steps)
@@ -125,12 +126,25 @@ def test_a_restore_opens_a_segment_and_abandons_what_lies_beyond() -> None:
     columns = store["loss"]
     assert columns.steps.tolist() == [1, 2, 3, 4, 3, 4]
     assert columns.segments.tolist() == [0, 0, 0, 0, 1, 1]
-    assert store.untils() == [2, None]
-    assert [(curve.tag, curve.segment, curve.until) for curve in store.curves()] == [
-        ("loss", 0, 2),
-        ("loss", 1, None),
-    ]
+    assert columns.abandoned.tolist() == [False, False, True, True, False, False]
+    found = [(c.segment, c.abandoned, c.buckets.mean.tolist()) for c in store.curves()]
+    assert found == [(0, False, [5, 4]), (0, True, [3, 2]), (1, False, [3.5, 2.5])]
     assert store.last_values() == {"loss": 2.5}
+
+
+def test_no_bucket_holds_what_counts_and_what_was_abandoned() -> None:
+    store = ScalarStore()
+    add(store, "loss", 1, *np.arange(3000.0), *np.full(3000, 1e9))
+    store.open_segment(3001)
+    kept, tail = store.curves()
+    assert (kept.buckets.stride, kept.buckets.points, tail.buckets.points) == (16, 3001, 2999)
+    assert kept.buckets.steps[-1] == 2993
+    assert kept.buckets.mean[-2:].tolist() == [2983.5, (sum(range(2992, 3000)) + 1e9) / 9]
+    assert (kept.buckets.lo[-1], kept.buckets.hi[-1]) == (2992, 1e9)
+    assert (tail.buckets.steps[0], tail.buckets.lo.min()) == (3002, 1e9)
+    store.open_segment(3000)
+    kept = store.curves()[0]
+    assert kept.buckets.hi.max() == 2999
 
 
 def test_a_restore_further_back_abandons_more_and_one_nearer_no_less() -> None:
@@ -141,7 +155,15 @@ def test_a_restore_further_back_abandons_more_and_one_nearer_no_less() -> None:
     store.open_segment(1)
     add(store, "loss", 2, 4.0)
     store.open_segment(2)
-    assert store.untils() == [1, 1, 2]
+    assert [(c.segment, c.abandoned, c.buckets.mean.tolist()) for c in store.curves()] == [
+        (0, False, [5]),
+        (0, True, [2]),
+        (1, False, []),
+        (0, True, [4, 3]),
+        (1, True, [2]),
+        (2, False, [4]),
+    ]
+    assert store["loss"].abandoned.tolist() == [False, True, True, True, True, False]
 
 
 def test_a_viewer_who_has_seen_everything_is_handed_nothing() -> None:
@@ -192,8 +214,8 @@ def test_increments_replayed_by_a_page_equal_the_curves(acts: list[tuple[str, in
     while viewer.look(store, 60):
         pass
     curves = store.curves()
-    assert [(s.tag, s.segment, s.stride) for s in viewer.series] == [
-        (c.tag, c.segment, c.buckets.stride) for c in curves
+    assert [(s.tag, s.segment, s.abandoned, s.stride) for s in viewer.series] == [
+        (c.tag, c.segment, c.abandoned, c.buckets.stride) for c in curves
     ]
     for series, curve in zip(viewer.series, curves, strict=True):
         np.testing.assert_array_equal(series.rows, rows(curve))
@@ -214,13 +236,17 @@ def test_all_parts_of_a_curve_are_thinned_alike() -> None:
     add(earlier, "loss", 1, *np.arange(10_000.0))
     store.recall(earlier)
     viewer.look(store, 1000)
-    found = [(s.tag, s.segment, s.stride, len(s.rows)) for s in viewer.series]
+    found = [(s.tag, s.segment, s.abandoned, s.stride, len(s.rows)) for s in viewer.series]
     assert found == [
-        ("loss", 0, 32, 4),
-        ("accuracy", 0, 1, 100),
-        ("loss", 1, 32, 94),
-        ("loss", 2, 32, 1),
-        ("loss", -1, 32, 313),
+        ("loss", 0, False, 32, 2),
+        ("accuracy", 0, False, 1, 60),
+        ("loss", 0, True, 32, 2),
+        ("accuracy", 0, True, 1, 40),
+        ("loss", 1, False, 32, 61),
+        ("loss", 1, True, 32, 34),
+        ("loss", 2, False, 32, 1),
+        ("loss", -1, False, 32, 2),
+        ("loss", -1, True, 32, 311),
     ]
     for series, curve in zip(viewer.series, store.curves(), strict=True):
         np.testing.assert_array_equal(series.rows, rows(curve))

@@ -34,8 +34,8 @@ def send(wire: Wire, page: FrontEnd, fields: dict[str, object]) -> bool:
 def assert_equal(page: FrontEnd, store: ScalarStore) -> None:
     """The page holds what the store holds, in single precision."""
     curves = store.curves()
-    assert [(s.tag, s.segment, s.stride, s.until) for s in page.series] == [
-        (c.tag, c.segment, c.buckets.stride, c.until) for c in curves
+    assert [(s.tag, s.segment, s.stride, s.abandoned) for s in page.series] == [
+        (c.tag, c.segment, c.buckets.stride, c.abandoned) for c in curves
     ]
     for series, curve in zip(page.series, curves, strict=True):
         with np.errstate(over="ignore"):
@@ -55,13 +55,14 @@ def test_a_snapshot_holds_everything() -> None:
         "seq": 1,
         "status": {"phase": "running"},
         "series": [
-            {"tag": "loss", "segment": 0, "stride": 1, "n": 2, "until": 1},
-            {"tag": "accuracy", "segment": 0, "stride": 1, "n": 1, "until": 1},
+            {"tag": "loss", "segment": 0, "stride": 1, "n": 1, "abandoned": False},
+            {"tag": "accuracy", "segment": 0, "stride": 1, "n": 1, "abandoned": False},
+            {"tag": "loss", "segment": 0, "stride": 1, "n": 1, "abandoned": True},
         ],
         "marks": [],
     }
     np.testing.assert_array_equal(
-        decoded(buffers), [[1, 0.5, 0.5, 0.5], [2, 0.25, 0.25, 0.25], [1, 0.75, 0.75, 0.75]]
+        decoded(buffers), [[1, 0.5, 0.5, 0.5], [1, 0.75, 0.75, 0.75], [2, 0.25, 0.25, 0.25]]
     )
 
 
@@ -84,7 +85,7 @@ def test_an_increment_holds_the_fields_that_changed_and_the_new_buckets() -> Non
         "t": "pts",
         "seq": 2,
         "status": {"step": 2},
-        "series": [[1, 1, 0, 1, "accuracy", 0], [0, 1, 1, 1]],
+        "series": [[1, 1, 0, 1, "accuracy", 0, False], [0, 1, 1, 1]],
     }
     np.testing.assert_array_equal(decoded(message[1])[:, 1], [0.75, 0.25])
 
@@ -128,7 +129,7 @@ def test_a_field_that_becomes_none_is_sent() -> None:
     assert message[0]["status"] == {"message": None}
 
 
-def test_a_restore_marks_the_abandoned_curves() -> None:
+def test_a_restore_takes_what_it_abandons_from_its_curve() -> None:
     store = ScalarStore()
     wire, page = Wire(store, Marks()), FrontEnd()
     add(store, "loss", 1, 5.0, 4.0, 3.0)
@@ -136,10 +137,9 @@ def test_a_restore_marks_the_abandoned_curves() -> None:
     store.open_segment(1)
     message = wire.update({})
     assert message is not None
-    assert message[0]["until"] == {"0": 1}
-    assert message[0]["series"] == []
+    assert message[0]["series"] == [[1, 1, 0, 2, "loss", 0, True], [0, 1, 1, 0]]
     page.receive(*message)
-    assert page.series[0].until == 1
+    assert [series.rows[:, 1].tolist() for series in page.series] == [[5.0], [4.0, 3.0]]
 
 
 # --- marks ----------------------------------------------------------------------

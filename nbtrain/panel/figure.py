@@ -22,8 +22,8 @@ from nbtrain.journal import Mark
 from nbtrain.panel.marks import legend, signs
 from nbtrain.panel.validations import NAME, charts_of
 from nbtrain.panel.view import headline, number
+from nbtrain.parts import Curve
 from nbtrain.states import Status
-from nbtrain.store import Curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,6 +61,11 @@ class _Line:
     @property
     def colour(self) -> str:
         return COLOURS[self.validates]
+
+    @property
+    def kept(self) -> list[Curve]:
+        """What still counts."""
+        return [curve for curve in self.curves if len(curve.buckets.steps) and not curve.abandoned]
 
 
 def png(status: Status, curves: Sequence[Curve], marks: Sequence[Mark] = ()) -> bytes:
@@ -158,14 +163,12 @@ def _draw(axes: Axes, lines: Sequence[_Line]) -> None:
     for line in lines:
         _draw_kept(axes, line)
     # The scale is that of what counts, or else it would be a flat line below a bad tail.
-    curves = [curve for line in lines for curve in line.curves]
-    if any(np.isfinite(curve.buckets.mean[_kept(curve)]).any() for curve in curves):
+    if any(np.isfinite(curve.buckets.mean).any() for line in lines for curve in line.kept):
         axes.autoscale_view()
         axes.autoscale(enable=False, axis="y")
-    for curve in curves:
-        buckets, abandoned = curve.buckets, ~_kept(curve)
-        abandoned[:-1] |= abandoned[1:]  # from the last kept point on
-        axes.plot(buckets.steps[abandoned], buckets.mean[abandoned], "--", color=GREY, lw=1)
+    for line in lines:
+        for tail in (curve for curve in line.curves if curve.abandoned):
+            axes.plot(*_tail(tail, line.curves), "--", color=GREY, lw=1)
     frame(axes)
     axes.tick_params(labelcolor=INK, color=INK)
     for side in ("bottom", "left"):
@@ -174,14 +177,13 @@ def _draw(axes: Axes, lines: Sequence[_Line]) -> None:
 
 def _draw_kept(axes: Axes, line: _Line) -> None:
     """What counts of all segments is one line."""
-    for curve in line.curves:
-        buckets, kept = curve.buckets, _kept(curve)
-        if buckets.stride > 1:
-            lo, hi, steps = buckets.lo[kept], buckets.hi[kept], buckets.steps[kept]
-            finite = np.isfinite(buckets.mean[kept])
+    parts = [curve.buckets for curve in line.kept]
+    for part in parts:
+        if part.stride > 1:
+            steps, lo, hi, finite = part.steps, part.lo, part.hi, np.isfinite(part.mean)
             axes.fill_between(steps, lo, hi, where=finite, color=line.colour, alpha=0.2, lw=0)
-    steps = np.concatenate([curve.buckets.steps[_kept(curve)] for curve in line.curves])
-    mean = np.concatenate([curve.buckets.mean[_kept(curve)] for curve in line.curves])
+    steps = np.concatenate([np.empty(0), *(part.steps for part in parts)])
+    mean = np.concatenate([np.empty(0), *(part.mean for part in parts)])
     finite = np.isfinite(mean)
     dots = len(steps) == 1 or (line.validates and len(steps) <= _FEW)
     marker = "." if dots else ""
@@ -189,9 +191,15 @@ def _draw_kept(axes: Axes, line: _Line) -> None:
     mark(axes, steps[~finite])
 
 
-def _kept(curve: Curve) -> npt.NDArray[np.bool_]:
-    steps = curve.buckets.steps
-    return steps <= (np.inf if curve.until is None else curve.until)
+def _tail(tail: Curve, curves: Sequence[Curve]) -> tuple[list[float], list[float]]:
+    """Steps and means of a tail, from where it leaves what came before it in its segment."""
+    steps, mean = list(tail.buckets.steps), list(tail.buckets.mean)
+    own = [curve.buckets for curve in curves if curve.segment == tail.segment]
+    before = [part for part in own if len(part.steps) and part.steps[-1] < steps[0]]
+    if before:
+        last = max(before, key=lambda part: float(part.steps[-1]))
+        return [last.steps[-1], *steps], [last.mean[-1], *mean]
+    return steps, mean
 
 
 def mark(axes: Axes, places: npt.NDArray[np.float64]) -> None:
@@ -209,7 +217,7 @@ def _entitle(axes: Axes, lines: Sequence[_Line], values: Mapping[str, float], pa
     said = []
     for name, line in zip(names, lines, strict=False):
         last = f"  {number(values[line.tag])}" if line.tag in values else ""
-        gone = " abandoned" if last and not any(_kept(curve).any() for curve in line.curves) else ""
+        gone = " abandoned" if last and not line.kept else ""
         said.append(writable(name + last + gone))
     # A tag is no formula. A title keeps the room for a legend, which would take some more.
     title = said[0] if len(lines) == 1 else " "

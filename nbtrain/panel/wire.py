@@ -16,7 +16,8 @@ import numpy as np
 
 from nbtrain.journal import Mark, Marks
 from nbtrain.panel.view import Fields, cut, last_of, plain
-from nbtrain.store import Cursor, Curve, ScalarStore
+from nbtrain.parts import Cursor, Curve
+from nbtrain.store import ScalarStore
 
 Message = tuple[dict[str, object], list[bytes]]
 
@@ -39,7 +40,6 @@ class Wire:
         self._marks = marks
         self._marked = 0  # how many of the marks there ever were are sent, or not held any more
         self._cursors: list[Cursor] = []
-        self._untils: list[int | None] = []
         self._fields: Fields = {}
         self._values: dict[str, str] = {}  # as sent, the longest ago first
         self._turn = -1  # index of the curve that was sent last
@@ -48,7 +48,6 @@ class Wire:
         """Everything there is; increments go on from here."""
         curves = self._store.curves()
         self._cursors = [Cursor.after(curve.buckets) for curve in curves]
-        self._untils = [curve.until for curve in curves]
         self._fields = fields
         self._values = dict(last_of(fields))
         self.seq += 1
@@ -58,7 +57,7 @@ class Wire:
                 "segment": curve.segment,
                 "stride": curve.buckets.stride,
                 "n": len(curve.buckets.steps),
-                "until": curve.until,
+                "abandoned": curve.abandoned,
             }
             for curve in curves
         ]
@@ -71,26 +70,17 @@ class Wire:
         """What is new since the last message; None when nothing is."""
         changed = self._changed(fields)
         curves = self._store.changes(self._cursors, UPDATE_BUCKETS, UPDATE_CURVES, self._turn)
-        untils = self._store.untils()
         series = [self._grown(index, curve) for index, curve in curves]
-        cut_short = {
-            str(index): until
-            for index, until in enumerate(untils[: len(self._untils)])
-            if until != self._untils[index]
-        }
         new, count = self._marks.since(self._marked)
         marks = _some(new)
-        if not (changed or series or cut_short or marks):
+        if not (changed or series or marks):
             return None
-        self._untils = untils[: len(self._untils)]
         self._fields = fields
         self._turn = curves[-1][0] if curves else self._turn
         self._marked = count - len(new) + len(marks)
         self.seq += 1
         content: dict[str, object] = {"t": "pts", "seq": self.seq}
         content |= {"status": changed, "series": series}
-        if cut_short:
-            content["until"] = cut_short
         if marks:
             content["marks"] = [_row(mark) for mark in marks]
         return content, _buffers([curve for _, curve in curves])
@@ -100,9 +90,8 @@ class Wire:
         buckets = curve.buckets
         entry: list[object] = [index, buckets.stride, buckets.start, len(buckets.steps)]
         if index == len(self._cursors):
-            entry += [curve.tag, curve.segment]
+            entry += [curve.tag, curve.segment, curve.abandoned]
             self._cursors.append(Cursor())
-            self._untils.append(None)
         self._cursors[index] = Cursor.after(buckets)
         return entry
 

@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bucketAt, bucketUpTo, columns, isAbandoned, marks, together } from "../../nbtrain/panel/js/columns.js";
 
-const curve = (x, mean, more = {}) => ({ tag: "loss", segment: 0, stride: 1, until: null, x, mean, lo: mean, hi: mean, ...more });
+const curve = (x, mean, more = {}) => ({ tag: "loss", segment: 0, stride: 1, abandoned: false, x, mean, lo: mean, hi: mean, ...more });
+const tail = (x, mean, more = {}) => curve(x, mean, { abandoned: true, ...more });
 const plain = (data) => data.map((column) => [...column]);
 const _ = undefined;
 
 // Restored to step 2: a tail from there to 4, and a new segment that has come to step 3.
-const RESTORED = [curve([1, 2, 4], [3, 2, 1], { until: 2 }), curve([3, 5], [9, 8], { segment: 1 })];
+const RESTORED = [curve([1, 2], [3, 2]), tail([4], [1]), curve([3, 5], [9, 8], { segment: 1 })];
 
 test("one curve becomes its steps, highest, lowest and mean", () => {
   const data = columns([curve([1, 2], [5, 6], { lo: [4, 5], hi: [7, 8] })]);
@@ -15,11 +16,9 @@ test("one curve becomes its steps, highest, lowest and mean", () => {
 });
 
 test("a curve is abandoned once nothing of it counts", () => {
-  const gone = curve([3, 5], [9, 8], { until: 2 });
   assert.equal(isAbandoned(RESTORED), false);
-  assert.equal(isAbandoned([curve([3, 5], [9, 8], { until: 3 })]), false, "up to step 3 it counts");
-  assert.equal(isAbandoned([gone, gone]), true);
-  assert.equal(isAbandoned([gone, curve([3], [9])]), false);
+  assert.equal(isAbandoned([curve([], []), tail([3, 5], [9, 8])]), true);
+  assert.equal(isAbandoned([curve([], [])]), false, "nothing is there yet");
 });
 
 test("no curve becomes empty columns", () => {
@@ -32,15 +31,24 @@ test("NaN and infinities are gaps in the line and in the band", () => {
 });
 
 test("what counts of all segments is one line; a tail is a column that begins where the line leaves it", () => {
-  const [x, tail, , , mean] = plain(columns(RESTORED));
+  const [x, gone, , , mean] = plain(columns(RESTORED));
   assert.deepEqual(x, [1, 2, 3, 4, 5]);
-  assert.deepEqual(tail, [_, 2, _, 1, _]);
+  assert.deepEqual(gone, [_, 2, _, 1, _]);
   assert.deepEqual(mean, [3, 2, 9, _, 8]);
 });
 
+test("a tail that was left by another begins where that one ends", () => {
+  const twice = [curve([1], [3]), tail([4], [1]), curve([], [], { segment: 1 }), tail([2, 3], [7, 6]), tail([3, 5], [9, 8], { segment: 1 })];
+  const [x, first, second, third, , , mean] = plain(columns(twice));
+  assert.deepEqual(x, [1, 2, 3, 4, 5]);
+  assert.deepEqual([first, second], [[_, _, 6, 1, _], [3, 7, 6, _, _]]);
+  assert.deepEqual(third, [_, _, 9, _, 8], "of another segment, which was left altogether");
+  assert.deepEqual(mean, [3, _, _, _, _]);
+});
+
 test("a segment that was abandoned from its first step on is a tail alone", () => {
-  const [, tail, , , mean] = plain(columns([curve([5, 6], [1, 2], { until: 4 })]));
-  assert.deepEqual([tail, mean], [[1, 2], [_, _]]);
+  const [, gone, , , mean] = plain(columns([curve([], []), tail([5, 6], [1, 2])]));
+  assert.deepEqual([gone, mean], [[1, 2], [_, _]]);
 });
 
 test("two values at one step take one place", () => {
@@ -69,7 +77,7 @@ test("what a logarithmic scale cannot show is marked there only", () => {
 });
 
 test("a mark in an abandoned tail says so", () => {
-  assert.deepEqual(marks([curve([1, 2], [1, NaN], { until: 1 })]), [{ x: 2, kind: "NaN", abandoned: true }]);
+  assert.deepEqual(marks([curve([1], [1]), tail([2], [NaN])]), [{ x: 2, kind: "NaN", abandoned: true }]);
 });
 
 test("the bucket at a step is the nearest one of what counts", () => {
@@ -79,7 +87,7 @@ test("the bucket at a step is the nearest one of what counts", () => {
 });
 
 test("beyond what counts it is the abandoned one", () => {
-  const curves = [curve([1, 2, 8, 9], [4, 3, 2, 1], { until: 2 }), curve([3, 4], [9, 8], { segment: 1 })];
+  const curves = [curve([1, 2], [4, 3]), tail([8, 9], [2, 1]), curve([3, 4], [9, 8], { segment: 1 })];
   assert.deepEqual([bucketAt(curves, 8.8).mean, bucketAt(curves, 8.8).abandoned], [1, true]);
   assert.deepEqual([bucketAt(curves, 3.6).mean, bucketAt(curves, 3.6).abandoned], [8, false]);
 });

@@ -8,7 +8,7 @@ const buffers = (...buckets) => [
   new DataView(new Float32Array(buckets.flatMap(([, ...values]) => values)).buffer),
 ];
 const snapshot = (seq, series, ...buckets) => [{ t: "snap", seq, status: { step: 1 }, series, marks: [] }, buffers(...buckets)];
-const LOSS = { tag: "loss", segment: 0, stride: 1, n: 2, until: null };
+const LOSS = { tag: "loss", segment: 0, abandoned: false, stride: 1, n: 2 };
 const filled = () => {
   const asked = [];
   const store = new Store(() => asked.push(true));
@@ -96,12 +96,12 @@ test("nothing is taken before the first snapshot", () => {
   assert.equal(store.receive({ t: "pts", seq: 0, status: {}, series: [] }, buffers()), false);
 });
 
-test("a new curve comes with its tag, an abandoned one with its last step", () => {
+test("a new curve comes with its tag; what is abandoned leaves its own and comes as one more", () => {
   const { store } = filled();
-  store.receive({ t: "pts", seq: 8, status: {}, series: [[1, 1, 0, 1, "loss", 1]], until: { 0: 1 } }, buffers([2, 7, 7, 7]));
-  assert.equal(store.of("loss").length, 2);
-  assert.equal(store.curves[0].until, 1);
-  assert.deepEqual([store.curves[1].segment, store.curves[1].x], [1, [2]]);
+  const series = [[1, 1, 0, 1, "loss", 0, true], [2, 1, 0, 1, "loss", 1, false], [0, 1, 1, 0]];
+  store.receive({ t: "pts", seq: 8, status: {}, series }, buffers([2, 7, 7, 7], [2, 5, 5, 5]));
+  const found = store.of("loss").map(({ segment, abandoned, x }) => [segment, abandoned, x]);
+  assert.deepEqual(found, [[0, false, [1]], [0, true, [2]], [1, false, [2]]]);
 });
 
 test("buffers that do not begin at a multiple of eight bytes are read", () => {
@@ -120,7 +120,7 @@ test("a tag knows the message that last changed it", () => {
   assert.equal(store.changedAt("loss"), 7);
   store.receive({ t: "pts", seq: 8, status: { step: 3 }, series: [] }, buffers());
   assert.equal(store.changedAt("loss"), 7);
-  store.receive({ t: "pts", seq: 9, status: {}, series: [], until: { 0: 1 } }, buffers());
+  store.receive({ t: "pts", seq: 9, status: {}, series: [[0, 1, 1, 0]] }, buffers());
   assert.equal(store.changedAt("loss"), 9);
 });
 

@@ -2,7 +2,7 @@
 // abandoned tails; and marks.
 
 import uPlot from "uplot";
-import { bucketAt, bucketUpTo, marks, stretches, together } from "./columns.js";
+import { bucketAt, bucketUpTo, divided, marks, together } from "./columns.js";
 import { el } from "./dom.js";
 import { MarksStrip, STRIP } from "./marks_strip.js";
 import { axes, besidePointer, drawMarks, moveByKey, yScale } from "./plot.js";
@@ -39,7 +39,7 @@ export class Chart {
     this.said = said;
     this.last.replaceChildren(
       ...lines.map(({ tag, last = "", abandoned }, i) => {
-        const text = abandoned ? `${last} abandoned` : last;
+        const text = abandoned ? `${last}\u00a0abandoned` : last;
         const shown = i ? validation(`val ${text}`, tag) : el("span", { text });
         shown.classList.toggle("nbt-abandoned", abandoned);
         return shown;
@@ -101,7 +101,7 @@ export class Chart {
   #plot() {
     const data = together(this.lines.map(({ curves }) => curves), { log: this.log });
     const zoom = this.#zoom();
-    const parts = this.lines.map(({ curves }) => stretches(curves));
+    const parts = this.lines.map(({ curves }) => divided(curves));
     const tails = parts.reduce((sum, part) => sum + part.tails.length, 0);
     // The scale is that of what counts, which would be a flat line below a tail that has gone bad.
     const auto = parts.every(({ kept }) => !kept.length);

@@ -1,38 +1,40 @@
 // The curves of one tag as uPlot's columns, and what there is to say about them at a step.
 // In a column null is a gap, and undefined says that there is nothing at this step.
 
-// What still counts of each curve, and the tails that a restore abandoned; newest last.
-// Of a stretch: {curve, from, to, abandoned}, `to` being the bucket after its last.
-export function stretches(curves) {
-  const kept = [];
-  const tails = [];
-  for (const curve of curves) {
-    const n = curve.x.length;
-    const cut = curve.until === null ? n : countUpTo(curve.x, curve.until);
-    if (cut > 0) kept.push({ curve, from: 0, to: cut, abandoned: false });
-    if (cut < n) tails.push({ curve, from: cut, to: n, abandoned: true });
-  }
-  return { kept, tails };
+// The curves that still count, and the tails that a restore abandoned; newest last.
+export function divided(curves) {
+  const found = curves.filter(({ x }) => x.length);
+  return { kept: found.filter(({ abandoned }) => !abandoned), tails: found.filter(({ abandoned }) => abandoned) };
 }
 
 // Whether nothing of these curves counts any more.
-export const isAbandoned = (curves) => curves.every(({ x, until }) => until !== null && countUpTo(x, until) === 0);
+export function isAbandoned(curves) {
+  const { kept, tails } = divided(curves);
+  return tails.length > 0 && !kept.length;
+}
 
 // [steps, a column for each tail ..., highest, lowest, mean]: what still counts is one line,
 // drawn last, and so above the tails.
 export function columns(curves, { log = false, x = union(curves) } = {}) {
-  const { kept, tails } = stretches(curves);
+  const { kept, tails } = divided(curves);
   const floor = log ? lowestPositive(kept) : -Infinity;
   const shown = (y) => (Number.isFinite(y) && (!log || y > 0) ? y : null);
   const mean = ({ mean }, i) => shown(mean[i]);
   const edge = (y, curve, i) => (mean(curve, i) === null ? null : shown(Math.max(y, floor)));
   return [
     x,
-    ...tails.map((tail) => column(x, [{ ...tail, from: Math.max(0, tail.from - 1) }], mean)),
+    ...tails.map((tail) => column(x, [...left(curves, tail), tail], mean)),
     column(x, kept, (curve, i) => edge(curve.hi[i], curve, i)),
     column(x, kept, (curve, i) => edge(curve.lo[i], curve, i)),
     column(x, kept, mean),
   ];
+}
+
+// Where a tail leaves what came before it in its segment: a curve of that bucket, if there is one.
+function left(curves, tail) {
+  const before = curves.filter(({ x, segment }) => segment === tail.segment && x.at(-1) < tail.x[0]);
+  const last = before.sort((one, other) => one.x.at(-1) - other.x.at(-1)).at(-1);
+  return last ? [{ x: last.x.slice(-1), mean: last.mean.slice(-1) }] : [];
 }
 
 // [steps, the tails of all lines ..., highest, lowest, mean of each line ...]; lines: the curves of
@@ -45,12 +47,12 @@ export function together(lines, { log = false } = {}) {
 
 // The buckets that no line can show: [{x, kind, abandoned}].
 export function marks(curves, { log = false } = {}) {
-  const { kept, tails } = stretches(curves);
+  const { kept, tails } = divided(curves);
   const found = [];
-  for (const { curve, from, to, abandoned } of [...tails, ...kept]) {
-    for (let i = from; i < to; i++) {
+  for (const curve of [...tails, ...kept]) {
+    for (const [i, x] of curve.x.entries()) {
       const kind = kindOf(curve, i, log);
-      if (kind) found.push({ x: curve.x[i], kind, abandoned });
+      if (kind) found.push({ x, kind, abandoned: curve.abandoned });
     }
   }
   return found;
@@ -58,14 +60,13 @@ export function marks(curves, { log = false } = {}) {
 
 // The bucket to speak of at a step: of what still counts where it reaches, else the nearest.
 export function bucketAt(curves, step) {
-  const { kept, tails } = stretches(curves);
+  const { kept, tails } = divided(curves);
   let best = null;
-  for (const stretch of [...kept.reverse(), ...tails.reverse()]) {
-    const { curve, from, to, abandoned } = stretch;
-    const i = nearest(curve.x, from, to, step);
+  for (const curve of [...kept.reverse(), ...tails.reverse()]) {
+    const i = nearest(curve.x, step);
     const distance = Math.abs(curve.x[i] - step);
-    const within = !abandoned && curve.x[from] <= step && step <= curve.x[to - 1];
-    if (within || !best || distance < best.distance) best = { curve, i, abandoned, distance };
+    const within = !curve.abandoned && curve.x[0] <= step && step <= curve.x.at(-1);
+    if (within || !best || distance < best.distance) best = { curve, i, distance };
     if (within) break;
   }
   return best && bucket(best);
@@ -73,17 +74,18 @@ export function bucketAt(curves, step) {
 
 // The latest bucket up to a step: of what still counts or, beside a tail, of whatever came.
 export function bucketUpTo(curves, step, { abandoned = false } = {}) {
-  const { kept, tails } = stretches(curves);
+  const { kept, tails } = divided(curves);
   let best = null;
-  for (const { curve, from, to, ...stretch } of abandoned ? [...kept, ...tails] : kept) {
-    const i = countUpTo(curve.x, step, from, to) - 1;
-    if (i >= from && !(best && best.curve.x[best.i] > curve.x[i])) best = { curve, i, ...stretch };
+  for (const curve of abandoned ? [...kept, ...tails] : kept) {
+    const i = countUpTo(curve.x, step) - 1;
+    if (i >= 0 && !(best && best.curve.x[best.i] > curve.x[i])) best = { curve, i };
   }
   return best && bucket(best);
 }
 
-function bucket({ curve, i, abandoned }) {
-  return { x: curve.x[i], mean: curve.mean[i], lo: curve.lo[i], hi: curve.hi[i], kind: kindOf(curve, i), abandoned };
+function bucket({ curve, i }) {
+  const { x, mean, lo, hi, abandoned } = curve;
+  return { x: x[i], mean: mean[i], lo: lo[i], hi: hi[i], kind: kindOf(curve, i), abandoned };
 }
 
 export function kindOf({ mean, lo, hi }, i, log = false) {
@@ -98,10 +100,10 @@ export function union(curves) {
   return all.filter((x, i) => i === 0 || x !== all[i - 1]);
 }
 
-export function column(x, parts, value) {
+export function column(x, curves, value) {
   const result = new Array(x.length);
-  for (const { curve, from, to } of parts) {
-    for (let i = from, at = countUpTo(x, curve.x[from]) - 1; i < to; i++) {
+  for (const curve of curves) {
+    for (let i = 0, at = countUpTo(x, curve.x[0]) - 1; i < curve.x.length; i++) {
       while (x[at] < curve.x[i]) at++;
       result[at] = value(curve, i);
     }
@@ -109,17 +111,18 @@ export function column(x, parts, value) {
   return result;
 }
 
-function lowestPositive(parts) {
+function lowestPositive(curves) {
   let lowest = Infinity;
-  for (const { curve, from, to } of parts) {
-    for (let i = from; i < to; i++) {
-      if (curve.mean[i] > 0) lowest = Math.min(lowest, curve.lo[i] > 0 ? curve.lo[i] : curve.mean[i]);
+  for (const { mean, lo } of curves) {
+    for (let i = 0; i < mean.length; i++) {
+      if (mean[i] > 0) lowest = Math.min(lowest, lo[i] > 0 ? lo[i] : mean[i]);
     }
   }
   return lowest;
 }
 
-function countUpTo(sorted, value, from = 0, to = sorted.length) {
+function countUpTo(sorted, value) {
+  let [from, to] = [0, sorted.length];
   while (from < to) {
     const middle = (from + to) >> 1;
     if (sorted[middle] <= value) from = middle + 1;
@@ -128,10 +131,9 @@ function countUpTo(sorted, value, from = 0, to = sorted.length) {
   return from;
 }
 
-export function nearest(sorted, from, to, value) {
-  const right = countUpTo(sorted, value, from, to);
-  if (right === from) return from;
-  if (right === to) return to - 1;
+export function nearest(sorted, value) {
+  const right = countUpTo(sorted, value);
+  if (right === 0 || right === sorted.length) return Math.max(0, right - 1);
   return value - sorted[right - 1] <= sorted[right] - value ? right - 1 : right;
 }
 

@@ -41,7 +41,7 @@ export function overlay(curves, { log = false, smooth = false } = {}) {
   if (smooth) parts.push(...curves.map((curve) => ({ kind: "raw", curve, of: "mean" })));
   parts.push(...curves.map((curve) => ({ kind: "line", curve, of: smooth ? "smooth" : "mean" })));
   const shown = (y) => (Number.isFinite(y) && (!log || y > 0) ? y : null);
-  const data = parts.map(({ curve, of }) => column(x, [{ curve, from: 0, to: curve.x.length }], (c, i) => shown(c[of][i])));
+  const data = parts.map(({ curve, of }) => column(x, [curve], (c, i) => shown(c[of][i])));
   return { data: [x, ...data], lines: parts.map(({ kind, curve }) => ({ kind, run: curve.run })) };
 }
 
@@ -73,7 +73,7 @@ export function overlayMarks(curves, { log = false } = {}) {
 // What each run has nearest to a place, the highest value first, and what is none last.
 export function valuesAt(curves, x, { smooth = false } = {}) {
   const found = curves.filter((curve) => curve.x.length).map((curve) => {
-    const i = nearest(curve.x, 0, curve.x.length, x);
+    const i = nearest(curve.x, x);
     const { mean, lo, hi, stride, margin = false } = curve;
     return { run: curve.run, x: curve.x[i], mean: mean[i], lo: lo[i], hi: hi[i], stride, margin, kind: kindOf(curve, i), value: smooth ? curve.smooth[i] : mean[i] };
   });

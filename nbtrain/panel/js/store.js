@@ -50,8 +50,8 @@ export class Store {
 
   #snapshot(content, buffers) {
     const read = reader(buffers);
-    this.curves = content.series.map(({ tag, segment, stride, n, until }) => {
-      const curve = { tag, segment, stride, until, seq: content.seq, x: [], mean: [], lo: [], hi: [] };
+    this.curves = content.series.map(({ tag, segment, abandoned, stride, n }) => {
+      const curve = { tag, segment, abandoned, stride, seq: content.seq, x: [], mean: [], lo: [], hi: [] };
       read(curve, n);
       return curve;
     });
@@ -74,15 +74,14 @@ export class Store {
     Object.assign(this.status, status);
     if (last) this.status.last = { ...this.status.last, ...last };
     const read = reader(buffers);
-    for (const [id, stride, from, n, tag, segment] of content.series) {
-      this.curves[id] ??= { tag, segment, stride, until: null, x: [], mean: [], lo: [], hi: [] };
+    for (const [id, stride, from, n, tag, segment, abandoned] of content.series) {
+      this.curves[id] ??= { tag, segment, abandoned, stride, x: [], mean: [], lo: [], hi: [] };
       const curve = this.curves[id];
       curve.seq = content.seq;
       while (curve.stride < stride) fold(curve);
       for (const column of [curve.x, curve.mean, curve.lo, curve.hi]) column.length = from;
       read(curve, n);
     }
-    for (const [id, until] of Object.entries(content.until ?? {})) Object.assign(this.curves[id], { until, seq: content.seq });
     if (content.marks) this.marks = [...this.marks, ...content.marks.map(mark)].slice(-MOST_MARKS);
     if (content.marks || status.checkpoints) this.markedAt = content.seq;
     return true;
