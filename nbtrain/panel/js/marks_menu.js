@@ -12,7 +12,7 @@ export class MarksMenu {
   constructor(clicks, state) {
     Object.assign(this, { state, marks: [], listed: LISTED });
     this.popover = new Popover("marks");
-    this.offers = new Offers(clicks, state, { heads: true, retreat: this.popover.root });
+    this.offers = new Offers(clicks, state, { heads: true, retreat: this.popover.root, done: () => this.popover.close() });
     this.more = el("button", { type: "button", "data-act": "more" });
     this.more.addEventListener("click", () => this.#more());
     this.popover.root.append(this.offers.list, this.more, this.offers.answers);

@@ -3,12 +3,15 @@
 import { el, say } from "./dom.js";
 import { glyph, offers, titled } from "./marks.js";
 
+const WAITS = "…"; // in the place of an answer
+const APPLIED = "✓"; // before one
+
 export class Offers {
   // clicks: see clicks.js; state: gives {marks, see `timeline`, status, with `silentSince`};
   // heads: whether each mark is told above its buttons; retreat: gets the focus of a button that
-  // is there no more.
-  constructor(clicks, state, { heads, retreat }) {
-    Object.assign(this, { clicks, state, heads, retreat, shown: "[]", told: [] });
+  // is there no more; done: called when what was chosen has been applied, all of it.
+  constructor(clicks, state, { heads, retreat, done = () => {} }) {
+    Object.assign(this, { clicks, state, heads, retreat, done, shown: "[]", told: [] });
     this.list = el("div");
     this.answers = el("div", { class: "nbt-answers", role: "status", "data-role": "answers" });
     say(this.answers, "");
@@ -42,30 +45,39 @@ export class Offers {
   #offer(mark, offer, next) {
     const button = el("button", { type: "button", text: offer.text, "data-offer": `${key(mark)} ${offer.text}` });
     button.disabled = offer.why !== null;
-    button.addEventListener("click", () => this.clicks.of(offer.command) || this.#post(offer));
+    button.addEventListener("click", () => this.clicks.of(offer.command) || this.#choose(offer));
     const why = offer.why && offer.why !== next?.why ? [el("span", { class: "nbt-soft", text: offer.why })] : [];
     return el("div", { class: "nbt-offer", children: [button, ...why] });
   }
 
+  // What is chosen before the others are answered is done when all of it is.
+  #choose(offer) {
+    if (!this.told.includes(WAITS)) this.from = this.told.length;
+    this.#post(offer, this.told);
+  }
+
   // The second command follows the first when that was applied: its value is half of what then is.
-  #post({ command, more, halve }) {
-    const [told, place] = [this.told, this.told.length];
-    const tell = (text) => {
-      told[place] = text;
-      if (told === this.told) say(this.answers, told.join("\n"));
-    };
-    tell("…");
+  #post({ command, more, halve }, told) {
+    const place = told.push(WAITS) - 1;
+    this.#tell(told);
     this.clicks.post(command, more, (receipt) => {
-      tell(answer(command, receipt));
-      if (halve && receipt?.state === "applied") this.#halve(halve);
+      told[place] = answer(command, receipt);
+      if (halve && receipt?.state === "applied") this.#halve(halve, told);
+      this.#tell(told);
     });
   }
 
-  #halve(name) {
+  #halve(name, told) {
     const { hyperparameters, values } = this.state().status;
     const value = values[hyperparameters.findIndex(([known]) => known === name)];
-    if (typeof value === "number") this.#post({ command: "set", more: { values: { [name]: value / 2 } } });
-    else say(this.answers, `${this.told.join("\n")}\n✕ ${name} was not halved: it is ${value ?? "not there any more"}`);
+    if (typeof value === "number") this.#post({ command: "set", more: { values: { [name]: value / 2 } } }, told);
+    else told.push(`✕ ${name} was not halved: it is ${value ?? "not there any more"}`);
+  }
+
+  #tell(told) {
+    if (told !== this.told) return;
+    say(this.answers, told.join("\n"));
+    if (told.slice(this.from).every((text) => text.startsWith(APPLIED))) this.done();
   }
 }
 
@@ -73,5 +85,5 @@ export const key = ({ event, step, place, wall }) => `${event} ${step} ${place} 
 
 function answer(command, receipt) {
   if (!receipt) return `${command}: what became of it is not known; the panel shows how the run stands`;
-  return `${receipt.state === "applied" ? "✓" : "✕"} ${receipt.text}`;
+  return `${receipt.state === "applied" ? APPLIED : "✕"} ${receipt.text}`;
 }
