@@ -222,6 +222,26 @@ def test_marks_are_reached_and_acted_on_with_the_keyboard_alone(page: NotebookPa
     closed(panel)
 
 
+def test_home_and_end_read_the_first_and_the_last_value_and_leave_the_page_where_it_is(
+    page: NotebookPage,
+) -> None:
+    panel, keyboard = page.panel(1), page.page.keyboard
+    save(page)
+    paused = pause(panel)
+    page.page.set_viewport_size({"width": 1100, "height": 600})  # so there is something to scroll
+    plot, legend = chart(panel).locator(".nbt-plot"), chart(panel).locator("[data-role=legend]")
+    plot.focus()
+    place = plot.bounding_box()
+    for key, step in (("Home", 1), ("End", paused), ("Home", 1)):
+        keyboard.press(key)
+        expect(legend).to_have_text(re.compile(rf"^step {step:,}\s"))
+    keyboard.press("PageUp")
+    expect(legend).not_to_have_text(re.compile(r"^step 1\s"))
+    keyboard.press("PageDown")
+    expect(legend).to_have_text(re.compile(r"^step 1\s"))
+    assert plot.bounding_box() == place
+
+
 NAN = """\
 from nbtrain.journal import Mark
 run.marks.add(Mark("nan", run.status.step, time.time(), "loss is NaN"))

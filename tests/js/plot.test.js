@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { yScale } from "../../nbtrain/panel/js/plot.js";
+import { moveByKey, yScale } from "../../nbtrain/panel/js/plot.js";
 
 test("an axis of the largest numbers has two ends all the same", () => {
   for (const log of [false, true]) {
@@ -8,4 +8,35 @@ test("an axis of the largest numbers has two ends all the same", () => {
     assert.ok(Number.isFinite(max - min), `${min} to ${max}`);
     assert.ok(min < max);
   }
+});
+
+// A plot of points at these places in pixels, 400 pixels wide, whose cursor keeps to where it was set.
+const plot = (places, left = -10) => ({
+  over: { clientWidth: 400, clientHeight: 100 },
+  data: [places],
+  cursor: { left },
+  valToPos: (place) => place,
+  setCursor(cursor) {
+    this.cursor = cursor;
+  },
+});
+const moved = (u, key, more = {}) => moveByKey(u, { key, ...more }) && u.cursor.left;
+
+test("a key moves the cursor of a chart: by a part of its width, or to its first or last point in sight", () => {
+  const [points, zoomed] = [[30, 100, 370], [-500, 100, 900]];
+  assert.deepEqual(["ArrowLeft", "ArrowRight", "PageDown", "PageUp", "Home", "End"].map((key) => moved(plot(points, 200), key)), [196, 204, 160, 240, 30, 370]);
+  assert.deepEqual(["ArrowLeft", "ArrowRight", "PageUp", "Home"].map((key) => moved(plot(points, 200), key, { shiftKey: true })), [160, 240, 240, 30]);
+  assert.deepEqual(["Home", "End"].map((key) => moved(plot(zoomed, 200), key)), [0, 400]);
+  assert.deepEqual([moved(plot(points), "End"), moved(plot(points), "ArrowRight"), moved(plot([]), "End")], [370, 204, 200]);
+});
+
+test("what a key means beside Ctrl, Alt or Meta is left to the page", () => {
+  for (const key of ["Home", "End", "ArrowLeft", "PageUp"]) {
+    for (const held of ["ctrlKey", "altKey", "metaKey"]) {
+      const u = plot([30, 370], 200);
+      assert.equal(moved(u, key, { [held]: true }), false);
+      assert.equal(u.cursor.left, 200);
+    }
+  }
+  assert.equal(moved(plot([30, 370], 200), "a"), false);
 });

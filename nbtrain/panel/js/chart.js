@@ -5,7 +5,7 @@ import uPlot from "uplot";
 import { bucketAt, bucketUpTo, divided, marks, together } from "./columns.js";
 import { el } from "./dom.js";
 import { MarksStrip, STRIP } from "./marks_strip.js";
-import { axes, besidePointer, drawMarks, moveByKey, yScale } from "./plot.js";
+import { axes, besidePointer, drawMarks, isArrow, moveByKey, yScale } from "./plot.js";
 import { describe, describeValidation, tally } from "./words.js";
 
 const WIDE = 560; // pixels from which a chart is higher
@@ -56,7 +56,7 @@ export class Chart {
     this.found = lines.map(({ curves }) => marks(curves, { log: this.log }));
     this.root.dataset.marks = this.found.flat().length;
     const tags = lines.map(({ tag }) => tag).join(" and ");
-    this.host.setAttribute("aria-label", `chart of ${tags}: the arrow keys read values and stop at marks, Enter tells what can be done about one`);
+    this.host.setAttribute("aria-label", `chart of ${tags}: the arrow keys read values and stop at marks, Home and End go to the ends, Enter tells what can be done about one`);
     this.stale = !this.host.clientWidth; // hidden: drawn when it shows
     if (!this.stale) this.#plot();
     if (!this.hovered) this.#tell();
@@ -177,7 +177,7 @@ export class Chart {
     const { left } = u.cursor;
     if (event.key === "Enter") this.#ask(left);
     else if (!moveByKey(u, event)) return;
-    else if (left >= 0 && !event.shiftKey) this.#stop(u, this.strip.between(left, u.cursor.left));
+    else if (left >= 0 && isArrow(event.key) && !event.shiftKey) this.#stop(u, this.strip.between(left, u.cursor.left));
     event.preventDefault();
     event.stopPropagation(); // not a command of the notebook's
   }

@@ -28,7 +28,7 @@ export class OverlayChart {
       this.#button("PNG", "Download the picture", () => this.#save()),
     ];
     const head = el("div", { class: "nbt-chart-head", children: [name, this.told, this.leftOut, ...buttons] });
-    const label = `chart of ${tag}: the arrow keys read values, plus and minus zoom, Escape shows everything`;
+    const label = `chart of ${tag}: the arrow keys, Home and End read values, plus and minus zoom, Escape shows everything`;
     this.host = el("div", { class: "nbt-plot", tabindex: 0, role: "group", "aria-label": label });
     this.host.addEventListener("keydown", (event) => this.#key(event));
     this.host.addEventListener("blur", () => this.#leave());

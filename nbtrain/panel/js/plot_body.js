@@ -8,7 +8,7 @@ export class PlotBody {
   // height: in pixels. Others say what is drawn: options(), data, and told(u), what the hover says.
   constructor(card, { height, label }) {
     Object.assign(this, { card, height, plot: null, data: null });
-    const words = `${label} of ${card.tag} in ${card.run}: the arrow keys read values`;
+    const words = `${label} of ${card.tag} in ${card.run}: the arrow keys, Home and End read values`;
     this.root = el("div", { class: "nbt-plot", tabindex: 0, role: "group", "aria-label": words });
     this.root.addEventListener("keydown", (event) => this.#key(event));
     this.root.addEventListener("blur", () => this.plot?.setCursor({ left: -10, top: -10 }));
