@@ -10,9 +10,12 @@ const USUAL = "val_loss"; // what decides where nothing else is asked for
 export class Trial {
   // clicks: see clicks.js; answered: called with the receipt, at the end of a trial.
   constructor(clicks, answered) {
-    Object.assign(this, { clicks, answered, status: {} });
+    Object.assign(this, { clicks, answered, status: {}, refused: null }); // refused: what the form then had, to be corrected
     this.name = el("select", { "data-role": "trial-name" });
-    this.name.addEventListener("change", () => this.#half());
+    this.name.addEventListener("change", () => {
+      this.refused = null;
+      this.#half();
+    });
     this.value = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", "data-role": "trial-value" });
     this.steps = el("input", { type: "number", min: 1, step: 1, value: STEPS, required: "", "data-role": "trial-steps" });
     this.tag = el("select", { "data-role": "trial-tag" });
@@ -35,13 +38,17 @@ export class Trial {
   }
 
   #open() {
+    const { refused } = this;
     const { hyperparameters = [], last = {}, controls = {} } = this.status;
     const tags = Object.keys(last).filter((tag) => !tag.startsWith("hyperparameters/"));
     const losses = tags.filter((tag) => tag.includes("loss"));
-    fill(this.name, hyperparameters.map(([name]) => name));
+    fill(this.name, hyperparameters.map(([name]) => name), [refused?.name, this.name.value]);
     const usual = controls.evaluate && !tags.includes(USUAL) ? [""] : []; // it comes with an evaluation
-    fill(this.tag, [...usual, ...tags], usual[0] ?? (tags.includes(USUAL) ? USUAL : losses[0]));
-    this.#half();
+    fill(this.tag, [...usual, ...tags], [refused?.tag, this.tag.value, ...usual, USUAL, losses[0]]);
+    if (refused?.name === this.name.value) {
+      this.value.value = refused.value;
+      this.steps.value = refused.steps;
+    } else this.#half();
     this.popover.open(this.button, "a trial edit");
   }
 
@@ -57,15 +64,19 @@ export class Trial {
     const text = this.value.value.trim().replace("−", "-");
     const number = Number(text);
     const value = text === "" || !Number.isFinite(number) ? text : number;
-    this.clicks.post("try", { values: { [this.name.value]: value }, steps: Number(this.steps.value), keep_if: this.tag.value || null }, this.answered);
+    const typed = { name: this.name.value, value: this.value.value, steps: this.steps.value, tag: this.tag.value };
+    this.refused = null;
+    this.clicks.post("try", { values: { [typed.name]: value }, steps: Number(typed.steps), keep_if: typed.tag || null }, (receipt) => {
+      if (receipt?.state === "refused") this.refused = typed;
+      this.answered(receipt);
+    });
     this.popover.close();
   }
 }
 
-// The choice that was made stays, while it is there.
+// Chosen is the first of what is wanted that there is.
 function fill(select, names, wanted) {
-  const kept = select.value;
   select.replaceChildren(...names.map((name) => el("option", { value: name, text: name || USUAL })));
-  const chosen = [kept, wanted].find((name) => names.includes(name));
+  const chosen = wanted.find((name) => names.includes(name));
   if (chosen !== undefined) select.value = chosen;
 }
