@@ -1,15 +1,20 @@
-"""What the panel's form of a trial says, in a real JupyterLab."""
+"""What the panel's list of checkpoints and its form of a trial say, in a real JupyterLab."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Locator, expect
 
-from tests.browser.lab import Lab, NotebookPage, opened
+from tests.browser.lab import SECOND, Lab, NotebookPage, opened
 from tests.browser.test_hyperparameters import TRAIN
-from tests.browser.test_panel import START, receipt, step_of, wait_for_step
+from tests.browser.test_panel import START, click, in_text, phase, receipt, step_of, wait_for_step
+
+CLOCK = r"\d\d:\d\d:\d\d"
 
 
 @pytest.fixture
@@ -22,6 +27,56 @@ def page(browser: Browser, lab: Lab, request: pytest.FixtureRequest) -> Iterator
         notebook.run(1)
         wait_for_step(notebook, 1, 100)
         yield notebook
+
+
+def choices(panel: Locator, *wanted: str) -> None:
+    """Wait until the list begins with these; each is a regular expression of a whole text."""
+    options = panel.locator("[data-role=checkpoints] option")
+    for number, text in enumerate(wanted):
+        expect(options.nth(number)).to_have_text(re.compile(f"^{text}$"), timeout=20 * SECOND)
+
+
+def save(panel: Locator) -> int:
+    """A checkpoint; its step."""
+    click(panel, "save")
+    receipt(panel, "saved ckpt-")
+    return in_text(receipt(panel, "saved ckpt-"))
+
+
+def test_the_list_tells_copies_and_what_was_abandoned_from_what_counts(
+    page: NotebookPage, tmp_path: Path
+) -> None:
+    panel = page.panel(1)
+    choices(panel, "only copies: choose one", rf"step 0 · {CLOCK} · copy")
+    click(panel, "restore")
+    receipt(panel, "✕ restore: No checkpoint was saved yet, and of the copies of good states")
+    first = save(panel)
+    choices(panel, f"latest · step {first:,}", rf"step {first:,} · {CLOCK}")
+    wait_for_step(page, 1, first + 100)
+    click(panel, "pause")
+    phase(panel, "paused")
+    second = save(panel)
+    choices(panel, f"latest · step {second:,}", rf"step {second:,} · {CLOCK}")
+    listed = panel.locator("[data-role=checkpoints]")
+    listed.select_option(f"ckpt-{first}")
+    click(panel, "restore")
+    receipt(panel, f"✓ restored ckpt-{first}")
+    choices(
+        panel,
+        f"latest · step {second:,} · abandoned",
+        rf"step {second:,} · {CLOCK} · abandoned",
+    )
+    expect(listed.locator("option", has_text="copy").last).to_have_text(
+        re.compile(rf"^step 0 · {CLOCK} · copy$")
+    )
+    expect(listed).to_have_value(f"ckpt-{first}")
+    expect(listed.locator(f"option[value=ckpt-{first}]")).to_have_text(
+        re.compile(rf"^step {first:,} · {CLOCK}$")
+    )
+    folder = Path(os.environ.get("NBTRAIN_SCREENSHOTS", tmp_path))
+    listed.evaluate("list => { list.size = 6; list.style.cssText = 'width: auto; height: auto'; }")
+    panel.screenshot(path=folder / "choices.png", animations="disabled")
+    assert (folder / "choices.png").stat().st_size > 10_000
 
 
 def test_a_trial_that_was_refused_is_there_to_be_corrected(page: NotebookPage) -> None:

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { count, glyph, grouped, offers, timeline, titled, trouble } from "../../nbtrain/panel/js/marks.js";
+import { count, glyph, grouped, listed, listedLatest, offers, timeline, titled, trouble } from "../../nbtrain/panel/js/marks.js";
 
 let wall = 1000;
 const mark = (event, step, more = {}) => ({ event, step, wall: wall++, text: "", edits: [], place: step, ...more });
 const back = (step, to, event = "restore") => mark(event, step, { place: to });
-const listed = (...steps) => steps.map((step) => [`ckpt-${step}`, step, 999]);
+const saved = (...steps) => steps.map((step) => [`ckpt-${step}`, step, 999]);
 const RUNNING = { phase: "running", controls: { restore: true, set: true }, hyperparameters: [["learning_rate"]], checkpoints: [] };
 
 // What is offered at the mark in this place: each text, and in brackets why it cannot be done.
@@ -84,15 +84,49 @@ test("a mark is told with its step, where it led, and the time of day", () => {
   assert.match(titled(gone), /^restore · step 1,200 → step 800 · \d{4}-\d\d-\d\d [\d:]+ · abandoned$/);
 });
 
+test("a checkpoint is listed with its step and time, and what tells it from others", () => {
+  const marks = [mark("save", 300), mark("save", 500), back(600, 300), mark("save", 400)];
+  const [first, second, , last] = marks.map(({ wall }) => wall);
+  const checkpoints = [["ckpt-400", 400, last], ["trial/ckpt-390", 390, last - 0.5], ["last_good/ckpt-550", 550, second + 0.5], ["ckpt-500", 500, second], ["last_good/ckpt-250", 250, first - 1], ["ckpt-300", 300, first]];
+  const all = timeline(marks, checkpoints);
+  const words = checkpoints.map((each) => listed(all, each).replace(/ \d{4}-\d\d-\d\d [\d:]+/, ""));
+  assert.match(listed(all, checkpoints[0]), /^step 400 · \d{4}-\d\d-\d\d [\d:]{8}$/);
+  assert.deepEqual(words, ["step 400 ·", "step 390 · · where a trial begins", "step 550 · · copy · abandoned", "step 500 · · abandoned", "step 250 · · copy", "step 300 ·"]);
+});
+
+test("what is listed as abandoned is so in the curve, whether it was saved, copied, or of an earlier kernel", () => {
+  const marks = [mark("save", 300), mark("pause", 350), back(360, 320), mark("save", 340), back(345, 300), mark("resume", 300), mark("save", 340)];
+  const walls = marks.map(({ wall }) => wall);
+  const earlier = ["ckpt-200", 200, walls[0] - 5];
+  const all = timeline(marks, [earlier]);
+  const isLeft = (checkpoint) => listed(all, checkpoint).endsWith(" · abandoned");
+  assert.equal(isLeft(earlier), false);
+  assert.equal(isLeft(["ckpt-340", 340, walls.at(-1)]), false); // saved anew
+  const copies = marks.map(({ place, wall }) => isLeft([`last_good/ckpt-${place}`, place, wall]));
+  assert.deepEqual(copies, all.slice(1).map(({ abandoned }) => abandoned));
+  assert.deepEqual(copies, [false, true, true, true, false, false, false]);
+  assert.equal(listed(timeline([mark("resume", 100)], [["ckpt-200", 200, 900]]), ["ckpt-200", 200, 900]).endsWith("abandoned"), true);
+});
+
+test("what a restore takes that names none is listed first: no copy of a good state", () => {
+  const copy = ["last_good/ckpt-9", 9, 1];
+  const marks = [mark("save", 300), back(400, 200)];
+  assert.equal(listedLatest([], []), "no checkpoint yet");
+  assert.equal(listedLatest([], [copy]), "only copies: choose one");
+  assert.equal(listedLatest([], [copy, ["ckpt-5", 5, 0]]), "latest · step 5");
+  assert.equal(listedLatest([], [copy, ["trial/ckpt-7", 7, 0], ["ckpt-5", 5, 0]]), "latest · step 7");
+  assert.equal(listedLatest(timeline(marks), [copy, ["ckpt-300", 300, marks[0].wall]]), "latest · step 300 · abandoned");
+});
+
 test("a checkpoint that is there is offered by its name", () => {
   const all = timeline([mark("save", 300)]);
-  const [offer] = offers(all, all[0], { ...RUNNING, checkpoints: listed(300) });
+  const [offer] = offers(all, all[0], { ...RUNNING, checkpoints: saved(300) });
   assert.deepEqual(offer, { text: "Restore step 300", why: null, command: "restore", more: { checkpoint: "ckpt-300" } });
 });
 
 test("of one that is not, the one before it is offered", () => {
   const marks = [mark("checkpoint", 100), mark("checkpoint", 200)];
-  assert.deepEqual(offered(marks, 1, { checkpoints: listed(100) }), ["Restore step 200 (its checkpoint has been deleted)", "Restore step 100"]);
+  assert.deepEqual(offered(marks, 1, { checkpoints: saved(100) }), ["Restore step 200 (its checkpoint has been deleted)", "Restore step 100"]);
   assert.deepEqual(offered(marks, 0), ["Restore step 100 (its checkpoint has been deleted)"]);
 });
 
@@ -105,29 +139,29 @@ test("one that is older than those that are listed is offered by its step: the k
 
 test("one that was saved anew is another", () => {
   const marks = [mark("save", 300), back(400, 200), mark("save", 300)];
-  const [first] = offered(marks, 0, { checkpoints: listed(300) });
+  const [first] = offered(marks, 0, { checkpoints: saved(300) });
   assert.match(first, /^Restore step 300 \(it was saved anew at /);
-  assert.deepEqual(offered(marks, 2, { checkpoints: listed(300) }), ["Restore step 300"]);
+  assert.deepEqual(offered(marks, 2, { checkpoints: saved(300) }), ["Restore step 300"]);
 });
 
 test("an edit can be set back, or the checkpoint before it be restored", () => {
   const edited = mark("set", 300, { edits: [["learning_rate", 0.00001, 0.001]] });
   const marks = [mark("save", 200), mark("save", 300), edited, mark("save", 400)];
-  assert.deepEqual(offered(marks, 2, { checkpoints: listed(200, 300, 400) }), ["Set learning_rate back to 1e-5", "Restore step 300"]);
+  assert.deepEqual(offered(marks, 2, { checkpoints: saved(200, 300, 400) }), ["Set learning_rate back to 1e-5", "Restore step 300"]);
   const all = timeline(marks);
   assert.deepEqual(offers(all, all[2], RUNNING)[0].more, { values: { learning_rate: 0.00001 } });
 });
 
 test("a checkpoint of another course, or saved later, does not lie before a mark", () => {
   const marks = [mark("save", 200), mark("save", 400), back(500, 200), mark("set", 450, { edits: [["learning_rate", 1, 2]] }), mark("save", 450)];
-  const checkpoints = listed(200, 400, 450);
+  const checkpoints = saved(200, 400, 450);
   assert.deepEqual(offered(marks, 3, { checkpoints }), ["Set learning_rate back to 1", "Restore step 200"]);
-  assert.deepEqual(offered([mark("save", 200), mark("pause", 400), back(500, 200), mark("save", 300)], 1, { checkpoints: listed(200, 300) }), ["Restore step 200"]);
+  assert.deepEqual(offered([mark("save", 200), mark("pause", 400), back(500, 200), mark("save", 300)], 1, { checkpoints: saved(200, 300) }), ["Restore step 200"]);
 });
 
 test("after NaN the step before it is offered, with half of the rate where there is one", () => {
   const marks = [mark("save", 200), mark("save", 300), mark("nan", 300)];
-  const checkpoints = listed(200, 300);
+  const checkpoints = saved(200, 300);
   assert.deepEqual(offered(marks, 2, { checkpoints }), ["Restore step 200 and halve learning_rate", "Restore step 200"]);
   assert.deepEqual(offered(marks, 2, { checkpoints, hyperparameters: [["dropout"]] }), ["Restore step 200"]);
   assert.deepEqual(offered(marks, 2, { checkpoints, hyperparameters: [["learning_rate_factor"]] })[0], "Restore step 200 and halve learning_rate_factor");
@@ -137,16 +171,16 @@ test("after NaN a copy of a good state that is newer than the checkpoints is off
   const marks = [mark("save", 200), mark("pause", 250), mark("nan", 300)];
   const copy = (step, wall) => [`last_good/ckpt-${step}`, step, wall];
   const [, pause] = marks;
-  assert.equal(offered(marks, 2, { checkpoints: [copy(290, pause.wall), ...listed(200)] })[0], "Restore step 290 and halve learning_rate");
-  assert.equal(offered(marks, 2, { checkpoints: [copy(150, pause.wall), ...listed(200)] })[0], "Restore step 200 and halve learning_rate");
+  assert.equal(offered(marks, 2, { checkpoints: [copy(290, pause.wall), ...saved(200)] })[0], "Restore step 290 and halve learning_rate");
+  assert.equal(offered(marks, 2, { checkpoints: [copy(150, pause.wall), ...saved(200)] })[0], "Restore step 200 and halve learning_rate");
   assert.equal(offered([marks[2]], 0, { checkpoints: [copy(0, pause.wall)] })[0], "Restore step 0 and halve learning_rate");
   const abandoned = [back(290, 200), mark("nan", 295)];
-  assert.equal(offered([marks[0], ...abandoned], 2, { checkpoints: [copy(290, pause.wall), ...listed(200)] })[0], "Restore step 200 and halve learning_rate");
+  assert.equal(offered([marks[0], ...abandoned], 2, { checkpoints: [copy(290, pause.wall), ...saved(200)] })[0], "Restore step 200 and halve learning_rate");
 });
 
 test("what cannot be done now says why", () => {
   const marks = [mark("save", 200), mark("set", 300, { edits: [["learning_rate", 1, 2]] })];
-  const at = (phase, more) => offered(marks, 1, { checkpoints: listed(200), phase, controls: {}, ...more });
+  const at = (phase, more) => offered(marks, 1, { checkpoints: saved(200), phase, controls: {}, ...more });
   assert.deepEqual(at("stopping"), ["Set learning_rate back to 1 (the run is stopping)", "Restore step 200 (the run is stopping)"]);
   assert.match(at("failed")[1], /\(the run has ended: start it again to go on\)$/);
   assert.match(at("running", { silentSince: "12:00:00" })[0], /\(no word from the kernel since 12:00:00\)$/);
@@ -160,7 +194,7 @@ test("where nothing was saved there is nothing to restore", () => {
 test("what a trial has undone is not offered to be done again", () => {
   const edits = [["learning_rate", 10, 0.01]];
   const marks = [mark("checkpoint", 100), { ...back(300, 100, "try"), text: "back to step 100, learning_rate 0.01 again", edits }];
-  assert.deepEqual(offered(marks, 1, { checkpoints: listed(100) }), ["Restore step 100"]);
+  assert.deepEqual(offered(marks, 1, { checkpoints: saved(100) }), ["Restore step 100"]);
 });
 
 test("a copy of a good state is no mark", () => {

@@ -2,8 +2,8 @@
 
 import { el, say } from "./dom.js";
 import { Hyperparameters } from "./hyperparameters.js";
+import { listed, listedLatest } from "./marks.js";
 import { Trial } from "./trial.js";
-import { clock, place } from "./words.js";
 
 const GLYPHS = {
   created: "○", preparing: "◌", running: "▶", paused: "❚❚", stopping: "◍",
@@ -54,7 +54,8 @@ export class Controls {
   }
 
   // silentSince: when the kernel spoke last, if it does not speak any more; else null.
-  show(status, silentSince = null) {
+  // marks: see `timeline` in marks.js.
+  show(status, silentSince, marks) {
     this.status = status;
     this.silentSince = silentSince;
     say(this.badge, status.phase && (silentSince ? `was ${status.phase}` : `${GLYPHS[status.phase] ?? ""} ${status.phase}`));
@@ -63,7 +64,7 @@ export class Controls {
     say(this.engine, status.engine);
     this.#numbers(status.line ?? []);
     this.#progress(status);
-    this.#choices(status.checkpoints ?? []);
+    this.#choices(status.checkpoints ?? [], marks);
     say(this.notice, status.notice);
     say(this.message, status.message);
     say(this.error, status.error);
@@ -153,14 +154,15 @@ export class Controls {
   }
 
   // The list is only made anew when it changed: an open list must not close under the hand.
-  #choices(checkpoints) {
-    const key = checkpoints.join("\n");
+  #choices(checkpoints, marks) {
+    if (marks === this.marks) return; // they are others where the checkpoints are
+    this.marks = marks;
+    const options = [["", listedLatest(marks, checkpoints)], ...checkpoints.map((each) => [each[0], listed(marks, each)])];
+    const key = JSON.stringify(options);
     if (key === this.listed) return;
     this.listed = key;
     const kept = this.choice.value;
-    const newest = checkpoints.find(([name]) => !name.startsWith("last_good/")); // but for copies of good states
-    const latest = el("option", { value: "", text: newest ? `latest · ${place(newest[1], "step")}` : "no checkpoint yet" });
-    this.choice.replaceChildren(latest, ...checkpoints.map(([name, step, wall]) => el("option", { value: name, text: `${place(step, "step")} · ${clock(wall)}` })));
-    this.choice.value = checkpoints.some(([name]) => name === kept) ? kept : "";
+    this.choice.replaceChildren(...options.map(([value, text]) => el("option", { value, text })));
+    this.choice.value = options.some(([value]) => value === kept) ? kept : "";
   }
 }

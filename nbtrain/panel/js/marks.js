@@ -15,6 +15,7 @@ const OTHER = "▪";
 const ORDER = Object.keys(GLYPHS);
 const BY_CADENCE = ["checkpoint"];
 const ENDED = ["finished", "stopped", "failed"];
+const KINDS = { last_good: "copy", trial: "where a trial begins" }; // of checkpoints, by their folders
 const RATES = ["learning_rate", "learning_rate_factor"];
 
 // The end of a trial is a "try" as well; only its words tell how it ended.
@@ -26,8 +27,9 @@ const byCadence = ({ event }) => BY_CADENCE.includes(event);
 const isSaved = ({ event }) => event === "save" || event === "checkpoint";
 
 // All marks in their order, and between them the checkpoints that came without one, from an earlier
-// kernel. Of each: whether it is abandoned, the run having gone back behind it since; and `anew`,
-// the mark of the checkpoint that has taken the place of its own, if there is one.
+// kernel. Of each: whether it is abandoned, the run having gone back behind it since; `low`, the
+// earliest place from it on; and `anew`, the mark of the checkpoint that has taken the place of its
+// own, if there is one.
 export function timeline(marks, checkpoints = []) {
   const saved = new Set(marks.filter(isSaved).map((mark) => mark.place));
   // Copies of good states, which have a folder in their names, were no deed.
@@ -40,7 +42,7 @@ export function timeline(marks, checkpoints = []) {
     const anew = isSaved(mark) ? newest.get(mark.place) : undefined;
     low = Math.min(low, mark.place);
     if (isSaved(mark) && !anew) newest.set(mark.place, mark);
-    return { ...mark, abandoned, anew };
+    return { ...mark, abandoned, low, anew };
   });
   return told.reverse();
 }
@@ -100,6 +102,29 @@ export function count(marks) {
 export function titled(mark) {
   const to = mark.place === mark.step ? "" : ` → ${place(mark.place, "step")}`;
   return `${mark.event} · ${place(mark.step, "step")}${to} · ${clock(mark.wall)}${mark.abandoned ? " · abandoned" : ""}`;
+}
+
+// A checkpoint in words, as it is listed: where, when, and what tells it from others.
+// all: see `timeline`.
+export function listed(all, [name, step, wall]) {
+  const kind = KINDS[name.split("/").at(-2)];
+  const words = [place(step, "step"), clock(wall), kind, isLeft(all, [name, step, wall]) && "abandoned"];
+  return words.filter(Boolean).join(" · ");
+}
+
+// What a restore takes that names no checkpoint, in words.
+export function listedLatest(all, checkpoints) {
+  if (!checkpoints.length) return "no checkpoint yet";
+  const latest = checkpoints.find(([name]) => !name.startsWith("last_good/")); // the newest but for copies of good states
+  if (!latest) return "only copies: choose one";
+  return `latest · ${place(latest[1], "step")}${isLeft(all, latest) ? " · abandoned" : ""}`;
+}
+
+// Whether the run has gone back behind a checkpoint since. A copy has no mark: what was done after
+// it tells.
+function isLeft(all, [name, step, wall]) {
+  const own = name.includes("/") ? undefined : all.findLast((mark) => isSaved(mark) && mark.place === step);
+  return own?.abandoned ?? all.find((mark) => mark.wall > wall)?.low < step;
 }
 
 // What can be done about a mark: [{text, why, command, more, halve}]. why: why it cannot be done
