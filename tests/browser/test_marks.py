@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -382,17 +383,32 @@ def test_of_a_crowd_all_are_reached_with_the_keyboard(page: NotebookPage, tmp_pa
     search(panel, "◆ set")
 
 
-# Where each text that is drawn begins and ends; of the marks they are centred.
+# Of each text in the strip of a chart, as it was last drawn: where it begins and ends.
 DRAWN = """\
 () => {
-  const context = CanvasRenderingContext2D.prototype, fill = context.fillText;
-  window.drawn = {};
-  context.fillText = function (text, x, ...more) {
+  const context = CanvasRenderingContext2D.prototype, { fillText, clearRect } = context;
+  context.clearRect = function (...all) {
+    this.canvas.drawn = [];
+    return clearRect.call(this, ...all);
+  };
+  context.fillText = function (text, x, y, ...more) {
     const { width } = this.measureText(text);
-    window.drawn[text] = [x - width / 2, x + width / 2];
-    return fill.call(this, text, x, ...more);
+    if (this.textAlign === "center" && y < 0)
+      (this.canvas.drawn ??= []).push([x - width / 2, x + width / 2, text]);
+    return fillText.call(this, text, x, y, ...more);
   };
 }"""
+
+
+def drawn(panel: Locator, text: str) -> list[tuple[float, float, str]]:
+    """The texts in the strip of the chart, from left to right, once this one is there."""
+    canvas = chart(panel).locator("canvas").element_handle()
+    panel.page.wait_for_function(
+        "([canvas, text]) => canvas.drawn?.some(([, , each]) => each === text)",
+        arg=[canvas, text],
+        timeout=20 * SECOND,
+    )
+    return sorted(map(tuple, canvas.evaluate("canvas => canvas.drawn")))
 
 
 @pytest.mark.cells(CROWD.replace("set", "pause"))
@@ -401,9 +417,33 @@ def test_the_sign_of_several_pauses_leaves_room_for_their_number(page: NotebookP
     pause(panel)
     page.page.evaluate(DRAWN)
     page.run(2)
-    page.page.wait_for_function("() => window.drawn['42']", timeout=20 * SECOND)
-    drawn = page.page.evaluate("() => window.drawn")
-    assert drawn["❚❚"][1] <= drawn["42"][0]
+    ends = {text: (begin, end) for begin, end, text in drawn(panel, "42")}
+    assert ends["❚❚"][1] <= ends["42"][0]
+
+
+# Two pairs of crowds, of each the one 24 or 27 pixels from the other in a chart of 373.
+CROWDS = """\
+from nbtrain.journal import Mark
+for pair, gap in enumerate((24, 27)):
+    for place in (0.1 + 0.4 * pair, 0.1 + 0.4 * pair + gap / 373):
+        for n in range(110):
+            run.marks.add(Mark("pause", round(place * run.status.step), time.time(), ""))
+"""
+
+
+@pytest.mark.cells(CROWDS)
+def test_the_signs_of_large_groups_do_not_overlap(page: NotebookPage, tmp_path: Path) -> None:
+    panel = page.panel(1)
+    wait_for_step(page, 1, 500)
+    pause(panel)
+    page.page.evaluate(DRAWN)
+    page.run(2)
+    marks(panel, 1 + 4 * 110)
+    signs = drawn(panel, "99+")
+    pictures(page, panel, "crowds", tmp_path)
+    assert len(signs) >= 4
+    for (_, end, left), (begin, _, right) in itertools.pairwise(signs):
+        assert end <= begin, f"{left} lies over {right}: {signs}"
 
 
 @pytest.mark.cells("run", "run.save().wait().applied", "run.request_stop(); run.wait(60)")

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { count, glyph, grouped, listed, listedLatest, offers, timeline, titled, trouble } from "../../nbtrain/panel/js/marks.js";
+import { glyph, grouped, listed, listedLatest, offers, timeline, titled, trouble } from "../../nbtrain/panel/js/marks.js";
 
 let wall = 1000;
 const mark = (event, step, more = {}) => ({ event, step, wall: wall++, text: "", edits: [], place: step, ...more });
@@ -51,14 +51,47 @@ test("no two groups lie closer than they may, and nothing is lost but what is ou
   assert.equal(groups.reduce((n, { marks }) => n + marks.length, 0), lefts.filter((left) => left >= 0 && left <= 900).length);
 });
 
+test("the signs of two groups do not overlap, however many marks each stands for", () => {
+  const wide = (number) => 9 + 9 * String(number).length;
+  const random = (i) => (Math.sin(i) * 1e4) % 1;
+  for (const [size, cadence] of [[40, 0], [300, 0], [300, 0.5], [1000, 0.9], [300, 1]]) {
+    const places = Array.from({ length: size }, (_, i) => 23 * Math.floor(35 * Math.abs(random(i))) + (i % 2));
+    const marks = places.map((_, i) => mark(Math.abs(random(i + 0.5)) < cadence ? "checkpoint" : "set", i));
+    const groups = grouped(marks, places, { apart: 22, from: 0, to: 900, wide });
+    assert.ok(groups.length > 5);
+    for (let i = 1; i < groups.length; i++) {
+      const [one, other] = [groups[i - 1], groups[i]];
+      assert.ok(other.left - one.left >= (wide(one.number) + wide(other.number)) / 2, `${one.number} at ${one.left}, ${other.number} at ${other.left}`);
+    }
+    assert.equal(groups.reduce((n, { marks }) => n + marks.length, 0), size);
+  }
+});
+
+test("two marks stand apart where the signs of two groups would be one", () => {
+  const wide = (number) => (number > 9 ? 26 : 13);
+  const groups = (size) => grouped(Array.from({ length: 2 * size }, (_, i) => mark("set", i)), Array.from({ length: 2 * size }, (_, i) => (i < size ? 100 : 124)), { apart: 22, from: 0, to: 900, wide });
+  assert.deepEqual(groups(1).map(({ left, number }) => [left, number]), [[100, 1], [124, 1]]);
+  assert.deepEqual(groups(16).map(({ left, number }) => [left, number]), [[112, 32]]);
+});
+
+test("checkpoints by cadence whose number would overlap another sign are one with it", () => {
+  const wide = (number) => (number > 9 ? 26 : 13);
+  const groups = (number) => {
+    const marks = Array.from({ length: 16 + number }, (_, i) => mark(i < 16 ? "set" : "checkpoint", i));
+    return grouped(marks, marks.map((_, i) => (i < 16 ? 100 : 124)), { apart: 22, from: 0, to: 900, wide });
+  };
+  assert.deepEqual(groups(2).map(({ left, number }) => [left, number]), [[100, 16], [124, 2]]);
+  assert.deepEqual(groups(12).map(({ left, number, marks }) => [left, number, marks.length]), [[100, 16, 28]]);
+});
+
 test("checkpoints by cadence do not move the mark that they lie about, nor count with it", () => {
   const lefts = Array.from({ length: 100 }, (_, i) => 3 * i);
   const marks = lefts.map((_, i) => mark(i === 40 ? "set" : "checkpoint", i));
   const groups = grouped(marks, lefts, { apart: 22, from: 0, to: 900 });
   const group = groups.find(({ marks: [{ event }] }) => event === "set");
-  assert.deepEqual([group.left, group.first, group.last, count(group.marks)], [120, 120, 120, 1]);
+  assert.deepEqual([group.left, group.first, group.last, group.number], [120, 120, 120, 1]);
   assert.equal(groups.reduce((n, { marks }) => n + marks.length, 0), 100);
-  assert.equal(count(groups[0].marks), groups[0].marks.length);
+  assert.equal(groups[0].number, groups[0].marks.length);
   for (let i = 1; i < groups.length; i++) assert.ok(groups[i].left - groups[i - 1].left >= 22);
 });
 

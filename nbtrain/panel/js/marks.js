@@ -54,23 +54,35 @@ export function trouble(all) {
   return last < 0 || done || all[last].abandoned ? null : all[last];
 }
 
-// Those that lie closer than `apart` are one: [{left, first, last, marks}]: the most telling mark
-// first, then the newest, then what came by cadence, then what was abandoned.
-// lefts: where they lie; what lies elsewhere is left out.
+// Those that lie closer than `apart`, or whose signs would overlap, are one: [{left, first, last,
+// number, marks}]: the most telling mark first, then the newest, then what came by cadence, then
+// what was abandoned. number: how many there are, without what came by cadence about another mark.
+// lefts: where they lie; what lies elsewhere is left out. wide: how broad the sign of a number is.
 // What came by cadence gives way: near to another mark it does not move it.
-export function grouped(marks, lefts, { apart, from, to }) {
+export function grouped(marks, lefts, { apart, from, to, wide = () => 0 }) {
+  const room = (one, other) => Math.max(apart, (wide(one) + wide(other)) / 2);
   const order = marks.map((_, i) => i).filter((i) => lefts[i] >= from && lefts[i] <= to).sort((i, j) => lefts[i] - lefts[j]);
-  const groups = joined(order.filter((i) => !byCadence(marks[i])), lefts, apart);
+  const groups = joined(order.filter((i) => !byCadence(marks[i])), lefts, room);
   const free = Array.from({ length: groups.length + 1 }, () => []); // what lies between them
   let next = 0;
   for (const i of order.filter((i) => byCadence(marks[i]))) {
-    while (groups[next] && groups[next].left + apart <= lefts[i]) next++;
-    if (groups[next] && groups[next].left - apart < lefts[i]) groups[next].marks.push(i);
-    else free[next].push(i);
+    while (groups[next]?.left <= lefts[i]) next++;
+    free[next].push(i);
   }
-  const all = [...groups, ...free.flatMap((between) => joined(between, lefts, apart))];
+  const between = free.flatMap((some, n) => joined(distant(some, [groups[n - 1], groups[n]].filter(Boolean), lefts, room), lefts, room));
+  const all = [...groups, ...between];
   for (const group of all) group.marks = inOrder(group.marks, marks);
   return all.sort((one, other) => one.left - other.left);
+}
+
+// What is left of some marks when those have gone to a group that are so near to it that the sign
+// of all of them would overlap its own.
+function distant(some, groups, lefts, room) {
+  return some.filter((i) => {
+    const near = groups.find(({ left, number }) => Math.abs(lefts[i] - left) < room(number, some.length));
+    near?.marks.push(i);
+    return !near;
+  });
 }
 
 function inOrder(group, marks) {
@@ -80,22 +92,20 @@ function inOrder(group, marks) {
   return [first, ...others.sort((i, j) => late(i) - late(j) || j - i)].map((i) => marks[i]);
 }
 
-function joined(order, lefts, apart) {
+// The sign of more is broader: it may reach the one before, which then is one with it.
+function joined(order, lefts, room) {
   const groups = [];
   for (const i of order) {
-    const group = groups.at(-1);
-    if (group && lefts[i] - group.left < apart) {
-      group.last = lefts[i];
-      group.left = (group.first + group.last) / 2;
-      group.marks.push(i);
-    } else groups.push({ left: lefts[i], first: lefts[i], last: lefts[i], marks: [i] });
+    let group = { left: lefts[i], first: lefts[i], last: lefts[i], number: 1, marks: [i] };
+    while (groups.length && group.left - groups.at(-1).left < room(groups.at(-1).number, group.number)) group = both(groups.pop(), group);
+    groups.push(group);
   }
   return groups;
 }
 
-// How many there are, without what came by cadence about another mark.
-export function count(marks) {
-  return marks.filter((mark) => !byCadence(mark)).length || marks.length;
+function both(one, { last, number, marks }) {
+  one.marks.push(...marks);
+  return Object.assign(one, { last, number: one.number + number, left: (one.first + last) / 2 });
 }
 
 // A mark in words: what, where and when.

@@ -1,13 +1,15 @@
 // The marks of what was done to a run, in a strip above a chart: drawn, and found by the pointer.
 
 import { el } from "./dom.js";
-import { count, glyph, grouped, titled } from "./marks.js";
+import { glyph, grouped, titled } from "./marks.js";
 import { shortened } from "./words.js";
 
 export const STRIP = 18; // pixels above the plot
-const APART = 22; // pixels between two marks: as wide as a glyph with a count
+const APART = 22; // pixels between two marks, at the least: what stands closer is not told apart
 const REACH = 7; // pixels from a mark to a pointer that means it
 const GLYPH = 11; // pixels that a glyph is wide, at the most
+const GAP = 2; // pixels between two signs
+const SMALL = "10px system-ui, sans-serif"; // of a count
 const TOLD = 3; // marks of a group that the tip tells
 const CHARS = 120; // of the text of one, in the tip; the menu has the whole
 const GRAVE = ["nan", "failed"];
@@ -26,17 +28,19 @@ export class MarksStrip {
     const ratio = devicePixelRatio || 1;
     const { strong, text, mark: grave, gone } = this.paint();
     const lefts = this.marks.map(({ place }) => u.valToPos(place, "x"));
-    this.groups = grouped(this.marks, lefts, { apart: APART, from: -1, to: bbox.width / ratio + 1 });
     ctx.save();
+    const wide = widths(ctx);
+    this.groups = grouped(this.marks, lefts, { apart: APART, from: -1, to: bbox.width / ratio + 1, wide: (number) => wide(number) + GAP });
+    for (const group of this.groups) group.wide = wide(group.number);
     ctx.translate(bbox.left, bbox.top);
     ctx.scale(ratio, ratio);
     ctx.textAlign = "center";
-    for (const { left, first, last, marks } of this.groups) {
+    for (const { left, first, last, number, marks } of this.groups) {
       const [{ event, abandoned }] = marks;
       ctx.strokeStyle = ctx.fillStyle = abandoned ? gone : GRAVE.includes(event) ? grave : text;
       this.#lines(ctx, { first, last, abandoned, height: bbox.height / ratio });
       if (!abandoned && !GRAVE.includes(event)) ctx.fillStyle = strong;
-      this.#label(ctx, left, marks);
+      this.#label(ctx, left, number, marks[0]);
     }
     ctx.restore();
   }
@@ -53,13 +57,13 @@ export class MarksStrip {
     ctx.globalAlpha = 1;
   }
 
-  #label(ctx, left, marks) {
-    const number = count(marks);
-    const text = number > 99 ? "99+" : number > 1 ? String(number) : "";
-    ctx.font = "10px system-ui, sans-serif";
+  // As wide as `widths` has it.
+  #label(ctx, left, number, mark) {
+    const text = counted(number);
+    ctx.font = SMALL;
     const width = text && ctx.measureText(text).width + 1;
     ctx.fillText(text, left + 6, -5);
-    const sign = glyph(marks[0]);
+    const sign = glyph(mark);
     ctx.font = "12px system-ui, sans-serif";
     const size = 12 * Math.min(1, GLYPH / ctx.measureText(sign).width); // that of a pause is two signs
     ctx.font = `${size}px system-ui, sans-serif`;
@@ -70,7 +74,8 @@ export class MarksStrip {
   at(left) {
     let best;
     const distance = (group) => Math.max(group.first - left, left - group.last, 0);
-    for (const group of this.groups) if (distance(group) <= REACH && !(best && distance(best) <= distance(group))) best = group;
+    const isMeant = (group) => distance(group) <= REACH || Math.abs(left - group.left) <= group.wide / 2;
+    for (const group of this.groups) if (isMeant(group) && !(best && distance(best) <= distance(group))) best = group;
     return best;
   }
 
@@ -95,4 +100,13 @@ export class MarksStrip {
     if (more > 0) rows.push(el("div", { class: "nbt-soft", text: `and ${more} more` }));
     this.tip.replaceChildren(...rows);
   }
+}
+
+const counted = (number) => (number > 99 ? "99+" : number > 1 ? String(number) : "");
+
+// How many pixels the sign of so many marks is wide.
+function widths(ctx) {
+  ctx.font = SMALL;
+  const digit = ctx.measureText("99+").width / 3;
+  return (number) => GLYPH + (number > 1 ? 1 + digit * counted(number).length : 0);
 }
