@@ -481,7 +481,7 @@ def test_a_trial_is_begun_in_a_form_and_its_end_is_told(page: NotebookPage, lab:
     form = panel.locator("[data-role=trial]")
     expect(form.get_by_label("new value")).to_have_value("0.0005")
     expect(form.get_by_label("undo if worse")).to_have_value("loss")
-    form.get_by_label("steps").fill("120")
+    form.get_by_label("steps").fill("400")
     form.get_by_label("new value").press("Enter")
     expect(form).to_be_hidden()
     receipt(panel, "Trying…")
@@ -492,7 +492,7 @@ def test_a_trial_is_begun_in_a_form_and_its_end_is_told(page: NotebookPage, lab:
     lines = map(json.loads, (folder / "steering.jsonl").read_text().splitlines())
     begun, ended = (line for line in lines if line["event"] == "try")
     assert begun["edits"] == {"learning_rate": [0.001, 0.0005]}
-    assert ended["step"] - begun["step"] == 120
+    assert ended["step"] - begun["step"] == 400
 
 
 def test_marks_in_light_and_dark(page: NotebookPage, tmp_path: Path) -> None:
