@@ -73,7 +73,14 @@ def test_the_list_tells_copies_and_what_was_abandoned_from_what_counts(
     expect(listed.locator(f"option[value=ckpt-{first}]")).to_have_text(
         re.compile(rf"^step {first:,} · {CLOCK}$")
     )
+    before = listed.bounding_box()
+    listed.select_option(f"ckpt-{second}")
+    after = listed.bounding_box()
+    assert before is not None
+    assert after is not None
+    assert after["width"] > before["width"], "what is chosen is read whole"
     folder = Path(os.environ.get("NBTRAIN_SCREENSHOTS", tmp_path))
+    panel.screenshot(path=folder / "chosen.png", animations="disabled")
     listed.evaluate("list => { list.size = 6; list.style.cssText = 'width: auto; height: auto'; }")
     panel.screenshot(path=folder / "choices.png", animations="disabled")
     assert (folder / "choices.png").stat().st_size > 10_000
