@@ -236,10 +236,6 @@ def test_home_and_end_read_the_first_and_the_last_value_and_leave_the_page_where
     for key, step in (("Home", 1), ("End", paused), ("Home", 1)):
         keyboard.press(key)
         expect(legend).to_have_text(re.compile(rf"^step {step:,}\s"))
-    keyboard.press("PageUp")
-    expect(legend).not_to_have_text(re.compile(r"^step 1\s"))
-    keyboard.press("PageDown")
-    expect(legend).to_have_text(re.compile(r"^step 1\s"))
     assert plot.bounding_box() == place
 
 

@@ -13,7 +13,7 @@ const SECONDS = [1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUT
 const TIMES = [0.001, 0.01, 0.1, ...SECONDS, ...[1, 2, 6, 12, 24, 48, 120, 240, 1200].map((n) => n * HOUR)];
 const MOST = 1e300; // where an axis ends: a longer one is more than a float can tell
 const APART = 12; // pixels between the pointer and a tip
-const STEPS = { ArrowLeft: -0.01, ArrowRight: 0.01, PageDown: -0.1, PageUp: 0.1 }; // parts of the width; as those of a slider
+const STEPS = { ArrowLeft: -0.01, ArrowRight: 0.01 }; // parts of the width
 const ENDS = { Home: 0, End: -1 }; // which point
 const ALONG = {
   step: { incrs: WHOLE, values: (u, values) => ticks(values) },
@@ -80,20 +80,19 @@ export function besidePointer(tip, { cursor: { left }, over: { clientWidth } }) 
   tip.style.left = `${before >= 0 && (left > clientWidth / 2 || !fits) ? before : fits ? after : 0}px`;
 }
 
-// Move the cursor of a chart by an arrow key, ten times as far with Shift or by a key of pages, or
-// to its first or last point in sight; whether it was such a key.
+// Move the cursor of a chart by an arrow key, ten times as far with Shift, or to its first or last
+// point in sight; whether it was such a key.
 export function moveByKey(u, { key, shiftKey, altKey, ctrlKey, metaKey }) {
-  if (!(key in STEPS || key in ENDS) || altKey || ctrlKey || metaKey) return false;
+  if (!(isArrow(key) || key in ENDS) || altKey || ctrlKey || metaKey) return false;
   const { clientWidth: width, clientHeight: height } = u.over;
   const left = u.cursor.left >= 0 ? u.cursor.left : width / 2;
   const point = u.data[0].at(ENDS[key]);
-  const by = STEPS[key] * width * (shiftKey && isArrow(key) ? 10 : 1);
-  const to = key in STEPS ? left + by : point === undefined ? left : u.valToPos(point, "x");
+  const to = isArrow(key) ? left + STEPS[key] * width * (shiftKey ? 10 : 1) : point === undefined ? left : u.valToPos(point, "x");
   u.setCursor({ left: Math.min(width, Math.max(0, to)), top: height / 2 });
   return true;
 }
 
-export const isArrow = (key) => key.startsWith("Arrow");
+export const isArrow = (key) => key in STEPS;
 
 function range(least, greatest, log) {
   if (least === null) return [0.1, 1];
