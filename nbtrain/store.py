@@ -90,6 +90,8 @@ class _Series:
         steps, (_, values) = self.columns()
         counted = self.curve.points
         count = int(np.argmax(steps > step))  # the first that lies beyond
+        if count >= counted:
+            return None
         self.valid = float(values[count - 1]) if count else None
         tail = BucketCurve()
         tail.extend(steps[count:counted], values[count:counted])

@@ -132,6 +132,18 @@ def test_a_restore_opens_a_segment_and_abandons_what_lies_beyond() -> None:
     assert store.last_values() == {"loss": 2.5}
 
 
+def test_a_restore_behind_which_nothing_new_lies_makes_no_part() -> None:
+    store = ScalarStore()
+    add(store, "loss", 1, 5.0, 4.0, 3.0)
+    add(store, "loss", 20, 2.0)
+    for step in (30, 10, 5, 4):
+        store.open_segment(step)
+    assert [(c.abandoned, c.buckets.mean.tolist()) for c in store.curves()] == [
+        (False, [5, 4, 3]),
+        (True, [2]),
+    ]
+
+
 def test_no_bucket_holds_what_counts_and_what_was_abandoned() -> None:
     store = ScalarStore()
     add(store, "loss", 1, *np.arange(3000.0), *np.full(3000, 1e9))
