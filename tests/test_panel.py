@@ -154,7 +154,7 @@ def test_only_what_is_new_follows(opened: ShownPanel, source: FakeRun) -> None:
     opened.tick()
     ((content, _buffers),) = opened.sent
     assert set(content["status"]) == {"step", "line", "last"}
-    assert content["series"] == [[0, 1, 0, 1, "loss", 0]]
+    assert content["series"] == [[0, 1, 0, 1, "loss", 0, False]]
     assert_equal(opened.page, source.scalars)
 
 
