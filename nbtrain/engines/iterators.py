@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
+
+# From the end of an iterator to that of what it holds: by then nobody is dropping it any more.
+_LATER_SECS = 5.0
 
 _NEXT = "besides/next/.ATTRIBUTES/ITERATOR_STATE"
 
@@ -33,11 +38,14 @@ class Iterators:
 
     def start(self) -> None:
         """Begin a pass, whatever is left of the one at hand."""
-        self.at_hand, self._next = self._begin(), None
+        self.at_hand, self._next = self._new(), None
 
     def turn(self) -> None:
         """The pass is over: have the iterator of the next."""
-        self.at_hand, self._next = self._next or self._begin(), None
+        self.at_hand, self._next = self._next or self._new(), None
+
+    def _new(self) -> Any:
+        return ended_apart(self._begin())
 
     def saved(self, *, begun: bool = True) -> dict[str, Any]:
         """What is to be saved, by its names; nothing where there is no pass yet.
@@ -47,7 +55,7 @@ class Iterators:
         """
         if not self._again or not begun or self.at_hand is None:
             return {} if self.at_hand is None else {"iterator": self.at_hand}
-        self._next = self._next or self._begin()
+        self._next = self._next or self._new()
         return {"iterator": self.at_hand, "next": self._next}
 
     def restore(self, path: str) -> None:
@@ -62,3 +70,25 @@ class Iterators:
         for name, iterator in self.saved(begun=begun).items():
             besides = tf.train.Checkpoint(**{name: iterator})
             tf.train.Checkpoint(besides=besides).restore(path).expect_partial()
+
+
+def ended_apart(iterator: Any) -> Any:
+    """The iterator of a `tf.data` pipeline, which will be ended on a thread of its own.
+
+    To end one is to wait for the thread that tunes the pipeline. That is not always woken then,
+    and sleeps on for as long as the iterator has lived, up to a minute (TensorFlow 2.21). So would
+    whoever drops it last, be it the garbage collector in the midst of a step.
+
+    Args:
+        iterator: It; what is none, or is distributed, stays as it is.
+    """
+    resource = getattr(iterator, "_iterator_resource", None)
+    if resource is not None:
+        weakref.finalize(iterator, _end_later, [resource]).atexit = False
+    return iterator
+
+
+def _end_later(resources: list[Any]) -> None:
+    timer = threading.Timer(_LATER_SECS, resources.clear)
+    timer.name, timer.daemon = "nbtrain: ending an iterator", True
+    timer.start()

@@ -18,6 +18,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from nbtrain.engines.iterators import ended_apart
 from nbtrain.engines.keras.loss import BATCH_LOSS, EPOCH, BatchLoss
 from nbtrain.engines.keras.place import Place
 from nbtrain.run import Run
@@ -49,16 +50,21 @@ class PlacedLoss(BatchLoss):
         self._place = place
         self._size = model.steps_per_execution
         self._passed = 0  # batches of the epoch at hand that were trained before
+        self._begins = False  # none has been drawn of the epoch
         self._goes_on = False  # no batch of the epoch has been trained in this life
         self.before: dict[str, Any] = {}
 
     def begin(self, epoch: int) -> None:
         """An epoch of Keras's begins."""
-        self._passed, self._goes_on, self.before = self._place.batch, True, {}
+        self._passed, self._begins, self._goes_on = self._place.batch, True, True
+        self.before = {}
         self._place.data.begin(epoch, self._passed)
 
     def _train(self, iterator: Any) -> Any:
         place = self._place
+        if self._begins:
+            ended_apart(iterator)
+            self._begins = False
         if self._passed > 0:
             for _ in range(min(self._size, self._passed)):
                 place.data.pass_over(iterator)
