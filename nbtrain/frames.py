@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import threading
 import traceback
@@ -18,6 +19,17 @@ _AROUND = (_PACKAGE, threading.__file__, contextlib.__file__)
 
 # Calls of a stack that are shown: the newest say where it stands.
 _NEWEST = 8
+
+# Where a message of many lines says what has happened: Keras writes it in bold, TensorFlow above
+# the node of a graph, and AutoGraph at the end.
+_MATTER = (
+    re.compile(r"\x1b\[1m(.+?)\x1b\[0m", re.DOTALL),
+    re.compile(r"^(.+)\n\s*\[\[\{\{node ", re.MULTILINE),
+    re.compile(r"\Ain user code:\n.*\n\s+(?:\w+: )?(\w.*)", re.DOTALL),
+)
+
+# What a terminal shows as bold or coloured, and nothing else does.
+_CODE = re.compile(r"\x1b\[[\d;]*m")
 
 
 def of_the_user(frames: TracebackType | None) -> TracebackType | None:
@@ -44,16 +56,19 @@ def _parts(frames: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def named(error: BaseException) -> str:
-    """An error in one line: its type, and its words, if it can say them."""
+    """An error in one line: its type, and what its words say first, if it can say them."""
     try:
-        return f"{type(error).__name__}: {error}"
+        text = str(error)
     except Exception:  # noqa: BLE001 - the user's own __str__
-        return type(error).__name__
+        text = ""
+    matter = next((found[1] for each in _MATTER if (found := each.search(text))), text)
+    lines = _CODE.sub("", matter).strip().splitlines()
+    return ": ".join([type(error).__name__, *lines[:1]])
 
 
 def formatted(error: BaseException, frames: TracebackType | None) -> str:
-    """An error with its traceback, as Python prints it."""
-    return "".join(traceback.format_exception(type(error), error, frames))
+    """An error with its traceback, as Python prints it; without codes for a terminal."""
+    return _CODE.sub("", "".join(traceback.format_exception(type(error), error, frames)))
 
 
 def stack_of(thread: threading.Thread | None) -> str | None:

@@ -424,6 +424,7 @@ class Run(Steering):
             message=life.watch.message if started else None,
             notice=life.watch.notice if started else None,
             error=frames.formatted(life.error, life.traceback) if life.error else None,
+            failure=frames.named(life.error) if life.error else None,
             log=life.log.lines,
             hyperparameters=self._hyperparameters.known,
             evaluates=self._engine.evaluate is not None,

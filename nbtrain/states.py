@@ -206,6 +206,7 @@ class Status:
         notice: What is good to know and no warning, such as the checkpoint that the run
             goes on from. None where there is nothing, or it has been there for a while.
         error: The traceback that ended the run; None where none did.
+        failure: Type and message of that error, in one line.
         log: What TensorFlow logged in the training thread, the newest line last.
         hyperparameters: Those that can be set, with the values that the next step uses.
         evaluates: Whether there is something to evaluate.
@@ -226,6 +227,7 @@ class Status:
     message: str | None = None
     notice: str | None = None
     error: str | None = None
+    failure: str | None = None
     log: tuple[str, ...] = ()
     hyperparameters: tuple[Hyperparameter, ...] = ()
     evaluates: bool = False

@@ -260,8 +260,8 @@ def words(text: str) -> list[str]:
 
 @pytest.mark.parametrize("phase", [Phase.FINISHED, Phase.STOPPED, Phase.FAILED])
 def test_a_run_without_scalars_is_words_and_no_gap(store: ScalarStore, phase: Phase) -> None:
-    error = "Traceback ...\nValueError: no data\n" if phase is Phase.FAILED else None
-    pixels = drawn(store, dataclasses.replace(STATUS, phase=phase, error=error))
+    failure = "ValueError: no data" if phase is Phase.FAILED else None
+    pixels = drawn(store, dataclasses.replace(STATUS, phase=phase, failure=failure))
     rows = filled(pixels)
     assert len(pixels) < 120
     assert max(np.diff([0, *rows, len(pixels)])) < 25

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import Any
 
@@ -13,6 +14,7 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.errors import BusyError
 from nbtrain.events.scalars import scalars
+from nbtrain.panel.figure import RED, _words, _wrapped
 from tests.fitted import (
     BATCH,
     COLUMNS,
@@ -291,6 +293,25 @@ def test_afterwards_the_model_is_as_keras_leaves_it(end: str, *, fitted: bool) -
     compiled(model)
     model.train_on_batch(X, Y)
     model.save("model.keras")
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "says"),
+    [
+        (X[:, 1:], Y, r"ValueError: Input 0 .* have value 6, but received input with .*, 5\)"),
+        (X, Y + COLUMNS, r"InvalidArgumentError: Received a label value of \d .*"),
+    ],
+    ids=["of another shape", "with labels beyond the classes"],
+)
+def test_data_that_do_not_fit_are_told_by_the_line_that_says_so(x: Any, y: Any, says: str) -> None:
+    run = started(classifier(), "run", x=x, y=y, batch_size=BATCH)
+    assert run.life.ended.wait(SOON)
+    assert re.fullmatch(says, run.status.failure or "")
+    assert [*run.marks][-1].text == run.status.failure
+    assert [line for line, colour in _words(run.status, recorded=True) if colour == RED] == (
+        _wrapped(run.status.failure or "")
+    )
+    assert "\x1b" not in (run.status.error or "")
 
 
 # --- while it evaluates ---------------------------------------------------------------------

@@ -21,7 +21,7 @@ from nbtrain.hyperparameters import PREFIX
 from nbtrain.journal import Mark
 from nbtrain.panel.marks import legend, signs
 from nbtrain.panel.validations import NAME, charts_of
-from nbtrain.panel.view import headline, number
+from nbtrain.panel.view import RECEIPT_CHARS, cut, headline, number
 from nbtrain.parts import Curve
 from nbtrain.states import Status
 
@@ -122,8 +122,8 @@ def _charts(curves: Sequence[Curve]) -> list[list[_Line]]:
 def _words(status: Status, *, recorded: bool) -> Iterator[tuple[str, str]]:
     """Lines of text and their colours: how the run stands, and what there is to know."""
     matters = [(headline(status), INK), (status.notice, INK), (status.message, AMBER)]
-    if status.error:
-        matters.append((status.error.strip().splitlines()[-1], RED))
+    if status.failure:
+        matters.append((cut(status.failure, RECEIPT_CHARS), RED))
     if not recorded:
         matters.append(("No scalars were recorded.", INK))
     for text, colour in matters:
