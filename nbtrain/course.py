@@ -16,6 +16,9 @@ from nbtrain.way import Way, parent_of
 # Of what happens often, or says nothing to a reader.
 _UNSHOWN = frozenset({"checkpoint", "copy", "evaluated", "origin", "folder", "stop"})
 
+# Why a run goes on with another value than the edits before its checkpoint have given.
+_OUTLIVED, _OWN = "is in no checkpoint: goes on with", "the program itself has set it"
+
 _HEAD = ("step", "event", "hyperparameter", "old", "new", "outcome")
 
 
@@ -124,7 +127,7 @@ def replay(logdir: str | os.PathLike[str]) -> Course:
 
 
 def _rows(
-    entry: Entry, kept: Mapping[str, tuple[float, float]], *, led: bool
+    entry: Entry, kept: Mapping[str, tuple[float, float, bool]], *, led: bool
 ) -> list[tuple[str, ...]]:
     """The rows of one entry: one for each edit, or one."""
     step, event, text = f"{entry['step']:,}", str(entry["event"]), str(entry.get("text", ""))
@@ -133,8 +136,8 @@ def _rows(
         return []
     if event == "segment":
         return [
-            (step, event, name, f"{old:.10g}", f"{new:.10g}", "is in no checkpoint: goes on with")
-            for name, (old, new) in kept.items()
+            (step, event, name, f"{old:.10g}", f"{new:.10g}", _OUTLIVED if outlived else _OWN)
+            for name, (old, new, outlived) in kept.items()
         ]
     if not entry.get("applied", True):
         return [(step, event, "", "", "", f"refused: {text}")]

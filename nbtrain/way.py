@@ -6,7 +6,8 @@ variable does that no checkpoint holds. The lines say so:
 
     start               a life begins; {"parent": ...} in a branch
     origin              what comes next goes on from a {"checkpoint"} that lies elsewhere
-    segment             the curves go on from a step, with these {"values"}
+    segment             the curves go on from a step, with these {"values"}; one that no edit has
+                        set was set by the program, as a callback of Keras does
     set, and others     {"edits": {name: [old, new]}} after a step, or where it went back "to"
     save, checkpoint, copy    what a later segment of that step goes on from
 """
@@ -58,7 +59,9 @@ class Way:
         self.lines = [each for each in entries(folder) if when(each) <= before]
         self.state = State()
         self.saved: dict[int, State] = {}
-        self.kept: dict[int, Mapping[str, tuple[float, float]]] = {}  # line: what outlived it
+        # Of the line of a segment: name to old and new value, and whether this outlived an edit
+        # that was undone; else the program has set it.
+        self.kept: dict[int, Mapping[str, tuple[float, float, bool]]] = {}
         self._folder, self._known = folder, (*known, folder.resolve())
         self._first: Mapping[str, float] | None = None
         self._origin: Entry | None = None
@@ -99,12 +102,17 @@ class Way:
             self._first = values
         if state is None:  # its line was lost, or a session has gone back by itself
             state = self._cut(step)
-        old = state.values
-        kept = {name: v for name, v in values.items() if name in old and v != old[name] and v == v}
+        old, left = state.values, self.state.values
+        new = {name: v for name, v in values.items() if name in old and v != old[name] and v == v}
+        outlived = {name: value for name, value in new.items() if value == left.get(name)}
+        own = {name: value for name, value in new.items() if name not in outlived}
+        if own:  # as far as can be told the checkpoint has it, and will at the next way back
+            state = self.saved[step] = state.edited(number, step, own)
         self.state = replace(state, values={**old, **values})
-        if kept:
-            self.state = self.state.edited(number, step, kept)
-            self.kept[number] = {name: (old[name], new) for name, new in kept.items()}
+        if outlived:
+            self.state = self.state.edited(number, step, outlived)
+        if new:
+            self.kept[number] = {name: (old[name], new[name], name in outlived) for name in new}
 
     def _cut(self, step: int) -> State:
         """Where the course was at a step, whose checkpoint came before any edit there."""

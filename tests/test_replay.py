@@ -477,3 +477,34 @@ def test_the_table_tells_what_was_done_and_what_became_of_it() -> None:
     assert repr(nbtrain.replay("runs/a")) == repr(course), "the same on every execution"
     clock = [line.split()[0] for line in course.table(clock=True).splitlines()]
     assert clock[:2] == ["seconds", "0.0"]
+
+
+@pytest.mark.usefixtures("determinism")
+def test_a_rate_that_the_program_itself_has_set_is_in_the_checkpoint_and_is_told_so() -> None:
+    def lowered(line: Weighted) -> Weighted:
+        learn = line.step
+
+        def step() -> dict[str, Any]:
+            if line.optimizer.iterations == 5:
+                line.optimizer.learning_rate.assign(0.02)
+            return dict(learn())
+
+        line.step = step
+        return line
+
+    line = lowered(Weighted())
+    later = ((13, rate(0.7)), (13, weight(5.0)), (20, Restore(10)))
+    again = ((25, rate(0.3)), (30, Restore(10)))
+    trained(line.run("a"), (3, rate(0.2)), (10, Save()), *later, *again)
+    course = nbtrain.replay("runs/a")
+    rows = [row.split(maxsplit=5) for row in repr(course).splitlines()]
+    assert [row[2:] for row in rows if row[1] == "segment"] == [
+        [RATE, "0.2", "0.02", "the program itself has set it"],
+        ["weight", "1", "5", "is in no checkpoint: goes on with"],
+        ["weight", "1", "5", "is in no checkpoint: goes on with"],
+    ]
+    other = lowered(Weighted())
+    run = other.run("b")
+    course.apply(run)
+    run.start().wait(SOON)
+    same(line, other)
