@@ -12,6 +12,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from nbtrain.checkpoints import Restored
 from nbtrain.command_queue import CommandQueue
 from nbtrain.commands import (
     Evaluate,
@@ -199,7 +200,7 @@ class Helm:
     def _restore(self, wanted: int | str | None, step: int) -> tuple[Outcome, int]:
         self._check_not_stopping("restore")
         restored = self._keeper.restore(wanted)
-        self._leave_trial(step, "the run went back")
+        self._leave_trial(step, "the run went back", back=restored)
         self.open_segment(restored.step)
         return Outcome(applied=True, step=step, text=f"restored {restored}"), restored.step
 
@@ -215,8 +216,10 @@ class Helm:
             self._leave_trial(step, "the run ended", ended=True)
         return None, step
 
-    def _leave_trial(self, step: int, why: str, *, ended: bool = False) -> None:
-        if (receipt := self._trials.leave(step, why, ended=ended)) is not None:
+    def _leave_trial(
+        self, step: int, why: str, *, ended: bool = False, back: Restored | None = None
+    ) -> None:
+        if (receipt := self._trials.leave(step, why, ended=ended, back=back)) is not None:
             self._commands.withdraw(receipt)
 
     def _plan(self, edits: Sequence[tuple[int, Mapping[str, float]]], step: int) -> None:

@@ -186,7 +186,7 @@ class Keeper:
             self._listing.read(self._saver.directory)
 
     def keep_aside(self, begun: int) -> None:
-        """Have where the trial began, at this step, outlive the run, which ends in it."""
+        """Have where the trial began, at this step, stay, as what was tried does."""
         self._undecided = begun
 
     def below(self, step: int) -> tuple[Checkpoint, ...]:
@@ -327,8 +327,8 @@ class Keeper:
             name = f"{TRIAL}/{Path(begun[-1].path).name}"
             self._watch.note(
                 "trial",
-                f"Nothing was decided of the trial that began at step {self._undecided:,}, as the "
-                f"run ended in it: what was tried stays. run.restore({name!r}) goes back.",
+                f"Nothing was decided of the trial that began at step {self._undecided:,}: what "
+                f"was tried stays. run.restore({name!r}) goes back before it.",
             )
 
     def _save_or_say_why(self, save: Callable[[int], int], step: int) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
 
+from nbtrain.checkpoints import Restored
 from nbtrain.commands import Outcome, Receipt, Try
 from nbtrain.errors import ArgumentError, CheckpointError, PhaseError, UnknownTagError
 from nbtrain.evaluator import Evaluator
@@ -94,9 +95,15 @@ class Trials:
         for edit in self._trial.edits if self._trial is not None else ():
             if edit.name in values:
                 raise PhaseError(
-                    f"Cannot set {edit.name} while it is on trial: wait for the end of the trial, "
-                    "or restore to leave it."
+                    f"Cannot set {edit.name} while it is on trial: wait for the end of the trial"
+                    f"{self._way_out}."
                 )
+
+    @property
+    def _way_out(self) -> str:
+        """How to leave the trial under way, where that can be done."""
+        saved = self._trial.saved if self._trial is not None else None
+        return f", or leave it by run.restore({_short(saved)!r})" if saved is not None else ""
 
     def fail(self, why: str) -> Receipt | None:
         """What is tried cannot stay; returns its receipt, None where nothing is tried."""
@@ -119,7 +126,7 @@ class Trials:
         if self._trial is not None:
             raise PhaseError(
                 f"Cannot try while another trial is under way, of {_named(self._trial.edits)} "
-                f"since step {self._trial.begun:,}: wait for its end, or restore to leave it."
+                f"since step {self._trial.begun:,}: wait for its end{self._way_out}."
             )
         steps = self._steps_of(asked, step)
         self._tuner.check_changes(asked.values)
@@ -176,27 +183,34 @@ class Trials:
                 if tag in after
             )
         if asked_to_stop():
-            self._keep_apart(trial)
+            self._keep_apart(trial, "The run ended", "started again, ")
             return Outcome(False, step, _undecided("the run ended", trial.edits)), step
         if kept:
             return Outcome(True, step, f"kept {_named(trial.edits)}: {why}"), step
         return self._undone(trial, step, why)
 
-    def leave(self, step: int, why: str, *, ended: bool = False) -> Receipt | None:
+    def leave(
+        self, step: int, why: str, *, ended: bool = False, back: Restored | None = None
+    ) -> Receipt | None:
         """End the trial under way, with nothing decided; returns its receipt, answered.
 
         Args:
             step: The step.
             why: In words.
             ended: Whether the run has: then where the trial began outlives it.
+            back: What was restored. What was saved in the trial holds what was tried: then where
+                it began stays as well.
         """
         if self._trial is None:
             return None
         trial = self._taken()
-        if ended:
-            self._keep_apart(trial)
-        self._keeper.leave_aside()
         text = _undecided(why, trial.edits)
+        if ended:
+            self._keep_apart(trial, "The run ended", "started again, ")
+        if back is not None and self._saved_in(trial, back.path):
+            self._keep_apart(trial, f"The run went back to step {back.step:,}")
+            text += ", which stays as tried"
+        self._keeper.leave_aside()
         self._watch.log(event="try", step=step, applied=False, text=text)
         trial.receipt.answer(Outcome(applied=False, step=step, text=text))
         return trial.receipt
@@ -207,15 +221,20 @@ class Trials:
         self._watch.note("trial", None)
         return trial
 
-    def _keep_apart(self, trial: _Trial) -> None:
-        """The run ends with what was tried: say so, and how to go back."""
-        text = f"The run ended in a trial of {_named(trial.edits)}, which stays as tried"
+    def _saved_in(self, trial: _Trial, path: str) -> bool:
+        """Whether a checkpoint was saved since a trial began."""
+        times = {held.path: held.wall_time for held in self._keeper.checkpoints}
+        return trial.saved in times and times.get(path, 0.0) > times[trial.saved]
+
+    def _keep_apart(self, trial: _Trial, what: str, first: str = "") -> None:
+        """What was tried stays: say since what, and how to go back, and what to do first."""
+        text = f"{what} in a trial of {_named(trial.edits)}, which stays as tried"
         if trial.saved is None:
             self._watch.note("trial", f"{text}.")
             return
         self._keeper.keep_aside(trial.begun)
-        name = "/".join(Path(trial.saved).parts[-2:])
-        self._watch.note("trial", f"{text}; started again, run.restore({name!r}) goes back.")
+        undo = f"run.restore({_short(trial.saved)!r}) goes back before it"
+        self._watch.note("trial", f"{text}; {first}{undo}.")
 
     def _steps_of(self, asked: Try, step: int) -> int:
         steps = _steps(asked.steps)
@@ -292,6 +311,11 @@ def _steps(steps: object) -> int:
     if isinstance(steps, bool) or not isinstance(steps, Integral) or int(steps) < 1:
         raise ArgumentError(f"steps={steps!r}: give a whole number of at least 1.")
     return int(steps)
+
+
+def _short(path: str) -> str:
+    """A checkpoint's name with its folder: enough to restore it by."""
+    return "/".join(Path(path).parts[-2:])
 
 
 def _undecided(why: str, edits: tuple[Edit, ...]) -> str:

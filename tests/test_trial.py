@@ -303,6 +303,88 @@ def test_a_restore_ends_a_trial_with_nothing_decided(gate: Gate) -> None:
     ended(run)
 
 
+def saved_in_a_trial(gate: Gate, tried: Tried) -> Run:
+    """A run that tries the rate 0.25 since step 1, and has saved step 6 and is paused there."""
+    run = paused(gate, tried)
+    receipts = [
+        run.post(each, at=6) for each in (nbtrain.commands.Save(), nbtrain.commands.Pause())
+    ]
+    trial = run.try_(rate=0.25, steps=10**9, keep_if="loss")
+    run.resume()
+    for receipt in receipts:
+        applied(receipt)
+    applied(run.restore())
+    assert refused(trial).text == (
+        "the run went back before the trial was over; nothing was decided of rate 0.25, which "
+        "stays as tried"
+    )
+    return run
+
+
+TRIED = (
+    "The run went back to step 6 in a trial of rate 0.25, which stays as tried; "
+    "run.restore('trial/ckpt-1') goes back before it."
+)
+
+
+@pytest.mark.parametrize("wanted", ["trial/ckpt-1", 1])
+def test_after_a_restore_into_a_trial_its_begin_can_be_restored(
+    gate: Gate, wanted: int | str
+) -> None:
+    tried = Tried(gate)
+    run = saved_in_a_trial(gate, tried)
+    assert (run.status.step, run.hyperparameters["rate"]) == (6, 0.25)
+    assert run.status.message == TRIED
+    applied(run.restore(6))
+    assert run.status.message == TRIED
+    assert applied(run.restore(wanted)).text.startswith("restored ckpt-1: ")
+    assert run.status.message is None
+    assert run.hyperparameters["rate"] == 0.5
+    ended(run)
+    assert not (run.logdir / "checkpoints" / "trial").exists()
+
+
+def test_after_a_restore_into_a_trial_its_begin_outlives_the_run(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = saved_in_a_trial(gate, tried)
+    ended(run)
+    run.start()
+    reached(run, lambda run: run.status.phase is Phase.RUNNING)
+    assert "the trial that began at step 1: what was tried stays" in (run.status.message or "")
+    applied(run.restore("trial/ckpt-1"))
+    assert run.hyperparameters["rate"] == 0.5
+    ended(run)
+
+
+def test_after_a_restore_into_a_trial_another_one_takes_its_place(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = saved_in_a_trial(gate, tried)
+    another = run.try_(rate=0.125, steps=4, keep_if="loss")
+    run.resume()
+    assert applied(another).text == "kept rate 0.125: loss 0.25 → 0.125"
+    assert run.status.message is None
+    ended(run)
+    assert not (run.logdir / "checkpoints" / "trial").exists()
+
+
+def test_a_checkpoint_from_before_a_trial_is_none_of_it_though_its_step_is_later(
+    gate: Gate,
+) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    saved = [run.post(each, at=9) for each in (nbtrain.commands.Save(), nbtrain.commands.Pause())]
+    applied(run.save())
+    run.resume()
+    for receipt in saved:
+        applied(receipt)
+    applied(run.restore(1))
+    trial = run.try_(rate=0.25, steps=8, keep_if="loss")
+    applied(run.restore(9))
+    assert refused(trial).text.endswith("nothing was decided of rate 0.25")
+    assert run.status.message is None
+    ended(run)
+
+
 def test_the_end_of_the_run_ends_a_trial_with_nothing_decided(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried)
@@ -354,8 +436,8 @@ def test_what_is_on_trial_cannot_be_set_and_other_values_can(gate: Gate) -> None
     run = paused(gate, tried)
     trial = run.try_(rate=0.25, steps=8, keep_if="loss")
     assert refused(run.set(rate=0.125)).text == (
-        "Cannot set rate while it is on trial: wait for the end of the trial, or restore to leave "
-        "it."
+        "Cannot set rate while it is on trial: wait for the end of the trial, or leave it by "
+        "run.restore('trial/ckpt-1')."
     )
     applied(run.set(dropout=0.25))
     run.resume()
@@ -385,14 +467,14 @@ def test_a_run_that_is_stopped_in_a_trial_says_so_and_can_go_back(gate: Gate) ->
     ended(run)
     assert run.status.message == (
         "The run ended in a trial of rate 0.75, which stays as tried; started again, "
-        "run.restore('trial/ckpt-1') goes back."
+        "run.restore('trial/ckpt-1') goes back before it."
     )
     for _later in range(2):
         run.start()
         reached(run, lambda run: run.status.phase is Phase.RUNNING)
         assert run.status.message == (
-            "Nothing was decided of the trial that began at step 1, as the run ended in it: what "
-            "was tried stays. run.restore('trial/ckpt-1') goes back."
+            "Nothing was decided of the trial that began at step 1: what was tried stays. "
+            "run.restore('trial/ckpt-1') goes back before it."
         )
         ended(run)
     run.start()
