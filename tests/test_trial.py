@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.commands import Pause, Save
 from nbtrain.run import Run
 from nbtrain.states import Phase
 from tests.fitted import BATCH, X, Y, classifier, started
@@ -236,7 +237,7 @@ def test_a_checkpoint_that_was_deleted_meanwhile_is_told(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried, evaluate=tried.evaluate)
     trial = run.try_(rate=0.75, steps=8)
-    run.post(nbtrain.commands.Pause(), at=4)
+    run.post(Pause(), at=4)
     reached(run, lambda run: bool(run.checkpoints))
     run.resume()
     reached(run, lambda run: run.status.phase is Phase.PAUSED and run.status.step == 4)
@@ -306,9 +307,7 @@ def test_a_restore_ends_a_trial_with_nothing_decided(gate: Gate) -> None:
 def saved_in_a_trial(gate: Gate, tried: Tried) -> Run:
     """A run that tries the rate 0.25 since step 1, and has saved step 6 and is paused there."""
     run = paused(gate, tried)
-    receipts = [
-        run.post(each, at=6) for each in (nbtrain.commands.Save(), nbtrain.commands.Pause())
-    ]
+    receipts = [run.post(each, at=6) for each in (Save(), Pause())]
     trial = run.try_(rate=0.25, steps=10**9, keep_if="loss")
     run.resume()
     for receipt in receipts:
@@ -372,7 +371,7 @@ def test_a_checkpoint_from_before_a_trial_is_none_of_it_though_its_step_is_later
 ) -> None:
     tried = Tried(gate)
     run = paused(gate, tried)
-    saved = [run.post(each, at=9) for each in (nbtrain.commands.Save(), nbtrain.commands.Pause())]
+    saved = [run.post(each, at=9) for each in (Save(), Pause())]
     applied(run.save())
     run.resume()
     for receipt in saved:
