@@ -57,7 +57,7 @@ def enter(name: str, models: Callable[[], list[object]], describe: Callable[[], 
                 raise BusyError(
                     f"The run {other!r} {why} ({claim.describe()}). Stop it first: "
                     f"run = nbtrain.runs()[{other!r}]; run.request_stop(); run.wait(). "
-                    f"%nbtrain show {other} shows it.",
+                    f"nbtrain.runs()[{other!r}] at the end of a cell shows it.",
                     run=other,
                 )
         _held[name] = wanted

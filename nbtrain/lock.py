@@ -138,10 +138,10 @@ class RunLock:
             owner = json.loads((self._folder / "run.json").read_text(encoding="utf-8"))
             here = (owner["process"], owner["host"]) == (os.getpid(), socket.gethostname())
             where = "this kernel" if here else "another kernel"
-            shown = f"; `%nbtrain show {owner['name']}` shows it" if here else ""
+            shown = f"; nbtrain.runs()[{owner['name']!r}] at the end of a cell shows it"
             words = (
                 f"the run {owner['name']!r} in {where} (process {owner['process']} on "
-                f"{owner['host']}, since {owner['since']}{shown})"
+                f"{owner['host']}, since {owner['since']}{shown if here else ''})"
             )
             return owner["name"] if here else None, words
         except (OSError, ValueError, KeyError, TypeError):

@@ -13,9 +13,12 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 import nbtrain
+from nbtrain.commands import Outcome
+from tests.models import reached
 
 README = Path(__file__).parents[1] / "README.md"
-BLOCKS = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.M | re.S)
+TEXT = README.read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", TEXT, re.M | re.S)
 
 
 @pytest.fixture
@@ -40,10 +43,17 @@ def test_the_readme_shows_python() -> None:
 
 @pytest.mark.filterwarnings("ignore")  # of the libraries that a reader uses
 def test_every_block_of_the_readme_runs_after_the_other(shell: Any) -> None:
+    first, second, *others = BLOCKS
     with capture_output():
-        for block in BLOCKS:
-            result = shell.run_cell(block)
+        shell.run_cell(first).raise_error()
+        reached(shell.user_ns["run"], lambda run: run.status.step > 1)  # as a reader sees it
+        results = [shell.run_cell(line) for line in second.splitlines()]
+        for result in (*results, *map(shell.run_cell, others)):
             result.raise_error()
+    outcomes = [each.result for each in results if isinstance(each.result, Outcome)]
+    assert all(outcome.applied for outcome in outcomes), outcomes
+    texts = [re.sub(rf"ckpt-{each.step}\b", "ckpt-212", each.text) for each in outcomes]
+    assert texts == re.findall(r"text='(.*?)'", second)
     for run in nbtrain.runs().values():
         run.request_stop()
         run.wait(60)

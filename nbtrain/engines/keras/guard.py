@@ -65,7 +65,8 @@ class Guard:
                     f"model.{name}() {_HARM[name]}, paused or not: "
                     f"{_STOP.format(name=self._name)}: {_COPY}. Meanwhile model.predict() works, "
                     f"and nbtrain.runs()[{self._name!r}].evaluate(), which evaluates the "
-                    f"validation_data between two batches. %nbtrain show {self._name} shows it.",
+                    "validation_data between two batches. "
+                    f"nbtrain.runs()[{self._name!r}] at the end of a cell shows it.",
                     run=self._name,
                 )
             return method(*args, **kwargs)
