@@ -160,6 +160,32 @@ def test_a_save_is_a_mark_that_a_hover_tells_and_a_click_restores(page: Notebook
     search(panel, f"◀ restore · step {paused:,} → step {saved:,}")
 
 
+def test_along_the_strip_each_sign_tells_its_own_mark(page: NotebookPage) -> None:
+    panel, mouse = page.panel(1), page.page.mouse
+    saved = save(page)
+    paused = pause(panel)
+    marks(panel, 2)
+    over = chart(panel).locator(".u-over")
+    over.scroll_into_view_if_needed()
+    box = over.bounding_box()
+    assert box is not None
+    sign = box["x"] + box["width"] * (saved - 1) / (paused - 1)
+    end, strip = box["x"] + box["width"], box["y"] - 9
+    mouse.move(sign, strip - 60)
+    mouse.move(sign, strip)
+    expect(told(panel)).to_contain_text(f"● save · step {saved:,}")
+    mouse.move((sign + end) / 2, strip)
+    expect(told(panel)).to_be_hidden()
+    for left in (end, end + 4):  # half of the last sign is beside the plot
+        mouse.move(left, strip)
+        expect(told(panel)).to_contain_text(f"❚❚ pause · step {paused:,}")
+    mouse.move(sign, box["y"] + 60)
+    mouse.move(sign, strip)
+    expect(told(panel)).to_contain_text(f"● save · step {saved:,}")
+    mouse.move(sign, strip - 60)
+    expect(told(panel)).to_be_hidden()
+
+
 def test_an_edit_is_a_mark_that_can_be_set_back(page: NotebookPage) -> None:
     panel = page.panel(1)
     field(panel, "dropout").fill("0.75")

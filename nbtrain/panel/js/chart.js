@@ -139,6 +139,8 @@ export class Chart {
     this.plot = new uPlot(options, data, this.host);
     const { over } = this.plot;
     over.append(...this.dots, this.strip.strip, this.strip.tip);
+    // What is above the plot is none of it to uPlot, which tells nobody of the pointer there.
+    this.strip.strip.addEventListener("mousemove", ({ clientX }) => this.#along(clientX - over.getBoundingClientRect().left));
     let from = 0; // a drag ends in a click, too
     over.addEventListener("mousedown", ({ clientX }) => (from = clientX));
     over.addEventListener("click", ({ clientX }) => Math.abs(clientX - from) < 4 && this.#ask(clientX - over.getBoundingClientRect().left));
@@ -164,6 +166,12 @@ export class Chart {
     u.over.style.cursor = meant ? "pointer" : "";
     this.strip.tell(meant?.marks);
     if (meant) besidePointer(this.strip.tip, u);
+  }
+
+  // The pointer is in the strip, and the cursor below it.
+  #along(left) {
+    const { clientWidth } = this.plot.over;
+    this.plot.setCursor({ left: Math.min(clientWidth, Math.max(0, left)), top: 0 }, true, true);
   }
 
   // The other charts of the panel move their cursors too.
