@@ -114,6 +114,38 @@ def test_an_exact_number_is_set_and_a_wrong_one_refused_in_words(page: NotebookP
     assert read(page, 2) == (0.000125, 0.25)
 
 
+@pytest.mark.cells("run.set(learning_rate=1.5651673e-5).wait().applied", VALUES)
+def test_a_long_number_is_seen_whole_and_stays_exact(page: NotebookPage, lab: Lab) -> None:
+    panel, keyboard = page.panel(1), page.page.keyboard
+    click(panel, "pause")
+    phase(panel, "paused")
+    page.run(2)
+    rate = field(panel, "learning_rate")
+    expect(rate).to_have_value("1.5652e-5")
+    assert rate.evaluate("field => field.scrollWidth <= field.clientWidth")
+    full = rate.get_attribute("title")
+    assert full is not None
+    assert full.startswith("1.56516")
+    slider(panel, "learning_rate").focus()
+    keyboard.press("Tab")
+    expect(rate).to_be_focused()
+    expect(rate).to_have_value(full)
+    keyboard.press("Enter")
+    keyboard.press("Tab")
+    expect(rate).to_have_value("1.5652e-5")
+    rate.click()
+    field(panel, "dropout").click()
+    expect(rate).to_have_value("1.5652e-5")
+    keyboard.press("Shift+Tab")
+    keyboard.press("Shift+Tab")
+    expect(rate).to_be_focused()
+    keyboard.type("1.5652e-5")  # what Tab has come to is replaced
+    keyboard.press("Tab")
+    receipt(panel, "✓ learning_rate")
+    assert read(page, 3) == (1.5652e-5, 0.25)
+    assert len(edits(lab, "test_a_long_number_is_seen_whole_and_stays_exact")) == 2
+
+
 @pytest.mark.cells("run", "run.set(dropout=0.5).wait().text", "run.request_stop(); run.wait(60)")
 def test_two_panels_agree_and_neither_is_left_when_the_run_has_ended(page: NotebookPage) -> None:
     page.run(2)

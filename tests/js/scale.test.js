@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { exact, places } from "../../nbtrain/panel/js/scale.js";
+import { brief, exact, places } from "../../nbtrain/panel/js/scale.js";
 
 const all = ({ last, valueAt }) => Array.from({ length: last + 1 }, (_, place) => valueAt(place));
 
@@ -39,4 +39,12 @@ test("a value beyond the range, or none, is at an end", () => {
 
 test("a number is shown with all its digits", () => {
   assert.deepEqual([0.001, 0.00025, 1e-5, 32, 0, 0.123456789, "NaN"].map(exact), ["0.001", "0.00025", "1e-5", "32", "0", "0.123456789", "NaN"]);
+});
+
+test("a number that is too long is rounded to what there is room for, never cut off", () => {
+  assert.deepEqual([0.001, 0.015, 1e-5, 123456789, "NaN"].map((value) => brief(value, 9)), ["0.001", "0.015", "1e-5", "123456789", "NaN"]);
+  const long = [1.5651673e-5, 0.0029229123, 0.000123456789, 123456.789123, 123456789012, -1.23456e-105];
+  const shown = long.map((value) => brief(value, 9));
+  assert.deepEqual(shown, ["1.5652e-5", "0.0029229", "1.2346e-4", "123456.79", "1.235e+11", "-1.2e-105"]);
+  assert.ok(shown.every((text) => text.length <= 9));
 });

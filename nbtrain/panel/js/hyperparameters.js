@@ -1,13 +1,16 @@
 // Hyperparameters: a row for each, with a slider and the exact number beside it.
 //
 // While a slider is dragged, or a number typed, nothing is sent; then one command. What is shown
-// afterwards is what the kernel says.
+// afterwards is what the kernel says: in the field rounded, where it is too long to be read whole,
+// and with all its digits while the field has the focus.
 
 import { el } from "./dom.js";
-import { exact, places } from "./scale.js";
+import { brief, exact, places } from "./scale.js";
 
 // JupyterLab leaves their keys to them: or else the arrows, which move a slider, are the notebook's.
 const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
+
+const ROOM = 9; // characters that a field shows, also in a broad font
 
 let notes = 0;
 
@@ -55,7 +58,8 @@ class Row {
     this.slider.addEventListener("input", () => this.#preview());
     this.slider.addEventListener("change", () => this.#ask(this.places.valueAt(Number(this.slider.value))));
     this.field.addEventListener("input", () => (this.editing = true));
-    this.field.addEventListener("change", () => this.#ask(this.#typed()));
+    this.field.addEventListener("change", () => this.#enter());
+    this.field.addEventListener("focus", () => this.#open());
     this.field.addEventListener("blur", () => this.#leave());
     this.field.addEventListener("keydown", (event) => this.#key(event));
   }
@@ -79,7 +83,7 @@ class Row {
     this.#lay();
     const shown = waiting ? (this.next ?? this.asked) : this.value;
     this.#place(this.places.placeOf(Number(shown)), exact(shown));
-    if (this.field.value !== exact(shown)) this.field.value = exact(shown);
+    this.#write(shown);
   }
 
   #lay() {
@@ -97,11 +101,30 @@ class Row {
     this.slider.style.setProperty("--part", place / this.places.last);
   }
 
+  #write(value) {
+    const text = this.field.matches(":focus") ? exact(value) : brief(value, ROOM);
+    if (this.field.value !== text) this.field.value = text;
+    this.field.title = exact(value);
+  }
+
   #preview() {
     this.editing = true;
     const place = Number(this.slider.value);
-    this.field.value = exact(this.places.valueAt(place));
-    this.#place(place, this.field.value);
+    const value = this.places.valueAt(place);
+    this.#write(value);
+    this.#place(place, exact(value));
+  }
+
+  // What Tab has selected, all of it, stays so.
+  #open() {
+    const { selectionStart, selectionEnd, value } = this.field;
+    this.#draw();
+    if (selectionEnd - selectionStart === value.length) this.field.select();
+  }
+
+  // A field that was left as it was asks for nothing: what it shows may be rounded.
+  #enter() {
+    if (this.editing) this.#ask(this.#typed());
   }
 
   // What is no number is sent as it is: the run says what is wrong with it.
@@ -139,9 +162,8 @@ class Row {
 
   // Enter is not left to the field: where it is in no form, not every browser calls that a change.
   #key(event) {
-    if (event.key === "Enter") this.#ask(this.#typed());
+    if (event.key === "Enter") this.#enter();
     if (event.key !== "Escape") return;
-    this.field.value = exact(this.value);
     this.refusal = null;
     this.#leave();
   }

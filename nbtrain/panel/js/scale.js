@@ -30,6 +30,17 @@ function even(lowest, highest, whole) {
   };
 }
 
+// A value in at most so many characters: all its digits, or as many as there is room for.
+export function brief(value, most) {
+  if (typeof value !== "number" || exact(value).length <= most) return exact(value);
+  for (let digits = most; digits > 0; digits--) {
+    const rounded = Number(value.toPrecision(digits));
+    const text = [exact(rounded), rounded.toExponential()].find(({ length }) => length <= most);
+    if (text) return text;
+  }
+  return value.toExponential(0);
+}
+
 // A value with all its digits: "0.001", "1e-5", "0.85".
 export function exact(value) {
   if (typeof value !== "number") return String(value);
