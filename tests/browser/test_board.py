@@ -350,3 +350,37 @@ def test_a_board_that_reads_for_long_holds_no_click_of_a_panel_up(page: Notebook
     page.run(3)
     expect(board.locator("[data-role=words]")).not_to_contain_text("Waiting for the kernel")
     page.run(4)
+
+
+EDITED = """\
+tag = "hyperparameters/learning_rate"
+for start, values in ((0, [0.01]), (50, [0.01]), (50, [0.001]), (100, [0.001])):
+    write("adam", values, tag, start)
+"""
+# In the middle of the first half: how far down a chart, as a part of it, its coloured points are.
+MIDDLE = """\
+over => {
+  const chart = over.closest(".uplot"), canvas = chart.querySelector("canvas");
+  const scale = canvas.width / canvas.getBoundingClientRect().width;
+  const [box, own] = [over.getBoundingClientRect(), canvas.getBoundingClientRect()];
+  const [left, top] = [(box.left - own.left + box.width / 4) * scale, (box.top - own.top) * scale];
+  const { data } = canvas.getContext("2d").getImageData(left, top, 1, box.height * scale);
+  const found = [];
+  for (let y = 0; 4 * y < data.length; y++) {
+    const [r, g, b, alpha] = data.slice(4 * y, 4 * y + 4);
+    const coloured = alpha > 200 && Math.max(r, g, b) - Math.min(r, g, b) > 60;
+    if (coloured) found.push(y / (box.height * scale));
+  }
+  return [Math.min(...found), Math.max(...found)];
+}"""
+
+
+@pytest.mark.cells(EDITED)
+def test_an_edit_of_a_hyperparameter_is_a_step_and_no_ramp(page: NotebookPage) -> None:
+    page.run(2)
+    page.run(1)
+    chart = chart_of(page.panel(1), "hyperparameters/learning_rate")
+    expect(chart).to_have_attribute("data-stride", "1")
+    highest, lowest = chart.locator(".u-over").evaluate(MIDDLE)
+    assert highest < 0.3
+    assert lowest < 0.3, "the value of before, until the edit"

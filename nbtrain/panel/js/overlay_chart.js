@@ -12,6 +12,7 @@ const HEIGHT = 190;
 const TOLD = 12; // runs that the hover names, those nearest to the pointer
 const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
 const BACK = 0.15; // the opacity of a line that stands back
+const EDITED = "hyperparameters/"; // as the tags begin of what has one value until the next edit
 
 export class OverlayChart {
   // board: {paint(), styleOf(run), options: see options.js, keep(), wanted(chart), csv(chart)}.
@@ -148,10 +149,11 @@ export class OverlayChart {
   #series({ kind, run }, smooth) {
     const { colour, dash } = this.#style(run);
     const alone = { show: true, filter: (u, i) => isolated(u.data[i]), size: 5, fill: colour };
-    if (kind === "tail") return { stroke: () => this.board.paint().gone, width: 1.25, dash: [4, 3], points: { show: false } };
     if (kind === "hi" || kind === "lo") return { stroke: "transparent", width: 0, points: { show: false } };
-    if (kind === "raw") return { stroke: colour + FAINT, width: 1, points: { show: false } };
-    return { stroke: colour, width: smooth ? 1.9 : 1.6, dash, points: alone };
+    const how = this.tag.startsWith(EDITED) && !(smooth && kind === "line") ? { paths: uPlot.paths.stepped({ align: 1 }) } : {};
+    if (kind === "tail") return { ...how, stroke: () => this.board.paint().gone, width: 1.25, dash: [4, 3], points: { show: false } };
+    if (kind === "raw") return { ...how, stroke: colour + FAINT, width: 1, points: { show: false } };
+    return { ...how, stroke: colour, width: smooth ? 1.9 : 1.6, dash, points: alone };
   }
 
   #range(min, max) {
