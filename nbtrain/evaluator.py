@@ -12,6 +12,7 @@ from typing import Any, SupportsFloat
 
 from nbtrain.cadence import Every
 from nbtrain.errors import ArgumentError
+from nbtrain.frames import told
 from nbtrain.recorder import Recorder
 from nbtrain.spending import EVALUATE
 from nbtrain.tags import KnownTags
@@ -61,7 +62,7 @@ class Evaluator:
         try:
             values = self.now(step)
         except Exception as error:  # noqa: BLE001 - the training goes on
-            self._watch.note("evaluate", f"No evaluation at step {step:,}: {error}")
+            self._watch.note("evaluate", f"No evaluation at step {step:,}: {told(error)}")
         else:
             self._watch.log(event="evaluated", step=step, text=described(values))
         self.start(step)

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
+from nbtrain.errors import NbtrainError
+
 _PACKAGE = str(Path(__file__).parent) + os.sep
 
 # Where Python itself waits, and what led to the program: no line of the user's.
@@ -64,6 +66,11 @@ def named(error: BaseException) -> str:
     matter = next((found[1] for each in _MATTER if (found := each.search(text))), text)
     lines = _CODE.sub("", matter).strip().splitlines()
     return ": ".join([type(error).__name__, *lines[:1]])
+
+
+def told(error: BaseException) -> str:
+    """What an error says; one that is not nbtrain's with its type: its words may be few."""
+    return str(error) if isinstance(error, NbtrainError) else named(error)
 
 
 def formatted(error: BaseException, frames: TracebackType | None) -> str:

@@ -29,6 +29,7 @@ from nbtrain.commands import (
 )
 from nbtrain.errors import PhaseError
 from nbtrain.evaluator import Evaluator, described
+from nbtrain.frames import told
 from nbtrain.keeper import Keeper
 from nbtrain.names import Names
 from nbtrain.recorder import Recorder
@@ -98,7 +99,7 @@ class Helm:
         try:
             outcome, now = self._do(receipt, step)
         except Exception as error:  # noqa: BLE001 - a refusal is an answer
-            outcome, now = Outcome(applied=False, step=step, text=str(error)), step
+            outcome, now = Outcome(applied=False, step=step, text=told(error)), step
             if isinstance(receipt.command, Set) and receipt.command.needed:
                 self._miss(error, step)
         if outcome is None:

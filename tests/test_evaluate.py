@@ -72,7 +72,7 @@ def test_an_evaluation_that_raises_refuses_the_command_and_the_training_goes_on(
     gate: Gate,
 ) -> None:
     run = paused(gate, Counter(gate), evaluate=lambda: {"loss": 1 / 0}, steps=3)
-    assert refused(run.evaluate()).text == "division by zero"
+    assert refused(run.evaluate()).text == "ZeroDivisionError: division by zero"
     run.resume()
     gate.open()
     assert run.wait(SOON).status.phase is Phase.FINISHED
@@ -101,7 +101,7 @@ def test_an_evaluation_that_fails_is_named_with_its_step() -> None:
     gate = Gate(5)
     run = nbtrain.train(Counter(gate).step, evaluate=lambda: {"loss": 1 / 0}, evaluate_steps=5)
     reached(run, lambda run: bool(run.status.message))
-    assert run.status.message == "No evaluation at step 5: division by zero"
+    assert run.status.message == "No evaluation at step 5: ZeroDivisionError: division by zero"
     gate.open()
     run.request_stop()
     run.wait(SOON)

@@ -16,8 +16,8 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 
 # From the ground up. A room may import from the floors below its own.
 FLOORS = (
-    "errors frames options records events.layout events.tensors",
-    "hyperparameters engines.schedules spending",
+    "errors options records events.layout events.tensors",
+    "hyperparameters engines.schedules spending frames",
     "states commands cadence buckets pace claims lock tags threads events.crc log",
     "alarm parts",
     "usage steering command_queue",

@@ -1014,7 +1014,8 @@ def test_a_model_in_training_is_refused_to_a_second_run(gate: Gate) -> None:
     with pytest.raises(
         BusyError,
         match=r"'held' is still training this model \(.*running at step 0>\)\. Stop it first: "
-        r"run = nbtrain\.runs\(\)\['held'\]; run\.request_stop\(\); run\.wait\(\)\.",
+        r"run = nbtrain\.runs\(\)\['held'\]; run\.request_stop\(\); run\.wait\(\)\. "
+        r"nbtrain\.runs\(\)\['held'\] at the end of a cell shows it\.",
     ):
         nbtrain.train(counter.step, checkpoint=tf.train.Checkpoint(again=counter.count))
     assert list(nbtrain.runs()) == ["held"]
