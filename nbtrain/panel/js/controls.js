@@ -113,13 +113,16 @@ export class Controls {
   #tell() {
     const waiting = this.silentSince ? null : this.clicks.latest;
     const latest = this.#latest();
-    const receipt = this.tried?.after === latest?.id && latest ? this.tried.receipt : latest;
+    const tried = this.tried?.after === latest?.id && latest ? this.tried.receipt : null;
+    const left = tried?.state === "refused" && tried.id !== latest.id; // by what was done then
+    const receipt = left ? latest : (tried ?? latest);
+    const more = left ? ` · ✕ ${tried.command}: ${tried.text}` : "";
     this.receipt.dataset.state = waiting ? "requested" : (receipt?.state ?? "");
     if (waiting?.late) say(this.receipt, `${LABELS[waiting.command]} queued: the kernel is busy — it runs when the cell ends`);
     else if (waiting) say(this.receipt, DOING[waiting.command]);
-    else if (receipt?.state === "applied") say(this.receipt, `✓ ${receipt.text}`);
+    else if (receipt?.state === "applied") say(this.receipt, `✓ ${receipt.text}${more}`);
     else if (receipt?.state === "requested") say(this.receipt, this.silentSince ? "" : (DOING[receipt.command] ?? "…"));
-    else say(this.receipt, receipt && `✕ ${receipt.command}: ${receipt.text}`);
+    else say(this.receipt, receipt && `✕ ${receipt.command}: ${receipt.text}${more}`);
   }
 
   // The newest line stays in view, unless the reader has scrolled up.
