@@ -21,7 +21,8 @@ export class Hyperparameters {
     this.root = el("div", { class: "nbt-rows", role: "group", "aria-label": "hyperparameters" });
   }
 
-  show({ hyperparameters = [], values = [], controls = {} }, silentSince) {
+  show({ hyperparameters = [], values = [], controls = {}, receipts = [] }, silentSince) {
+    const answered = receipts.filter(({ state }) => state !== "requested").map(({ text }) => text);
     const names = hyperparameters.map(([name]) => name);
     for (const [name, row] of this.rows) {
       if (names.includes(name)) continue;
@@ -33,7 +34,7 @@ export class Hyperparameters {
         this.rows.set(name, new Row(name, this.clicks));
         this.root.append(this.rows.get(name).root);
       }
-      this.rows.get(name).show(values[i], range, !silentSince && controls.set);
+      this.rows.get(name).show(values[i], range, !silentSince && controls.set, answered.join("\n"));
     });
     this.root.hidden = !names.length;
   }
@@ -64,10 +65,14 @@ class Row {
     this.field.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  show(value, range, can) {
+  // answered: what became of the latest commands. With another answer a refusal is over: what it
+  // says may be so no more.
+  show(value, range, can, answered) {
     this.value = value;
     this.range = range;
     this.can = Boolean(can);
+    if (this.refusal) this.among ??= answered;
+    if (this.refusal && this.among !== answered) this.refusal = null;
     this.#draw();
   }
 
@@ -152,6 +157,7 @@ class Row {
     const { next } = this;
     this.asked = this.next = null;
     this.refusal = receipt?.state === "refused" ? receipt.text : null;
+    this.among = null; // the answers that it came with; see `show`
     if (next !== null && this.can) this.#send(next);
   }
 
