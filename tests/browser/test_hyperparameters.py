@@ -146,6 +146,49 @@ def test_a_long_number_is_seen_whole_and_stays_exact(page: NotebookPage, lab: La
     assert len(edits(lab, "test_a_long_number_is_seen_whole_and_stays_exact")) == 2
 
 
+def test_after_a_trial_that_was_left_nothing_speaks_of_it_but_the_answer(
+    page: NotebookPage,
+) -> None:
+    panel, rate = page.panel(1), field(page.panel(1), "learning_rate")
+    form = panel.locator("[data-role=trial]")
+    click(panel, "save")
+    receipt(panel, "✓ saved ckpt-")
+    panel.get_by_role("button", name="Try…").click()
+    form.get_by_label("steps").fill("50000")
+    form.get_by_label("new value").fill("0.0003")
+    form.get_by_label("new value").press("Enter")
+    expect(rate).to_have_value("0.0003", timeout=20 * SECOND)
+    rate.fill("0.3")
+    rate.press("Enter")
+    expect(note(panel, "learning_rate")).to_contain_text("while it is on trial")
+    panel.locator("[data-command=restore]").click()
+    receipt(panel, "✓ restored ckpt-")
+    line = receipt(panel, "✕ try: the run went back before the trial was over")
+    assert line.startswith("✓ restored ckpt-")
+    expect(note(panel, "learning_rate")).to_have_text("")
+    click(panel, "pause")
+    phase(panel, "paused")
+    panel.get_by_role("button", name="Try…").click()
+    expect(form.get_by_label("new value")).to_have_value("0.0005")  # half of 0.001, not 0.0003
+    page.page.keyboard.press("Escape")
+    rate.fill("0.3")
+    rate.press("Enter")
+    receipt(panel, "✓ learning_rate 0.001 → 0.3")
+    panel.get_by_role("button", name="Try…").click()
+    expect(form.get_by_label("new value")).to_have_value("0.15")
+    form.get_by_label("new value").fill("fast")
+    form.get_by_label("new value").press("Enter")
+    receipt(panel, "✕ try: learning_rate='fast' is no number")
+    for value, offered in ((None, "fast"), ("0.4", "0.2")):
+        if value is not None:
+            rate.fill(value)
+            rate.press("Enter")
+            receipt(panel, f"→ {value}")
+        panel.get_by_role("button", name="Try…").click()
+        expect(form.get_by_label("new value")).to_have_value(offered)
+        page.page.keyboard.press("Escape")
+
+
 @pytest.mark.cells("run", "run.set(dropout=0.5).wait().text", "run.request_stop(); run.wait(60)")
 def test_two_panels_agree_and_neither_is_left_when_the_run_has_ended(page: NotebookPage) -> None:
     page.run(2)

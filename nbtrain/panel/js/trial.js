@@ -5,6 +5,7 @@ import { Popover } from "./popover.js";
 import { exact } from "./scale.js";
 
 const STEPS = 200;
+const UNDECIDED = "nothing was decided of"; // the words of one that had begun, and was left
 const USUAL = "val_loss"; // what decides where nothing else is asked for
 
 export class Trial {
@@ -38,7 +39,7 @@ export class Trial {
   }
 
   #open() {
-    const { refused } = this;
+    const refused = this.refused?.now === this.#now(this.refused?.name) ? this.refused : null;
     const { hyperparameters = [], last = {}, controls = {} } = this.status;
     const tags = Object.keys(last).filter((tag) => !tag.startsWith("hyperparameters/"));
     const losses = tags.filter((tag) => tag.includes("loss"));
@@ -53,9 +54,13 @@ export class Trial {
   }
 
   #half() {
-    const { hyperparameters = [], values = [] } = this.status;
-    const value = values[hyperparameters.findIndex(([name]) => name === this.name.value)];
+    const value = this.#now(this.name.value);
     this.value.value = typeof value === "number" ? exact(value / 2) : "";
+  }
+
+  #now(wanted) {
+    const { hyperparameters = [], values = [] } = this.status;
+    return values[hyperparameters.findIndex(([name]) => name === wanted)];
   }
 
   // What is no number is sent as it is: the run says what is wrong with it.
@@ -64,10 +69,10 @@ export class Trial {
     const text = this.value.value.trim().replace("−", "-");
     const number = Number(text);
     const value = text === "" || !Number.isFinite(number) ? text : number;
-    const typed = { name: this.name.value, value: this.value.value, steps: this.steps.value, tag: this.tag.value };
+    const typed = { name: this.name.value, value: this.value.value, steps: this.steps.value, tag: this.tag.value, now: this.#now(this.name.value) };
     this.refused = null;
     this.clicks.post("try", { values: { [typed.name]: value }, steps: Number(typed.steps), keep_if: typed.tag || null }, (receipt) => {
-      if (receipt?.state === "refused") this.refused = typed;
+      if (receipt?.state === "refused" && !receipt.text.includes(UNDECIDED)) this.refused = typed;
       this.answered(receipt);
     });
     this.popover.close();
