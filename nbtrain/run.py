@@ -26,7 +26,7 @@ from nbtrain import claims, frames
 from nbtrain.branches import Branch
 from nbtrain.checkpoints import Saver, find, listed
 from nbtrain.command_queue import CommandQueue
-from nbtrain.commands import Command, Receipt, Set, Stop
+from nbtrain.commands import Command, Outcome, Receipt, Set, Stop, Try
 from nbtrain.errors import ArgumentError, PhaseError, WaitError
 from nbtrain.evaluator import Evaluation
 from nbtrain.hyperparameters import Hyperparameters, Variable
@@ -344,12 +344,31 @@ class Run(Steering):
         """
         if at is not None and isinstance(command, Stop):
             raise ArgumentError(f"A stop cannot be planned: for an end at step {at}, give steps=.")
-        receipt = self._commands.post(command, step=self.life.boundary.step, at=at)
+        step = self.life.boundary.step
+        why = self._unknown(command) if at is None else None
+        if why is None:
+            receipt = self._commands.post(command, step=step, at=at)
+        else:
+            receipt = Receipt(command)
+            receipt.answer(Outcome(applied=False, step=step, text=why))
+            self.life.watch.log(event=receipt.name, step=step, applied=False, text=why)
         self.receipts.append(receipt)
         refused = receipt.outcome is not None and not receipt.outcome.applied
         if isinstance(command, Stop) and not refused:
             self.coord.request_stop()
         return receipt
+
+    def _unknown(self, command: Command) -> str | None:
+        """Why an edit is refused at once: a name that a run that trains does not have."""
+        if not isinstance(command, Set | Try) or not self._lifecycle.allows(Event.STOP):
+            return None
+        unknown = {name: 0.0 for name in command.values if name not in self.hyperparameters}
+        try:
+            if unknown and self.hyperparameters:
+                self._hyperparameters.check(unknown)
+        except ArgumentError as error:
+            return str(error)
+        return None
 
     # --- the step boundary ------------------------------------------------------
 

@@ -189,6 +189,20 @@ def test_before_the_start_and_after_the_end_nothing_is_set(gate: Gate) -> None:
     assert tuned.used == [0.5]
 
 
+def test_a_name_that_the_run_lacks_is_refused_at_once_and_written_down(gate: Gate) -> None:
+    run, tuned = held(gate)
+    for receipt in (run.set(rat=0.125), run.try_(rate=0.125, rat=0.125)):
+        assert receipt.outcome is not None, "while the step at hand is still running"
+        assert not receipt.outcome.applied
+        assert receipt.outcome.text == (
+            "There is no hyperparameter 'rat' in this run; it has: rate, dropout."
+        )
+    stopped(run, gate)
+    for event in ("set", "try"):
+        assert [entry["applied"] for entry in journal(run, event)] == [False]
+    assert float(tuned.rate.numpy()) == 0.5
+
+
 def test_a_run_without_hyperparameters_says_so(gate: Gate) -> None:
     counter = Counter(gate)
     run = nbtrain.train(counter.step)
