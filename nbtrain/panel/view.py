@@ -78,6 +78,7 @@ def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
         "message": status.message and cut(status.message, MESSAGE_CHARS),
         "notice": status.notice and cut(status.notice, RECEIPT_CHARS),
         "error": status.error,
+        "failure": status.failure and cut(status.failure, RECEIPT_CHARS),
         "log": _newest(status.log),
         "usage": status.usage and used(status.usage),
     }

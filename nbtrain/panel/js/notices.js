@@ -43,11 +43,10 @@ export class Notices {
 }
 
 // What is to be said of a phase; null: nothing. Who has asked for a pause knows of it.
-function said({ phase, step, error, message, receipts }) {
+function said({ phase, step, failure, message, receipts }) {
   const at = `at step ${step.toLocaleString("en")}`;
   const last = receipts?.at(-1);
   if (phase === "paused") return last?.command === "pause" && last.state !== "refused" ? null : `${at}. ${message ?? ""}`.slice(0, 300);
   if (!ENDS.includes(phase)) return null;
-  const why = error?.trimEnd().split("\n").at(-1);
-  return why ? `${at}: ${why}`.slice(0, 300) : at;
+  return failure ? `${at}: ${failure}` : at;
 }
