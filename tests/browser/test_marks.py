@@ -184,6 +184,10 @@ def test_along_the_strip_each_sign_tells_its_own_mark(page: NotebookPage) -> Non
     expect(told(panel)).to_contain_text(f"● save · step {saved:,}")
     mouse.move(sign, strip - 60)
     expect(told(panel)).to_be_hidden()
+    mouse.click(sign, strip)
+    place = menu(panel).bounding_box()
+    assert place is not None
+    assert box["y"] <= place["y"] <= box["y"] + 20
 
 
 def test_an_edit_is_a_mark_that_can_be_set_back(page: NotebookPage) -> None:

@@ -143,7 +143,7 @@ export class Chart {
     this.strip.strip.addEventListener("mousemove", ({ clientX }) => this.#along(clientX - over.getBoundingClientRect().left));
     let from = 0; // a drag ends in a click, too
     over.addEventListener("mousedown", ({ clientX }) => (from = clientX));
-    over.addEventListener("click", ({ clientX }) => Math.abs(clientX - from) < 4 && this.#ask(clientX - over.getBoundingClientRect().left));
+    over.addEventListener("click", ({ clientX, target }) => Math.abs(clientX - from) < 4 && this.#ask(clientX - over.getBoundingClientRect().left, target === over));
   }
 
   // Of a line its highest, its lowest and its mean; see `together`.
@@ -194,9 +194,12 @@ export class Chart {
     if (mark) u.setCursor({ left: mark.left, top: u.over.clientHeight / 2 });
   }
 
-  #ask(left) {
+  // Beside the sign; below the chart where the pointer is in the plot, and would be over a button.
+  #ask(left, inPlot = false) {
     const meant = this.strip.at(left);
-    if (meant) this.open(meant.marks, this.host, meant.left + this.plot.over.offsetLeft);
+    const anchor = inPlot ? this.host : this.strip.strip;
+    const { left: from } = this.plot.over.getBoundingClientRect();
+    if (meant) this.open(meant.marks, anchor, meant.left + from - anchor.getBoundingClientRect().left);
   }
 
   // What opens beside a mark gives the focus back: the place is kept for that.
