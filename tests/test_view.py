@@ -78,8 +78,8 @@ def test_the_head_line_says_how_many_threads_fill_the_queues() -> None:
 def test_the_fields_are_those_of_the_wire() -> None:
     assert set(fields(RUNNING)) == {
         "name", "engine", "phase", "step", "total", "progress", "line", "last",
-        "checkpoints", "unlisted", "controls", "receipts", "message", "notice", "error", "failure", "usage",
-        "log", "hyperparameters", "values", "validations",
+        "checkpoints", "unlisted", "controls", "receipts", "message", "notice", "error", "usage",
+        "failure", "log", "hyperparameters", "values", "validations",
     }  # fmt: skip
 
 
