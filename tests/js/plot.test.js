@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { moveByKey, yScale } from "../../nbtrain/panel/js/plot.js";
+import { moveByKey, steps, yScale } from "../../nbtrain/panel/js/plot.js";
 
 test("an axis of the largest numbers has two ends all the same", () => {
   for (const log of [false, true]) {
@@ -21,6 +21,17 @@ const plot = (places, left = -10) => ({
   },
 });
 const moved = (u, key, more = {}) => moveByKey(u, { key, ...more }) && u.cursor.left;
+
+test("a single step is in the middle of its chart, and a single value too", () => {
+  assert.deepEqual(steps({ data: [[1144]] }, 0, 2288), [1143, 1145]);
+  assert.deepEqual(steps({ data: [[1, 9]] }, 2, 5), [2, 5]);
+  assert.deepEqual(steps({ data: [[]] }, null, null), [null, null]);
+  for (const value of [1, -3, 0, 0.002, 250]) {
+    const [low, high] = yScale(false).range(null, value, value);
+    assert.ok(low < value && value < high, `${value}`);
+    assert.ok(high - low < (Math.abs(value) || 10), `${value} lies in ${low} to ${high}`);
+  }
+});
 
 test("a key moves the cursor of a chart: by a part of its width, or to its first or last point in sight", () => {
   const [points, zoomed] = [[30, 100, 370], [-500, 100, 900]];

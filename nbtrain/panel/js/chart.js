@@ -5,7 +5,7 @@ import uPlot from "uplot";
 import { bucketAt, bucketUpTo, divided, marks, together } from "./columns.js";
 import { el } from "./dom.js";
 import { MarksStrip, STRIP } from "./marks_strip.js";
-import { axes, besidePointer, drawMarks, isArrow, moveByKey, yScale } from "./plot.js";
+import { axes, besidePointer, drawMarks, isArrow, moveByKey, steps, yScale } from "./plot.js";
 import { describe, describeValidation, tally } from "./words.js";
 
 const WIDE = 560; // pixels from which a chart is higher
@@ -129,7 +129,7 @@ export class Chart {
       ...this.#size(),
       series: [{}, ...Array.from({ length: tails }, () => ({ ...tail })), ...this.lines.flatMap((line) => this.#series(line))],
       bands: this.lines.map((line, i) => ({ series: [tails + 3 * i + 1, tails + 3 * i + 2], fill: () => this.#colourOf(line) + "33" })), // a fifth opaque
-      scales: { x: { time: false }, y: yScale(this.log) },
+      scales: { x: { time: false, range: steps }, y: yScale(this.log) },
       axes: axes(this.paint, { log: this.log }),
       legend: { show: false },
       cursor: { sync: { key: this.syncKey, scales: ["x", null] }, points: { show: false }, y: false },

@@ -80,6 +80,9 @@ export function besidePointer(tip, { cursor: { left }, over: { clientWidth } }) 
   tip.style.left = `${before >= 0 && (left > clientWidth / 2 || !fits) ? before : fits ? after : 0}px`;
 }
 
+// What is in sight of the steps: uPlot would show a single one between 0 and twice as many.
+export const steps = ({ data: [x] }, min, max) => (x.length === 1 ? [x[0] - 1, x[0] + 1] : [min, max]);
+
 // Move the cursor of a chart by an arrow key, ten times as far with Shift, or to its first or last
 // point in sight; whether it was such a key.
 export function moveByKey(u, { key, shiftKey, altKey, ctrlKey, metaKey }) {
@@ -97,7 +100,8 @@ export const isArrow = (key) => key in STEPS;
 function range(least, greatest, log) {
   if (least === null) return [0.1, 1];
   const [min, max] = [least, greatest].map((y) => Math.max(-MOST, Math.min(MOST, y)));
-  if (!log) return uPlot.rangeNum(min, max, 0.1, true);
+  const room = min === max ? Math.abs(min) / 10 || 1 : 0; // one value is in the middle
+  if (!log) return uPlot.rangeNum(min - room, max + room, 0.1, true);
   const round = (y, how, power = 10 ** Math.floor(Math.log10(y))) => how(y / power) * power;
   return [round(min * 0.99, Math.floor), round(max * 1.01, Math.ceil)]; // its lines begin there
 }
