@@ -11,7 +11,6 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.engines import iterators
 from nbtrain.engines.iterators import Iterators, ended_apart
 from tests.fitted import KINDS, classifier
 from tests.gate import SOON
@@ -33,8 +32,7 @@ class Ends:
 
 
 @pytest.fixture
-def ends(monkeypatch: pytest.MonkeyPatch) -> Ends:
-    monkeypatch.setattr(iterators, "_LATER_SECS", 0.1)
+def ends() -> Ends:
     return Ends()
 
 

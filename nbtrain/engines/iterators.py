@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
-# From the end of an iterator to that of what it holds: by then nobody is dropping it any more.
-_LATER_SECS = 5.0
+# How often, and how long, the end of an iterator waits for whoever is dropping it; and the
+# references that remain then, the list's and that of the call which counts them.
+_LOOK_SECS, _MOST_SECS = 0.1, 60.0
+_OWN = 2
 
 _NEXT = "besides/next/.ATTRIBUTES/ITERATOR_STATE"
 
@@ -89,6 +93,15 @@ def ended_apart(iterator: Any) -> Any:
 
 
 def _end_later(resources: list[Any]) -> None:
-    timer = threading.Timer(_LATER_SECS, resources.clear)
-    timer.name, timer.daemon = "nbtrain: ending an iterator", True
-    timer.start()
+    thread = threading.Thread(target=_end, args=(resources,), daemon=True)
+    thread.name = "nbtrain: ending an iterator"
+    thread.start()
+
+
+def _end(resources: list[Any]) -> None:
+    """Drop what an iterator held, once nobody else does: it is just being dropped elsewhere."""
+    looks = int(_MOST_SECS / _LOOK_SECS)
+    while looks and sys.getrefcount(resources[0]) > _OWN:
+        looks -= 1
+        time.sleep(_LOOK_SECS)
+    resources.clear()

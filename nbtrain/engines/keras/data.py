@@ -109,7 +109,8 @@ class Arrays(Data):
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
         """A pipeline of one epoch; Keras makes an iterator of it for each."""
-        batches = _numbers(self.steps).map(self._batch, num_parallel_calls=1).prefetch(_PREFETCHED)
+        numbers = tf.data.Dataset.range(self.steps)
+        batches = numbers.map(self._batch, num_parallel_calls=1).prefetch(_PREFETCHED)
         return {"x": batches, **self._more}
 
     def first(self) -> Any:
@@ -167,7 +168,7 @@ class Dataset(Data):
         if not self._restored:
             self._iterators.start()
         self._restored = False
-        numbers = _numbers(self.steps or 1)
+        numbers = tf.data.Dataset.range(self.steps or 1)
         return {**self._more, "x": numbers if self.steps else numbers.repeat()}
 
     def restore(self, path: str, *, held: bool) -> None:
@@ -203,10 +204,3 @@ class Dataset(Data):
         """Nothing, where the iterator is restored."""
         if not self.kept:
             next(self._iterators.at_hand)
-
-
-def _numbers(count: int | None) -> Any:
-    """The numbers of batches, of which nothing is tuned: so Keras's iterators end at once."""
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    return tf.data.Dataset.range(count).with_options(options)
