@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -95,7 +96,8 @@ def ended_apart(iterator: Any) -> Any:
 def _end_later(resources: list[Any]) -> None:
     thread = threading.Thread(target=_end, args=(resources,), daemon=True)
     thread.name = "nbtrain: ending an iterator"
-    thread.start()
+    with contextlib.suppress(RuntimeError):  # at the interpreter's end no thread begins any more
+        thread.start()
 
 
 def _end(resources: list[Any]) -> None:
