@@ -1,22 +1,23 @@
 """What `nbtrain.fit` costs beside bare `model.fit(verbose=0)`, and what others cost.
 
-Executed inside a real kernel by `run.py`. Short trainings take turns, in an order drawn anew
-for every round. Wall time is that of the way's quickest quarter over that of the bare one's:
-on a machine that others use, whole trainings differ by more than this is about. CPU of the
-thread that calls `fit` is what the way adds to it, and less shaken. The panel is shown, and no
-page looks at it. One model for each way, compiled once: tracing is no part of it.
+Executed by `run.py`, each way in a real kernel of its own: peers leave threads behind. Short
+trainings, a bare one and one of the way, take turns; a pair is a second apart at most, for on
+a machine that others use whole trainings differ by more than this is about. CPU of the thread
+that calls `fit` is what the way adds to it, and less shaken. The panel is shown, and no page
+looks at it. One model for each of the two, compiled once: tracing is no part of it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import io
-import random
+import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -61,71 +62,55 @@ class Fits:
     """The trainings, in the calling cell and in the background.
 
     Args:
-        rounds: Turns of all ways.
+        way: One of `WAYS`.
+        rounds: Turns of a bare training and one of the way.
+
+    Raises:
+        ImportError: What the way needs is not installed.
     """
 
-    def __init__(self, *, rounds: int) -> None:
+    def __init__(self, way: str, *, rounds: int) -> None:
         draw = np.random.default_rng(0)
         x = draw.normal(size=(_ROWS, _COLUMNS)).astype("float32")
         y = draw.integers(0, 10, _ROWS)
         self._data = tf.data.Dataset.from_tensor_slices((x, y)).batch(_SIZE).cache().prefetch(8)
-        self._models: dict[str, Any] = {}
+        self._bare, self._model = model(), model()
+        made = WAYS[way]
+        self._own = self._nbtrain if made is None else functools.partial(self._fit, **made())
         self._rounds = rounds
-        self._recorded = 0
+        self._recorded: int | None = None
 
     def figures(self) -> dict[str, Any]:
-        """Microseconds of a bare batch; of each way the ratio to it, and the CPU added."""
-        ways = self._ways()
-        taken: dict[str, list[Timed]] = {name: [] for name in ways}
+        """Microseconds of a bare batch; the way's ratios to it, quartiles; the CPU added."""
+        bare: list[Timed] = []
+        own: list[Timed] = []
+        plain = functools.partial(self._fit, bare=True)
         for turn in range(self._rounds + 1):
-            order = [*ways]
-            random.shuffle(order)
-            for name in order:
-                timed = ways[name]()
+            pair = [(bare, plain), (own, self._own)]
+            for taken, train in pair if turn % 2 else reversed(pair):
+                timed = train()
                 if turn:  # the first one warms up
-                    taken[name].append(timed)
-        wall = {name: _quick([each.seconds for each in taken[name]]) for name in taken}
-        cpu = {name: statistics.median(each.cpu for each in taken[name]) for name in taken}
-        bare = "bare model.fit"
+                    taken.append(timed)
+        ratios = [each.seconds / other.seconds for each, other in zip(own, bare, strict=True)]
+        added = [each.cpu - other.cpu for each, other in zip(own, bare, strict=True)]
         return {
-            "batch_us": wall[bare] / _BATCHES * 1e6,
-            "ratios": {name: wall[name] / wall[bare] for name in wall},
-            "cpu_us": {name: (cpu[name] - cpu[bare]) / _BATCHES * 1e6 for name in cpu},
+            "batch_us": statistics.median(each.seconds for each in bare) / _BATCHES * 1e6,
+            "ratios": statistics.quantiles(ratios),
+            "cpu_us": statistics.median(added) / _BATCHES * 1e6,
             "recorded": self._recorded,
             "batches": 2 * _BATCHES,
         }
 
-    def _ways(self) -> dict[str, Callable[[], Timed]]:
-        folder = tempfile.mkdtemp(dir=".")
-        board = keras.callbacks.TensorBoard(folder, update_freq="batch", write_graph=False)
-        ways: dict[str, Callable[[], Timed]] = {
-            "bare model.fit": lambda: self._fit("bare", []),
-            "bare again": lambda: self._fit("again", []),
-            "nbtrain.fit": self._nbtrain,
-            "progress bar": lambda: self._fit("bar", [], verbose=1),
-            "TensorBoard callback per batch": lambda: self._fit("board", [board]),
-        }
-        with contextlib.suppress(ImportError):  # no dependency: a peer
-            tqdm = importlib.import_module("tqdm.keras").TqdmCallback
-            ways["tqdm's callback"] = lambda: self._fit("tqdm", [tqdm(verbose=2)])
-        return ways
-
-    def _model(self, name: str) -> Any:
-        return self._models.setdefault(name, model())
-
-    def _fit(self, name: str, callbacks: list[Any], verbose: int = 0) -> Timed:
+    def _fit(self, *, bare: bool = False, verbose: int = 0, callbacks: Sequence[Any] = ()) -> Timed:
         timed = Timed()
+        trained = self._bare if bare else self._model
         with contextlib.redirect_stderr(io.StringIO()):
-            self._model(name).fit(
-                self._data, epochs=2, verbose=verbose, callbacks=[*callbacks, timed]
-            )
+            trained.fit(self._data, epochs=2, verbose=verbose, callbacks=[*callbacks, timed])
         return timed
 
     def _nbtrain(self) -> Timed:
         timed = Timed()
-        run = nbtrain.fit(
-            self._model("nbtrain"), self._data, epochs=2, callbacks=[timed], start=False
-        )
+        run = nbtrain.fit(self._model, self._data, epochs=2, callbacks=[timed], start=False)
         display_of(run).show()
         run.start().wait()
         found = {tag: points for (_, tag), points in scalars(run.logdir).items()}
@@ -133,6 +118,44 @@ class Fits:
         return timed
 
 
-def _quick(seconds: list[float]) -> float:
-    """The quickest quarter's upper end."""
-    return statistics.quantiles(seconds)[0]
+def _board() -> dict[str, Any]:
+    folder = tempfile.mkdtemp(dir=".")
+    board = keras.callbacks.TensorBoard(folder, update_freq="batch", write_graph=False)
+    return {"callbacks": [board]}
+
+
+def _tqdm() -> dict[str, Any]:
+    return {"callbacks": [importlib.import_module("tqdm.keras").TqdmCallback(verbose=2)]}
+
+
+def _trackio() -> dict[str, Any]:
+    os.environ["TRACKIO_DIR"] = tempfile.mkdtemp(dir=".")  # read at its import
+    trackio = importlib.import_module("trackio")
+    trackio.init(project="bench", embed=False)
+    logged = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: trackio.log({"loss": logs["loss"]})
+    )
+    return {"callbacks": [logged]}
+
+
+def _livelossplot() -> dict[str, Any]:
+    return {"callbacks": [importlib.import_module("livelossplot").PlotLossesKeras()]}
+
+
+def _wandb() -> dict[str, Any]:
+    logger = importlib.import_module("wandb.integration.keras").WandbMetricsLogger
+    importlib.import_module("wandb").init(mode="offline", dir=tempfile.mkdtemp(dir="."))
+    return {"callbacks": [logger(log_freq="batch")]}
+
+
+# What makes the arguments of each way's `fit`; None is ours. Peers are no dependencies.
+WAYS: dict[str, Callable[[], dict[str, Any]] | None] = {
+    "bare again": dict,
+    "nbtrain.fit": None,
+    "progress bar": lambda: {"verbose": 1},
+    "tqdm's callback": _tqdm,
+    "trackio per batch": _trackio,
+    "livelossplot per epoch": _livelossplot,
+    "wandb per batch, offline": _wandb,
+    "TensorBoard per batch": _board,
+}
