@@ -53,7 +53,7 @@ class FrontEndHook(BuildHookInterface):
     def _stale(self) -> bool:
         if not all(bundle.exists() for bundle in self._bundles):
             return True
-        sources = list(Path(self.root, "nbtrain", "panel", "js").glob("*.*"))
+        sources = list(Path(self.root, "nbtrain", "panel", "js").rglob("*.*"))
         # package.json holds the command that bundles, the lock file what is bundled.
         named = [Path(self.root, name) for name in ("package.json", "package-lock.json")]
         sources += [path for path in named if path.exists()]

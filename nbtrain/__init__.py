@@ -7,7 +7,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nbtrain.course import replay
     from nbtrain.engines.graph.engine import supervise
     from nbtrain.engines.graph.eval_hook import EvalHook
     from nbtrain.engines.graph.in_graph import QueueRunner, Saver, SessionManager
@@ -23,9 +22,10 @@ if TYPE_CHECKING:
     from nbtrain.events.hparams import hparams
     from nbtrain.events.scalars import scalars
     from nbtrain.events.summaries import summaries
-    from nbtrain.kernel import runs
-    from nbtrain.magics import load_ipython_extension
+    from nbtrain.notebook.kernel import runs
+    from nbtrain.notebook.magics import load_ipython_extension
     from nbtrain.run import Run
+    from nbtrain.steering.course import replay
     from nbtrain.threads import Coordinator, LooperThread
 
 __version__ = "0.1.0"
@@ -72,10 +72,10 @@ _HOMES = {
     "compare": "nbtrain.events.comparison",
     "fit": "nbtrain.engines.keras.fit",
     "hparams": "nbtrain.events.hparams",
-    "load_ipython_extension": "nbtrain.magics",
+    "load_ipython_extension": "nbtrain.notebook.magics",
     "monitor": "nbtrain.engines.graph.monitored",
-    "replay": "nbtrain.course",
-    "runs": "nbtrain.kernel",
+    "replay": "nbtrain.steering.course",
+    "runs": "nbtrain.notebook.kernel",
     "scalars": "nbtrain.events.scalars",
     "summaries": "nbtrain.events.summaries",
     "supervise": "nbtrain.engines.graph.engine",
@@ -101,12 +101,14 @@ def _meet_ipython() -> None:
 
         formatter = shell.display_formatter.ipython_display_formatter
         formatter.for_type_by_name(
-            "nbtrain.run", "Run", lambda run: importlib.import_module("nbtrain.notebook").show(run)
+            "nbtrain.run",
+            "Run",
+            lambda run: importlib.import_module("nbtrain.notebook.display").show(run),
         )
         formatter.for_type_by_name(
             "nbtrain.events.scalars",
             "Scalars",
-            lambda scalars: importlib.import_module("nbtrain.boards").show(scalars),
+            lambda scalars: importlib.import_module("nbtrain.notebook.boards").show(scalars),
         )
         for module, name, tab in (
             ("hparams", "HParams", "hparams"),
@@ -116,12 +118,12 @@ def _meet_ipython() -> None:
             formatter.for_type_by_name(
                 f"nbtrain.events.{module}",
                 name,
-                lambda found, tab=tab: importlib.import_module("nbtrain.boards").show(
+                lambda found, tab=tab: importlib.import_module("nbtrain.notebook.boards").show(
                     found.scalars, tab=tab or found.kind, text=repr(found)
                 ),
             )
         NbtrainError._render_traceback_ = lambda error: importlib.import_module(
-            "nbtrain.notebook"
+            "nbtrain.notebook.display"
         ).traceback_of(error)
 
 

@@ -18,21 +18,21 @@ from collections.abc import Callable, Mapping
 from typing import SupportsFloat
 
 from nbtrain.cadence import Every
-from nbtrain.checkpoints import Saver
-from nbtrain.command_queue import CommandQueue
 from nbtrain.errors import ArgumentError, PhaseError
-from nbtrain.evaluator import Evaluation, Evaluator
-from nbtrain.helm import Helm
 from nbtrain.hyperparameters import Hyperparameters
-from nbtrain.keeper import Keeper
 from nbtrain.names import Names
-from nbtrain.recorder import Recorder
-from nbtrain.rescue import Rescue
+from nbtrain.recording.recorder import Recorder
+from nbtrain.recording.tags import KnownTags, no_mapping
+from nbtrain.recording.watch import Watch
+from nbtrain.saving.checkpoints import Saver
+from nbtrain.saving.keeper import Keeper
 from nbtrain.settings import Settings
 from nbtrain.states import Event, Lifecycle, Phase
-from nbtrain.tags import KnownTags, no_mapping
-from nbtrain.tuner import Tuner
-from nbtrain.watch import Watch
+from nbtrain.steering.command_queue import CommandQueue
+from nbtrain.steering.evaluator import Evaluation, Evaluator
+from nbtrain.steering.helm import Helm
+from nbtrain.steering.rescue import Rescue
+from nbtrain.steering.tuner import Tuner
 
 _NEVER = sys.maxsize
 

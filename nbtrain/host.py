@@ -19,12 +19,12 @@ import tensorflow as tf
 
 from nbtrain.boundary import Boundary
 from nbtrain.cadence import Every
-from nbtrain.checkpoints import Saver
-from nbtrain.command_queue import CommandQueue
-from nbtrain.logdir import Logdir
-from nbtrain.recorder import Recorder
+from nbtrain.folder.logdir import Logdir
+from nbtrain.recording.recorder import Recorder
+from nbtrain.recording.watch import Watch
+from nbtrain.saving.checkpoints import Saver
+from nbtrain.steering.command_queue import CommandQueue
 from nbtrain.threads import Coordinator
-from nbtrain.watch import Watch
 
 
 class Host:

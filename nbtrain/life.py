@@ -27,22 +27,22 @@ import tensorflow as tf
 
 from nbtrain import claims, frames
 from nbtrain.boundary import Boundary
-from nbtrain.checkpoints import Saver
-from nbtrain.command_queue import CommandQueue
 from nbtrain.errors import BusyError, PhaseError
-from nbtrain.evaluator import Evaluation
+from nbtrain.folder.journal import Marks
+from nbtrain.folder.logdir import Logdir
 from nbtrain.host import Host
 from nbtrain.hyperparameters import Hyperparameters
-from nbtrain.journal import Marks
 from nbtrain.log import Log
-from nbtrain.logdir import Logdir
 from nbtrain.names import Names
 from nbtrain.owner import owner
-from nbtrain.recorder import Recorder
+from nbtrain.recording.recorder import Recorder
+from nbtrain.recording.watch import TICK_SECS, Watch, WatchThread
+from nbtrain.saving.checkpoints import Saver
 from nbtrain.settings import Settings
 from nbtrain.states import Event, Lifecycle, Phase
+from nbtrain.steering.command_queue import CommandQueue
+from nbtrain.steering.evaluator import Evaluation
 from nbtrain.threads import Coordinator, names_of_live
-from nbtrain.watch import TICK_SECS, Watch, WatchThread
 
 # Jupyter kills a kernel that has not ended 5 s after it was asked to.
 _EXIT_SECS = 4.0

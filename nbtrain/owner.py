@@ -9,7 +9,7 @@ from typing import Protocol, SupportsFloat
 import tensorflow as tf
 
 from nbtrain.cadence import Every
-from nbtrain.checkpoints import Saver
+from nbtrain.saving.checkpoints import Saver
 from nbtrain.threads import Coordinator
 
 

@@ -23,24 +23,24 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, SupportsFloat
 
 from nbtrain import claims, frames
-from nbtrain.branches import Branch
-from nbtrain.checkpoints import Saver, find, listed
-from nbtrain.command_queue import CommandQueue
-from nbtrain.commands import Command, Outcome, Receipt, Set, Stop, Try
+from nbtrain.curves.store import ScalarStore
 from nbtrain.errors import ArgumentError, PhaseError, WaitError
-from nbtrain.evaluator import Evaluation
+from nbtrain.folder.journal import Marks
+from nbtrain.folder.logdir import Logdir, unwritable
 from nbtrain.hyperparameters import Hyperparameters, Variable
-from nbtrain.journal import Marks
 from nbtrain.life import Life
-from nbtrain.listeners import Listener, Listeners, check_event
-from nbtrain.listing import restorable
-from nbtrain.logdir import Logdir, unwritable
 from nbtrain.names import Names
-from nbtrain.recorder import Recorder
+from nbtrain.recording.listeners import Listener, Listeners, check_event
+from nbtrain.recording.recorder import Recorder
+from nbtrain.saving.branches import Branch
+from nbtrain.saving.checkpoints import Saver, find, listed
+from nbtrain.saving.listing import restorable
 from nbtrain.settings import Settings
 from nbtrain.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status
-from nbtrain.steering import NO_VALUES, Steering
-from nbtrain.store import ScalarStore
+from nbtrain.steering.command_queue import CommandQueue
+from nbtrain.steering.commands import Command, Outcome, Receipt, Set, Stop, Try
+from nbtrain.steering.evaluator import Evaluation
+from nbtrain.steering.requests import NO_VALUES, Steering
 from nbtrain.threads import Coordinator, LooperThread, names_of_live
 
 if TYPE_CHECKING:

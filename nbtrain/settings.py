@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from numbers import Integral, Real
 
-from nbtrain.alarm import Alarm
 from nbtrain.cadence import Every
 from nbtrain.errors import ArgumentError
+from nbtrain.recording.alarm import Alarm
 
 
 @dataclass(frozen=True, slots=True)

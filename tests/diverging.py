@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from sklearn.datasets import load_diabetes
 
-from nbtrain.listing import restorable
+from nbtrain.saving.listing import restorable
 from nbtrain.states import Checkpoint
 
 v1 = tf.compat.v1

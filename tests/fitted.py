@@ -11,8 +11,8 @@ import numpy.typing as npt
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.commands import Receipt
 from nbtrain.engines.keras.fit import FitRun
+from nbtrain.steering.commands import Receipt
 
 ROWS, COLUMNS, CLASSES = 90, 6, 3
 BATCH = 8

@@ -21,10 +21,11 @@ import numpy as np
 import pytest
 
 import nbtrain
-from nbtrain import boards
-from nbtrain.boards import Following, opened
+from nbtrain.curves.smoothing import smoothed
 from nbtrain.errors import ArgumentError, NbtrainError
 from nbtrain.events.scalars import Scalars
+from nbtrain.notebook import boards
+from nbtrain.notebook.boards import Following, opened
 from nbtrain.panel import board as room
 from nbtrain.panel import board_figure
 from nbtrain.panel import curves as curves_room
@@ -32,7 +33,6 @@ from nbtrain.panel.answers import answer
 from nbtrain.panel.board import Board
 from nbtrain.panel.curves import CHART_BUCKETS, RUN_BUCKETS
 from nbtrain.panel.panel import LEASE_SECS
-from nbtrain.smoothing import smoothed
 from tests.event_files import NAME, simple, start, tensor, written
 from tests.gate import SOON
 from tests.test_panel import Clock
@@ -572,7 +572,7 @@ def test_what_was_not_read_at_once_is_read_by_a_thread_that_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = Told(monkeypatch)
-    monkeypatch.setattr("nbtrain.boards.FIRST_SECS", 0.0)
+    monkeypatch.setattr("nbtrain.notebook.boards.FIRST_SECS", 0.0)
     run_of(tmp_path, [1.0, 2.0])
     scalars, unread = opened(str(tmp_path))
     assert unread

@@ -13,13 +13,13 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.checkpoints import listed
-from nbtrain.commands import Save, Set
 from nbtrain.engines.keras.fit import FitRun
 from nbtrain.errors import ArgumentError, BusyError, CheckpointError, NbtrainError, PhaseError
-from nbtrain.logdir import LAST_GOOD
+from nbtrain.folder.logdir import LAST_GOOD
 from nbtrain.run import Run
+from nbtrain.saving.checkpoints import listed
 from nbtrain.states import Phase
+from nbtrain.steering.commands import Save, Set
 from tests import fitted
 from tests.gate import SOON, Gate
 from tests.models import Count, Counter, Line, applied, refused

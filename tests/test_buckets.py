@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtrain.buckets import LIMIT, BucketCurve, Buckets, FloatArray
+from nbtrain.curves.buckets import LIMIT, BucketCurve, Buckets, FloatArray
 
 # Whole numbers: their sums are exact in any order.
 WHOLE = st.integers(-1000, 1000).map(float)

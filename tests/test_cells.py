@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from nbtrain.cells import loop_of
 from nbtrain.errors import ArgumentError
+from nbtrain.notebook.cells import loop_of
 
 
 @pytest.fixture

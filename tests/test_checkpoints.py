@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nbtrain.checkpoints import find, listed
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.errors import ArgumentError, CheckpointError
+from nbtrain.saving.checkpoints import find, listed
 from nbtrain.states import Checkpoint
 from tests.models import Line
 
@@ -229,7 +229,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 import tensorflow as tf
-from nbtrain.checkpoints import listed
+from nbtrain.saving.checkpoints import listed
 from nbtrain.engines.object_saver import ObjectSaver
 
 folder = Path(sys.argv[1])

@@ -6,8 +6,10 @@ import threading
 
 import pytest
 
-from nbtrain.command_queue import CommandQueue
-from nbtrain.commands import (
+from nbtrain.errors import WaitError
+from nbtrain.hyperparameters import Edit
+from nbtrain.steering.command_queue import CommandQueue
+from nbtrain.steering.commands import (
     COMMANDS,
     Evaluate,
     Outcome,
@@ -19,8 +21,6 @@ from nbtrain.commands import (
     Set,
     Stop,
 )
-from nbtrain.errors import WaitError
-from nbtrain.hyperparameters import Edit
 
 DONE = Outcome(applied=True, step=1240, text="saved ckpt-1240")
 

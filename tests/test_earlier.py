@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import nbtrain
-from nbtrain.commands import Restore, Save
+from nbtrain.curves.store import Columns, ScalarStore
 from nbtrain.events.writer import EventWriter
-from nbtrain.journal import Marks
-from nbtrain.notebook import picture_of
+from nbtrain.folder.journal import Marks
+from nbtrain.notebook.display import picture_of
 from nbtrain.panel.wire import Wire
 from nbtrain.run import Run
-from nbtrain.store import Columns, ScalarStore
+from nbtrain.steering.commands import Restore, Save
 from tests.front_end import FrontEnd
 from tests.gate import SOON
 from tests.models import Counter, applied, reached

@@ -17,11 +17,11 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.checkpoints import listed
-from nbtrain.commands import Try
 from nbtrain.errors import ArgumentError, BusyError, CheckpointError
 from nbtrain.log import hushed
+from nbtrain.saving.checkpoints import listed
 from nbtrain.states import Phase
+from nbtrain.steering.commands import Try
 from tests.gate import SOON
 from tests.models import Count, applied, reached, refused
 

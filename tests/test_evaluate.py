@@ -11,9 +11,9 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.errors import ArgumentError
-from nbtrain.evaluator import scalars
 from nbtrain.run import Run
 from nbtrain.states import Phase
+from nbtrain.steering.evaluator import scalars
 from tests.fitted import BATCH, STEPS, Late, X, Y, assert_same, classifier, ended, started
 from tests.gate import SOON, Gate
 from tests.models import Count, Counter, Line, applied, reached, refused

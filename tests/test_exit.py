@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from jupyter_client.manager import start_new_kernel
 
-from nbtrain.checkpoints import listed
+from nbtrain.saving.checkpoints import listed
 
 CODE = """\
 import tensorflow as tf, nbtrain

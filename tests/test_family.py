@@ -13,7 +13,7 @@ import pytest
 
 import nbtrain
 from nbtrain.errors import ArgumentError
-from nbtrain.family import tree
+from nbtrain.notebook.family import tree
 from tests.gate import SOON, Gate
 from tests.models import Counter, applied
 from tests.test_branch import Paced, parent
@@ -77,7 +77,7 @@ def test_the_tree_shows_live_runs_as_they_are_and_failed_ones_as_failed(gate: Ga
 
 OTHER_KERNEL = """
 import os, signal, sys, nbtrain
-from nbtrain.commands import Pause
+from nbtrain.steering.commands import Pause
 from tests.models import Counter
 
 counter = Counter()

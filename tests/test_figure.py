@@ -16,10 +16,10 @@ import numpy.typing as npt
 import pytest
 from matplotlib.image import imread
 
-from nbtrain.journal import Mark
+from nbtrain.curves.store import ScalarStore
+from nbtrain.folder.journal import Mark
 from nbtrain.panel.figure import AMBER, COLOURS, GREY, INK, RED, _words, png
 from nbtrain.states import Phase, Status
-from nbtrain.store import ScalarStore
 from tests.test_store import add
 
 STATUS = Status(name="digits", engine="step function", phase=Phase.FINISHED, step=100)

@@ -11,15 +11,15 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.checkpoints import listed
+from nbtrain.curves.store import ScalarStore
 from nbtrain.errors import ArgumentError, BusyError
-from nbtrain.family import tree
-from nbtrain.folder_watch import FolderWatch
-from nbtrain.lock import RunLock
-from nbtrain.logdir import Logdir
-from nbtrain.recorder import Recorder
+from nbtrain.folder.lock import RunLock
+from nbtrain.folder.logdir import Logdir
+from nbtrain.notebook.family import tree
+from nbtrain.recording.folder_watch import FolderWatch
+from nbtrain.recording.recorder import Recorder
+from nbtrain.saving.checkpoints import listed
 from nbtrain.states import Phase
-from nbtrain.store import ScalarStore
 from tests.gate import SOON, Gate
 from tests.models import Count, Counter, applied, reached, refused
 

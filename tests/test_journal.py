@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nbtrain.journal import MOST_MARKS, Journal, Mark, Marks, entries
-from nbtrain.logdir import Logdir
+from nbtrain.folder.journal import MOST_MARKS, Journal, Mark, Marks, entries
+from nbtrain.folder.logdir import Logdir
 
 ENTRY = {"event": "set", "step": 120, "wall_time": 5.0, "applied": True, "text": "rate 2 → 1"}
 

@@ -6,13 +6,13 @@ import shutil
 from pathlib import Path
 
 from nbtrain.cadence import Every
+from nbtrain.curves.store import ScalarStore
 from nbtrain.engines.object_saver import ObjectSaver
-from nbtrain.journal import Marks
-from nbtrain.keeper import Keeper
-from nbtrain.logdir import Logdir
-from nbtrain.recorder import Recorder
-from nbtrain.store import ScalarStore
-from nbtrain.watch import Watch
+from nbtrain.folder.journal import Marks
+from nbtrain.folder.logdir import Logdir
+from nbtrain.recording.recorder import Recorder
+from nbtrain.recording.watch import Watch
+from nbtrain.saving.keeper import Keeper
 from tests.models import Counter
 
 

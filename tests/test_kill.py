@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.checkpoints import listed
 from nbtrain.engines.object_saver import ObjectSaver
+from nbtrain.saving.checkpoints import listed
 from tests.models import Line
 
 ROOT = Path(__file__).parents[1]

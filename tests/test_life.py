@@ -12,14 +12,14 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.commands import Command, Receipt
 from nbtrain.engines.loops import LoopEngine
 from nbtrain.errors import ArgumentError, BusyError, PhaseError
-from nbtrain.logdir import Logdir
-from nbtrain.notebook import display_of
+from nbtrain.folder.logdir import Logdir
+from nbtrain.notebook.display import display_of
 from nbtrain.run import Run
 from nbtrain.settings import Settings
 from nbtrain.states import Phase
+from nbtrain.steering.commands import Command, Receipt
 from tests.gate import SOON, Gate
 from tests.models import Count, Counter, Line, applied, reached
 

@@ -13,11 +13,11 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.commands import COMMANDS
 from nbtrain.errors import ArgumentError
-from nbtrain.journal import EVENTS, Mark
+from nbtrain.folder.journal import EVENTS, Mark
 from nbtrain.run import Run
 from nbtrain.states import Phase
+from nbtrain.steering.commands import COMMANDS
 from tests.gate import SOON, Gate
 
 

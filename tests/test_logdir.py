@@ -16,13 +16,13 @@ import pytest
 from filelock import FileLock
 
 from nbtrain.errors import ArgumentError, BusyError
-from nbtrain.logdir import Logdir
+from nbtrain.folder.logdir import Logdir
 from tests.room import no_room
 
 ROOT = Path(__file__).parents[1]
 HOLDER = """
 import sys
-from nbtrain.logdir import Logdir
+from nbtrain.folder.logdir import Logdir
 folder = Logdir(sys.argv[1], None, kind="train")
 folder.acquire()
 print("held", flush=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nbtrain.journal import Mark
+from nbtrain.folder.journal import Mark
 from nbtrain.panel import marks as room
 from nbtrain.panel.marks import GLYPHS, glyph, kind_of, legend, signs
 
@@ -68,6 +68,6 @@ def test_the_end_of_a_trial_looks_as_it_ended(ended: Mark, kind: str) -> None:
 
 
 def test_the_page_has_the_same_glyphs_in_the_same_order() -> None:
-    source = (Path(room.__file__).parent / "js" / "marks.js").read_text(encoding="utf-8")
+    source = (Path(room.__file__).parent / "js" / "panel" / "marks.js").read_text(encoding="utf-8")
     (table,) = re.findall(r"export const GLYPHS = \{(.*?)\};", source, re.DOTALL)
     assert re.findall(r'(\w+): "(.+?)"', table) == list(GLYPHS.items())

@@ -17,12 +17,12 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.checkpoints import find, listed
-from nbtrain.commands import Save
-from nbtrain.listing import restorable
-from nbtrain.logdir import LAST_GOOD
+from nbtrain.folder.logdir import LAST_GOOD
 from nbtrain.run import Run
+from nbtrain.saving.checkpoints import find, listed
+from nbtrain.saving.listing import restorable
 from nbtrain.states import Phase
+from nbtrain.steering.commands import Save
 from tests.diverging import BAD, GOOD, GraphRegression, Regression, X, Y, assert_all_finite
 from tests.gate import SOON
 from tests.models import Counter, applied, reached, refused

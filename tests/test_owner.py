@@ -9,9 +9,9 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.checkpoints import listed
 from nbtrain.errors import ArgumentError, BusyError
 from nbtrain.run import Run
+from nbtrain.saving.checkpoints import listed
 from nbtrain.states import Phase
 from tests.gate import SOON, Gate
 from tests.models import applied, reached

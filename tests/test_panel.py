@@ -12,8 +12,15 @@ from typing import Any
 
 import pytest
 
-from nbtrain.command_queue import CommandQueue
-from nbtrain.commands import (
+from nbtrain.curves.store import ScalarStore
+from nbtrain.errors import NbtrainError
+from nbtrain.folder.journal import Mark, Marks
+from nbtrain.hyperparameters import Hyperparameter
+from nbtrain.panel import panel as room
+from nbtrain.panel.panel import IDLE_SECS, LEASE_SECS, UNCONFIRMED, Panel
+from nbtrain.states import Checkpoint, Phase, Status
+from nbtrain.steering.command_queue import CommandQueue
+from nbtrain.steering.commands import (
     Command,
     Evaluate,
     Outcome,
@@ -26,13 +33,6 @@ from nbtrain.commands import (
     Stop,
     Try,
 )
-from nbtrain.errors import NbtrainError
-from nbtrain.hyperparameters import Hyperparameter
-from nbtrain.journal import Mark, Marks
-from nbtrain.panel import panel as room
-from nbtrain.panel.panel import IDLE_SECS, LEASE_SECS, UNCONFIRMED, Panel
-from nbtrain.states import Checkpoint, Phase, Status
-from nbtrain.store import ScalarStore
 from tests.front_end import FrontEnd
 from tests.test_store import TAGS, add
 from tests.test_wire import assert_equal, size

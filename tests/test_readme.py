@@ -13,7 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 import nbtrain
-from nbtrain.commands import Outcome
+from nbtrain.steering.commands import Outcome
 from tests.models import reached
 
 README = Path(__file__).parents[1] / "README.md"

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nbtrain.recorder import Recorder
-from nbtrain.store import ScalarStore
+from nbtrain.curves.store import ScalarStore
+from nbtrain.recording.recorder import Recorder
 from tests.room import no_room
 
 

@@ -9,9 +9,9 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.commands import Try
 from nbtrain.engines.graph.attempts import wait_secs
 from nbtrain.states import Phase
+from nbtrain.steering.commands import Try
 from tests.diverging import GraphRegression
 from tests.gate import SOON
 from tests.models import Count, reached, refused

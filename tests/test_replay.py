@@ -18,10 +18,10 @@ import tensorflow as tf
 from tensorflow.python.framework import config
 
 import nbtrain
-from nbtrain.commands import Command, Pause, Replay, Restore, Save, Set, Try
 from nbtrain.engines.keras.fit import FitRun
 from nbtrain.errors import ArgumentError
 from nbtrain.run import Run
+from nbtrain.steering.commands import Command, Pause, Replay, Restore, Save, Set, Try
 from tests import fitted
 from tests.diverging import BAD, Regression
 from tests.gate import SOON, Gate
@@ -318,7 +318,7 @@ def test_a_start_without_a_checkpoint_begins_a_new_course() -> None:
 
 KILLED = """
 import os, signal
-from nbtrain.commands import Pause, Save
+from nbtrain.steering.commands import Pause, Save
 from tests.test_replay import Weighted, rate, weight
 
 line = Weighted()

@@ -17,8 +17,6 @@ import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import nbtrain
-from nbtrain.checkpoints import listed
-from nbtrain.commands import Stop
 from nbtrain.engines.steps import StepEngine
 from nbtrain.engines.trace import Trace
 from nbtrain.errors import (
@@ -29,10 +27,12 @@ from nbtrain.errors import (
     UnknownTagError,
     WaitError,
 )
-from nbtrain.logdir import Logdir
+from nbtrain.folder.logdir import Logdir
 from nbtrain.run import Run
+from nbtrain.saving.checkpoints import listed
 from nbtrain.settings import Settings
 from nbtrain.states import Checkpoint, Phase
+from nbtrain.steering.commands import Stop
 from tests.gate import SOON, Gate
 from tests.models import Counter, Line, applied, reached, refused
 

@@ -13,10 +13,10 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.engines.keras.input import InputWaits
+from nbtrain.recording.spending import EVALUATE, LOOP, PAUSED, SAVE, Draws, Spending
+from nbtrain.recording.usage import Meter, gpu_memory, memory_limit
 from nbtrain.run import Run
-from nbtrain.spending import EVALUATE, LOOP, PAUSED, SAVE, Draws, Spending
 from nbtrain.states import Phase
-from nbtrain.usage import Meter, gpu_memory, memory_limit
 from tests.fitted import X, Y, classifier
 from tests.gate import SOON
 

@@ -14,10 +14,10 @@ from tensorboard.plugins.hparams import metadata
 from tensorboard.plugins.hparams.api_pb2 import STATUS_FAILURE, STATUS_SUCCESS
 
 import nbtrain
-from nbtrain.commands import Set
 from nbtrain.hyperparameters import Edit
 from nbtrain.run import Run
 from nbtrain.states import Phase
+from nbtrain.steering.commands import Set
 from tests.gate import SOON, Gate
 from tests.models import Counter, applied, reached, refused
 

@@ -8,7 +8,6 @@ import math
 
 import pytest
 
-from nbtrain.commands import Outcome, Receipt, Restore, Save
 from nbtrain.hyperparameters import Hyperparameter, Scale
 from nbtrain.panel.view import (
     answers,
@@ -24,6 +23,7 @@ from nbtrain.panel.view import (
     used,
 )
 from nbtrain.states import Checkpoint, Phase, Status, Usage
+from nbtrain.steering.commands import Outcome, Receipt, Restore, Save
 
 RUNNING = Status(
     name="digits",

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from nbtrain.journal import MOST_MARKS, Marks
-from nbtrain.logdir import Logdir
-from nbtrain.pace import Pace
-from nbtrain.recorder import Recorder
+from nbtrain.curves.store import ScalarStore
+from nbtrain.folder.journal import MOST_MARKS, Marks
+from nbtrain.folder.logdir import Logdir
+from nbtrain.recording.pace import Pace
+from nbtrain.recording.recorder import Recorder
+from nbtrain.recording.watch import NOTICE_SECS, PREPARING_SECS, Watch, WatchThread
 from nbtrain.states import Phase
-from nbtrain.store import ScalarStore
 from nbtrain.threads import Coordinator
-from nbtrain.watch import NOTICE_SECS, PREPARING_SECS, Watch, WatchThread
 from tests.gate import SOON, Gate
 
 

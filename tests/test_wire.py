@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtrain.journal import MOST_MARKS, Mark, Marks
+from nbtrain.curves.store import ScalarStore
+from nbtrain.folder.journal import MOST_MARKS, Mark, Marks
 from nbtrain.panel.wire import Message, Wire
-from nbtrain.store import ScalarStore
 from tests.front_end import FrontEnd, decoded
 from tests.test_store import TAGS, add, rows
 

@@ -17,11 +17,11 @@ from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.passes import Passes, passes_over
 from nbtrain.engines.place_saver import PlaceSaver
 from nbtrain.errors import ArgumentError
-from nbtrain.evaluator import Evaluation
+from nbtrain.folder.logdir import Logdir
 from nbtrain.hyperparameters import NO_VARIABLES, Variable
-from nbtrain.logdir import Logdir
 from nbtrain.run import Run
 from nbtrain.settings import Settings
+from nbtrain.steering.evaluator import Evaluation
 from nbtrain.threads import Coordinator
 
 

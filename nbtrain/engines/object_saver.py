@@ -10,9 +10,17 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
-from nbtrain.checkpoints import Restored, mend_state, misfit, reading, some, step_in_name, writing
 from nbtrain.errors import ArgumentError
-from nbtrain.listing import restorable
+from nbtrain.saving.checkpoints import (
+    Restored,
+    mend_state,
+    misfit,
+    reading,
+    some,
+    step_in_name,
+    writing,
+)
+from nbtrain.saving.listing import restorable
 
 # What TensorFlow appends to a variable's name in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"

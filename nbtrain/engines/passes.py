@@ -19,7 +19,7 @@ from nbtrain.engines.calls import whole
 from nbtrain.engines.iterators import Iterators
 from nbtrain.errors import ArgumentError
 from nbtrain.life import Life
-from nbtrain.spending import Draws
+from nbtrain.recording.spending import Draws
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 

@@ -7,9 +7,9 @@ from typing import Protocol
 
 import tensorflow as tf
 
-from nbtrain.checkpoints import Restored
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.errors import CheckpointError
+from nbtrain.saving.checkpoints import Restored
 
 
 class Place(Protocol):

@@ -16,10 +16,10 @@ from nbtrain.engines.loops import LoopEngine
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.passes import passes_over
 from nbtrain.engines.trace import Trace
-from nbtrain.evaluator import Evaluation
-from nbtrain.logdir import Logdir
+from nbtrain.folder.logdir import Logdir
 from nbtrain.run import Run
 from nbtrain.settings import Settings
+from nbtrain.steering.evaluator import Evaluation
 
 # Seconds that a cell waits for a step to be traced: what is wrong with it is best told there.
 _TRACE_SECS = 2.0

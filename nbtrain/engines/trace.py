@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nbtrain.errors import ArgumentError
-from nbtrain.tags import check_real
+from nbtrain.recording.tags import check_real
 
 
 class Trace:

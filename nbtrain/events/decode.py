@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.buckets import FloatArray
+from nbtrain.curves.buckets import FloatArray
 from nbtrain.events.crc import add_columns, crc32c, masked
 from nbtrain.events.framing import FOOTER, ByteArray, Frames, IntArray
 from nbtrain.events.layout import STEP, WALL_TIME, Layout, layout_of

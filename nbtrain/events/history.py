@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from tensorboard.compat.proto.event_pb2 import Event
 
-from nbtrain.buckets import FloatArray
+from nbtrain.curves.buckets import FloatArray
 from nbtrain.events.crc import crc32c, masked
 from nbtrain.events.framing import FOOTER, IntArray
 from nbtrain.events.index import Places

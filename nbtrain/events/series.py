@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.buckets import FloatArray
+from nbtrain.curves.buckets import FloatArray
 from nbtrain.events.framing import IntArray
 
 # Rows of a block: of 24 bytes each; the first is small, for there may be ten thousand tags.

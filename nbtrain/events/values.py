@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.buckets import FloatArray
+from nbtrain.curves.buckets import FloatArray
 from nbtrain.errors import ArgumentError
 from nbtrain.events.pictures import MOST_PIXELS, enlarged, picture
 from nbtrain.events.tensors import array_of

@@ -17,13 +17,13 @@ from typing import TypeGuard
 
 import numpy as np
 
-from nbtrain.buckets import LIMIT, FloatArray
+from nbtrain.curves.buckets import LIMIT, FloatArray
+from nbtrain.curves.smoothing import smoothed
 from nbtrain.errors import ArgumentError
 from nbtrain.events.extent import extent_of, higher_is_better
 from nbtrain.events.framing import IntArray
 from nbtrain.events.scalars import Scalars
 from nbtrain.events.series import Points
-from nbtrain.smoothing import smoothed
 
 AXES = ("step", "relative", "wall")
 

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from nbtrain.curves.parts import Curve
+from nbtrain.folder.journal import Mark
 from nbtrain.hyperparameters import PREFIX
-from nbtrain.journal import Mark
 from nbtrain.panel.marks import legend, signs
 from nbtrain.panel.validations import NAME, charts_of
 from nbtrain.panel.view import RECEIPT_CHARS, cut, headline, number
-from nbtrain.parts import Curve
 from nbtrain.states import Status
 
 if TYPE_CHECKING:

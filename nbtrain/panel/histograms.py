@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.buckets import FloatArray
+from nbtrain.curves.buckets import FloatArray
 from nbtrain.events.history import History
 from nbtrain.events.values import Histogram
 

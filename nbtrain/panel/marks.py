@@ -1,4 +1,4 @@
-"""Marks in words and signs, as the picture has them; js/marks.js has them on the page.
+"""Marks in words and signs, as the picture has them; js/panel/marks.js has them on the page.
 
 What came by cadence gives way: of the checkpoints near to another mark none moves it.
 """
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from nbtrain.journal import Mark
+from nbtrain.folder.journal import Mark
 
 # The most telling first: what a sign that stands for several marks looks like.
 GLYPHS = {

@@ -20,12 +20,12 @@ from typing import Any
 
 import anywidget
 
-from nbtrain.commands import COMMANDS, Command, Restore, Set, Try
 from nbtrain.errors import NbtrainError
 from nbtrain.panel.source import Source
 from nbtrain.panel.view import SHOWN_RECEIPTS, answers, fields
 from nbtrain.panel.wire import Message, Wire
 from nbtrain.states import Phase
+from nbtrain.steering.commands import COMMANDS, Command, Restore, Set, Try
 
 BUNDLE = Path(__file__).parent / "static" / "panel.js"
 

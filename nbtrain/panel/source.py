@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from nbtrain.commands import Command, Receipt
-from nbtrain.journal import Marks
+from nbtrain.curves.store import ScalarStore
+from nbtrain.folder.journal import Marks
 from nbtrain.states import Status
-from nbtrain.store import ScalarStore
+from nbtrain.steering.commands import Command, Receipt
 
 
 class Source(Protocol):

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from nbtrain.commands import Receipt
-from nbtrain.logdir import ASIDE
+from nbtrain.folder.logdir import ASIDE
 from nbtrain.panel.validations import charts_of
 from nbtrain.states import TRANSITIONS, Event, Phase, Status, Usage
+from nbtrain.steering.commands import Receipt
 
 Fields = dict[str, object]
 

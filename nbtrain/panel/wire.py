@@ -14,10 +14,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nbtrain.journal import Mark, Marks
+from nbtrain.curves.parts import Cursor, Curve
+from nbtrain.curves.store import ScalarStore
+from nbtrain.folder.journal import Mark, Marks
 from nbtrain.panel.view import Fields, cut, last_of, plain
-from nbtrain.parts import Cursor, Curve
-from nbtrain.store import ScalarStore
 
 Message = tuple[dict[str, object], list[bytes]]
 

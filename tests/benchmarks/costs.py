@@ -16,11 +16,11 @@ from typing import Any, SupportsFloat
 
 import numpy as np
 
-from nbtrain.commands import Command, Receipt
-from nbtrain.journal import Marks
-from nbtrain.recorder import Recorder
+from nbtrain.curves.store import ScalarStore
+from nbtrain.folder.journal import Marks
+from nbtrain.recording.recorder import Recorder
 from nbtrain.states import Phase, Status
-from nbtrain.store import ScalarStore
+from nbtrain.steering.commands import Command, Receipt
 
 Figures = dict[str, Any]
 

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 import nbtrain
-from nbtrain.notebook import display_of
+from nbtrain.notebook.display import display_of
 from nbtrain.run import Run
 from tests.benchmarks.steps import GraphStep, Step
 from tests.benchmarks.ways import (

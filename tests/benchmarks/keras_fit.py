@@ -26,7 +26,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.events.scalars import scalars
-from nbtrain.notebook import display_of
+from nbtrain.notebook.display import display_of
 
 _ROWS, _COLUMNS, _SIZE = 8_192, 256, 32
 _BATCHES = _ROWS // _SIZE

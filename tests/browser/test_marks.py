@@ -270,7 +270,7 @@ def test_home_and_end_read_the_first_and_the_last_value_and_leave_the_page_where
 
 
 NAN = """\
-from nbtrain.journal import Mark
+from nbtrain.folder.journal import Mark
 run.marks.add(Mark("nan", run.status.step, time.time(), "loss is NaN"))
 """
 
@@ -369,7 +369,7 @@ def test_where_the_kernel_is_gone_a_trial_looks_as_disabled_as_the_rest(page: No
 
 
 CROWD = """\
-from nbtrain.journal import Mark
+from nbtrain.folder.journal import Mark
 for n in range(40):
     run.marks.add(Mark("pause", run.status.step, time.time() + n, f"number {n} of a crowd"))
 run.marks.add(Mark("set", run.status.step, time.time(), 20 * "words and " + "its end"))
@@ -449,7 +449,7 @@ def test_the_sign_of_several_pauses_leaves_room_for_their_number(page: NotebookP
 
 # Two pairs of crowds, of each the one 24 or 27 pixels from the other in a chart of 373.
 CROWDS = """\
-from nbtrain.journal import Mark
+from nbtrain.folder.journal import Mark
 for pair, gap in enumerate((24, 27)):
     for place in (0.1 + 0.4 * pair, 0.1 + 0.4 * pair + gap / 373):
         for n in range(110):

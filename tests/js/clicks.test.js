@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
-import { Clicks } from "../../nbtrain/panel/js/clicks.js";
+import { Clicks } from "../../nbtrain/panel/js/panel/clicks.js";
 
 function clicks(context) {
   context.mock.timers.enable({ apis: ["setTimeout"] });

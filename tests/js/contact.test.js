@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Contact } from "../../nbtrain/panel/js/contact.js";
+import { Contact } from "../../nbtrain/panel/js/panel/contact.js";
 
 // A clock of the test's own, and the panel's looks every four seconds.
 function begin() {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Latest } from "../../nbtrain/panel/js/latest.js";
+import { Latest } from "../../nbtrain/panel/js/board/latest.js";
 
 // A room whose kernel answers when it is told to.
 class Room {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { glyph, grouped, listed, listedLatest, offers, timeline, titled, trouble } from "../../nbtrain/panel/js/marks.js";
+import { glyph, grouped, listed, listedLatest, offers, timeline, titled, trouble } from "../../nbtrain/panel/js/panel/marks.js";
 
 let wall = 1000;
 const mark = (event, step, more = {}) => ({ event, step, wall: wall++, text: "", edits: [], place: step, ...more });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
-import { Notices } from "../../nbtrain/panel/js/notices.js";
+import { Notices } from "../../nbtrain/panel/js/panel/notices.js";
 
 // A window whose reader answers so, and what was shown.
 function page(answer, visibilityState = "hidden") {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { optionsOf, written } from "../../nbtrain/panel/js/options.js";
+import { optionsOf, written } from "../../nbtrain/panel/js/board/options.js";
 
 const BEGIN = { tab: "images", x: "wall", smooth: 0.5 };
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { brief, exact, places } from "../../nbtrain/panel/js/scale.js";
+import { brief, exact, places } from "../../nbtrain/panel/js/panel/scale.js";
 
 const all = ({ last, valueAt }) => Array.from({ length: last + 1 }, (_, place) => valueAt(place));
 

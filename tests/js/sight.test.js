@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Sight } from "../../nbtrain/panel/js/sight.js";
+import { Sight } from "../../nbtrain/panel/js/board/sight.js";
 
 // The browser's observer, which tells what it is told to tell.
 globalThis.IntersectionObserver = class {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Store, fold } from "../../nbtrain/panel/js/store.js";
+import { Store, fold } from "../../nbtrain/panel/js/panel/store.js";
 
 // The two buffers of a message; each bucket is [step, mean, lo, hi].
 const buffers = (...buckets) => [

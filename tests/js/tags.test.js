@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { filter, groups, having, style } from "../../nbtrain/panel/js/tags.js";
+import { filter, groups, having, style } from "../../nbtrain/panel/js/board/tags.js";
 import { duration, place, timeTicks } from "../../nbtrain/panel/js/words.js";
 
 test("tags are grouped by what stands before their first slash", () => {

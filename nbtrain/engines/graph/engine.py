@@ -19,9 +19,9 @@ from nbtrain.engines.graph.savers import find_saver, own_saver
 from nbtrain.engines.graph.supervisor import Supervisor
 from nbtrain.engines.hyperparameters import held_by, in_session
 from nbtrain.errors import ArgumentError
+from nbtrain.folder.logdir import Logdir
 from nbtrain.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.log import hushed
-from nbtrain.logdir import Logdir
 from nbtrain.owner import Driver, owner
 from nbtrain.run import Run
 from nbtrain.settings import Settings

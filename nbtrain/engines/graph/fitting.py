@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.checkpoints import Restored, misfit, reading, some, step_in_name
+from nbtrain.saving.checkpoints import Restored, misfit, reading, some, step_in_name
 
 v1 = tf.compat.v1
 

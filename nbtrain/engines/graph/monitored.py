@@ -20,8 +20,8 @@ from nbtrain.engines.graph.global_step import adopt_global_step
 from nbtrain.engines.graph.run_hook import RunHook
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.errors import ArgumentError
+from nbtrain.folder.logdir import Logdir
 from nbtrain.hyperparameters import NO_VARIABLES, Variable
-from nbtrain.logdir import Logdir
 from nbtrain.run import Run
 from nbtrain.settings import Settings
 from nbtrain.threads import Coordinator

@@ -16,7 +16,6 @@ from typing import Any
 import tensorflow as tf
 
 from nbtrain.boundary import Boundary
-from nbtrain.checkpoints import listed
 from nbtrain.engines.graph.arguments import scalar_of
 from nbtrain.engines.graph.attempts import Attempts, wait_secs
 from nbtrain.engines.graph.below import placeholders_below
@@ -32,6 +31,7 @@ from nbtrain.errors import ArgumentError
 from nbtrain.hyperparameters import NO_VARIABLES
 from nbtrain.owner import owner
 from nbtrain.run import Run
+from nbtrain.saving.checkpoints import listed
 
 v1 = tf.compat.v1
 

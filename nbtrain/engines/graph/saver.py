@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.checkpoints import Restored, listed, mend_state, misfit, reading, writing
 from nbtrain.engines.graph.fitting import check_fit, read_all, saved_variables
 from nbtrain.engines.graph.global_step import step_of
 from nbtrain.engines.graph.savers import own_saver
 from nbtrain.engines.graph.servers import LOST, REMEDY, lost, unanswered
 from nbtrain.errors import CheckpointError
-from nbtrain.listing import restorable
 from nbtrain.log import hushed
+from nbtrain.saving.checkpoints import Restored, listed, mend_state, misfit, reading, writing
+from nbtrain.saving.listing import restorable
 
 # Numbers that are read at a time.
 _MOST_NUMBERS = 1_000_000

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from nbtrain.checkpoints import Restored
 from nbtrain.engines.graph.saver import GraphSaver, Saved
 from nbtrain.errors import CheckpointError
-from nbtrain.listing import restorable
+from nbtrain.saving.checkpoints import Restored
+from nbtrain.saving.listing import restorable
 
 
 class SessionSaver(GraphSaver):

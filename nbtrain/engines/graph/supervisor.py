@@ -35,7 +35,7 @@ from nbtrain.engines.graph.services import Services
 from nbtrain.engines.graph.turns import Turns
 from nbtrain.engines.graph.waiting import ready_session, wait_for, wait_for_servers
 from nbtrain.errors import ArgumentError, BusyError
-from nbtrain.logdir import check_no_file
+from nbtrain.folder.logdir import check_no_file
 from nbtrain.owner import Owner, owner, tell
 from nbtrain.threads import Coordinator, LooperThread
 

@@ -10,8 +10,8 @@ import keras
 from nbtrain.engines.keras.guard import Guard
 from nbtrain.engines.keras.loss import BATCH_LOSS, EPOCH, BatchLoss
 from nbtrain.errors import ArgumentError
+from nbtrain.recording.spending import EVALUATE, LOOP
 from nbtrain.run import Run
-from nbtrain.spending import EVALUATE, LOOP
 
 
 class RunCallback(keras.callbacks.Callback):

@@ -11,7 +11,6 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from nbtrain.checkpoints import listed
 from nbtrain.engines.keras.data import Data
 from nbtrain.engines.keras.guard import Guard
 from nbtrain.engines.keras.memory import Memory
@@ -22,10 +21,11 @@ from nbtrain.engines.keras.thread import ThreadState
 from nbtrain.engines.keras.validation import StoppedError, Validation
 from nbtrain.engines.place_saver import PlaceSaver
 from nbtrain.errors import ArgumentError
+from nbtrain.folder.logdir import Logdir
 from nbtrain.host import Host
 from nbtrain.hyperparameters import Variable
-from nbtrain.logdir import Logdir
 from nbtrain.run import Run
+from nbtrain.saving.checkpoints import listed
 from nbtrain.threads import Coordinator
 
 

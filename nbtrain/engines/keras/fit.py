@@ -12,7 +12,7 @@ from nbtrain.engines.keras.arguments import Input, check_model, further
 from nbtrain.engines.keras.engine import FitEngine
 from nbtrain.engines.keras.numbers import Numbers
 from nbtrain.engines.keras.place import History
-from nbtrain.logdir import Logdir
+from nbtrain.folder.logdir import Logdir
 from nbtrain.run import Run
 from nbtrain.settings import Settings
 

@@ -21,8 +21,8 @@ import tensorflow as tf
 from nbtrain.engines.iterators import ended_apart
 from nbtrain.engines.keras.loss import BATCH_LOSS, EPOCH, BatchLoss
 from nbtrain.engines.keras.place import Place
+from nbtrain.recording.spending import EVALUATE, LOOP
 from nbtrain.run import Run
-from nbtrain.spending import EVALUATE, LOOP
 
 _EVALUATING = (
     "Evaluating after epoch {epoch}: what was asked for waits until that is over. A stop is heard "

@@ -1,4 +1,4 @@
-// The notebook's theme, as the charts need it: panel.css holds every colour, and takes those
+// The notebook's theme, as the charts need it: common.css holds every colour, and takes those
 // of JupyterLab or VS Code where there are any.
 
 // Light text lies on a dark page: true in every notebook, also in one that is not known.

@@ -1,0 +1,211 @@
+"""What was done to a run: lines of its `steering.jsonl`, and marks on its curves.
+
+{"wall_time": 1790000000.0, "event": "set", "step": 120, "applied": true,
+ "text": "learning_rate 0.01 → 0.001", "edits": {"learning_rate": [0.01, 0.001]}}
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nbtrain.folder.logdir import Logdir
+
+FILE = "steering.jsonl"
+
+# How a run ends.
+ENDS = frozenset({"finished", "stopped", "failed"})
+
+# What of it is no mark: a run's own beginning and end, where its curves go on, what has a curve.
+_UNMARKED = frozenset(
+    ("start", "origin", "segment", "copy", "evaluated", "stop", "finished", "stopped", "folder")
+)
+
+# Everything that there is an entry of.
+EVENTS = (
+    *("start", "pause", "resume", "stop", "save", "checkpoint", "restore", "set", "try", "replay"),
+    *("evaluate", "evaluated", "nan", "recovery", "folder", "finished", "stopped", "failed"),
+    *("origin", "segment", "copy"),
+)
+
+# Marks that a run holds, the newest.
+MOST_MARKS = 1000
+
+Entry = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something that was done to a run, or befell it.
+
+    Attributes:
+        event: What, in a word: "save", "checkpoint" (by cadence), "restore", "set", "pause",
+            "resume", "failed", and so on.
+        step: Steps that had been completed.
+        wall_time: When, in seconds since the epoch.
+        text: In words.
+        to: The step that the run went to; None where it stayed.
+        edits: Hyperparameters that were changed: name to old and new value.
+    """
+
+    event: str
+    step: int
+    wall_time: float
+    text: str = ""
+    to: int | None = None
+    edits: tuple[tuple[str, float, float], ...] = ()
+
+    @classmethod
+    def of(cls, entry: Entry) -> Mark | None:
+        """The mark of an entry; None for what was refused, or is no mark."""
+        return None if entry["event"] in _UNMARKED else cls.done(entry)
+
+    @classmethod
+    def done(cls, entry: Entry) -> Mark | None:
+        """What an entry says was done, be it a mark or not; None for what was refused."""
+        event = str(entry["event"])
+        if not entry.get("applied", True):
+            return None
+        to, text = entry.get("to"), str(entry.get("text", ""))
+        to = to if type(to) is int else None
+        return cls(event, entry["step"], when(entry), text, to, tuple(edits_of(entry)))
+
+
+class Marks:
+    """The marks of a run, over all its lives; any thread."""
+
+    def __init__(self) -> None:
+        self._marks: deque[Mark] = deque(maxlen=MOST_MARKS)
+        self._lock = threading.Lock()
+        self._count = 0  # of all there ever were
+
+    def add(self, mark: Mark) -> None:
+        """One more."""
+        with self._lock:
+            self._marks.append(mark)
+            self._count += 1
+
+    def since(self, number: int = 0) -> tuple[list[Mark], int]:
+        """Those that came after the first `number`, as far as they are held; and their count."""
+        with self._lock:
+            new = max(0, self._count - number)
+            return list(self._marks)[max(0, len(self._marks) - new) :], self._count
+
+    def __iter__(self) -> Iterator[Mark]:
+        """Those that are held, the oldest first."""
+        return iter(self.since()[0])
+
+    def __len__(self) -> int:
+        """How many are held."""
+        return len(self._marks)
+
+
+class Journal:
+    """Entries on their way to the file.
+
+    Args:
+        logdir: Where they are written.
+        marks: Where those go that are to be seen.
+
+    Attributes:
+        untold: How many were done that nobody was told of: too many waited.
+    """
+
+    def __init__(self, logdir: Logdir, marks: Marks) -> None:
+        self._logdir = logdir
+        self._marks = marks
+        self._waiting: deque[dict[str, object]] = deque()
+        self._writing = threading.Lock()  # one at a time: each line once, and in order
+        self._done: deque[Mark] = deque(maxlen=MOST_MARKS)
+        self.untold = 0
+
+    def log(self, **entry: object) -> None:
+        """Queue a line; any thread. The path of a `checkpoint` is written as seen from here."""
+        line = {"wall_time": round(time.time(), 3), **entry}
+        if "checkpoint" in entry:
+            line["checkpoint"] = os.path.relpath(str(entry["checkpoint"]), self._logdir.path)
+        self._waiting.append(line)
+        if (mark := Mark.of(line)) is not None:
+            self._marks.add(mark)
+        if (done := Mark.done(line)) is not None:
+            self.untold += len(self._done) == MOST_MARKS
+            self._done.append(done)
+
+    def recall(self) -> None:
+        """Take over the marks that the file tells of, where there are none yet."""
+        if not len(self._marks):
+            with contextlib.suppress(OSError):
+                for mark in filter(None, map(Mark.of, entries(self._logdir.path))):
+                    self._marks.add(mark)
+
+    def done(self, *, ended: bool) -> Iterator[Mark]:
+        """What was done since it was asked last; one thread.
+
+        Args:
+            ended: Whether the run has ended: its end is told when it has.
+        """
+        while self._done and (ended or self._done[0].event not in ENDS):
+            yield self._done.popleft()
+
+    def clear(self) -> None:
+        """Forget what waits: there is no file to write it to."""
+        with self._writing:
+            self._waiting.clear()
+
+    def write(self) -> None:
+        """Write what waits, once the folder is in place; any thread.
+
+        Raises:
+            OSError: It cannot be written; it waits for the next time.
+        """
+        if not self._waiting or not self._logdir.lock.in_place:
+            return  # until the folder is back, or was made again
+        with self._writing:
+            while self._waiting:
+                self._logdir.log(**self._waiting[0])
+                self._waiting.popleft()
+
+
+def entries(logdir: Path) -> Iterator[Entry]:
+    """The entries of a run's folder, the oldest first; a line that is torn is left out.
+
+    Raises:
+        OSError: There is no such file, or it cannot be read.
+    """
+    with open(logdir / FILE, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(entry, dict) and "event" in entry and type(entry.get("step")) is int:
+                yield entry
+
+
+def edits_of(entry: Entry) -> list[tuple[str, float, float]]:
+    """The hyperparameters that an entry changed: name, old and new value."""
+    edits = entry.get("edits")
+    found = edits.items() if isinstance(edits, Mapping) else ()
+    return [(name, *pair) for name, pair in found if _is_pair(pair)]
+
+
+def when(entry: Entry) -> float:
+    """The time of an entry, in seconds since the epoch; 0 where it tells none."""
+    seconds = entry.get("wall_time")
+    return float(seconds) if isinstance(seconds, (int, float)) else 0.0
+
+
+def _is_pair(pair: object) -> bool:
+    return (
+        isinstance(pair, (list, tuple))
+        and len(pair) == 2
+        and all(isinstance(value, (int, float)) for value in pair)
+    )

@@ -1,0 +1,187 @@
+"""What the tabulator offers behind `%nbtrain` and `%%nbtrain`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from IPython.core.completer import CompletionContext, SimpleCompletion, context_matcher
+
+from nbtrain.errors import ArgumentError
+from nbtrain.notebook.boards import opened
+from nbtrain.notebook.kernel import find_run, runs
+from nbtrain.notebook.options import CURVES, ON_NAN, TABS, VERBS, add_arguments, cell_parser
+from nbtrain.panel.contents import KIND_OF, selections
+from nbtrain.panel.view import controls
+from nbtrain.run import Run
+
+_NAME = "nbtrain"
+
+
+def complete_in(shell: Any) -> None:
+    """Let the completer of an IPython complete the magics.
+
+    As a matcher: behind a completer of `set_hook("complete_command", ...)` Jedi offers its own
+    words, those of Python.
+    """
+
+    @context_matcher(identifier=_NAME)
+    def matcher(context: CompletionContext) -> dict[str, Any]:
+        text = context.text_until_cursor
+        words = text.split()
+        begun = "" if not words or text[-1].isspace() else words.pop()
+        offered = [
+            word for word in candidates(words, shell.user_ns, begun) if word.startswith(begun)
+        ]
+        return {
+            "completions": [SimpleCompletion(word) for word in offered],
+            "suppress": True,
+            "ordered": True,
+            "matched_fragment": begun,
+        }
+
+    others = [
+        other
+        for other in shell.Completer.custom_matchers
+        if getattr(other, "matcher_identifier", None) != _NAME  # of an earlier load
+    ]
+    shell.Completer.custom_matchers = [*others, matcher]
+
+
+def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "") -> list[str]:
+    """What may follow these words; nothing where they are no line of nbtrain's.
+
+    Args:
+        words: The line before the word at the cursor.
+        names: The notebook's names.
+        begun: The word at the cursor, as far as it goes.
+    """
+    match words:
+        case ["%%nbtrain", *_, "--checkpoint"]:
+            return _checkpoints_in(names)
+        case ["%%nbtrain", *_, "--hyperparameters"]:
+            return _optimizers_in(names)
+        case ["%%nbtrain", *_, "--on-nan"]:
+            return list(ON_NAN)
+        case ["%%nbtrain", *given]:
+            return _unused(cell_parser(), given)
+        case ["%nbtrain"]:
+            return list(VERBS)
+        case ["%nbtrain", verb, *given] if verb in TABS:
+            return _of_board(verb, given, begun)
+        case ["%nbtrain", "runs" | "replay"]:
+            return _folders(begun)
+        case ["%nbtrain", "replay", _]:
+            return [run.name for run in runs().values() if _can(run, "set")]
+        case ["%nbtrain", verb, *given] if verb in VERBS:
+            return _behind_verb(verb, given)
+    return []
+
+
+def _behind_verb(verb: str, given: Sequence[str]) -> list[str]:
+    named = [run for run in runs().values() if run.name in given]
+    if verb in ("set", "try"):
+        return _of_set(named, given)
+    match given:
+        case [*_, "--step"]:
+            return _steps(named)
+        case [*_, "--timeout"]:
+            return []
+    parser = argparse.ArgumentParser()
+    add_arguments(parser, verb)
+    offered = [] if named else [run.name for run in runs().values() if _can(run, verb)]
+    return offered + _unused(parser, given)
+
+
+def _of_set(named: Sequence[Run], given: Sequence[str]) -> list[str]:
+    """A run's name, if that may still come, and the hyperparameters that were not given yet."""
+    if given[-1:] in (["--timeout"], ["--steps"]):
+        return []
+    offered = [] if given else [run.name for run in runs().values() if _can(run, "set")]
+    try:
+        run = named[0] if named else find_run()
+    except ArgumentError:  # which run is open
+        return offered
+    if given[-1:] == ["--keep-if"]:
+        return list(run.scalars)
+    names = [f"{name}=" for name in run.hyperparameters]
+    return offered + [name for name in names if not any(word.startswith(name) for word in given)]
+
+
+def _of_board(tab: str, given: Sequence[str], begun: str) -> list[str]:
+    """Folders, then the options, and for these the runs and tags that the folder has."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser, tab)
+    match given:
+        case []:
+            return _folders(begun)
+        case [logdir, *_, "--runs" | "--tags" as option]:
+            try:
+                found = selections(opened(shlex.split(logdir)[0])[0])[KIND_OF.get(tab, "scalars")]
+            except (ArgumentError, OSError, ValueError):
+                return []
+            return [_as_expression(name) for name in getattr(found, option[2:])]
+        case [*_, "--x"] if tab in CURVES:
+            return ["step", "relative", "wall"]
+    return _unused(parser, given)
+
+
+def _folders(begun: str) -> list[str]:
+    """The folders whose paths may begin so."""
+    above, slash, _ = begun.rpartition("/")
+    try:
+        below = sorted(Path(above + slash).expanduser().iterdir())
+    except OSError:
+        return []
+    return [f"{above}{slash}{path.name}/" for path in below if path.is_dir()]
+
+
+def _as_expression(name: str) -> str:
+    """A regular expression that finds a name, as a word of a line; the name itself, mostly."""
+    try:
+        plain = re.search(name, name) is not None
+    except re.error:
+        plain = False
+    return shlex.quote(name if plain else re.escape(name))
+
+
+def _steps(named: Sequence[Run]) -> list[str]:
+    try:
+        run = named[0] if named else find_run()
+    except ArgumentError:
+        return []
+    return [str(checkpoint.step) for checkpoint in reversed(run.checkpoints)]
+
+
+def _can(run: Run, verb: str) -> bool:
+    """Whether a verb does something to the run in its phase; `show` and `wait` always do."""
+    return controls(run.status).get(verb, verb in ("show", "wait"))
+
+
+def _unused(parser: argparse.ArgumentParser, given: Sequence[str]) -> list[str]:
+    """The options that were not given yet; none where the last one waits for its value."""
+    used = [action for action in parser._actions if {*action.option_strings} & {*given}]
+    if any(action.nargs != 0 and given[-1] in action.option_strings for action in used):
+        return []
+    unused = [action for action in parser._actions if action not in used]
+    return [option for action in unused for option in action.option_strings]
+
+
+def _checkpoints_in(names: Mapping[str, object]) -> list[str]:
+    return [name for name, value in names.items() if isinstance(value, tf.train.Checkpoint)]
+
+
+def _optimizers_in(names: Mapping[str, object]) -> list[str]:
+    """Optimizers, and dicts of variables or of these."""
+    kinds = (tf.Variable, tf.keras.Variable, tf.keras.optimizers.Optimizer)
+
+    def fits(value: object) -> bool:
+        held = value.values() if isinstance(value, dict) else ()
+        return isinstance(value, kinds[2]) or any(isinstance(item, kinds) for item in held)
+
+    return [name for name, value in names.items() if not name.startswith("_") and fits(value)]

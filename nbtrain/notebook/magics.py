@@ -1,0 +1,227 @@
+"""The magics: parse a line, call the run, show the answer.
+
+%load_ext nbtrain
+%nbtrain                      list the runs
+%nbtrain pause [NAME]         and: show, resume, stop, save, restore, wait
+%nbtrain set learning_rate=1e-4    give hyperparameters other values
+%nbtrain runs [LOGDIR]        show the runs below a folder, as a tree of branches
+%nbtrain replay LOGDIR [RUN]  show what was done to a run, or do it to another
+%nbtrain scalars LOGDIR       show what its event files hold; and: images, histograms, ...
+%%nbtrain --name digits       run the cell in the background, as the loop of a run
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, line_cell_magic, magics_class
+
+from nbtrain.engines.loops import background
+from nbtrain.errors import NbtrainError, WaitError
+from nbtrain.events.text_table import in_columns
+from nbtrain.notebook import boards
+from nbtrain.notebook.cells import loop_of
+from nbtrain.notebook.completion import complete_in
+from nbtrain.notebook.display import show_below, show_panel
+from nbtrain.notebook.family import tree
+from nbtrain.notebook.kernel import find_run, runs
+from nbtrain.notebook.options import TABS, HelpShown, cell_parser, line_parser, parsed
+from nbtrain.run import Run
+from nbtrain.steering.commands import Receipt
+from nbtrain.steering.course import replay
+
+# Seconds that a verb waits for its answer, so that the cell can show it; a step takes less.
+_ANSWER_SECS = 1.0
+
+
+@magics_class
+class NbtrainMagics(Magics):
+    """`%nbtrain` and `%%nbtrain`."""
+
+    @line_cell_magic
+    def nbtrain(self, line: str, cell: str | None = None) -> Any:
+        """Steer the runs of this kernel, or run a cell in the background as a run's loop.
+
+        %nbtrain [list|show|pause|resume|stop|save|restore|evaluate|wait] [NAME]
+        %nbtrain set [NAME] HYPERPARAMETER=VALUE ...
+        %nbtrain try [NAME] HYPERPARAMETER=VALUE ... [--steps N] [--keep-if TAG]
+        %nbtrain runs [LOGDIR]
+        %nbtrain replay LOGDIR [RUN]
+        %nbtrain scalars LOGDIR [--runs RE] [--tags RE] [--follow] [--smooth S]
+                  [--x step|relative|wall]
+        %nbtrain images|histograms|distributions|text|audio|hparams LOGDIR [--runs RE]
+                  [--tags RE] [--follow]
+        %nbtrain custom_scalars|compare LOGDIR [the options of scalars]
+        %%nbtrain [--name NAME] [--logdir DIR] [--steps N] [--checkpoint EXPR]
+                  [--hyperparameters EXPR] [--evaluate EXPR] [--evaluate-secs S]
+                  [--evaluate-steps N] [--save-secs S] [--save-steps N] [--keep N]
+                  [--on-nan pause|recover|none] [--jump FACTOR]
+
+        `%nbtrain -h`, `%nbtrain restore -h` and `%%nbtrain -h` explain each option.
+        """
+        __tracebackhide__ = True
+        try:
+            return self._line(line) if cell is None else self._cell(line, cell)
+        except HelpShown:
+            return None
+        except NbtrainError as error:
+            if any(run.error is error for run in runs().values()):
+                raise  # by the user's own line, which a traceback shows
+            show_below(error)
+            raise UsageError(str(error)) from error
+
+    def _line(self, line: str) -> Any:
+        __tracebackhide__ = True
+        options = parsed(line_parser(), line)
+        if options.verb in (None, "list"):
+            print(table(list(runs().values())))
+            return None
+        if options.verb == "runs":
+            print(tree(options.logdir))
+            return None
+        if options.verb == "replay":
+            course = replay(options.logdir)
+            if options.name is None:
+                return course
+            return _answered(course.apply(find_run(options.name)), options.timeout)
+        if options.verb in TABS:
+            _show_board(options)
+            return None
+        run = find_run(options.name)
+        if options.verb == "show":
+            show_panel(run)
+            return None
+        if options.verb == "wait":
+            return run.wait(options.timeout)
+        post: dict[str, Callable[[], Receipt]] = {
+            "pause": run.pause,
+            "resume": run.resume,
+            "stop": run.request_stop,
+            "save": run.save,
+            "restore": lambda: run.restore(options.step),
+            "set": lambda: run.set(**options.values),
+            "try": lambda: run.try_(options.values, steps=options.steps, keep_if=options.keep_if),
+            "evaluate": run.evaluate,
+        }
+        return _answered(post[options.verb](), options.timeout)
+
+    def _cell(self, line: str, cell: str) -> Run:
+        __tracebackhide__ = True
+        options = parsed(cell_parser(), line)
+        shell: Any = self.shell
+        checkpoint = self._value(
+            "--checkpoint", options.checkpoint, "a tf.train.Checkpoint of this notebook"
+        )
+        hyperparameters = self._value(
+            "--hyperparameters",
+            options.hyperparameters,
+            "a dict of this notebook, name to variable",
+        )
+        evaluate = self._value(
+            "--evaluate", options.evaluate, "a function of this notebook that returns scalars"
+        )
+        run: Run = background(
+            self._loop(cell),
+            steps=options.steps,
+            checkpoint=checkpoint,
+            hyperparameters=hyperparameters,
+            evaluate=evaluate,
+            evaluate_secs=options.evaluate_secs,
+            evaluate_steps=options.evaluate_steps,
+            logdir=options.logdir,
+            name=options.name,
+            save_secs=options.save_secs,
+            save_steps=options.save_steps,
+            keep=options.keep,
+            on_nan=None if options.on_nan == "none" else options.on_nan,
+            jump=options.jump,
+            start=False,
+        )
+        names = shell.user_ns
+        before = {"run": names["run"]} if "run" in names else {}
+        names["run"] = run  # before the start: functions of other cells may look for it there
+        try:
+            return run.start()
+        except BaseException:
+            del names["run"]
+            names.update(before)
+            raise
+
+    def _loop(self, cell: str) -> Callable[[Run], object]:
+        """The function of the cell; its lines have the numbers that the user sees."""
+        shell: Any = self.shell
+        blank = cell[: len(cell) - len(cell.lstrip())].count("\n")  # IPython takes them away
+        source = "\n" * (1 + blank) + shell.transform_cell(cell)
+        # IPython's own cache of cells: a traceback shows the cell's lines.
+        number = len(shell.history_manager.input_hist_parsed) - 1  # that of In[number]
+        filename = shell.compile.cache(source, number)
+        try:
+            return loop_of(source, filename, shell.user_ns, shell.compile)
+        except SyntaxError as error:
+            raise UsageError(_explained(error)) from error
+
+    def _value(self, option: str, expression: str | None, wanted: str) -> Any:
+        """What an option names in the notebook."""
+        __tracebackhide__ = True
+        if expression is None:
+            return None
+        shell: Any = self.shell
+        try:
+            return eval(expression, shell.user_ns)  # noqa: S307 - the user's own cell
+        except Exception as error:
+            below = error.__traceback__ and error.__traceback__.tb_next
+            if below and below.tb_next:
+                raise  # in a function that it calls: a traceback shows where
+            raise UsageError(
+                f"{option} {expression}: {type(error).__name__}: {error}. Give {wanted}, or an "
+                "expression that makes one."
+            ) from error
+
+
+def _show_board(options: argparse.Namespace) -> None:
+    given = {**vars(options)}
+    logdir = os.path.expanduser(given.pop("logdir"))  # noqa: PTH111 - it may be gs://
+    scalars, unread = boards.opened(logdir, given.pop("runs"), given.pop("tags"))
+    tab = given.pop("verb")
+    text = f"<{tab} in {logdir!r}>"  # the same on every execution
+    boards.show(scalars, unread=unread, tab=tab, text=text, **given)
+
+
+def _explained(error: SyntaxError) -> str:
+    """What is wrong with a cell, and where."""
+    _, *shown = traceback.format_exception_only(SyntaxError, error)
+    advice = "; the cell runs as a loop, in a thread of its own" if "outside" in error.msg else ""
+    return f"line {error.lineno} of the cell: {error.msg}{advice}\n{''.join(shown[:-1])}".rstrip()
+
+
+def _answered(receipt: Receipt, timeout: float | None) -> Receipt:
+    """The receipt, with its answer if that comes in time; asked for, it must."""
+    try:
+        receipt.wait(_ANSWER_SECS if timeout is None else timeout)
+    except WaitError:
+        if timeout is not None:
+            raise
+    return receipt
+
+
+def table(listed: Sequence[Run]) -> str:
+    """Runs in lines: name, phase, step and folder."""
+    if not listed:
+        return "No run has been started in this kernel."
+    rows = [("run", "phase", "step", "folder")]
+    for run in listed:
+        total = f" of {run.total_steps:,}" if run.total_steps else ""
+        step = f"{run.status.step:,}{total}"
+        rows.append((run.name, str(run.status.phase), step, os.path.relpath(run.logdir)))
+    return in_columns(rows)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Register the magics and their completion: `%load_ext nbtrain`."""
+    shell.register_magics(NbtrainMagics)
+    complete_in(shell)

@@ -1,0 +1,188 @@
+// The board of a logdir: an anywidget. One room for each model, one view for each output.
+
+import uplotCss from "uplot/dist/uPlot.min.css";
+import boardCss from "./board.css";
+import { BoardRoom } from "./board_room.js";
+import cardsCss from "./cards.css";
+import { el, say } from "../dom.js";
+import { optionsOf, written } from "./options.js";
+import { PAGES } from "./pages.js";
+import css from "../common.css";
+import { widget } from "../room.js";
+import { RunList } from "./run_list.js";
+import tablesCss from "./tables.css";
+import { Tabs } from "./tabs.js";
+import { filter, style } from "./tags.js";
+import * as theme from "../theme.js";
+
+class View {
+  constructor(room, host) {
+    Object.assign(this, { room, pages: new Map(), options: null, inSight: true });
+    this.#controls();
+    this.runs = new RunList({
+      changed: (filter) => {
+        this.options.runs = filter;
+        this.keep();
+        this.draw();
+      },
+      point: (run) => this.page?.point(run),
+      styleOf: (run) => this.styleOf(run),
+    });
+    this.tabs = new Tabs((name) => this.#open(name));
+    this.front = el("div", { class: "nbt-front" });
+    const body = el("div", { class: "nbt-board-body", children: [this.runs.root, this.front] });
+    const text = uplotCss + css + boardCss + cardsCss + tablesCss;
+    this.root = el("div", { class: "nbt nbt-board", children: [el("style", { text }), this.bar, this.tabs.root, this.tools, this.problem, this.words, body] });
+    host.append(this.root);
+    this.sight = new IntersectionObserver(([{ isIntersecting }]) => (this.inSight = isIntersecting), { rootMargin: "120px" });
+    this.sight.observe(this.root);
+    // JupyterLab hides the notebook while it changes its theme.
+    this.unwatch = theme.watch(() => requestAnimationFrame(() => this.retheme()));
+    this.changed();
+  }
+
+  // --- what a page asks of its board
+
+  paint = () => this.paints;
+
+  styleOf = (run) => style(this.room.numberOf(run), this.paints?.colours ?? ["gray"]);
+
+  swatch = (run) => this.runs.swatch(run);
+
+  // To be called when something of the options has changed.
+  keep = () => this.room.keep(written(this.options));
+
+  // To be called when the axis of the curves is another.
+  forget() {
+    this.options.zooms.clear();
+    this.pages.forEach((page) => page.forget?.());
+  }
+
+  // Which groups of a page are open, for its TagGroups.
+  folds(tab) {
+    const { open } = this.options;
+    if (!open.has(tab)) open.set(tab, new Map());
+    return { open: open.get(tab), changed: this.keep };
+  }
+
+  // --- what is shown
+
+  // Colours can be read only in the document: a view is often made before it is put there.
+  retheme() {
+    if (!this.root.isConnected) return;
+    this.root.dataset.theme = theme.isDark(this.root) ? "dark" : "light";
+    this.paints = theme.paints(this.root);
+    this.runs.repaint();
+    this.pages.forEach((page) => page.retheme());
+  }
+
+  // Something is new; drawn once in the next frame, however much arrives until then.
+  changed() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = undefined;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const { index } = this.room;
+    if (!this.root.isConnected) return;
+    if (!this.paints) this.retheme();
+    this.#tell();
+    if (!index?.tabs) return;
+    if (!this.options) this.#begin(index.begin);
+    this.runs.show(index.runs);
+    this.follow.checked = index.follow;
+    this.#open(this.options.tab);
+  }
+
+  close() {
+    cancelAnimationFrame(this.frame);
+    this.sight.disconnect();
+    this.unwatch();
+    this.pages.forEach((page) => page.close());
+    this.root.remove();
+  }
+
+  #begin(begin) {
+    this.options = optionsOf({ ...begin, kept: this.room.kept ?? begin.kept });
+    this.room.kept ??= written(this.options);
+    this.tagInput.value = this.options.tags;
+    this.runs.begin(this.options.off, this.options.runs);
+  }
+
+  // Bring a page to the front, and show what there is.
+  #open(name) {
+    const { index } = this.room;
+    const there = Object.keys(PAGES).filter((tab) => tab === name || index.tabs.includes(tab));
+    this.tabs.show(Object.fromEntries(there.map((tab) => [tab, PAGES[tab][0]])), name);
+    if (this.tab !== name) this.#turnTo(name);
+    const { fits, error } = filter(this.tagInput.value);
+    this.tagInput.setAttribute("aria-invalid", String(error !== null));
+    say(this.problem, error);
+    this.tagCount.textContent = this.page.show(index, (run) => this.runs.has(run), fits);
+    this.#tell();
+  }
+
+  #turnTo(name) {
+    if (!this.pages.has(name)) {
+      const page = new PAGES[name][1](this);
+      this.tabs.panel(name, page.root);
+      this.pages.set(name, page);
+    }
+    this.tab = this.options.tab = this.root.dataset.tab = name;
+    this.keep();
+    this.page = this.pages.get(name);
+    this.front.replaceChildren(this.page.root);
+    this.own.replaceChildren(...(this.page.tools ? [this.page.tools] : []));
+  }
+
+  #tell() {
+    const { index, gone, late, note } = this.room;
+    const reading = index?.reading ?? false;
+    this.bar.hidden = !reading;
+    if (reading) {
+      const percent = Math.round(100 * (index.progress ?? 0));
+      this.fill.style.width = `${percent}%`;
+      this.bar.setAttribute("aria-valuenow", percent);
+    }
+    const empty = index?.empty?.[this.tab ?? index?.begin?.tab];
+    const lines = [];
+    if (gone) lines.push(gone);
+    else if (late) lines.push("Waiting for the kernel: it is busy.");
+    if (note) lines.push(note);
+    if (empty && !reading) lines.push(sentence(empty));
+    for (const [run, size] of index?.damaged ?? []) lines.push(`${size.toLocaleString("en")} bytes of ${run} are damaged, and were skipped.`);
+    for (const run of index?.gone ?? []) lines.push(`${run} has no event files any more: what was read of them is shown.`);
+    for (const [path, why] of index?.unreadable ?? []) lines.push(`${path} cannot be read: ${why}.`);
+    say(this.words, lines.slice(0, 6).join("\n"));
+    this.root.classList.toggle("nbt-nothing", Boolean(empty));
+    if (index?.version !== undefined) this.root.dataset.version = index.version;
+    this.root.dataset.reading = reading;
+  }
+
+  #controls() {
+    this.fill = el("div", { class: "nbt-fill" });
+    this.bar = el("div", { class: "nbt-bar", role: "progressbar", "aria-label": "reading", "aria-valuemin": 0, "aria-valuemax": 100, hidden: "", children: [this.fill] });
+    this.tagInput = el("input", { type: "search", placeholder: "filter tags (regex)", "aria-label": "filter tags, a regular expression", "data-role": "filter-tags", spellcheck: "false" });
+    this.tagInput.addEventListener("input", () => {
+      this.options.tags = this.tagInput.value;
+      this.keep();
+      this.draw();
+    });
+    this.tagCount = el("span", { class: "nbt-soft", "data-role": "tag-count" });
+    this.own = el("div", { class: "nbt-own" });
+    this.follow = el("input", { type: "checkbox", "data-role": "follow" });
+    this.follow.addEventListener("change", () => this.room.send({ t: "follow", on: this.follow.checked }));
+    const follow = el("label", { class: "nbt-field", title: "Show what is being written", children: [this.follow, el("span", { text: "follow" })] });
+    this.tools = el("div", { class: "nbt-tools", children: [this.tagInput, this.tagCount, this.own, follow] });
+    this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
+    this.words = el("div", { class: "nbt-notice", role: "status", "data-role": "words", hidden: "" });
+  }
+}
+
+function sentence(text) {
+  return `${text[0].toUpperCase()}${text.slice(1)}.`;
+}
+
+export default widget(BoardRoom, View);

@@ -1,0 +1,98 @@
+// The runs of a board: which of them are drawn, and how their lines look.
+
+import { el, say } from "../dom.js";
+import { swatch } from "./swatch.js";
+import { filter } from "./tags.js";
+
+export class RunList {
+  // changed: called with the filter when other runs are to be drawn; point: with the run pointed at, or null.
+  constructor({ changed, point, styleOf }) {
+    Object.assign(this, { changed, point, styleOf, off: new Set(), rows: new Map(), fits: () => true });
+    this.input = el("input", { type: "search", placeholder: "filter runs (regex)", "aria-label": "filter runs, a regular expression", "data-role": "filter-runs", spellcheck: "false" });
+    this.input.addEventListener("input", () => {
+      this.#fit();
+      this.changed(this.input.value);
+    });
+    this.count = el("span", { class: "nbt-soft", "data-role": "run-count" });
+    const all = el("button", { type: "button", text: "all" });
+    const none = el("button", { type: "button", text: "none" });
+    all.addEventListener("click", () => this.#checkShown(true));
+    none.addEventListener("click", () => this.#checkShown(false));
+    this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
+    this.list = el("div", { class: "nbt-runs-list", role: "group", "aria-label": "runs" });
+    const line = el("div", { class: "nbt-runs-head", children: [this.count, all, none] });
+    this.root = el("div", { class: "nbt-runs", children: [this.input, this.problem, line, this.list] });
+  }
+
+  // Begin with runs that are not drawn, a Set that is changed in place, and with a filter.
+  begin(off, filter) {
+    this.off = off;
+    this.input.value = filter;
+    this.#fit();
+  }
+
+  // Whether a run is drawn.
+  has(run) {
+    return !this.off.has(run) && this.fits(run);
+  }
+
+  show(runs) {
+    for (const run of runs) if (!this.rows.has(run)) this.#add(run);
+    const there = new Set(runs);
+    for (const [run, { row }] of this.rows) if (!there.has(run)) row.remove(), this.rows.delete(run);
+    const names = [...this.rows.keys()].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+    if (names.some((run, i) => this.list.children[i] !== this.rows.get(run).row)) this.list.append(...names.map((run) => this.rows.get(run).row));
+    this.#tell();
+  }
+
+  // Draw some runs, or draw them no more.
+  check(runs, on) {
+    for (const run of runs) {
+      if (on) this.off.delete(run);
+      else this.off.add(run);
+      const row = this.rows.get(run);
+      if (row) row.box.checked = on;
+    }
+    this.#tell();
+    this.changed(this.input.value);
+  }
+
+  repaint() {
+    for (const [run, { row }] of this.rows) row.querySelector("svg").replaceWith(this.swatch(run));
+  }
+
+  // A sample of a run's line.
+  swatch(run) {
+    return swatch(this.styleOf(run));
+  }
+
+  #add(run) {
+    const box = el("input", { type: "checkbox" });
+    box.checked = !this.off.has(run);
+    box.addEventListener("change", () => this.check([run], box.checked));
+    const row = el("label", { class: "nbt-run", title: run, "data-run": run, children: [box, this.swatch(run), el("span", { text: run })] });
+    row.addEventListener("pointerenter", () => this.point(run));
+    row.addEventListener("pointerleave", () => this.point(null));
+    this.rows.set(run, { row, box });
+    row.hidden = !this.fits(run);
+    this.list.append(row);
+  }
+
+  #checkShown(on) {
+    this.check([...this.rows.keys()].filter((run) => this.fits(run)), on);
+  }
+
+  #fit() {
+    const { fits, error } = filter(this.input.value);
+    this.fits = fits;
+    this.input.setAttribute("aria-invalid", String(error !== null));
+    say(this.problem, error);
+    for (const [run, { row }] of this.rows) row.hidden = !fits(run);
+    this.#tell();
+  }
+
+  #tell() {
+    const drawn = [...this.rows.keys()].filter((run) => this.has(run)).length;
+    this.count.textContent = `${drawn} of ${this.rows.size} runs`;
+  }
+}

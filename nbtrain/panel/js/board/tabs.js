@@ -1,0 +1,56 @@
+// The tabs of a board, by the WAI-ARIA pattern: the arrow keys, Home and End move and choose.
+
+import { el } from "../dom.js";
+
+let boards = 0; // that this page has seen: ids must differ
+
+export class Tabs {
+  // choose: called with the name of a tab.
+  constructor(choose) {
+    Object.assign(this, { choose, id: `nbt-tab-${boards++}`, tabs: new Map() });
+    this.root = el("div", { class: "nbt-tabs", role: "tablist", "aria-label": "dashboards", hidden: "" });
+    this.root.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  // labels: {name: label}, in their order. One alone needs no bar.
+  show(labels, chosen) {
+    const names = Object.keys(labels);
+    if (names.join() !== [...this.tabs.keys()].join()) {
+      const focused = this.root.contains(document.activeElement);
+      this.tabs = new Map(names.map((name) => [name, this.tabs.get(name) ?? this.#tab(name, labels[name])]));
+      this.root.replaceChildren(...this.tabs.values());
+      if (focused) this.tabs.get(chosen)?.focus();
+    }
+    for (const [name, tab] of this.tabs) {
+      tab.setAttribute("aria-selected", String(name === chosen));
+      tab.tabIndex = name === chosen ? 0 : -1;
+    }
+    this.root.hidden = names.length < 2;
+  }
+
+  // Make an element what a tab shows.
+  panel(name, root) {
+    const id = `${this.id}-${name}`;
+    for (const [key, value] of Object.entries({ role: "tabpanel", id: `${id}-panel`, "aria-labelledby": id })) root.setAttribute(key, value);
+    return root;
+  }
+
+  #tab(name, text) {
+    const id = `${this.id}-${name}`;
+    const tab = el("button", { type: "button", role: "tab", id, "aria-controls": `${id}-panel`, "data-tab": name, text });
+    tab.addEventListener("click", () => this.choose(name));
+    return tab;
+  }
+
+  #key(event) {
+    const names = [...this.tabs.keys()];
+    const at = names.findIndex((name) => this.tabs.get(name) === event.target);
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: names.length - 1 }[event.key];
+    if (at < 0 || to === undefined) return;
+    const name = names[(to + names.length) % names.length];
+    this.choose(name);
+    this.tabs.get(name).focus();
+    event.preventDefault();
+    event.stopPropagation(); // not a command of the notebook's
+  }
+}

@@ -1,0 +1,60 @@
+// Cards grouped by the prefix of their tag, each group to be folded; the ten thousandth card,
+// or group, is put into the page only when it is asked for.
+
+import { el } from "../dom.js";
+import { groups } from "./tags.js";
+
+const OPEN_CARDS = 400; // up to so many cards every group begins open
+const AT_ONCE = 60; // cards of a group, and groups, that are put there before more are asked for
+
+export class TagGroups {
+  // root: gives the element of a card, by its key; open: for each group that was folded or unfolded
+  // whether it is open, a Map; changed: called when one was.
+  constructor(root, { open, changed }) {
+    Object.assign(this, { rootOf: root, open, changed, more: new Map(), most: AT_ONCE });
+    this.root = el("div", { class: "nbt-groups", "data-role": "groups" });
+  }
+
+  // found: for each tag the keys of its cards, a Map.
+  show(found) {
+    const grouped = groups([...found.keys()]).map(({ name, tags }) => ({ name, keys: tags.flatMap((tag) => found.get(tag)) }));
+    const all = grouped.reduce((n, { keys }) => n + keys.length, 0) <= OPEN_CARDS;
+    const isOpen = ({ name }, i) => grouped.length === 1 || (this.open.get(name) ?? (all || i === 0));
+    this.root.replaceChildren(...grouped.slice(0, this.most).map((group, i) => this.#group(group, isOpen(group, i))));
+    if (grouped.length > this.most) this.root.append(this.#more(`${grouped.length - this.most} more groups`, () => {
+      this.most += AT_ONCE;
+      this.show(found);
+    }));
+    if (grouped.length === 1 && !grouped[0].name) this.root.firstChild.classList.add("nbt-sole");
+  }
+
+  #more(text, act) {
+    const button = el("button", { type: "button", text });
+    button.addEventListener("click", act);
+    return button;
+  }
+
+  #group({ name, keys }, open) {
+    const grid = el("div", { class: "nbt-grid" });
+    const title = [el("span", { text: name || "no prefix" }), el("small", { text: String(keys.length) })];
+    const group = el("details", { class: "nbt-group", "data-group": name, children: [el("summary", { children: title }), grid] });
+    const fill = () => {
+      const most = this.more.get(name) ?? AT_ONCE;
+      grid.replaceChildren(...keys.slice(0, most).map(this.rootOf));
+      if (keys.length <= most) return;
+      grid.append(this.#more(`${keys.length - most} more`, () => {
+        this.more.set(name, most + AT_ONCE);
+        fill();
+      }));
+    };
+    group.open = open;
+    if (open) fill();
+    group.addEventListener("toggle", () => {
+      if (group.open === (this.open.get(name) ?? open)) return;
+      this.open.set(name, group.open);
+      this.changed();
+      if (group.open) fill();
+    });
+    return group;
+  }
+}

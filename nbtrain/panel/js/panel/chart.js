@@ -1,0 +1,243 @@
+// The chart of a tag and its validation: of each a mean line, a band from lowest to highest and
+// abandoned tails; and marks.
+
+import uPlot from "uplot";
+import { bucketAt, bucketUpTo, divided, marks, together } from "../columns.js";
+import { el } from "../dom.js";
+import { MarksStrip, STRIP } from "./marks_strip.js";
+import { axes, besidePointer, drawMarks, isArrow, moveByKey, steps, yScale } from "../plot.js";
+import { describe, describeValidation, tally } from "../words.js";
+
+const WIDE = 560; // pixels from which a chart is higher
+const REACH = 6; // pixels from a point of the validation to a pointer that means it
+const APART = 12; // pixels from which, on average, the points of a validation are seen as such
+
+export class Chart {
+  // paint: gives what to paint with, as the theme stands (theme.js);
+  // open: called with marks that somebody asks about, and where: an element, and the place in it.
+  constructor({ tag, syncKey, paint, open }) {
+    Object.assign(this, { tag, syncKey, paint, open, log: false, hovered: false, lines: [], found: [], plot: null });
+    this.name = el("span", { class: "nbt-tag", text: tag, title: tag });
+    this.last = el("span", { class: "nbt-last" });
+    this.legend = el("span", { class: "nbt-legend", "data-role": "legend" });
+    this.toggle = el("button", { type: "button", text: "log", "aria-pressed": "false", title: "Logarithmic scale" });
+    this.toggle.addEventListener("click", () => this.#toggleLog());
+    this.strip = new MarksStrip(paint);
+    this.host = el("div", { class: "nbt-plot", tabindex: 0, role: "group" });
+    this.host.addEventListener("keydown", (event) => this.#key(event));
+    this.host.addEventListener("blur", (event) => this.#leave(event));
+    this.dots = ["nbt-dot", "nbt-dot nbt-validation"].map((kind) => el("div", { class: kind, hidden: "" }));
+    const head = el("div", { class: "nbt-chart-head", children: [this.name, this.last, this.legend, this.toggle] });
+    this.root = el("section", { class: "nbt-chart", "data-tag": tag, children: [head, this.host] });
+  }
+
+  // lines: see `charts` in store.js, and of each its last value, and whether it is `abandoned`, as
+  // the run went back behind all there was.
+  say(lines) {
+    const said = JSON.stringify(lines);
+    if (said === this.said) return;
+    this.said = said;
+    this.last.replaceChildren(
+      ...lines.map(({ tag, last = "", abandoned }, i) => {
+        const text = abandoned ? `${last}\u00a0abandoned` : last;
+        const shown = i ? validation(`val ${text}`, tag) : el("span", { text });
+        shown.classList.toggle("nbt-abandoned", abandoned);
+        return shown;
+      }),
+    );
+  }
+
+  // Draw these lines with their curves, and what was done, see `timeline`; without them, those
+  // there were.
+  draw(lines = this.lines, done = this.strip.marks) {
+    this.lines = lines;
+    this.strip.marks = done;
+    this.root.dataset.timeline = done.length;
+    this.found = lines.map(({ curves }) => marks(curves, { log: this.log }));
+    this.root.dataset.marks = this.found.flat().length;
+    const tags = lines.map(({ tag }) => tag).join(" and ");
+    this.host.setAttribute("aria-label", `chart of ${tags}: the arrow keys read values and stop at marks, Home and End go to the ends, Enter tells what can be done about one`);
+    this.stale = !this.host.clientWidth; // hidden: drawn when it shows
+    if (!this.stale) this.#plot();
+    if (!this.hovered) this.#tell();
+    this.#colour();
+  }
+
+  resize() {
+    const size = this.#size();
+    if (!size.width) return;
+    if (!this.plot || this.stale) this.draw();
+    if (this.plot.width !== size.width) this.plot.setSize(size);
+  }
+
+  repaint() {
+    this.#colour();
+    this.plot?.redraw(false, true);
+  }
+
+  destroy() {
+    this.plot?.destroy();
+    this.plot = null;
+    this.hovered = false;
+    for (const dot of this.dots) dot.hidden = true;
+  }
+
+  #colour() {
+    const { colours } = this.paint();
+    this.root.style.setProperty("--colour", colours[Number(Boolean(this.lines[0]?.validates))]);
+    this.root.style.setProperty("--validation", colours[1]);
+  }
+
+  #colourOf({ validates }) {
+    return this.paint().colours[Number(validates)];
+  }
+
+  #size() {
+    const width = this.host.clientWidth;
+    return { width, height: width > WIDE ? 240 : 180 };
+  }
+
+  // A zoom stays as it is while data comes in, also when a new tail needs a new plot.
+  #plot() {
+    const data = together(this.lines.map(({ curves }) => curves), { log: this.log });
+    const zoom = this.#zoom();
+    const parts = this.lines.map(({ curves }) => divided(curves));
+    const tails = parts.reduce((sum, part) => sum + part.tails.length, 0);
+    // The scale is that of what counts, which would be a flat line below a tail that has gone bad.
+    const auto = parts.every(({ kept }) => !kept.length);
+    if (!this.plot || this.shape !== `${tails} ${parts.length}`) this.#build(data, tails, auto);
+    else {
+      this.plot.series.slice(1, 1 + tails).forEach((tail) => (tail.auto = auto));
+      this.plot.setData(data, !zoom);
+    }
+    this.shape = `${tails} ${parts.length}`;
+    if (zoom) this.plot.setScale("x", zoom);
+  }
+
+  #zoom() {
+    if (!this.plot?.data[0].length) return null;
+    const { min, max } = this.plot.scales.x;
+    const [steps] = this.plot.data;
+    return min > steps[0] || max < steps.at(-1) ? { min, max } : null;
+  }
+
+  // tails: how many there are; auto: whether the scale is theirs.
+  #build(data, tails, auto) {
+    this.destroy();
+    const tail = { auto, stroke: () => this.paint().gone, width: 1.25, dash: [4, 3], points: { show: false } };
+    const options = {
+      ...this.#size(),
+      series: [{}, ...Array.from({ length: tails }, () => ({ ...tail })), ...this.lines.flatMap((line) => this.#series(line))],
+      bands: this.lines.map((line, i) => ({ series: [tails + 3 * i + 1, tails + 3 * i + 2], fill: () => this.#colourOf(line) + "33" })), // a fifth opaque
+      scales: { x: { time: false, range: steps }, y: yScale(this.log) },
+      axes: axes(this.paint, { log: this.log }),
+      legend: { show: false },
+      cursor: { sync: { key: this.syncKey, scales: ["x", null] }, points: { show: false }, y: false },
+      padding: [STRIP, 16, 0, 0],
+      hooks: { draw: [(u) => this.strip.draw(u), (u) => this.found.forEach((found) => drawMarks(u, found, this.paint()))], setCursor: [(u) => this.#hover(u)] },
+    };
+    this.plot = new uPlot(options, data, this.host);
+    const { over } = this.plot;
+    over.append(...this.dots, this.strip.strip, this.strip.tip);
+    // What is above the plot is none of it to uPlot, which tells nobody of the pointer there.
+    this.strip.strip.addEventListener("mousemove", ({ clientX }) => this.#along(clientX - over.getBoundingClientRect().left));
+    let from = 0; // a drag ends in a click, too
+    over.addEventListener("mousedown", ({ clientX }) => (from = clientX));
+    over.addEventListener("click", ({ clientX, target }) => Math.abs(clientX - from) < 4 && this.#ask(clientX - over.getBoundingClientRect().left, target === over));
+  }
+
+  // Of a line its highest, its lowest and its mean; see `together`.
+  #series(line) {
+    const edge = { stroke: "transparent", width: 0, points: { show: false } };
+    const seen = (u, i) => {
+      const count = u.data[i].reduce((n, y) => n + (y != null), 0);
+      return count === 1 || (line.validates && count * APART <= u.over.clientWidth);
+    };
+    const colour = () => this.#colourOf(line);
+    return [{ ...edge }, { ...edge }, { stroke: colour, width: 1.6, points: { show: seen, size: 6, fill: colour } }];
+  }
+
+  #hover(u) {
+    this.hovered = u.cursor.left >= 0;
+    const buckets = this.hovered ? this.#bucketsAt(u, u.cursor.left) : [];
+    this.#tell(buckets);
+    this.dots.forEach((dot, i) => point(dot, u, buckets[i]));
+    const meant = this.hovered && this.#isMine(u) ? this.strip.at(u.cursor.left) : undefined;
+    u.over.style.cursor = meant ? "pointer" : "";
+    this.strip.tell(meant?.marks);
+    if (meant) besidePointer(this.strip.tip, u);
+  }
+
+  // The pointer is in the strip, and the cursor below it.
+  #along(left) {
+    const { clientWidth } = this.plot.over;
+    this.plot.setCursor({ left: Math.min(clientWidth, Math.max(0, left)), top: 0 }, true, true);
+  }
+
+  // The other charts of the panel move their cursors too.
+  #isMine(u) {
+    return u.over.matches(":hover") || this.host.contains(document.activeElement);
+  }
+
+  #key(event) {
+    const u = this.plot;
+    if (!u || event.target !== this.host) return;
+    const { left } = u.cursor;
+    if (event.key === "Enter") this.#ask(left);
+    else if (!moveByKey(u, event)) return;
+    else if (left >= 0 && isArrow(event.key) && !event.shiftKey) this.#stop(u, this.strip.between(left, u.cursor.left));
+    event.preventDefault();
+    event.stopPropagation(); // not a command of the notebook's
+  }
+
+  #stop(u, mark) {
+    if (mark) u.setCursor({ left: mark.left, top: u.over.clientHeight / 2 });
+  }
+
+  // Beside the sign; below the chart where the pointer is in the plot, and would be over a button.
+  #ask(left, inPlot = false) {
+    const meant = this.strip.at(left);
+    const anchor = inPlot ? this.host : this.strip.strip;
+    const { left: from } = this.plot.over.getBoundingClientRect();
+    if (meant) this.open(meant.marks, anchor, meant.left + from - anchor.getBoundingClientRect().left);
+  }
+
+  // What opens beside a mark gives the focus back: the place is kept for that.
+  #leave({ relatedTarget }) {
+    if (!relatedTarget?.closest(".nbt-pop")) this.plot?.setCursor({ left: -10, top: -10 });
+  }
+
+  // Of the first line the bucket that is meant, and of its validation what was known by then.
+  #bucketsAt(u, left) {
+    const [first, second] = this.lines;
+    const bucket = bucketAt(first.curves, u.posToVal(left, "x"));
+    if (!bucket || !second) return [bucket];
+    const step = Math.max(bucket.x, u.posToVal(left + REACH, "x"));
+    return [bucket, bucketUpTo(second.curves, step, bucket)];
+  }
+
+  #tell([bucket, validated] = []) {
+    if (!bucket) this.legend.textContent = tally(this.found.flat());
+    else this.legend.replaceChildren(describe(bucket), ...(validated ? [validation(describeValidation(validated, bucket.x))] : []));
+  }
+
+  #toggleLog() {
+    this.log = !this.log;
+    this.toggle.setAttribute("aria-pressed", String(this.log));
+    const zoom = this.#zoom();
+    this.destroy();
+    this.draw();
+    if (zoom) this.plot?.setScale("x", zoom);
+  }
+}
+
+function validation(text, title = "") {
+  return el("span", { class: "nbt-validation", text, title });
+}
+
+function point(dot, u, bucket) {
+  const [left, top] = bucket ? [u.valToPos(bucket.x, "x"), u.valToPos(bucket.mean, "y")] : [];
+  dot.hidden = !(Number.isFinite(left) && top >= 0 && top <= u.over.clientHeight);
+  dot.classList.toggle("nbt-gone", Boolean(bucket?.abandoned));
+  dot.style.transform = `translate(${left}px, ${top}px)`;
+}

@@ -1,0 +1,171 @@
+// The head of the panel: phase, numbers, progress, buttons, what became of the clicks.
+
+import { el, say } from "../dom.js";
+import { Hyperparameters } from "./hyperparameters.js";
+import { listed, listedLatest } from "./marks.js";
+import { Trial } from "./trial.js";
+
+const GLYPHS = {
+  created: "○", preparing: "◌", running: "▶", paused: "❚❚", stopping: "◍",
+  finished: "✓", stopped: "■", failed: "✕",
+};
+const LABELS = { pause: "Pause", resume: "Resume", save: "Checkpoint now", restore: "Restore", stop: "Stop", set: "Set", evaluate: "Evaluate", try: "Try" };
+const DOING = { pause: "Pausing…", resume: "Resuming…", save: "Saving…", restore: "Restoring…", stop: "Stopping…", set: "Setting…", evaluate: "Evaluating…", try: "Trying…" };
+
+export class Controls {
+  constructor(clicks) {
+    this.clicks = clicks;
+    this.status = {};
+    this.hyperparameters = new Hyperparameters(clicks);
+    this.trial = new Trial(clicks, (receipt) => (this.tried = receipt && { receipt, after: this.#latest()?.id }));
+    this.badge = el("span", { class: "nbt-badge", "data-role": "phase" });
+    this.name = el("span", { class: "nbt-name", "data-role": "name" });
+    this.engine = el("span", { class: "nbt-engine" });
+    this.line = el("span", { class: "nbt-line", "data-role": "line" });
+    this.fill = el("div", { class: "nbt-fill" });
+    this.bar = el("div", { class: "nbt-bar", role: "progressbar", "aria-label": "progress", "aria-valuemin": 0, "aria-valuemax": 100, children: [this.fill] });
+    this.buttons = ["pause", "save", "restore", "stop", "evaluate"].map((command) => this.#button(command));
+    this.choice = el("select", { "aria-label": "checkpoint to restore", "data-role": "checkpoints" });
+    this.receipt = el("div", { class: "nbt-receipt", role: "status", "aria-live": "polite", "data-role": "receipt" });
+    this.silence = el("div", { class: "nbt-silence", role: "status", "data-role": "silence" });
+    this.notice = el("div", { class: "nbt-notice", "data-role": "notice" });
+    this.message = el("pre", { class: "nbt-message", "data-role": "message" });
+    this.error = el("pre", { "data-role": "error", tabindex: 0 });
+    this.log = el("pre", { "data-role": "log", tabindex: 0 });
+    this.logged = el("details", { class: "nbt-log", children: [el("summary", { text: "Log" }), this.log] });
+    this.logged.addEventListener("toggle", () => this.#toEnd());
+    this.failure = el("details", { class: "nbt-failure", open: "", children: [el("summary", { text: "The error that ended the run" }), this.error] });
+    const [turn, save, restore, stop, evaluate] = this.buttons;
+    this.turn = turn; // pauses or resumes
+    this.evaluate = evaluate;
+    const chosen = el("span", { class: "nbt-join", children: [restore, this.choice] });
+    this.nodes = [
+      el("div", { class: "nbt-head", children: [this.badge, this.name, this.engine, this.line] }),
+      this.bar,
+      el("div", { class: "nbt-buttons", children: [turn, save, chosen, evaluate, this.trial.button, stop, this.receipt] }),
+      this.hyperparameters.root,
+      this.trial.popover.root,
+      this.notice,
+      this.silence,
+      this.message,
+      this.logged,
+      this.failure,
+    ];
+  }
+
+  // silentSince: when the kernel spoke last, if it does not speak any more; else null.
+  // marks: see `timeline` in marks.js.
+  show(status, silentSince, marks) {
+    this.status = status;
+    this.silentSince = silentSince;
+    say(this.badge, status.phase && (silentSince ? `was ${status.phase}` : `${GLYPHS[status.phase] ?? ""} ${status.phase}`));
+    say(this.silence, silentSince && `No word from the kernel since ${silentSince}: it may be busy, or gone.`);
+    say(this.name, status.name);
+    say(this.engine, status.engine);
+    this.#numbers(status.line ?? []);
+    this.#progress(status);
+    this.#choices(status.checkpoints ?? [], marks);
+    say(this.notice, status.notice);
+    say(this.message, status.message);
+    say(this.error, status.error);
+    this.#log(status.log);
+    this.logged.hidden = !status.log;
+    this.failure.hidden = !status.error;
+    this.clicks.settle(status);
+    this.hyperparameters.show(status, silentSince);
+    this.#answer();
+  }
+
+  #button(command) {
+    const button = el("button", { type: "button", text: LABELS[command], "data-command": command });
+    button.addEventListener("click", () => this.#click(button.dataset.command));
+    return button;
+  }
+
+  #click(command) {
+    if (this.clicks.of(command)) return;
+    this.clicks.post(command, command === "restore" ? { checkpoint: this.choice.value || null } : {});
+  }
+
+  // A button that waits stays in the tab order: it must not lose the keyboard's focus.
+  #answer() {
+    const { controls = {} } = this.status;
+    const can = this.silentSince ? {} : controls;
+    if (!this.silentSince && !this.clicks.of(this.turn.dataset.command)) this.turn.dataset.command = can.resume ? "resume" : "pause";
+    for (const button of this.buttons) {
+      const { command } = button.dataset;
+      const waiting = !this.silentSince && this.clicks.of(command);
+      say(button, waiting ? DOING[command] : LABELS[command]);
+      button.disabled = !can[command] && !waiting;
+      button.setAttribute("aria-disabled", String(button.disabled || Boolean(waiting)));
+    }
+    this.choice.disabled = !can.restore;
+    this.evaluate.hidden = !("evaluate" in controls);
+    this.trial.show(this.status, controls.try && Boolean(can.try));
+    this.#tell();
+  }
+
+  #latest() {
+    return this.status.receipts?.at(-1);
+  }
+
+  // A trial is answered long after it was asked for: until something else is, that is told.
+  #tell() {
+    const waiting = this.silentSince ? null : this.clicks.latest;
+    const latest = this.#latest();
+    const tried = this.tried?.after === latest?.id && latest ? this.tried.receipt : null;
+    const left = tried?.state === "refused" && tried.id !== latest.id; // by what was done then
+    const receipt = left ? latest : (tried ?? latest);
+    const more = left ? ` · ✕ ${tried.command}: ${tried.text}` : "";
+    this.receipt.dataset.state = waiting ? "requested" : (receipt?.state ?? "");
+    if (waiting?.late) say(this.receipt, `${LABELS[waiting.command]} queued: the kernel is busy — it runs when the cell ends`);
+    else if (waiting) say(this.receipt, DOING[waiting.command]);
+    else if (receipt?.state === "applied") say(this.receipt, `✓ ${receipt.text}${more}`);
+    else if (receipt?.state === "requested") say(this.receipt, this.silentSince ? "" : (DOING[receipt.command] ?? "…"));
+    else say(this.receipt, receipt && `✕ ${receipt.command}: ${receipt.text}${more}`);
+  }
+
+  // The newest line stays in view, unless the reader has scrolled up.
+  #log(text) {
+    const { scrollHeight, scrollTop, clientHeight } = this.log;
+    say(this.log, text);
+    if (scrollTop + clientHeight >= scrollHeight - 2) this.#toEnd();
+  }
+
+  #toEnd() {
+    this.log.scrollTop = this.log.scrollHeight;
+  }
+
+  // The elements stay, and with them a selection of their text.
+  #numbers(pairs) {
+    while (this.line.children.length > pairs.length) this.line.lastChild.remove();
+    pairs.forEach(([label, text], i) => {
+      const pair = this.line.children[i] ?? el("span", { children: [el("small"), " ", el("span")] });
+      if (!pair.isConnected) this.line.append(pair);
+      say(pair.firstChild, label);
+      say(pair.lastChild, text);
+      pair.lastChild.dataset.role = label;
+    });
+  }
+
+  #progress({ progress, phase }) {
+    const known = typeof progress === "number";
+    this.bar.classList.toggle("nbt-endless", !known && phase === "running" && !this.silentSince);
+    this.fill.style.width = known ? `${100 * progress}%` : this.silentSince ? "0" : "";
+    if (known) this.bar.setAttribute("aria-valuenow", Math.round(100 * progress));
+    else this.bar.removeAttribute("aria-valuenow");
+  }
+
+  // The list is only made anew when it changed: an open list must not close under the hand.
+  #choices(checkpoints, marks) {
+    if (marks === this.marks) return; // they are others where the checkpoints are
+    this.marks = marks;
+    const options = [["", listedLatest(marks, checkpoints)], ...checkpoints.map((each) => [each[0], listed(marks, each)])];
+    const key = JSON.stringify(options);
+    if (key === this.listed) return;
+    this.listed = key;
+    const kept = this.choice.value;
+    this.choice.replaceChildren(...options.map(([value, text]) => el("option", { value, text })));
+    this.choice.value = options.some(([value]) => value === kept) ? kept : "";
+  }
+}

@@ -1,0 +1,176 @@
+// Hyperparameters: a row for each, with a slider and the exact number beside it.
+//
+// While a slider is dragged, or a number typed, nothing is sent; then one command. What is shown
+// afterwards is what the kernel says: in the field rounded, where it is too long to be read whole,
+// and with all its digits while the field has the focus.
+
+import { el } from "../dom.js";
+import { brief, exact, places } from "./scale.js";
+
+// JupyterLab leaves their keys to them: or else the arrows, which move a slider, are the notebook's.
+const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
+
+const ROOM = 9; // characters that a field shows, also in a broad font
+
+let notes = 0;
+
+export class Hyperparameters {
+  constructor(clicks) {
+    this.clicks = clicks;
+    this.rows = new Map(); // name -> row
+    this.root = el("div", { class: "nbt-rows", role: "group", "aria-label": "hyperparameters" });
+  }
+
+  show({ hyperparameters = [], values = [], controls = {}, receipts = [] }, silentSince) {
+    const answered = receipts.filter(({ state }) => state !== "requested").map(({ text }) => text);
+    const names = hyperparameters.map(([name]) => name);
+    for (const [name, row] of this.rows) {
+      if (names.includes(name)) continue;
+      row.root.remove();
+      this.rows.delete(name);
+    }
+    hyperparameters.forEach(([name, ...range], i) => {
+      if (!this.rows.has(name)) {
+        this.rows.set(name, new Row(name, this.clicks));
+        this.root.append(this.rows.get(name).root);
+      }
+      this.rows.get(name).show(values[i], range, !silentSince && controls.set, answered.join("\n"));
+    });
+    this.root.hidden = !names.length;
+  }
+}
+
+class Row {
+  constructor(name, clicks) {
+    this.name = name;
+    this.clicks = clicks;
+    this.asked = null; // the value on its way
+    this.next = null; // asked for since; sent when that has arrived
+    this.editing = false;
+    const note = `nbt-note-${notes++}`;
+    this.slider = el("input", { type: "range", min: 0, step: 1, "aria-label": name, ...OWN_KEYS });
+    this.field = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", "aria-label": `${name}, exact value`, "aria-describedby": note, ...OWN_KEYS });
+    this.note = el("span", { id: note, class: "nbt-note" });
+    this.root = el("div", {
+      class: "nbt-row",
+      "data-hyperparameter": name,
+      children: [el("span", { class: "nbt-label", title: name, text: name }), this.slider, this.field, this.note],
+    });
+    this.slider.addEventListener("input", () => this.#preview());
+    this.slider.addEventListener("change", () => this.#ask(this.places.valueAt(Number(this.slider.value))));
+    this.field.addEventListener("input", () => (this.editing = true));
+    this.field.addEventListener("change", () => this.#enter());
+    this.field.addEventListener("focus", () => this.#open());
+    this.field.addEventListener("blur", () => this.#leave());
+    this.field.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  // answered: what became of the latest commands. With another answer a refusal is over: what it
+  // says may be so no more.
+  show(value, range, can, answered) {
+    this.value = value;
+    this.range = range;
+    this.can = Boolean(can);
+    if (this.refusal) this.among ??= answered;
+    if (this.refusal && this.among !== answered) this.refusal = null;
+    this.#draw();
+  }
+
+  #draw() {
+    const waiting = this.can && this.asked !== null;
+    for (const input of [this.slider, this.field]) input.disabled = !this.can;
+    if (!this.can) this.editing = false;
+    this.root.dataset.state = waiting ? "requested" : this.refusal ? "refused" : "";
+    this.field.setAttribute("aria-invalid", String(Boolean(this.refusal)));
+    const text = waiting ? "setting…" : (this.refusal ?? "");
+    if (this.note.textContent !== text) this.note.textContent = text;
+    if (this.editing) return; // nor does the range move under the hand
+    this.#lay();
+    const shown = waiting ? (this.next ?? this.asked) : this.value;
+    this.#place(this.places.placeOf(Number(shown)), exact(shown));
+    this.#write(shown);
+  }
+
+  #lay() {
+    const [lowest, highest, kind] = this.range;
+    const range = `${exact(lowest)} to ${exact(highest)}`;
+    if (this.slider.title === range) return;
+    this.places = places(lowest, highest, kind);
+    this.slider.max = this.places.last;
+    this.slider.title = range;
+  }
+
+  #place(place, text) {
+    if (Number(this.slider.value) !== place) this.slider.value = place;
+    this.slider.setAttribute("aria-valuetext", text);
+    this.slider.style.setProperty("--part", place / this.places.last);
+  }
+
+  #write(value) {
+    const text = this.field.matches(":focus") ? exact(value) : brief(value, ROOM);
+    if (this.field.value !== text) this.field.value = text;
+    this.field.title = exact(value);
+  }
+
+  #preview() {
+    this.editing = true;
+    const place = Number(this.slider.value);
+    const value = this.places.valueAt(place);
+    this.#write(value);
+    this.#place(place, exact(value));
+  }
+
+  // What Tab has selected, all of it, stays so.
+  #open() {
+    const { selectionStart, selectionEnd, value } = this.field;
+    this.#draw();
+    if (selectionEnd - selectionStart === value.length) this.field.select();
+  }
+
+  // A field that was left as it was asks for nothing: what it shows may be rounded.
+  #enter() {
+    if (this.editing) this.#ask(this.#typed());
+  }
+
+  // What is no number is sent as it is: the run says what is wrong with it.
+  #typed() {
+    const text = this.field.value.trim().replace("−", "-");
+    return text === "" || Number.isNaN(Number(text)) ? text : Number(text);
+  }
+
+  #ask(value) {
+    this.editing = false;
+    const same = value === (this.next ?? this.asked ?? this.value);
+    if (!same) this.refusal = null;
+    if (!same && this.asked === null) this.#send(value);
+    else if (!same) this.next = value;
+    this.#draw();
+  }
+
+  #send(value) {
+    this.asked = value;
+    const sent = Number.isFinite(value) ? value : String(value); // JSON has no other numbers
+    this.clicks.post("set", { values: { [this.name]: sent } }, (receipt) => this.#answered(receipt));
+  }
+
+  #answered(receipt) {
+    const { next } = this;
+    this.asked = this.next = null;
+    this.refusal = receipt?.state === "refused" ? receipt.text : null;
+    this.among = null; // the answers that it came with; see `show`
+    if (next !== null && this.can) this.#send(next);
+  }
+
+  #leave() {
+    this.editing = false;
+    this.#draw();
+  }
+
+  // Enter is not left to the field: where it is in no form, not every browser calls that a change.
+  #key(event) {
+    if (event.key === "Enter") this.#enter();
+    if (event.key !== "Escape") return;
+    this.refusal = null;
+    this.#leave();
+  }
+}

@@ -1,0 +1,89 @@
+// Buttons for what can be done about some marks, and what became of it.
+
+import { el, say } from "../dom.js";
+import { glyph, offers, titled } from "./marks.js";
+
+const WAITS = "…"; // in the place of an answer
+const APPLIED = "✓"; // before one
+
+export class Offers {
+  // clicks: see clicks.js; state: gives {marks, see `timeline`, status, with `silentSince`};
+  // heads: whether each mark is told above its buttons; retreat: gets the focus of a button that
+  // is there no more; done: called when what was chosen has been applied, all of it.
+  constructor(clicks, state, { heads, retreat, done = () => {} }) {
+    Object.assign(this, { clicks, state, heads, retreat, done, shown: "[]", told: [] });
+    this.list = el("div");
+    this.answers = el("div", { class: "nbt-answers", role: "status", "data-role": "answers" });
+    say(this.answers, "");
+  }
+
+  // Show what can be done about these marks as the run stands. The focus stays where it is.
+  show(found) {
+    const { marks, status } = this.state();
+    const items = found.map((mark) => ({ mark, offers: offers(marks, mark, status) }));
+    const shown = JSON.stringify(items);
+    if (shown === this.shown) return;
+    this.shown = shown;
+    const focused = this.list.contains(document.activeElement) && document.activeElement.dataset.offer;
+    this.list.replaceChildren(...items.map((item) => this.#item(item)));
+    if (focused) (this.list.querySelector(`[data-offer="${CSS.escape(focused)}"]:enabled`) ?? this.retreat).focus();
+  }
+
+  // Answers that are on their way are not told any more.
+  clear() {
+    this.told = [];
+    say(this.answers, "");
+  }
+
+  #item({ mark, offers }) {
+    const title = el("div", { class: "nbt-tip-head", text: `${glyph(mark)} ${titled(mark)}` });
+    const head = this.heads ? [title, ...(mark.text ? [el("div", { text: mark.text })] : [])] : [];
+    return el("section", { tabindex: -1, children: [...head, ...offers.map((offer, i) => this.#offer(mark, offer, offers[i + 1]))] });
+  }
+
+  // A reason that is the next one's as well is told there.
+  #offer(mark, offer, next) {
+    const button = el("button", { type: "button", text: offer.text, "data-offer": `${key(mark)} ${offer.text}` });
+    button.disabled = offer.why !== null;
+    button.addEventListener("click", () => this.clicks.of(offer.command) || this.#choose(offer));
+    const why = offer.why && offer.why !== next?.why ? [el("span", { class: "nbt-soft", text: offer.why })] : [];
+    return el("div", { class: "nbt-offer", children: [button, ...why] });
+  }
+
+  // What is chosen before the others are answered is done when all of it is.
+  #choose(offer) {
+    if (!this.told.includes(WAITS)) this.from = this.told.length;
+    this.#post(offer, this.told);
+  }
+
+  // The second command follows the first when that was applied: its value is half of what then is.
+  #post({ command, more, halve }, told) {
+    const place = told.push(WAITS) - 1;
+    this.#tell(told);
+    this.clicks.post(command, more, (receipt) => {
+      told[place] = answer(command, receipt);
+      if (halve && receipt?.state === "applied") this.#halve(halve, told);
+      this.#tell(told);
+    });
+  }
+
+  #halve(name, told) {
+    const { hyperparameters, values } = this.state().status;
+    const value = values[hyperparameters.findIndex(([known]) => known === name)];
+    if (typeof value === "number") this.#post({ command: "set", more: { values: { [name]: value / 2 } } }, told);
+    else told.push(`✕ ${name} was not halved: it is ${value ?? "not there any more"}`);
+  }
+
+  #tell(told) {
+    if (told !== this.told) return;
+    say(this.answers, told.join("\n"));
+    if (told.slice(this.from).every((text) => text.startsWith(APPLIED))) this.done();
+  }
+}
+
+export const key = ({ event, step, place, wall }) => `${event} ${step} ${place} ${wall}`;
+
+function answer(command, receipt) {
+  if (!receipt) return `${command}: what became of it is not known; the panel shows how the run stands`;
+  return `${receipt.state === "applied" ? APPLIED : "✕"} ${receipt.text}`;
+}

@@ -1,0 +1,46 @@
+// A box above the page, beside what it is about. The browser closes it on Escape and on a click
+// elsewhere, and gives the focus back.
+
+import { el } from "../dom.js";
+
+const GAP = 6; // pixels to what it is about, and to the edge of the window
+
+export class Popover {
+  constructor(name) {
+    this.root = el("div", { class: "nbt-pop", popover: "auto", role: "dialog", tabindex: -1, "data-role": name, "data-lm-suppress-shortcuts": "true" });
+    this.root.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
+    this.root.addEventListener("toggle", () => this.#follow());
+    this.scrolled = ({ target }) => target.contains?.(this.anchor) && this.#place();
+  }
+
+  get isOpen() {
+    return this.root.matches(":popover-open");
+  }
+
+  // anchor: the element it is about; left: the place in it, in pixels; else its left edge.
+  open(anchor, label, left = 0) {
+    Object.assign(this, { anchor, left });
+    this.root.setAttribute("aria-label", label);
+    this.root.showPopover();
+    this.#place();
+    (this.root.querySelector("button:enabled, select, input") ?? this.root).focus({ preventScroll: true });
+  }
+
+  close() {
+    if (this.isOpen) this.root.hidePopover();
+  }
+
+  #place() {
+    const { left: from, top, bottom } = this.anchor.getBoundingClientRect();
+    const { offsetWidth: width, offsetHeight: height } = this.root;
+    const below = bottom + GAP + height <= innerHeight || top < height;
+    const inside = (place, room) => Math.max(GAP, Math.min(place, room - GAP));
+    this.root.style.left = `${inside(from + this.left, innerWidth - width)}px`;
+    this.root.style.top = `${inside(below ? bottom + GAP : top - GAP - height, innerHeight - height)}px`;
+  }
+
+  #follow() {
+    const act = this.isOpen ? "addEventListener" : "removeEventListener";
+    window[act]("scroll", this.scrolled, true);
+  }
+}

@@ -1,0 +1,1 @@
+"""Records on their way out of the training thread, and what watches beside it."""

@@ -1,0 +1,75 @@
+"""The curves of a run's earlier lives, read from its folder.
+
+A kernel that was started again knows nothing of them, nor does a new run of an old name. They
+are read beside the training, a piece at a time: they may be long.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from nbtrain.curves.store import ScalarStore
+from nbtrain.events.event_run import EventRun
+from nbtrain.events.writer import ENDING
+
+
+class Earlier:
+    """What the event files of a folder hold, on its way to the store of a new run.
+
+    Args:
+        store: Where it goes, once all of it has been read.
+        logdir: The folder. Those files are read that are there now and that a run has written,
+            not those of a Supervisor or of the user's own.
+
+    Attributes:
+        error: What could not be read, in words; None when all is well.
+    """
+
+    def __init__(self, store: ScalarStore, logdir: Path) -> None:
+        self.error: str | None = None
+        names = sorted(path.name for path in logdir.glob(f"*{ENDING}"))
+        self._reading = self._read(store, logdir, names) if names else None
+
+    def read(self, secs: float) -> None:
+        """Read on, for about so many seconds, if there is something left; one thread."""
+        until = time.monotonic() + secs
+        while self._reading is not None and time.monotonic() < until:
+            try:
+                if next(self._reading, self) is self:
+                    self._reading = None
+            except Exception as error:  # noqa: BLE001 - told, and the run goes on without
+                self._reading, self.error = None, _words(f"{type(error).__name__}: {error}")
+
+    def _read(self, store: ScalarStore, logdir: Path, names: list[str]) -> Iterator[None]:
+        files = EventRun(str(logdir))
+        files.look(names)
+        yield from files.read()
+        if files.unreadable:
+            self.error = _words(*(f"{path}: {why}" for path, why in files.unreadable.items()))
+        store.recall(_recorded(files))
+
+
+def _words(*whys: str) -> str:
+    return f"Of what was recorded earlier, this cannot be read: {'; '.join(whys)}."
+
+
+def _recorded(files: EventRun) -> ScalarStore:
+    """All of it, as the earlier lives had it in their stores."""
+    found = ScalarStore()
+    starts = sorted((wall_time, step) for step, wall_time in files.starts)
+    begun = [wall_time for wall_time, _ in starts]
+    columns = {tag: series.points() for tag, series in files.series.items()}
+    columns = dict(sorted(columns.items(), key=lambda item: item[1].wall_times[0]))
+    lives = {tag: np.searchsorted(begun, of.wall_times, "right") for tag, of in columns.items()}
+    for number in range(len(starts) + 1):
+        if number:  # the mark bears the step after the one that the run went back to
+            found.open_segment(starts[number - 1][1] - 1)
+        for tag, of in columns.items():
+            rows = np.flatnonzero(lives[tag] == number)
+            if len(rows):
+                found.extend(tag, of.steps[rows], of.wall_times[rows], of.values[rows])
+    return found

@@ -1,0 +1,260 @@
+"""Records on their way out of the training thread.
+
+    training thread ── append ──▶ RecordQueue ── drain ──▶ ScalarStore, event file
+
+Appending costs the training thread about a microsecond. Converting tensors, storing
+and writing happen in `drain`, on a LooperThread, for all waiting records at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import SupportsFloat
+
+import numpy as np
+
+from nbtrain.curves.buckets import FloatArray
+from nbtrain.curves.store import ScalarStore
+from nbtrain.events.writer import EventWriter
+from nbtrain.recording.alarm import Alarm
+from nbtrain.recording.earlier import Earlier
+from nbtrain.recording.records import LIMIT, Batch, RecordQueue, Segment
+from nbtrain.recording.tags import changes
+
+# Of these NumPy makes floats: it drops the imaginary part.
+_COMPLEX = {np.complex64, np.complex128, np.clongdouble}
+
+
+class Recorder:
+    """The records of one run, from the training thread to the store and the event file.
+
+    Args:
+        store: Where the points go.
+        logdir: Folder of the event file; None writes none.
+        limit: Records that may wait; see `RecordQueue`.
+        alarm: Looks at them as they are drained; None: nobody does.
+
+    Attributes:
+        queue: Where the training thread puts them.
+        alarm: As given.
+    """
+
+    def __init__(
+        self,
+        store: ScalarStore,
+        logdir: Path | None,
+        *,
+        limit: int = LIMIT,
+        alarm: Alarm | None = None,
+    ) -> None:
+        self.alarm = alarm
+        self._errors: dict[str, str] = {}
+        self._lacking: list[int] = []  # the first and the last step that the event file lacks
+        self._store = store
+        self._logdir = logdir
+        known = bool(store)  # what earlier lives have recorded, if there were any
+        self._earlier = None if logdir is None or known else Earlier(store, logdir)
+        self._goes_on = False
+        self._writer = EventWriter(logdir) if logdir is not None else None
+        self.queue = RecordQueue(self._number, limit=limit)
+        self._begun: tuple[int, Mapping[str, float]] | None = None  # step, hyperparameters
+        self._described = True  # whether the event file has these
+        self._draining = threading.Lock()  # one drain at a time: records stay in order
+
+    @property
+    def error(self) -> str | None:
+        """What could not be recorded, in words; None when all is well."""
+        return "\n".join([*self._errors.values()]) or None
+
+    @property
+    def event_file(self) -> Path | None:
+        """The event file that is written; None where none is."""
+        return self._writer.path if self._writer is not None else None
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the event file was neither deleted nor renamed; True where there is none."""
+        writer = self._writer
+        return writer is None or writer.in_place
+
+    @property
+    def thinned_steps(self) -> int:
+        """Steps of which not everything was kept: they came too fast."""
+        return self.queue.thinned
+
+    def open_segment(self, step: int) -> None:
+        """Queue the mark that the run went back to `step`; training thread only."""
+        self.queue.mark(step, time.time())
+
+    def describe(self, step: int, hyperparameters: Mapping[str, float]) -> None:
+        """Say with which values the run begins; training thread only."""
+        self._begun, self._described = (step, hyperparameters), False
+
+    def means(self, first: int, last: int) -> dict[str, float]:
+        """Means of what was recorded of the steps above `first` up to `last`, by tag; any thread.
+
+        What was abandoned does not count.
+        """
+        self.drain()
+        found = {}
+        for tag in self._store:
+            points = self._store[tag]
+            within = (points.steps > first) & (points.steps <= last) & ~points.abandoned
+            if within.any():
+                found[tag] = float(np.mean(points.values[within]))
+        return found
+
+    def go_on(self) -> None:
+        """Have what earlier lives have recorded in the store too; any thread."""
+        self._goes_on = True
+
+    def recall(self, secs: float) -> None:
+        """Read on in that, for about so many seconds; one thread."""
+        if self._goes_on and self._earlier is not None:
+            self._earlier.read(secs)
+            if self._earlier.error is not None:
+                self._errors["earlier"] = self._earlier.error
+
+    def drain(self) -> None:
+        """Convert, store and write what waits; any thread."""
+        with self._draining:
+            if self._begun and not self._described:
+                self._described = True
+                step, values = self._begun
+                self._write([step], lambda writer: writer.hyperparameters(values, time.time()))
+            batches: list[Batch] = []
+            for entry in self.queue.take():
+                if isinstance(entry, Batch):
+                    batches.append(entry)
+                else:
+                    self._keep(batches)
+                    self._segment(entry)
+                    batches = []
+            self._keep(batches)
+
+    def close(self, *, failed: bool = False) -> None:
+        """Drain what is left and close the event file; `failed`: the run has, with an error."""
+        self.drain()
+        with self._draining:
+            if self._begun:
+                end, now = [self._begun[0]], time.time()
+                self._write(end, lambda writer: writer.session_end(failed=failed, wall_time=now))
+        self.give_up()
+
+    def reopen(self) -> None:
+        """Write what comes from now on to a new event file; any thread.
+
+        Raises:
+            OSError: There can be none; what was written goes on.
+        """
+        with self._draining:
+            if self._logdir is None or self._writer is None:
+                return
+            old, self._writer = self._writer, EventWriter(self._logdir)
+            self._described = False
+            old.close()
+
+    def give_up(self) -> None:
+        """Write no event file any more: what comes is kept in the store alone; any thread."""
+        with self._draining:
+            writer, self._writer = self._writer, None
+            if writer is not None:
+                writer.close()
+
+    def _segment(self, segment: Segment) -> None:
+        self._store.open_segment(segment.step)
+        if self.alarm is not None:
+            self.alarm.turn_back(segment.step)
+        self._write(
+            [segment.step], lambda writer: writer.session_start(segment.step, segment.wall_time)
+        )
+
+    def _keep(self, batches: Sequence[Batch]) -> None:
+        """Store and write records; where their tags differ, tag by tag: each keeps its order."""
+        if len({batch.tags for batch in batches}) > 1:
+            batches = _by_tag(batches)
+        for batch in batches:
+            try:
+                self._keep_one(batch)
+            except Exception as error:  # noqa: BLE001 - the records after it are kept
+                first, last = batch.steps[0], batch.steps[-1]
+                self._errors["steps"] = (
+                    f"Scalars of steps {first:,} to {last:,} could not be kept: {_words(error)}"
+                )
+
+    def _keep_one(self, batch: Batch) -> None:
+        steps = np.array(batch.steps, dtype=np.int64)
+        walls = np.array(batch.wall_times)
+        columns = {
+            tag: self._column(tag, batch.steps, values)
+            for tag, values in zip(batch.tags, batch.columns, strict=True)
+        }
+        for tag, column in columns.items():
+            self._store.extend(tag, steps, walls, column)
+            if self.alarm is not None:
+                self.alarm.look(tag, steps, column)
+        if columns:
+            self._write(batch.steps, lambda writer: writer.scalars(steps, walls, columns))
+
+    def _write(self, steps: Sequence[int], write: Callable[[EventWriter], None]) -> None:
+        """Write to the event file; what fails is told, and the store and later writes go on."""
+        if self._writer is None:
+            return
+        try:
+            write(self._writer)
+        except Exception as error:  # noqa: BLE001 - whatever it is, what is in memory stays
+            known = [*self._lacking, steps[0], steps[-1]]
+            first, last = min(known), max(known)
+            self._lacking = [first, last]
+            self._errors["event file"] = (
+                f"The event file lacks scalars of steps {first:,} to {last:,}, which are in memory "
+                f"(run.scalars): {_words(error)}. It goes on once it can be written."
+            )
+
+    def _column(
+        self, tag: str, steps: Sequence[int], values: Sequence[SupportsFloat]
+    ) -> FloatArray:
+        kinds = set(map(type, values))
+        if any(map(changes, kinds)):  # told by its first value, it is read at once
+            self._errors["changing"] = (
+                f"{tag!r} is a variable or an array at step {steps[-1]:,}, and was not read at "
+                "once: its curve may show what that held later. Record float(...) of it."
+            )
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            if _COMPLEX.isdisjoint(kinds):
+                return np.array([float(value) for value in values])
+        pairs = zip(steps, values, strict=True)
+        return np.array([self._number(tag, step, value) for step, value in pairs])
+
+    def _number(self, tag: str, step: int, value: SupportsFloat) -> float:
+        """The value as a float; NaN, with a word in `error`, for what is no number."""
+        try:
+            if type(value) in _COMPLEX:
+                raise TypeError(f"{value} is complex")
+            return float(value)
+        except (TypeError, ValueError, OverflowError) as error:
+            self._errors["value"] = f"{tag!r} at step {step:,} is no scalar, kept as NaN: {error}"
+            return float("nan")
+
+
+def _words(error: Exception) -> str:
+    """What happened: the system's words, or the error with its type."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return f"{type(error).__name__}: {error}"
+
+
+def _by_tag(batches: Sequence[Batch]) -> list[Batch]:
+    """The same records, all of one tag after all of another."""
+    merged: dict[str, tuple[list[int], list[float], list[SupportsFloat]]] = {}
+    for batch in batches:
+        for tag, values in zip(batch.tags, batch.columns, strict=True):
+            steps, walls, column = merged.setdefault(tag, ([], [], []))
+            steps.extend(batch.steps)
+            walls.extend(batch.wall_times)
+            column.extend(values)
+    return [Batch((tag,), steps, walls, [col]) for tag, (steps, walls, col) in merged.items()]

@@ -1,0 +1,1 @@
+"""Checkpoints: what is saved, kept, listed, and branched from."""

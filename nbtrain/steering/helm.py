@@ -1,0 +1,242 @@
+"""The helm of a run: what was asked for is done here, between two steps.
+
+receipt = helm.take(step)            # at a step boundary; paused, it waits for one
+outcome, step = helm.do(receipt, step)
+receipt.answer(outcome)              # unless that comes later, as of a trial
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from nbtrain.errors import PhaseError
+from nbtrain.frames import told
+from nbtrain.names import Names
+from nbtrain.recording.recorder import Recorder
+from nbtrain.recording.spending import PAUSED
+from nbtrain.recording.watch import Watch
+from nbtrain.saving.checkpoints import Restored
+from nbtrain.saving.keeper import Keeper
+from nbtrain.states import Event, Lifecycle, Phase
+from nbtrain.steering.command_queue import CommandQueue
+from nbtrain.steering.commands import (
+    Evaluate,
+    Outcome,
+    Pause,
+    Receipt,
+    Replay,
+    Restore,
+    Resume,
+    Save,
+    Set,
+    Stop,
+    Try,
+)
+from nbtrain.steering.evaluator import Evaluator, described
+from nbtrain.steering.trial import Trials
+from nbtrain.steering.tuner import Tuner
+
+_REMEDY = (
+    "a further step would train the new. Stop this run before you start another; to go on with "
+    "it, bind what it started with again and resume."
+)
+
+
+class Helm:
+    """Executes the commands of one life of a run; training thread only.
+
+    Args:
+        lifecycle: The run's phase.
+        commands: What waits to be executed.
+        recorder: Is told where the run went back.
+        watch: Is told what should be known.
+        names: By which the program reaches what it trains.
+        keeper: Keeps the checkpoints.
+        tuner: Sets the hyperparameters.
+        evaluator: Evaluates.
+        total: Gives the step at which the run finishes; None where that is not known.
+    """
+
+    def __init__(
+        self,
+        lifecycle: Lifecycle,
+        commands: CommandQueue,
+        recorder: Recorder,
+        watch: Watch,
+        names: Names,
+        keeper: Keeper,
+        tuner: Tuner,
+        evaluator: Evaluator,
+        *,
+        total: Callable[[], int | None],
+    ) -> None:
+        self._lifecycle = lifecycle
+        self._commands = commands
+        self._recorder = recorder
+        self._watch = watch
+        self._names = names
+        self._keeper = keeper
+        self._tuner = tuner
+        self._evaluator = evaluator
+        self._trials = Trials(keeper, tuner, evaluator, recorder, watch, total, self.open_segment)
+
+    def take(self, step: int) -> Receipt | None:
+        """The next command at this step, or None; while paused, wait for one."""
+        if self._lifecycle.phase is not Phase.PAUSED:
+            return self._commands.take(step)
+        with self._watch.spending.during(PAUSED):
+            return self._commands.take(step, wait=True)
+
+    def do(self, receipt: Receipt, step: int) -> tuple[Outcome | None, int]:
+        """Execute a command; an error refuses it.
+
+        Returns:
+            The outcome, None where it comes later; and the step that the run is at now.
+        """
+        try:
+            outcome, now = self._do(receipt, step)
+        except Exception as error:  # noqa: BLE001 - a refusal is an answer
+            outcome, now = Outcome(applied=False, step=step, text=told(error)), step
+            if isinstance(receipt.command, Set) and receipt.command.needed:
+                self._miss(error, step)
+        if outcome is None:
+            return None, now
+        edits = {edit.name: [edit.old, edit.new] for edit in outcome.edits}
+        self._watch.log(
+            event=receipt.name,
+            step=step,
+            applied=outcome.applied,
+            text=outcome.text,
+            **({"to": now} if now != step else {}),
+            **({"edits": edits} if edits else {}),
+        )
+        return outcome, now
+
+    def hold_still(self, step: int) -> None:
+        """Pause where the next step would train something else than the checkpoints hold."""
+        if not (astray := self._names.astray()):
+            return
+        self._hold("names", step, f"{astray}; {_REMEDY}")
+
+    def settle(self, step: int) -> None:
+        """The edits of a replay up to this step are done: what has led nowhere is not repeated."""
+        self._commands.settle(step)
+
+    def fail_trial(self, step: int, why: str) -> bool:
+        """End the trial under way at this boundary, and go back; whether there is one."""
+        receipt = self._trials.fail(why)
+        if receipt is not None:
+            self._commands.withdraw(receipt)
+            self._commands.plan(receipt, step)
+        return receipt is not None
+
+    def open_segment(self, step: int) -> None:
+        """The run went back to `step`, and with it what a checkpoint holds."""
+        if self._trials.begun_since(step):
+            self._leave_trial(step, "the run went back")
+        self._recorder.open_segment(step)
+        self._tuner.look(step, anew=True)
+        self._commands.go_back(step)
+
+    def _miss(self, error: Exception, step: int) -> None:
+        """An edit that the training was to go on with was not made."""
+        if self._lifecycle.phase is Phase.STOPPING:
+            text = f"The run ended at step {step:,}, before edits that are planned for later"
+            self._watch.note(
+                "edit", f"{text}: they are made where it is started again and gets there."
+            )
+        else:
+            why = "what this run is to go on with cannot be set"
+            self._hold("edit", step, f"{why}. {error} Set it, then resume; or stop")
+
+    def _hold(self, topic: str, step: int, why: str) -> None:
+        with contextlib.suppress(PhaseError):  # it is pausing or stopping anyway
+            self._lifecycle.apply(Event.PAUSE)
+            text = f"Paused at step {step:,}: {why}"
+            self._watch.note(topic, text)
+            self._watch.log(event="pause", step=step, text=text)
+
+    def _do(self, receipt: Receipt, step: int) -> tuple[Outcome | None, int]:
+        done = functools.partial(Outcome, True, step)
+        match receipt.command:
+            case Stop():
+                return done("stopping"), step
+            case Pause():
+                self._lifecycle.apply(Event.PAUSE)
+                return done("paused"), step
+            case Resume():
+                return done(self._resume()), step
+            case Save():
+                now = self._keeper.save(step)
+                return done(f"saved {Path(self._keeper.checkpoints[-1].path).name}"), now
+            case Restore(wanted):
+                return self._restore(wanted, step)
+            case Set(values):
+                self._check_not_stopping("set")
+                self._trials.check_free(values)
+                edits = self._tuner.set(values, step)
+                return done(", ".join(map(str, edits)), edits), step
+            case Evaluate():
+                self._check_not_stopping("evaluate")
+                return done(described(self._evaluator.now(step))), step
+            case Try():
+                return self._try(receipt, receipt.command, step)
+            case Replay(planned, text):
+                self._check_not_stopping("replay")
+                self._plan(planned, step)
+                return done(text), step
+
+    def _resume(self) -> str:
+        if self._lifecycle.allows(Event.RESUME) and (astray := self._names.astray()):
+            raise PhaseError(f"Cannot resume: {astray}; {_REMEDY}")
+        self._lifecycle.apply(Event.RESUME)
+        self._watch.note("names", None)
+        self._watch.note("nan", None)
+        self._watch.note("edit", None)
+        return "running again"
+
+    def _restore(self, wanted: int | str | None, step: int) -> tuple[Outcome, int]:
+        self._check_not_stopping("restore")
+        restored = self._keeper.restore(wanted)
+        self._leave_trial(step, "the run went back", back=restored)
+        self.open_segment(restored.step)
+        return Outcome(applied=True, step=step, text=f"restored {restored}"), restored.step
+
+    def _try(self, receipt: Receipt, asked: Try, step: int) -> tuple[Outcome | None, int]:
+        """Begin a trial, and end it when its receipt comes again."""
+        if not self._trials.has(receipt):
+            self._check_not_stopping("try")
+            step, end = self._trials.begin(receipt, asked, step)
+            self._commands.plan(receipt, end)
+        elif self._lifecycle.phase is not Phase.STOPPING:
+            return self._trials.end(step, lambda: self._lifecycle.phase is Phase.STOPPING)
+        else:
+            self._leave_trial(step, "the run ended", ended=True)
+        return None, step
+
+    def _leave_trial(
+        self, step: int, why: str, *, ended: bool = False, back: Restored | None = None
+    ) -> None:
+        if (receipt := self._trials.leave(step, why, ended=ended, back=back)) is not None:
+            self._commands.withdraw(receipt)
+
+    def _plan(self, edits: Sequence[tuple[int, Mapping[str, float]]], step: int) -> None:
+        """Have edits made at the ends of their steps; all of them, or none."""
+        passed = [at for at, _ in edits if at < step]
+        if passed:
+            raise PhaseError(
+                f"Cannot replay at step {step:,}: the first edit is of step {passed[0]:,}. Make "
+                "the run with start=False and in a new folder, replay into it, then start it."
+            )
+        for _, values in edits:
+            self._tuner.check(values)
+        for at, values in edits:
+            self._commands.post(Set(values, needed=True), step=step, at=at, standing=True)
+
+    def _check_not_stopping(self, verb: str) -> None:
+        """Raise a PhaseError while stopping, where no step follows that it could be done for."""
+        if self._lifecycle.phase is Phase.STOPPING:
+            raise PhaseError(f"Cannot {verb} while stopping; start the run again to go on.")

@@ -1,0 +1,174 @@
+"""What is done about a training that has gone bad: it is paused, or goes back by itself.
+
+step = rescue.look(step)    # at a step boundary: the same, or the one it went back to
+"""
+
+from __future__ import annotations
+
+from nbtrain.errors import PhaseError
+from nbtrain.hyperparameters import Hyperparameters
+from nbtrain.recording.alarm import Trouble
+from nbtrain.recording.recorder import Recorder
+from nbtrain.recording.watch import Watch
+from nbtrain.saving.keeper import Keeper
+from nbtrain.states import Checkpoint, Event, Lifecycle, Phase
+from nbtrain.steering.commands import Outcome, Receipt, Restore, Set
+from nbtrain.steering.helm import Helm
+
+# What a rescue halves, the first that a run has.
+_RATES = ("learning_rate", "learning_rate_factor")
+
+# Rescues in one life of a run: what has gone bad so often needs another look.
+_MOST = 5
+
+
+class Rescue:
+    """Acts on the trouble of one life of a run; training thread only.
+
+    Args:
+        recover: Whether it goes back by itself.
+        lifecycle: The run's phase.
+        recorder: Knows of trouble.
+        watch: Is told what should be known.
+        helm: Restores and sets.
+        keeper: Keeps the checkpoints.
+        hyperparameters: What can be set.
+    """
+
+    def __init__(
+        self,
+        lifecycle: Lifecycle,
+        recorder: Recorder,
+        watch: Watch,
+        helm: Helm,
+        keeper: Keeper,
+        hyperparameters: Hyperparameters,
+        *,
+        recover: bool,
+    ) -> None:
+        self._recover = recover
+        self._lifecycle = lifecycle
+        self._recorder = recorder
+        self._watch = watch
+        self._helm = helm
+        self._keeper = keeper
+        self._hyperparameters = hyperparameters
+        self._told: Trouble | None = None
+        self._rescues = 0
+        self._last: tuple[int, int] | None = None  # where it had gone bad, where it went back to
+
+    def look(self, step: int, *, drain: bool = False) -> int:
+        """Act on trouble that is new; returns the step that the run is at then.
+
+        Args:
+            step: The step.
+            drain: Whether to look at the records that wait as well: there is no next boundary.
+        """
+        alarm = self._recorder.alarm
+        if alarm is None:
+            return step
+        if drain:
+            self._watch.folder.drain(step)
+        trouble = alarm.trouble
+        if trouble is None:
+            if self._told is not None:
+                self.forget()
+        elif trouble is not self._told:
+            self._told = trouble
+            return self._act(trouble, step)
+        else:  # it was resumed without a restore
+            alarm.acknowledge()
+            text = f"Goes on although {trouble}: nothing is saved until that is over."
+            self._watch.note("nan", text)
+        return step
+
+    def forget(self) -> None:
+        """There is nothing to be told any more."""
+        self._told = None
+        self._watch.note("nan", None)
+
+    def _act(self, trouble: Trouble, step: int) -> int:
+        if self._lifecycle.phase is Phase.STOPPING:
+            return step
+        if self._helm.fail_trial(step, f"{trouble}"):
+            self._told = None  # if it is there afterwards, it is told then
+            return step
+        why = ""
+        if self._recover:
+            self._watch.log(event="nan", step=trouble.step, text=f"{trouble}.")
+            step, why = self._go_back(trouble, step)
+            if not why:
+                return step
+            why = f" It was not rescued: {why}."
+        text = f"Paused at step {step:,}: {trouble}.{why} {self._advice(trouble)}"
+        self._watch.note("nan", text)  # first: whoever sees it paused sees why
+        try:
+            self._lifecycle.apply(Event.PAUSE)
+        except PhaseError:  # it is stopping by now
+            self._watch.note("nan", None)
+            return step
+        event = "pause" if self._recover else "nan"
+        self._watch.log(event=event, step=step if self._recover else trouble.step, text=text)
+        return step
+
+    def _advice(self, trouble: Trouble) -> str:
+        good = self._keeper.below(trouble.good)
+        if not good:
+            return (
+                "There is no good checkpoint to go back to: build the model anew and start it with "
+                "a smaller learning rate; run.resume() goes on all the same."
+            )
+        step = good[-1].step
+        name = self._rate() or ""
+        smaller, edit = " with a smaller learning rate", f" run.set({name}=...);"
+        tried = "" if self._untried(trouble) else ", from which it went bad again"
+        return (
+            f"Last good checkpoint: step {step:,}{tried}. Restore it{smaller if name else ''}: "
+            f"run.restore({step});{edit if name else ''} run.resume()."
+        )
+
+    def _rate(self) -> str | None:
+        """The name of the learning rate, or of a factor on it."""
+        values = self._hyperparameters.values
+        return next((name for name in _RATES if name in values), None)
+
+    def _untried(self, trouble: Trouble) -> tuple[Checkpoint, ...]:
+        """What can be restored, the newest last, but for what led a rescue to the same place."""
+        below = trouble.good
+        if self._last is not None and trouble.step <= self._last[0]:
+            below = min(below, self._last[1])
+        return self._keeper.below(below)
+
+    def _go_back(self, trouble: Trouble, step: int) -> tuple[int, str]:
+        """Restore the last good checkpoint, and halve the learning rate.
+
+        Returns:
+            The step that the run is at now; and why the training cannot go on from there.
+        """
+        name = self._rate()
+        if name is None:
+            return step, "the run has no hyperparameter learning_rate that could be halved"
+        if self._rescues == _MOST:
+            return step, f"it was rescued {_MOST} times in vain"
+        rate, bad = self._hyperparameters.values[name], step
+        for checkpoint in reversed(self._untried(trouble)):
+            outcome, now = self._do(Restore(checkpoint.path), step)
+            if not outcome.applied:  # it was deleted, or cannot be read
+                continue
+            step = now
+            if self._keeper.unsound() is not None:
+                continue  # it lacks a variable that has gone bad
+            self._rescues, self._last = self._rescues + 1, (trouble.step, now)
+            self._helm.settle(bad)
+            # Restored it may be what it was before; what led here is too much anyhow.
+            half = min(rate, self._hyperparameters.values[name]) / 2
+            outcome, now = self._do(Set({name: half}), now)
+            self._told = None
+            self._watch.inform(f"Rescued: {trouble}; went back to step {now:,}. {outcome.text}.")
+            return now, "" if outcome.applied else outcome.text
+        return step, "no good checkpoint is left to try"
+
+    def _do(self, command: Restore | Set, step: int) -> tuple[Outcome, int]:
+        outcome, now = self._helm.do(Receipt(command), step)
+        assert outcome is not None, "only a trial's comes later"
+        return outcome, now
