@@ -35,7 +35,7 @@ PURE = ["errors", "states", "cadence", "hyperparameters", "settings", "notebook.
 PURE += ["curves.buckets", "curves.parts", "curves.smoothing", "curves.store"]
 PURE += ["recording.alarm", "recording.pace", "steering.commands", "steering.command_queue"]
 # What runs beside a training or in it, and what trains.
-TRAINING = ("boundary", "host", "life", "run", "threads", "owner", "settings")
+TRAINING: tuple[str, ...] = ("boundary", "host", "life", "run", "threads", "owner", "settings")
 TRAINING += ("folder", "recording", "saving", "steering", "engines")
 # What starts threads, tells the time, or weighs more than numbers do.
 NOT_PURE = {"tensorflow", "time", "asyncio", "ipywidgets", "anywidget", "IPython", "matplotlib"}

@@ -51,7 +51,7 @@ def test_what_lies_outside_the_chart_is_left_out() -> None:
 
 def test_the_legend_has_every_kind_once_the_most_telling_first() -> None:
     marks = [mark("save", 1), mark("odd", 2), mark("set", 3), mark("save", 4)]
-    assert legend(marks) == "Marks: ◆ 1 set · ● 2 save · ▪ 1 odd"
+    assert legend(marks) == "Marks: ◆ set · ● save (2) · ▪ odd"
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,8 @@ def legend(marks: Iterable[Mark]) -> str:
     """Which signs there are, and how many of each."""
     counts = Counter(map(kind_of, marks))
     told = sorted(counts, key=lambda kind: (_rank(kind), kind))
-    return "Marks: " + " · ".join(f"{glyph(kind)} {counts[kind]} {kind}" for kind in told)
+    many = {kind: f" ({count})" if count > 1 else "" for kind, count in counts.items()}
+    return "Marks: " + " · ".join(f"{glyph(kind)} {kind}{many[kind]}" for kind in told)
 
 
 def glyph(kind: str) -> str:

@@ -251,6 +251,10 @@ def test_marks_are_reached_and_acted_on_with_the_keyboard_alone(page: NotebookPa
     receipt(panel, f"restored ckpt-{saved}")
     expect(panel).to_have_attribute("data-step", str(saved))
     closed(panel)
+    keyboard.press("Enter")  # the plot was made anew, and the place is kept
+    expect(menu(panel)).to_be_visible()
+    keyboard.press("Escape")
+    closed(panel)
 
 
 def test_home_and_end_read_the_first_and_the_last_value_and_leave_the_page_where_it_is(

@@ -461,17 +461,30 @@ def test_a_kernel_that_hangs_is_told_and_all_is_as_before_when_it_speaks_again(
     receipt(panel, "saved ckpt-")
 
 
-def test_the_panel_in_light_and_dark(page: NotebookPage, tmp_path: Path) -> None:
+def test_the_panel_in_light_and_dark(browser: Browser, lab: Lab, tmp_path: Path) -> None:
     """Takes the pictures of the README; `make screenshots` keeps them."""
     folder = Path(os.environ.get("NBTRAIN_SCREENSHOTS", tmp_path))
-    panel = page.panel(1)
-    wait_for_step(page, 1, 400)
-    click(panel, "save")
-    receipt(panel, "saved")
-    wait_for_step(page, 1, 1200)
-    panel.locator("[data-tag=loss] .u-over").hover(position={"x": 140, "y": 60})
-    for theme, name in (("JupyterLab Light", "light"), ("JupyterLab Dark", "dark")):
-        page.theme(theme)
-        expect(panel).to_have_attribute("data-theme", name)
-        panel.screenshot(path=folder / f"panel-{name}.png", animations="disabled")
-        assert (folder / f"panel-{name}.png").stat().st_size > 10_000
+    train = TRAIN.format(name="digits").replace(
+        "checkpoint=", "hyperparameters=optimizer, checkpoint="
+    )
+    with opened(browser, lab, lab.notebook("light_and_dark", START, train)) as page:
+        page.run(0)
+        page.run(1)
+        panel = page.panel(1)
+        wait_for_step(page, 1, 400)
+        click(panel, "save")
+        receipt(panel, "saved")
+        rate = panel.locator("[data-hyperparameter=learning_rate] input[type=text]")
+        rate.fill("0.1")  # too much: the curve leaves its way, and is brought back to it
+        rate.press("Enter")
+        edited = int(re.findall(r"\d+", receipt(panel, "✓ learning_rate").replace(",", ""))[-1])
+        wait_for_step(page, 1, edited + 120)
+        click(panel, "restore")
+        receipt(panel, "restored")
+        wait_for_step(page, 1, 1200)
+        panel.locator("[data-tag=loss] .u-over").hover(position={"x": 140, "y": 60})
+        for theme, name in (("JupyterLab Light", "light"), ("JupyterLab Dark", "dark")):
+            page.theme(theme)
+            expect(panel).to_have_attribute("data-theme", name)
+            panel.screenshot(path=folder / f"panel-{name}.png", animations="disabled")
+            assert (folder / f"panel-{name}.png").stat().st_size > 10_000

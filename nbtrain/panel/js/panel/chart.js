@@ -97,7 +97,7 @@ export class Chart {
     return { width, height: width > WIDE ? 240 : 180 };
   }
 
-  // A zoom stays as it is while data comes in, also when a new tail needs a new plot.
+  // Zoom and cursor stay as they are while data comes in, also when a new tail needs a new plot.
   #plot() {
     const data = together(this.lines.map(({ curves }) => curves), { log: this.log });
     const zoom = this.#zoom();
@@ -123,6 +123,7 @@ export class Chart {
 
   // tails: how many there are; auto: whether the scale is theirs.
   #build(data, tails, auto) {
+    const { left = -10, top = -10 } = this.plot?.cursor ?? {};
     this.destroy();
     const tail = { auto, stroke: () => this.paint().gone, width: 1.25, dash: [4, 3], points: { show: false } };
     const options = {
@@ -134,7 +135,7 @@ export class Chart {
       legend: { show: false },
       cursor: { sync: { key: this.syncKey, scales: ["x", null] }, points: { show: false }, y: false },
       padding: [STRIP, 16, 0, 0],
-      hooks: { draw: [(u) => this.strip.draw(u), (u) => this.found.forEach((found) => drawMarks(u, found, this.paint()))], setCursor: [(u) => this.#hover(u)] },
+      hooks: { draw: [(u) => this.strip.draw(u), (u) => this.found.forEach((found) => drawMarks(u, found, this.paint()))], ready: [(u) => left >= 0 && u.setCursor({ left, top })], setCursor: [(u) => this.#hover(u)] },
     };
     this.plot = new uPlot(options, data, this.host);
     const { over } = this.plot;
