@@ -76,7 +76,9 @@ class Fits:
         self._data = tf.data.Dataset.from_tensor_slices((x, y)).batch(_SIZE).cache().prefetch(8)
         self._bare, self._model = model(), model()
         made = WAYS[way]
-        self._own = self._nbtrain if made is None else functools.partial(self._fit, **made())
+        self._own: Callable[[], Timed] = (
+            self._nbtrain if made is None else functools.partial(self._fit, **made())
+        )
         self._rounds = rounds
         self._recorded: int | None = None
 
@@ -84,7 +86,7 @@ class Fits:
         """Microseconds of a bare batch; the way's ratios to it, quartiles; the CPU added."""
         bare: list[Timed] = []
         own: list[Timed] = []
-        plain = functools.partial(self._fit, bare=True)
+        plain: Callable[[], Timed] = functools.partial(self._fit, bare=True)
         for turn in range(self._rounds + 1):
             pair = [(bare, plain), (own, self._own)]
             for taken, train in pair if turn % 2 else reversed(pair):
