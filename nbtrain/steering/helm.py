@@ -38,6 +38,7 @@ from nbtrain.steering.commands import (
 from nbtrain.steering.evaluator import Evaluator, described
 from nbtrain.steering.trial import Trials
 from nbtrain.steering.tuner import Tuner
+from nbtrain.steering.verdict import Judge
 
 _REMEDY = (
     "a further step would train the new. Stop this run before you start another; to go on with "
@@ -81,7 +82,9 @@ class Helm:
         self._keeper = keeper
         self._tuner = tuner
         self._evaluator = evaluator
-        self._trials = Trials(keeper, tuner, evaluator, recorder, watch, total, self.open_segment)
+        self._trials = Trials(
+            keeper, tuner, Judge(evaluator, recorder), watch, total, self.open_segment
+        )
 
     def take(self, step: int) -> Receipt | None:
         """The next command at this step, or None; while paused, wait for one."""

@@ -6,28 +6,18 @@ trials.end(step)                  # its answer: kept, or back to that checkpoint
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from pathlib import Path
 
-from nbtrain.errors import ArgumentError, CheckpointError, PhaseError, UnknownTagError
-from nbtrain.events.extent import higher_is_better
+from nbtrain.errors import ArgumentError, CheckpointError, PhaseError
 from nbtrain.hyperparameters import Edit
-from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.watch import Watch
 from nbtrain.saving.checkpoints import Restored
 from nbtrain.saving.keeper import Keeper
 from nbtrain.steering.commands import Outcome, Receipt, Try
-from nbtrain.steering.evaluator import Evaluator
 from nbtrain.steering.tuner import Tuner
-
-# Of the steps of a trial, the last part, whose mean decides: one batch's loss says little.
-_PART = 4
-
-# What decides where nothing else is asked for.
-_USUAL = "val_loss"
+from nbtrain.steering.verdict import Judge, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +45,7 @@ class Trials:
     Args:
         keeper: Saves where a trial begins, and restores it.
         tuner: Sets the hyperparameters.
-        evaluator: Evaluates what decides.
-        recorder: Has what was recorded, which may decide as well.
+        judge: Measures what decides.
         watch: Is told what should be known.
         total: Gives the step at which the run finishes; None where that is not known.
         went_back: Called once the run is at an earlier step.
@@ -66,16 +55,14 @@ class Trials:
         self,
         keeper: Keeper,
         tuner: Tuner,
-        evaluator: Evaluator,
-        recorder: Recorder,
+        judge: Judge,
         watch: Watch,
         total: Callable[[], int | None],
         went_back: Callable[[int], None],
     ) -> None:
         self._keeper = keeper
         self._tuner = tuner
-        self._evaluator = evaluator
-        self._recorder = recorder
+        self._judge = judge
         self._watch = watch
         self._total = total
         self._went_back = went_back
@@ -130,7 +117,7 @@ class Trials:
             )
         steps = self._steps_of(asked, step)
         self._tuner.check_changes(asked.values)
-        before = self._measured(asked, step)
+        before = self._judge.measure(asked, step)
         saved = None
         if self._keeper.can_save:
             step, saved = self._keeper.set_aside(step)
@@ -171,17 +158,7 @@ class Trials:
         assert isinstance(asked, Try)
         if failed is not None:
             return self._undone(trial, step, failed)
-        try:
-            after = self._measured(asked, step)
-            kept = _decide(asked.keep_if, trial.before, after)
-        except Exception as error:  # noqa: BLE001 - what cannot be shown to be better is not kept
-            kept, why = False, f"what decides could not be told: {error}"
-        else:
-            why = ", ".join(
-                f"{tag} {value:.4g} → {after[tag]:.4g}"
-                for tag, value in trial.before.items()
-                if tag in after
-            )
+        kept, why = self._judge.decide(asked, trial.before, step)
         if asked_to_stop():
             self._keep_apart(trial, "The run ended", "started again, ")
             return Outcome(False, step, _undecided("the run ended", trial.edits)), step
@@ -237,7 +214,7 @@ class Trials:
         self._watch.note("trial", f"{text}; {first}{undo}.")
 
     def _steps_of(self, asked: Try, step: int) -> int:
-        steps = _steps(asked.steps)
+        steps = whole(asked.steps)
         if (total := self._total()) is not None and step + steps > total:
             raise ArgumentError(
                 f"steps={steps:,}: of the run's {total:,} steps {total - step:,} are left; try "
@@ -265,52 +242,6 @@ class Trials:
         self._tuner.set(old, now)
         self._went_back(now)
         return now, f"back to step {now:,}, {said}"
-
-    def _measured(self, asked: Try, step: int) -> dict[str, float]:
-        """What decides, as it is now: what an evaluation gives, and means of what was recorded."""
-        values = self._evaluator.now(step) if self._evaluator else {}
-        wanted = asked.keep_if
-        if wanted is None and _USUAL in values:
-            wanted = _USUAL
-        if not callable(wanted) and (not isinstance(wanted, str) or not wanted):
-            raise ArgumentError(
-                f"keep_if={wanted!r}: give the tag of a scalar that must not get worse, such as "
-                "'loss', or a function of the scalars before and after, two dicts, that returns "
-                "whether to keep the values."
-            )
-        part = max(1, _steps(asked.steps) // _PART)
-        recorded = self._recorder.means(step - part, step)
-        if callable(wanted):
-            return recorded | values
-        if wanted not in recorded | values:
-            known = ", ".join(map(repr, recorded | values)) or "none yet"
-            raise UnknownTagError(
-                f"keep_if={wanted!r}: nothing was recorded under this tag over the last {part:,} "
-                f"steps; there are: {known}."
-            )
-        return {wanted: (recorded | values)[wanted]}
-
-
-def _decide(
-    keep_if: str | Callable[..., object] | None,
-    before: Mapping[str, float],
-    after: Mapping[str, float],
-) -> bool:
-    """Whether to keep what was tried; what has become NaN is worse."""
-    if callable(keep_if):
-        return bool(keep_if(before, after))
-    return all(math.isnan(old) or not _worse(tag, old, after[tag]) for tag, old in before.items())
-
-
-def _worse(tag: str, before: float, after: float) -> bool:
-    """Whether a scalar has got worse, as its name has it: a loss rises, an accuracy falls."""
-    return not (after >= before if higher_is_better(tag) else after <= before)
-
-
-def _steps(steps: object) -> int:
-    if isinstance(steps, bool) or not isinstance(steps, Integral) or int(steps) < 1:
-        raise ArgumentError(f"steps={steps!r}: give a whole number of at least 1.")
-    return int(steps)
 
 
 def _short(path: str) -> str:
