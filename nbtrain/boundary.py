@@ -73,7 +73,7 @@ class Boundary:
     ) -> None:
         self.step = self._origin = 0
         self.keeper = Keeper(settings.save_cadence(), watch, recorder)
-        self._tuner = Tuner(hyperparameters, recorder, watch)
+        self._tuner = Tuner(hyperparameters, recorder, watch, self.keeper.outdate)
         self._evaluator = Evaluator(evaluate, settings.evaluate_cadence(), recorder, watch)
         self._helm = Helm(
             lifecycle,

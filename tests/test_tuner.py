@@ -287,6 +287,17 @@ def test_a_run_started_again_has_the_value_of_its_checkpoint(gate: Gate) -> None
     stopped(run, gate)
 
 
+def test_what_is_set_after_a_checkpoint_of_the_same_step_is_in_that_of_the_end(gate: Gate) -> None:
+    run, tuned = paused_and_saved(gate)
+    applied(run.set(rate=0.125))
+    stopped(run, gate)
+    tuned.rate.assign(9.0)
+    run.start()
+    reached(run, lambda run: run.status.phase is Phase.RUNNING)
+    assert run.hyperparameters["rate"] == 0.125
+    stopped(run, gate)
+
+
 def test_a_session_that_was_lost_and_made_again_shows_its_own_value() -> None:
     graph, lost = tf.Graph(), threading.Event()
     with graph.as_default():

@@ -119,6 +119,10 @@ class Keeper:
         self._saver = self._ring = None
         return step
 
+    def outdate(self) -> None:
+        """Something was set since this step was saved: the last checkpoint is yet to come."""
+        self._saved_step = None
+
     def lose(self) -> None:
         """The saver's session is lost, and nothing of it can be saved."""
         self._saver = self._ring = None

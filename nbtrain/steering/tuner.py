@@ -26,6 +26,7 @@ class Tuner:
         hyperparameters: The run's.
         recorder: Takes their values.
         watch: Is told what could not be read.
+        edited: Called when some were set.
         clock: Gives the time in seconds.
     """
 
@@ -34,12 +35,14 @@ class Tuner:
         hyperparameters: Hyperparameters,
         recorder: Recorder,
         watch: Watch,
+        edited: Callable[[], object],
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._hyperparameters = hyperparameters
         self._recorder = recorder
         self._watch = watch
+        self._edited = edited
         self._clock = clock
         self._due = 0.0
         self._recorded: dict[str, float] = {}
@@ -78,6 +81,7 @@ class Tuner:
             Exception: Why they cannot be set; they are as before.
         """
         edits = self._hyperparameters.set(values)
+        self._edited()
         self._record(step, {edit.name: edit.old for edit in edits})
         self._record(step, {edit.name: edit.new for edit in edits})
         return edits
