@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.commands import Restore, Save
 from nbtrain.errors import ArgumentError
 from nbtrain.run import Run
 from nbtrain.states import Phase
@@ -57,6 +58,23 @@ def test_a_run_evaluates_every_so_many_steps() -> None:
         evaluate_steps=10,
     ).wait(SOON)
     assert points(run, "val_loss") == [(10, 10.0), (20, 20.0), (30, 30.0)]
+
+
+def test_a_run_that_went_back_evaluates_from_there_on_every_so_many_steps() -> None:
+    counter = Counter()
+    run = nbtrain.train(
+        counter.step,
+        checkpoint=counter.checkpoint,
+        steps=40,
+        evaluate=lambda: {"val_loss": counter.count},
+        evaluate_steps=10,
+        start=False,
+    )
+    run.post(Save(), at=5)
+    run.post(Restore(5), at=34)
+    run.start().wait(SOON)
+    steps = run.scalars["val_loss"].steps.tolist()
+    assert steps == [10, 20, 30, 15, 25, 35]
 
 
 def test_a_run_evaluates_every_so_many_seconds(gate: Gate) -> None:

@@ -143,6 +143,7 @@ class Helm:
         self._recorder.open_segment(step)
         self._tuner.look(step, anew=True)
         self._commands.go_back(step)
+        self._evaluator.start(step)
 
     def _miss(self, error: Exception, step: int) -> None:
         """An edit that the training was to go on with was not made."""
