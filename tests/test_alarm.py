@@ -101,6 +101,15 @@ def test_a_variable_is_told_by_its_name() -> None:
     assert alarm.trouble.good == 2
 
 
+def test_a_loss_that_comes_once_an_epoch_does_not_make_what_was_saved_since_bad() -> None:
+    alarm = Alarm()
+    look(alarm, 0.5, tag="epoch_loss", after=9)
+    look(alarm, 0.5, 0.4, tag="batch_loss", after=18)
+    alarm.look_at(lambda: "dense/kernel", 20)
+    assert alarm.trouble is not None
+    assert alarm.trouble.good == 20
+
+
 def test_without_a_loss_all_that_was_saved_before_is_good() -> None:
     alarm = Alarm()
     alarm.look_at(lambda: "dense/kernel", 7)

@@ -96,7 +96,7 @@ class Alarm:
             self.trouble = None
         elif self.trouble is None:
             text = f"{name} holds NaN or Inf after step {step:,}"
-            good = min(self._good.values(), default=step)
+            good = max(self._good.values(), default=step)
             self.trouble, self._acknowledged = Trouble(step, name, text, good, True), False
 
     def acknowledge(self) -> None:
