@@ -211,6 +211,22 @@ test("after NaN a copy of a good state that is newer than the checkpoints is off
   assert.equal(offered([marks[0], ...abandoned], 2, { checkpoints: [copy(290, pause.wall), ...saved(200)] })[0], "Restore step 200 and halve learning_rate");
 });
 
+test("after NaN that is offered which the run itself calls good, and nothing where it says that there is none", () => {
+  const told = (step, good) => mark("nan", step, { text: `Paused at step ${step}: loss is NaN. Last good checkpoint: step ${good}. Restore it: run.restore(${good}); run.resume().` });
+  assert.deepEqual(offered([mark("save", 200), mark("save", 299), told(300, 200)], 2, { checkpoints: saved(200, 299), hyperparameters: [] }), ["Restore step 200"]);
+  const copies = [["last_good/ckpt-299", 299, 0], ["last_good/ckpt-0", 0, 0]];
+  assert.deepEqual(offered([told(300, 0)], 0, { checkpoints: copies, hyperparameters: [] }), ["Restore step 0"]);
+  const none = mark("nan", 1, { text: "Paused at step 1: loss is NaN since step 1. There is no good checkpoint to go back to: build the model anew." });
+  assert.deepEqual(offered([none], 0, { checkpoints: copies }), []);
+});
+
+test("a copy that the run has gone back to is offered once more, and none that it has gone back behind", () => {
+  const copies = [["last_good/ckpt-290", 290, wall++], ["last_good/ckpt-280", 280, wall++]];
+  const again = [mark("nan", 300), back(300, 290), mark("nan", 295)];
+  assert.equal(offered(again, 2, { checkpoints: copies, hyperparameters: [] })[0], "Restore step 290");
+  assert.equal(offered([mark("nan", 300), back(300, 280), mark("nan", 295)], 2, { checkpoints: copies, hyperparameters: [] })[0], "Restore step 280");
+});
+
 test("what cannot be done now says why", () => {
   const marks = [mark("save", 200), mark("set", 300, { edits: [["learning_rate", 1, 2]] })];
   const at = (phase, more) => offered(marks, 1, { checkpoints: saved(200), phase, controls: {}, ...more });

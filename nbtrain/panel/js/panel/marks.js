@@ -176,9 +176,17 @@ function checkpointOf(mark, { checkpoints = [], unlisted = 0 }) {
   return unlisted && !checkpoints.some(([, , wall]) => wall < mark.wall - 1) ? mark.place : null;
 }
 
+// The latest step whose checkpoint may be a way out. Of a NaN the run has told it: what has led
+// there can be good only if a good loss came of it.
+function latestGood({ event, place, text }) {
+  if (event !== "nan") return place;
+  if (text.includes("There is no good checkpoint")) return -Infinity;
+  return Number(/run\.restore\((\d+)\)/.exec(text)?.[1] ?? place - 1);
+}
+
 // The latest checkpoint that led to a mark, and how it is named.
 function before(all, mark, status) {
-  let low = mark.place - (mark.event === "nan"); // what a step saved that gave NaN is no way out
+  let low = latestGood(mark);
   for (let i = all.indexOf(mark) - 1; i >= 0; i--) {
     const other = all[i];
     const named = isSaved(other) && other.place <= low ? checkpointOf(other, status) : null;
@@ -188,10 +196,11 @@ function before(all, mark, status) {
   return [null, null];
 }
 
-// The latest copy of a good state that led to a NaN, and how it is named.
+// The latest copy of a good state that led to a NaN, and how it is named: the run may have gone back
+// to it since, but not behind it.
 function copyBefore(all, mark, { checkpoints = [] }) {
-  const back = all.slice(0, all.indexOf(mark)).findLast((other) => other.place < other.step)?.wall ?? 0;
-  const led = ([name, step, wall]) => name.includes("/") && step < mark.place && back <= wall && wall <= mark.wall;
+  const backs = all.slice(0, all.indexOf(mark)).filter(({ place, step }) => place < step);
+  const led = ([name, step, wall]) => name.includes("/") && step <= latestGood(mark) && wall <= mark.wall && backs.every((back) => back.wall < wall || step <= back.place);
   const [copy] = mark.event === "nan" ? checkpoints.filter(led).sort((one, other) => other[1] - one[1]) : [];
   return copy ? [{ place: copy[1] }, copy[0]] : [null, null];
 }
