@@ -529,6 +529,12 @@ def test_a_checkpoint_is_found_by_step_by_path_by_name_or_as_the_latest(
     assert find(THREE, wanted).step == step
 
 
+@pytest.mark.parametrize("wanted", ["ckpt-10", "trial/ckpt-10"])
+def test_a_copy_does_not_pass_for_the_checkpoint_of_its_name(wanted: str) -> None:
+    copy = Checkpoint(10, "/runs/a/trial/ckpt-10", 9.0)
+    assert find((*THREE, copy), wanted).path == f"/runs/a/{wanted}"
+
+
 def test_a_checkpoint_of_another_folder_is_found_by_its_path(tmp_path: Path) -> None:
     saver_of(Line(), tmp_path).save(7)
     found = find((), str(tmp_path / "ckpt-7"))

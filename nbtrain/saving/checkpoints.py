@@ -177,9 +177,11 @@ def find(checkpoints: Sequence[Checkpoint], wanted: int | str | None) -> Checkpo
     if wanted is None:
         return checkpoints[-1]
     for checkpoint in reversed(checkpoints):
-        names = (checkpoint.step, checkpoint.path, *_names(checkpoint.path))
-        if wanted in names:
+        if wanted in (checkpoint.step, checkpoint.path, _with_folder(checkpoint.path)):
             return checkpoint
+    if named := [held for held in reversed(checkpoints) if Path(held.path).name == wanted]:
+        # Copies of this name stand in folders below that of their own.
+        return min(named, key=lambda held: len(Path(held.path).parts))
     if isinstance(wanted, str) and (step := step_in_name(wanted)) is not None:
         path = Path(wanted).absolute()
         if path.name in _complete(path.parent):
@@ -289,7 +291,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
-def _names(path: str) -> tuple[str, str]:
-    """A checkpoint's own name, and that with its folder."""
+def _with_folder(path: str) -> str:
+    """A checkpoint's own name, with its folder."""
     own = Path(path)
-    return own.name, f"{own.parent.name}/{own.name}"
+    return f"{own.parent.name}/{own.name}"

@@ -227,6 +227,12 @@ test("a copy that the run has gone back to is offered once more, and none that i
   assert.equal(offered([mark("nan", 300), back(300, 280), mark("nan", 295)], 2, { checkpoints: copies, hyperparameters: [] })[0], "Restore step 280");
 });
 
+test("a checkpoint and a copy of one step are two states, and the mark means its own", () => {
+  const all = timeline([mark("save", 300)]);
+  const status = { ...RUNNING, checkpoints: [["trial/ckpt-300", 300, wall++], ...saved(300)] };
+  assert.equal(offers(all, all[0], status)[0].more.checkpoint, "ckpt-300");
+});
+
 test("what cannot be done now says why", () => {
   const marks = [mark("save", 200), mark("set", 300, { edits: [["learning_rate", 1, 2]] })];
   const at = (phase, more) => offered(marks, 1, { checkpoints: saved(200), phase, controls: {}, ...more });

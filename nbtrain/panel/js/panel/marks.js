@@ -171,8 +171,8 @@ function whyNot(command, { controls = {}, phase, silentSince }) {
 // the kernel does not list, which are older, it will say so itself.
 function checkpointOf(mark, { checkpoints = [], unlisted = 0 }) {
   if (mark.anew) return null;
-  const listed = checkpoints.find(([, step]) => step === mark.place);
-  if (listed) return listed[0];
+  const there = checkpoints.filter(([, step]) => step === mark.place).map(([name]) => name);
+  if (there.length) return there.find((name) => !name.includes("/")) ?? there[0]; // a copy is another state
   return unlisted && !checkpoints.some(([, , wall]) => wall < mark.wall - 1) ? mark.place : null;
 }
 
