@@ -526,6 +526,27 @@ def test_a_trial_whose_begin_cannot_be_saved_is_refused(gate: Gate) -> None:
     ended(run)
 
 
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_run_that_is_stopped_before_the_first_step_of_a_trial_stays_as_tried_and_can_go_back(
+    gate: Gate, *, saved: bool
+) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    if saved:
+        applied(run.save())
+    run.try_(rate=0.75, steps=8, keep_if="loss")
+    reached(run, lambda run: run.hyperparameters["rate"] == 0.75)
+    ended(run)
+    assert "which stays as tried" in (run.status.message or "")
+    run.start()
+    applied(run.pause())
+    assert run.hyperparameters["rate"] == 0.75
+    assert "run.restore('trial/ckpt-1') goes back before it" in (run.status.message or "")
+    applied(run.restore("trial/ckpt-1"))
+    assert run.hyperparameters["rate"] == 0.5
+    ended(run)
+
+
 def test_a_trial_of_keras_goes_back_in_its_data(gate: Gate) -> None:
     model = classifier()
     run = started(model, "run", x=X, y=Y, batch_size=BATCH, epochs=500, validation_data=(X, Y))

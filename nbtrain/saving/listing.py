@@ -7,7 +7,7 @@ import threading
 import time
 from pathlib import Path
 
-from nbtrain.folder.logdir import ASIDE
+from nbtrain.folder.logdir import ASIDE, TRIAL
 from nbtrain.saving.checkpoints import listed
 from nbtrain.states import Checkpoint
 
@@ -55,10 +55,15 @@ class Listing:
 def restorable(directory: Path) -> tuple[Checkpoint, ...]:
     """The checkpoints of a folder and their copies, in the order they were saved; any thread.
 
-    A copy that is older than the checkpoint of its name is of a course that was abandoned.
+    A copy of a good state that is older than the checkpoint of its name is of a course that was
+    abandoned; where a trial begins is another state than what was saved in it at the same step.
     """
     found = listed(directory)
     saved = {Path(held.path).name: held.wall_time for held in found}
-    copies = [held for name in ASIDE for held in listed(directory / name)]
-    copies = [held for held in copies if held.wall_time >= saved.get(Path(held.path).name, 0.0)]
+    copies = [
+        held
+        for name in ASIDE
+        for held in listed(directory / name)
+        if name == TRIAL or held.wall_time >= saved.get(Path(held.path).name, 0.0)
+    ]
     return tuple(sorted((*found, *copies), key=lambda held: held.wall_time)) if copies else found
