@@ -158,6 +158,21 @@ def test_a_stop_in_the_evaluation_that_decides_throws_nothing_away(gate: Gate) -
     assert run.status.step == 21
 
 
+def test_a_stop_in_the_evaluation_before_a_trial_leaves_the_values_as_they_are(gate: Gate) -> None:
+    tried = Tried(gate)
+
+    def evaluate() -> dict[str, Any]:
+        run.request_stop()
+        return tried.evaluate()
+
+    run = paused(gate, tried, evaluate=evaluate)
+    trial = run.try_(rate=0.75, steps=20)
+    run.wait(SOON)
+    assert refused(trial).text == "The run was asked to stop before the trial began."
+    assert tried.rate.numpy() == 0.5
+    assert run.status.message is None
+
+
 def test_what_becomes_nan_is_not_kept(gate: Gate) -> None:
     tried = Tried(gate)
     losses = iter([1.0, float("nan")])
@@ -523,6 +538,17 @@ def test_a_trial_whose_begin_cannot_be_saved_is_refused(gate: Gate) -> None:
     (run.logdir / "checkpoints").write_text("no folder")
     assert "cannot be written" in refused(run.try_(rate=0.25, keep_if="loss")).text
     assert run.hyperparameters["rate"] == 0.5
+    ended(run)
+
+
+def test_a_trial_that_its_variable_refuses_leaves_no_begin(gate: Gate) -> None:
+    tried = Tried(gate)
+    tried.share = tf.Variable(0.25, dtype=tf.float16)
+    run = paused(gate, tried)
+    small = refused(run.try_(dropout=1e-12, steps=8, keep_if="loss"))
+    assert "its variable cannot hold that" in small.text
+    assert "trial" not in {Path(held.path).parent.name for held in run.checkpoints}
+    assert not (run.logdir / "checkpoints" / "trial").exists()
     ended(run)
 
 

@@ -213,10 +213,10 @@ class Helm:
         """Begin a trial, and end it when its receipt comes again."""
         if not self._trials.has(receipt):
             self._check_not_stopping("try")
-            step, end = self._trials.begin(receipt, asked, step)
+            step, end = self._trials.begin(receipt, asked, step, self._is_stopping)
             self._commands.plan(receipt, end)
         elif self._lifecycle.phase is not Phase.STOPPING:
-            return self._trials.end(step, lambda: self._lifecycle.phase is Phase.STOPPING)
+            return self._trials.end(step, self._is_stopping)
         else:
             self._leave_trial(step, "the run ended", ended=True)
         return None, step
@@ -239,6 +239,9 @@ class Helm:
             self._tuner.check(values)
         for at, values in edits:
             self._commands.post(Set(values, needed=True), step=step, at=at, standing=True)
+
+    def _is_stopping(self) -> bool:
+        return self._lifecycle.phase is Phase.STOPPING
 
     def _check_not_stopping(self, verb: str) -> None:
         """Raise a PhaseError while stopping, where no step follows that it could be done for."""

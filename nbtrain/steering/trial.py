@@ -99,14 +99,22 @@ class Trials:
         self._failed = why
         return self._trial.receipt
 
-    def begin(self, receipt: Receipt, asked: Try, step: int) -> tuple[int, int]:
+    def begin(
+        self, receipt: Receipt, asked: Try, step: int, asked_to_stop: Callable[[], bool]
+    ) -> tuple[int, int]:
         """Begin a trial.
+
+        Args:
+            receipt: Its receipt.
+            asked: What to try.
+            step: The step.
+            asked_to_stop: Whether the run was: then there is nothing to try it on.
 
         Returns:
             The step that it begins at, as a session counts itself, and that at which it ends.
 
         Raises:
-            PhaseError: Another is under way.
+            PhaseError: Another is under way; or the run was asked to stop meanwhile.
             ArgumentError: It cannot be tried so; nothing has changed.
             CheckpointError: Its begin cannot be saved.
         """
@@ -118,10 +126,16 @@ class Trials:
         steps = self._steps_of(asked, step)
         self._tuner.check_changes(asked.values)
         before = self._judge.measure(asked, step)
+        if asked_to_stop():
+            raise PhaseError("The run was asked to stop before the trial began.")
         saved = None
         if self._keeper.can_save:
             step, saved = self._keeper.set_aside(step)
-        edits = self._tuner.set(asked.values, step)
+        try:
+            edits = self._tuner.set(asked.values, step)
+        except BaseException:
+            self._keeper.leave_aside()
+            raise
         self._trial = _Trial(receipt, step, saved, before, edits)
         self._watch.log(
             event="try",
