@@ -208,9 +208,13 @@ class Hyperparameters:
         return {name: self._checked(name, value) for name, value in values.items()}
 
     def check_changes(self, values: Mapping[str, object]) -> None:
-        """Raise an ArgumentError where all have these values already; training thread."""
+        """Raise an ArgumentError where all have them already, or it could not be undone."""
         wanted = self.check(values)
         has = {name: self._variables[name].read() for name in wanted}
+        try:
+            self.check(has)
+        except ArgumentError as error:
+            raise ArgumentError(f"What is tried could not be set back: {error}") from None
         if all(math.isclose(has[name], wanted[name], rel_tol=_SAME) for name in wanted):
             same = ", ".join(f"{name} is {value:.10g}" for name, value in has.items())
             raise ArgumentError(f"{same} already: give another value to try.")

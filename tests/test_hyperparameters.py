@@ -186,6 +186,12 @@ def test_what_is_set_already_is_no_change_and_one_of_several_is_enough() -> None
         hyperparameters.check_changes({"learning_rate": "0.2"})
 
 
+def test_what_could_not_be_set_back_is_told_before_it_is_tried() -> None:
+    hyperparameters, _ = some(rho=5.0)
+    with pytest.raises(ArgumentError, match=r"^What is tried could not be set back: rho=5: give 0"):
+        hyperparameters.check_changes({"rho": 0.5})
+
+
 # --- ranges ---------------------------------------------------------------------
 
 
