@@ -116,6 +116,18 @@ def test_the_history_is_that_of_keras(kind: str) -> None:
     assert_same(ours, keras_own)
 
 
+def test_what_a_callback_adds_to_an_epoch_is_in_the_history_as_keras_has_it() -> None:
+    def reducing() -> Any:
+        return keras.callbacks.ReduceLROnPlateau("loss", factor=0.5, min_delta=10.0, patience=1)
+
+    ours, keras_own = classifier(), classifier()
+    more: Any = {**KINDS["arrays in order"](), "epochs": 3}
+    run = ended(ours, "run", reducing(), **more)
+    keras_own.fit(**more, callbacks=[reducing()], verbose=0)
+    assert len(run.history["learning_rate"]) == 3
+    assert run.history == keras_own.history.history
+
+
 def test_a_train_step_that_is_a_function_of_tensorflow_is_traced_with_the_rest() -> None:
     class Own(keras.Model):
         def __init__(self) -> None:

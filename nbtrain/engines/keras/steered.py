@@ -214,13 +214,17 @@ class Steered(keras.callbacks.CallbackList):
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Record the epoch, at the step of its last batch, and that one's boundary."""
         logs = {**self._loss.before, **numbers(logs)}
+        kept = self._history.history
+        before = {name: len(values) for name, values in kept.items()}
         super().on_epoch_end(epoch, dict(logs))
         scalars = epoch_scalars(logs)
+        # What a callback has added, such as the learning rate that it sets.
+        added = {n: kept[n][-1] for n in kept if n not in logs and len(kept[n]) > before.get(n, 0)}
         if self._at_hand:
             self._boundary.record(scalars, {}, None)
         else:
             self._host.add(None, scalars)
-        self._place.end_epoch(logs)
+        self._place.end_epoch({**logs, **added})
         if self._at_hand:
             done = self._place.epoch >= self.params["epochs"]
             self._ask(over=done or self.model.stop_training)
