@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import nbtrain
+from nbtrain.commands import Pause, Save
 from nbtrain.engines.keras.fit import FitRun
 from tests.fitted import (
     BATCH,
@@ -156,6 +159,22 @@ def test_a_restore_of_the_first_copy_begins_again_in_the_same_order(kind: str, l
     assert_same(model, whole)
     assert run.history == unbroken.history
     assert run.status.message is None
+
+
+def test_a_checkpoint_of_the_model_alone_leaves_the_place_where_it_is(tmp_path: Path) -> None:
+    model = classifier()
+    path = tf.train.Checkpoint(model=model).save(str(tmp_path / "own" / "ckpt"))
+    run = nbtrain.fit(model, **KINDS["arrays"](), epochs=10**6, start=False)
+    run.post(Save(), at=STEPS + 8)
+    pause = run.post(Pause(), at=2 * STEPS + 7)
+    run.start()
+    applied(pause)
+    place = run._engine.place
+    before = place.epoch, place.batch, run.history
+    applied(run.restore(path))
+    assert (place.epoch, place.batch, run.history) == before
+    run.request_stop()
+    run.wait(SOON)
 
 
 def test_a_generator_that_cannot_go_back_says_so() -> None:

@@ -18,6 +18,7 @@ from nbtrain.engines.keras.numbers import Numbers
 History = dict[str, list[Any]]
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+_SAVED = f"fit{_VALUE}"
 _VARIABLES = ("besides/metrics/", "besides/others/")
 
 
@@ -100,12 +101,13 @@ class Place:
 
     def take(self, path: str) -> None:
         """Be where a checkpoint was, whose variables have been restored."""
-        reader, self.moved, self.note = tf.train.load_checkpoint(path), True, None
+        reader, self.note = tf.train.load_checkpoint(path), None
+        if not reader.has_tensor(_SAVED):  # of the model alone: the place stays
+            return
+        self.moved = True
         names = [name for name in reader.get_variable_to_shape_map() if name.startswith(_VARIABLES)]
         self._held = {name: reader.get_tensor(name) for name in names}
-        held = json.loads(self.saved.numpy() or "{}")
-        if not held:  # of the model alone
-            return
+        held = json.loads(self.saved.numpy())
         self.epoch, self.batch, self.logs = held["epoch"], held["batch"], held["logs"]
         self.history = {name: [*map(_array, held["history"][name])] for name in held["history"]}
         self.data.seed = held["seed"]
