@@ -10,10 +10,10 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.commands import Restore, Save
 from nbtrain.errors import ArgumentError
 from nbtrain.run import Run
 from nbtrain.states import Phase
+from nbtrain.steering.commands import Restore, Save
 from nbtrain.steering.evaluator import scalars
 from tests.fitted import BATCH, STEPS, Late, X, Y, assert_same, classifier, ended, started
 from tests.gate import SOON, Gate

@@ -12,8 +12,8 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.commands import Pause, Save
 from nbtrain.engines.keras.fit import FitRun
+from nbtrain.steering.commands import Pause, Save
 from tests.fitted import (
     BATCH,
     COLUMNS,
