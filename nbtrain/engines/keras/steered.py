@@ -12,6 +12,7 @@ for each epoch:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import keras
@@ -214,17 +215,20 @@ class Steered(keras.callbacks.CallbackList):
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Record the epoch, at the step of its last batch, and that one's boundary."""
         logs = {**self._loss.before, **numbers(logs)}
-        kept = self._history.history
-        before = {name: len(values) for name, values in kept.items()}
+        before = {name: len(values) for name, values in self._history.history.items()}
         super().on_epoch_end(epoch, dict(logs))
         scalars = epoch_scalars(logs)
-        # What a callback has added, such as the learning rate that it sets.
-        added = {n: kept[n][-1] for n in kept if n not in logs and len(kept[n]) > before.get(n, 0)}
+        # Numbers that a callback has added, such as the learning rate that it sets.
+        added = {
+            name: float(values[-1])
+            for name, values in self._history.history.items()
+            if len(values) > before.get(name, 0) and isinstance(values[-1], Real)
+        }
         if self._at_hand:
             self._boundary.record(scalars, {}, None)
         else:
             self._host.add(None, scalars)
-        self._place.end_epoch({**logs, **added})
+        self._place.end_epoch({**added, **logs})
         if self._at_hand:
             done = self._place.epoch >= self.params["epochs"]
             self._ask(over=done or self.model.stop_training)
