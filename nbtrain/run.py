@@ -33,8 +33,8 @@ from nbtrain.names import Names
 from nbtrain.recording.listeners import Listener, Listeners, check_event
 from nbtrain.recording.recorder import Recorder
 from nbtrain.saving.branches import Branch
-from nbtrain.saving.checkpoints import Saver, find, listed
-from nbtrain.saving.listing import restorable
+from nbtrain.saving.checkpoints import Saver, find
+from nbtrain.saving.listing import restorable, saved
 from nbtrain.settings import Settings
 from nbtrain.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status
 from nbtrain.steering.command_queue import CommandQueue
@@ -301,7 +301,7 @@ class Run(Steering):
         folder = Logdir(None, name, kind=self.name, beside=self.logdir)
         try:
             engine = self._engine.branched(folder)
-            known = (listed if wanted is None else restorable)(self._folder.checkpoints)
+            known = (saved if wanted is None else restorable)(self._folder.checkpoints)
             branch = Branch(find(known, wanted))
             child = type(self)(engine, folder, self._settings)
             branch.check_leaves_steps(child.total_steps)

@@ -20,7 +20,7 @@ from nbtrain.saving.checkpoints import (
     step_in_name,
     writing,
 )
-from nbtrain.saving.listing import restorable
+from nbtrain.saving.listing import latest
 
 # What TensorFlow appends to a variable's name in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -60,9 +60,9 @@ class ObjectSaver:
         self._manager = tf.train.CheckpointManager(checkpoint, str(directory), max_to_keep=keep)
 
     def resume(self) -> Restored | None:
-        """Go on from the latest complete checkpoint of the folder, else from the origin."""
-        checkpoints = restorable(self.directory)
-        path = checkpoints[-1].path if checkpoints else self._origin
+        """Go on from the latest checkpoint of the folder that counts, else from the origin."""
+        held = latest(self.directory)
+        path = self._origin if held is None else held.path
         return None if path is None else self.restore(path)
 
     def save(self, step: int) -> int:

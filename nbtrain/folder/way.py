@@ -143,6 +143,15 @@ def run_of(checkpoint: Path) -> Path:
     return folder.parent if folder.name == "checkpoints" else folder
 
 
+def ways_back(folder: Path) -> list[tuple[int, float]]:
+    """The steps that a run has gone back to, and when, in their order; none without a journal."""
+    try:
+        lines = [entry for entry in entries(folder) if entry.get("applied", True)]
+    except OSError:
+        return []
+    return [(step_of(entry), when(entry)) for entry in lines if step_of(entry) != entry["step"]]
+
+
 def step_of(entry: Entry) -> int:
     """The step that the run was at after it."""
     to = entry.get("to")

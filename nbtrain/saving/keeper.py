@@ -14,12 +14,13 @@ from pathlib import Path
 from nbtrain.cadence import Every
 from nbtrain.errors import ArgumentError, CheckpointError
 from nbtrain.folder.logdir import LAST_GOOD, TRIAL
+from nbtrain.folder.way import run_of, ways_back
 from nbtrain.recording.alarm import Trouble
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.spending import RESTORE, SAVE
 from nbtrain.recording.watch import Watch
 from nbtrain.saving.checkpoints import Restored, Saver, delete_all, find, listed
-from nbtrain.saving.listing import Listing
+from nbtrain.saving.listing import Listing, counting
 from nbtrain.saving.ring import LAST_GOOD_KEPT, Ring
 from nbtrain.states import Checkpoint
 
@@ -41,7 +42,7 @@ class Keeper:
         self._ring: Ring | None = None
         self._excepted: frozenset[str] = frozenset()  # variables that begin with NaN or Inf
         self._saved_step: int | None = None
-        self._restores: list[tuple[int, float]] = []  # steps that it went back to, and when
+        self._backs: list[tuple[int, float]] = []  # steps that it went back to, and when
         self._undecided: int | None = None  # step at which a trial began that was never decided
         self._unproven: int | None = None  # step of a restore that left gaps
         self._listing = Listing()
@@ -92,6 +93,8 @@ class Keeper:
             if ring is not None:  # a branch begins without one of its own
                 self._ring = Ring(ring, begins=restored is None or not self.checkpoints)
         begun, self._begun = self._begun, True
+        if not begun:
+            self._backs = ways_back(run_of(saver.directory / "checkpoint"))
         if restored is None:
             return None
         if not begun:
@@ -197,12 +200,7 @@ class Keeper:
         """What can be restored, now, of the steps before one, and was not abandoned."""
         if self._saver is not None:
             self._listing.read(self._saver.directory)  # some may have been deleted by hand
-        return tuple(
-            held
-            for held in self.checkpoints
-            if held.step < step
-            and all(held.step <= back or held.wall_time >= when for back, when in self._restores)
-        )
+        return tuple(held for held in counting(self.checkpoints, self._backs) if held.step < step)
 
     def unsound(self) -> str | None:
         """The name of a variable that holds NaN or Inf, and did not when it was taken up."""
@@ -265,7 +263,7 @@ class Keeper:
         return step
 
     def restore(self, wanted: int | str | None) -> Restored:
-        """Go back to a checkpoint: its step, its path, or (None) the latest but for copies.
+        """Go back to a checkpoint: its step, its path, or (None) the latest that counts, no copy.
 
         Raises:
             CheckpointError: It is not there or does not fit; nothing was restored.
@@ -275,15 +273,18 @@ class Keeper:
                 "This run has nothing to restore: it was started without a saver."
             )
         self._listing.read(self._saver.directory)  # some may have been deleted by hand
-        known = self.checkpoints
         if wanted is None:
-            known = tuple(held for held in known if not _is_copy(held))
-            _check_saved(known, self.checkpoints)
+            own = tuple(held for held in self.checkpoints if not _is_copy(held))
+            _check_saved(own, self.checkpoints)
+            count = counting(self.checkpoints, self._backs)
+            own = tuple(held for held in own if held in count) or own
+        else:
+            own = self.checkpoints
         with self._watch.spending.during(RESTORE):
-            restored = self._saver.restore(find(known, wanted).path)
+            restored = self._saver.restore(find(own, wanted).path)
         self._taken(restored, self._saver)
         self._saved_step = None  # what was saved under a later step is of the abandoned course
-        self._restores.append((restored.step, time.time()))
+        self._backs.append((restored.step, time.time()))
         if self._undecided is not None and restored.step <= self._undecided:
             self._undecided = None
             self._watch.note("trial", None)
@@ -292,6 +293,8 @@ class Keeper:
             alarm.turn_back(restored.step)
             self._watch.note("nan", None)
         self.start(restored.step)
+        if self._ring is not None and Path(restored.path).parent.name == TRIAL:
+            self._ring.begin()  # what was restored goes with the trial
         return restored
 
     def prove(self, step: int) -> None:

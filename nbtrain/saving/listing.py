@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from nbtrain.folder.logdir import ASIDE, TRIAL
+from nbtrain.folder.way import run_of, ways_back
 from nbtrain.saving.checkpoints import listed
 from nbtrain.states import Checkpoint
 
@@ -67,3 +69,43 @@ def restorable(directory: Path) -> tuple[Checkpoint, ...]:
         if name == TRIAL or held.wall_time >= saved.get(Path(held.path).name, 0.0)
     ]
     return tuple(sorted((*found, *copies), key=lambda held: held.wall_time)) if copies else found
+
+
+def latest(directory: Path) -> Checkpoint | None:
+    """What a run goes on from: the newest that counts, be it a copy; None where there is none.
+
+    Where none counts, as what did was deleted, it is the newest.
+    """
+    held = restorable(directory)
+    return next(reversed(counting(held, _backs(directory)) or held), None)
+
+
+def saved(directory: Path) -> tuple[Checkpoint, ...]:
+    """The checkpoints of a folder that count, and no copy; where none does, all of them."""
+    own, count = listed(directory), counting(restorable(directory), _backs(directory))
+    return tuple(held for held in own if held in count) or own
+
+
+def _backs(directory: Path) -> list[tuple[int, float]]:
+    return ways_back(run_of(directory / "checkpoint"))
+
+
+def counting(
+    held: Sequence[Checkpoint], backs: Sequence[tuple[int, float]]
+) -> tuple[Checkpoint, ...]:
+    """Those of some checkpoints that lie on the way that led to where the run is.
+
+    Args:
+        held: In the order they were saved.
+        backs: The steps that the run has gone back to, and when, in their order.
+    """
+    found: set[Checkpoint] = set()
+    step, end = float("inf"), float("inf")  # how far the way leads that is followed backwards
+    for to, since in reversed(backs):
+        if since > end:  # of a way that was left
+            continue
+        found |= {each for each in held if each.step <= step and since <= each.wall_time <= end}
+        taken = [each.wall_time for each in held if each.step == to and each.wall_time < since]
+        step, end = min(step, to), max(taken, default=since)
+    found |= {each for each in held if each.step <= step and each.wall_time <= end}
+    return tuple(each for each in held if each in found)

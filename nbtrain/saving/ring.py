@@ -36,6 +36,10 @@ class Ring:
         """A state has been saved or restored: count from here when the next copy is due."""
         self._due.start(step, time.monotonic())
 
+    def begin(self) -> None:
+        """The state at hand is held by nothing else: it is to be copied."""
+        self._begins = True
+
     def due(self, step: int) -> bool:
         """Whether a copy is due; if so, count anew from here."""
         begins, self._begins = self._begins, False

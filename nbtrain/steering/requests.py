@@ -49,7 +49,10 @@ class Steering(ABC):
         return self.post(Save())
 
     def restore(self, checkpoint: int | str | Checkpoint | None = None) -> Receipt:
-        """Go back to a checkpoint: its step, its path, or (None) the latest."""
+        """Go back to a checkpoint: its step, its path, or (None) the latest.
+
+        The latest that counts: none that the run has gone back behind, as long as there is one.
+        """
         wanted = checkpoint.path if isinstance(checkpoint, Checkpoint) else checkpoint
         return self.post(Restore(wanted))
 

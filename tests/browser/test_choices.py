@@ -63,7 +63,7 @@ def test_the_list_tells_copies_and_what_was_abandoned_from_what_counts(
     receipt(panel, f"✓ restored ckpt-{first}")
     choices(
         panel,
-        f"latest · step {second:,} · abandoned",
+        f"latest · step {first:,}",
         rf"step {second:,} · {CLOCK} · abandoned",
     )
     expect(listed.locator("option", has_text="copy").last).to_have_text(

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { glyph, grouped, listed, listedLatest, offers, timeline, titled, trouble } from "../../nbtrain/panel/js/panel/marks.js";
+import { glyph, grouped, listed, latest, offers, timeline, titled, trouble } from "../../nbtrain/panel/js/panel/marks.js";
 
 let wall = 1000;
 const mark = (event, step, more = {}) => ({ event, step, wall: wall++, text: "", edits: [], place: step, ...more });
@@ -144,11 +144,13 @@ test("what is listed as abandoned is so in the curve, whether it was saved, copi
 test("what a restore takes that names none is listed first: no copy of a good state", () => {
   const copy = ["last_good/ckpt-9", 9, 1];
   const marks = [mark("save", 300), back(400, 200)];
-  assert.equal(listedLatest([], []), "no checkpoint yet");
-  assert.equal(listedLatest([], [copy]), "only copies: choose one");
-  assert.equal(listedLatest([], [copy, ["ckpt-5", 5, 0]]), "latest · step 5");
-  assert.equal(listedLatest([], [copy, ["trial/ckpt-7", 7, 0], ["ckpt-5", 5, 0]]), "latest · step 7");
-  assert.equal(listedLatest(timeline(marks), [copy, ["ckpt-300", 300, marks[0].wall]]), "latest · step 300 · abandoned");
+  assert.deepEqual(latest([], []), [null, "no checkpoint yet"]);
+  assert.deepEqual(latest([], [copy]), [null, "only copies: choose one"]);
+  assert.deepEqual(latest([], [copy, ["ckpt-5", 5, 0]]), ["ckpt-5", "latest · step 5"]);
+  assert.deepEqual(latest([], [copy, ["trial/ckpt-7", 7, 0], ["ckpt-5", 5, 0]]), ["trial/ckpt-7", "latest · step 7"]);
+  const left = ["ckpt-300", 300, marks[0].wall];
+  assert.deepEqual(latest(timeline(marks), [copy, left]), ["ckpt-300", "latest · step 300 · abandoned"]);
+  assert.deepEqual(latest(timeline(marks), [copy, left, ["ckpt-150", 150, 0]]), ["ckpt-150", "latest · step 150"]);
 });
 
 test("a checkpoint that is there is offered by its name", () => {

@@ -18,7 +18,7 @@ from nbtrain.engines.graph.servers import LOST, REMEDY, lost, unanswered
 from nbtrain.errors import CheckpointError
 from nbtrain.log import hushed
 from nbtrain.saving.checkpoints import Restored, listed, mend_state, misfit, reading, writing
-from nbtrain.saving.listing import restorable
+from nbtrain.saving.listing import latest
 
 # Numbers that are read at a time.
 _MOST_NUMBERS = 1_000_000
@@ -91,14 +91,16 @@ class GraphSaver:
     def resume(self) -> Restored | None:
         """The proof of what the Supervisor restored when it prepared the session.
 
+        Where that does not count any more, or a copy is newer, that is restored instead.
+
         Raises:
             CheckpointError: There was nothing to restore, and the origin cannot be.
         """
-        checkpoints = restorable(self.directory)
-        if checkpoints and checkpoints[-1] in listed(self.directory):
-            self._restored = self._counted(self._fitting(checkpoints[-1].path))
-        elif checkpoints or self._origin is not None:
-            self.restore(checkpoints[-1].path if checkpoints else str(self._origin))
+        held = latest(self.directory)
+        if held is not None and held in listed(self.directory)[-1:]:
+            self._restored = self._counted(self._fitting(held.path))
+        elif held is not None or self._origin is not None:
+            self.restore(str(self._origin) if held is None else held.path)
         return self._restored
 
     def save(self, step: int) -> int:

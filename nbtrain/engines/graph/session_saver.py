@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from nbtrain.engines.graph.saver import GraphSaver, Saved
 from nbtrain.errors import CheckpointError
-from nbtrain.saving.checkpoints import Restored
-from nbtrain.saving.listing import restorable
+from nbtrain.saving.checkpoints import Restored, listed
+from nbtrain.saving.listing import latest
 
 
 class SessionSaver(GraphSaver):
@@ -36,15 +36,15 @@ class SessionSaver(GraphSaver):
 
     def resume(self) -> Restored | None:
         """Go on from the latest checkpoint, unless the session has as many steps behind it."""
-        checkpoints = restorable(self.directory)
-        if not checkpoints:
+        held, step = latest(self.directory), self.global_step(0)
+        if held is None:
             return None
-        latest, step = checkpoints[-1], self.global_step(0)
-        if latest.path == self.restored:  # workers may have trained on since
-            return self._counted(self._fitting(latest.path))
-        if step < latest.step:
-            return self.restore(latest.path)
-        return self._fitting(latest.path) if step == latest.step else None
+        if held.path == self.restored:  # workers may have trained on since
+            return self._counted(self._fitting(held.path))
+        left = [each.step for each in listed(self.directory)[-1:] if each != held]
+        if step < held.step or step in left:  # of these TensorFlow knows no better
+            return self.restore(held.path)
+        return self._fitting(held.path) if step == held.step else None
 
 
 def session_saver(

@@ -2,7 +2,7 @@
 
 import { el, say } from "../dom.js";
 import { Hyperparameters } from "./hyperparameters.js";
-import { listed, listedLatest } from "./marks.js";
+import { listed, latest } from "./marks.js";
 import { Trial } from "./trial.js";
 
 const GLYPHS = {
@@ -84,7 +84,7 @@ export class Controls {
 
   #click(command) {
     if (this.clicks.of(command)) return;
-    this.clicks.post(command, command === "restore" ? { checkpoint: this.choice.value || null } : {});
+    this.clicks.post(command, command === "restore" ? { checkpoint: this.choice.value || this.offered } : {});
   }
 
   // A button that waits stays in the tab order: it must not lose the keyboard's focus.
@@ -160,7 +160,9 @@ export class Controls {
   #choices(checkpoints, marks) {
     if (marks === this.marks) return; // they are others where the checkpoints are
     this.marks = marks;
-    const options = [["", listedLatest(marks, checkpoints)], ...checkpoints.map((each) => [each[0], listed(marks, each)])];
+    const [name, text] = latest(marks, checkpoints);
+    this.offered = name;
+    const options = [["", text], ...checkpoints.map((each) => [each[0], listed(marks, each)])];
     const key = JSON.stringify(options);
     if (key === this.listed) return;
     this.listed = key;

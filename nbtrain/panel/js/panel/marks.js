@@ -122,12 +122,15 @@ export function listed(all, [name, step, wall]) {
   return words.filter(Boolean).join(" · ");
 }
 
-// What a restore takes that names no checkpoint, in words.
-export function listedLatest(all, checkpoints) {
-  if (!checkpoints.length) return "no checkpoint yet";
-  const latest = checkpoints.find(([name]) => !name.startsWith("last_good/")); // the newest but for copies of good states
-  if (!latest) return "only copies: choose one";
-  return `latest · ${place(latest[1], "step")}${isLeft(all, latest) ? " · abandoned" : ""}`;
+// What is restored where none was chosen: the newest that counts and is no copy of a good state, or
+// at least the newest. Its name, and words for it.
+export function latest(all, checkpoints) {
+  if (!checkpoints.length) return [null, "no checkpoint yet"];
+  const own = checkpoints.filter(([name]) => !name.startsWith("last_good/"));
+  const counting = own.find((each) => !isLeft(all, each));
+  const [name, step] = counting ?? own[0] ?? [];
+  if (!name) return [null, "only copies: choose one"];
+  return [name, `latest · ${place(step, "step")}${counting ? "" : " · abandoned"}`];
 }
 
 // Whether the run has gone back behind a checkpoint since. A copy has no mark: what was done after
