@@ -475,14 +475,14 @@ def test_the_panel_in_light_and_dark(browser: Browser, lab: Lab, tmp_path: Path)
         click(panel, "save")
         receipt(panel, "saved")
         rate = panel.locator("[data-hyperparameter=learning_rate] input[type=text]")
-        rate.fill("0.1")  # too much: the curve leaves its way, and is brought back to it
+        rate.fill("0.3")  # too much: the curve leaves its way, and is brought back to it
         rate.press("Enter")
         edited = int(re.findall(r"\d+", receipt(panel, "✓ learning_rate").replace(",", ""))[-1])
         wait_for_step(page, 1, edited + 120)
         click(panel, "restore")
         receipt(panel, "restored")
         wait_for_step(page, 1, 1200)
-        panel.locator("[data-tag=loss] .u-over").hover(position={"x": 140, "y": 60})
+        panel.locator("[data-tag=loss] .u-over").hover(position={"x": 330, "y": 90})
         for theme, name in (("JupyterLab Light", "light"), ("JupyterLab Dark", "dark")):
             page.theme(theme)
             expect(panel).to_have_attribute("data-theme", name)
