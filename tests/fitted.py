@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 import numpy.typing as npt
+import pytest
 import tensorflow as tf
 
 import nbtrain
@@ -17,6 +18,12 @@ from nbtrain.steering.commands import Receipt
 ROWS, COLUMNS, CLASSES = 90, 6, 3
 BATCH = 8
 STEPS = 12  # of an epoch; the last has 2 rows
+
+# For tests of executions of several batches of which the last is not whole.
+partly = pytest.mark.skipif(
+    keras.__version__.split(".")[1] in "56789",
+    reason="Keras before 3.10 loses an execution that the data end in",
+)
 
 _draw = np.random.default_rng(1)
 X: npt.NDArray[np.float32] = _draw.normal(size=(ROWS, COLUMNS)).astype("float32")

@@ -31,6 +31,7 @@ from tests.fitted import (
     dataset,
     ended,
     of_unknown_length,
+    partly,
     started,
 )
 from tests.gate import SOON, Gate
@@ -76,13 +77,7 @@ def test_a_run_is_started_again_where_it_stopped(kind: str) -> None:
     "case",
     [
         "executions of 4",
-        pytest.param(
-            "executions of 5",
-            marks=pytest.mark.skipif(
-                keras.__version__.split(".")[1] in "56789",
-                reason="Keras before 3.10 loses an execution that the data end in",
-            ),
-        ),
+        pytest.param("executions of 5", marks=partly),
         "eager",
         "unbuilt",
         "validated",
@@ -227,6 +222,26 @@ def test_an_execution_of_another_size_begins_the_epoch_again() -> None:
     run = ended(classifier(per_execution=4), "run", **KINDS["arrays"](), epochs=1)
     assert "epoch 1 begins again" in message_of(run)
     assert run.status.step == 5 + STEPS
+
+
+@partly
+@pytest.mark.parametrize("left", ["in an epoch", "in a validation"])
+def test_executions_of_data_of_unknown_length_go_on(left: str) -> None:
+    class StopInValidation(Late):
+        def on_test_begin(self, logs: Any = None) -> None:
+            self.run.request_stop()
+
+    given: dict[str, Any] = {"epochs": 2, "validation_data": (X[:20], Y[:20])}
+    whole, again = classifier(per_execution=5), classifier(per_execution=5)
+    unbroken = ended(whole, "whole", x=of_unknown_length(), **given)
+    stopping = StopInValidation() if left == "in a validation" else StopAt(2)
+    broken = ended(classifier(per_execution=5), "broken", stopping, x=of_unknown_length(), **given)
+    assert broken.status.step == (STEPS if left == "in a validation" else 10)
+    run = ended(again, "broken", x=of_unknown_length(), **given)
+    assert run.status.message is None
+    assert_same(again, whole)
+    assert run.history == unbroken.history
+    assert run.status.step == 2 * STEPS
 
 
 def test_batches_that_were_trained_before_are_no_batches_of_a_callback() -> None:

@@ -30,6 +30,8 @@ from tests.fitted import (
     classifier,
     compiled,
     ended,
+    of_unknown_length,
+    partly,
     started,
 )
 from tests.gate import SOON
@@ -86,6 +88,21 @@ def test_an_execution_of_several_batches_is_recorded_with_the_loss_of_its_last()
     fours = ended(classifier(per_execution=4), "fours", **KINDS["arrays"]()).scalars["batch_loss"]
     assert fours.steps.tolist() == [4, 8, 12]
     np.testing.assert_allclose(fours.values, each.values[[3, 7, 11]], rtol=1e-6)
+
+
+@partly
+@pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
+@pytest.mark.parametrize("case", ["compiled", "eager", "accumulating", "scaled"])
+def test_an_execution_that_the_data_end_in_counts_the_batches_it_had(case: str) -> None:
+    model = classifier(per_execution=5, eagerly=case == "eager")
+    if case == "accumulating":
+        model.optimizer = keras.optimizers.Adam(0.01, gradient_accumulation_steps=4)
+    if case == "scaled":
+        model.optimizer = keras.optimizers.LossScaleOptimizer(model.optimizer)
+    run = ended(model, "run", x=of_unknown_length(), epochs=2)
+    assert run.status.step == 2 * STEPS
+    assert run.scalars["batch_loss"].steps.tolist() == [5, 10, 12, 17, 22, 24]
+    assert run.scalars["epoch_loss"].steps.tolist() == [12, 24]
 
 
 def test_what_an_epoch_gives_is_recorded_at_its_last_step() -> None:

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.errors import ArgumentError, BusyError
-from tests.fitted import BATCH, STEPS, X, Y, assert_same, classifier
+from tests.fitted import BATCH, STEPS, X, Y, assert_same, classifier, of_unknown_length, partly
 from tests.models import applied, reached
 
 
@@ -54,6 +54,20 @@ def test_it_trains_as_without_it() -> None:
 def test_several_fits_go_on_counting() -> None:
     run = run_of(classifier(per_execution=4), 3).wait()
     assert run.scalars["batch_loss"].steps.tolist() == [4, 8, 12, 16, 20, 24, 28, 32, 36]
+
+
+@partly
+@pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
+def test_an_execution_that_the_data_end_in_counts_the_batches_it_had() -> None:
+    model = classifier(per_execution=5)
+
+    def fitting(run: nbtrain.Run) -> None:
+        callbacks = [nbtrain.RunCallback(run)]
+        model.fit(of_unknown_length(), epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
+
+    run = nbtrain.background(fitting, name="loop").wait()
+    assert run.status.step == 2 * STEPS
+    assert run.scalars["epoch_loss"].steps.tolist() == [12, 24]
 
 
 class AfterBatch(keras.callbacks.Callback):

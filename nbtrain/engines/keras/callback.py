@@ -81,7 +81,8 @@ class RunCallback(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """The step boundary."""
-        done, steps = self._begun + self.model.steps_per_execution, self.params.get("steps")
+        size = self.model.steps_per_execution if self._loss is None else self._loss.count
+        done, steps = self._begun + size, self.params.get("steps")
         done = done if steps is None else min(done, steps)
         number = self._run.life.boundary.step + done - self._done
         self._done = done

@@ -31,6 +31,7 @@ class BatchLoss:
             shape (), with several replicas their mean. None where a `train_step` of the
             user's own updates no loss tracker.
         logs: What Keras's step has returned last.
+        count: Batches of the last execution: of data that end in its midst fewer than of others.
         waits: How long it has waited for its batches.
     """
 
@@ -46,6 +47,16 @@ class BatchLoss:
         self._step = getattr(model.train_step, "python_function", model.train_step)
         self._tracker = model._loss_tracker
         self._function: Any = None
+        self.count = self._size = model.steps_per_execution
+        self._counted: Any = None  # of the execution under way, where it can be several
+        if self._size > 1:
+            with model.distribute_strategy.scope():
+                self._counted = tf.Variable(
+                    tf.zeros([], tf.int64),
+                    trainable=False,
+                    synchronization=tf.VariableSynchronization.ON_READ,
+                    aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+                )
         self.waits = InputWaits(model.steps_per_execution)
         # Each replica traces the step on a thread of its own.
         self._seen = threading.local()
@@ -82,7 +93,11 @@ class BatchLoss:
     def _train(self, iterator: Any) -> Any:
         """In place of Keras's train function."""
         self.waits.begin(iterator)
+        if self._counted is not None:
+            self._counted.assign(0)
         logs = self._function(iterator)
+        if self._counted is not None:  # 0 where a train function of the user's own has other steps
+            self.count = int(self._counted.numpy()) or self._size
         if type(logs) is dict:
             self.value = logs.pop(_KEY, None)
         self.logs = logs
@@ -95,6 +110,8 @@ class BatchLoss:
     def _train_step(self, data: Any) -> Any:
         """In place of the model's own; traced."""
         self._seen.loss = None
+        if self._counted is not None:
+            self._counted.assign_add(1)
         logs = self._step(data)
         loss = self._seen.loss
         if loss is None or not isinstance(logs, dict):

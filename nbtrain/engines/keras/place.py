@@ -89,6 +89,7 @@ class Place:
             "epoch": self.epoch,
             "batch": self.batch,
             "steps": data.steps,
+            "size": self._model.steps_per_execution,
             "seed": data.seed,
             "iterator": "iterator" in found,
             "history": self.history,
@@ -114,7 +115,9 @@ class Place:
         self.numbers.take(held.get("numbers", {}))
         self.memory.take(held.get("callbacks", {}), _best_weights(reader))
         size, steps = self._model.steps_per_execution, self.data.steps
-        if held["steps"] not in (None, steps) or (self.batch % size and self.batch != steps):
+        # Of the same size, a part of an execution is the last of data of unknown length.
+        within = self.batch % size and self.batch != steps and held.get("size") != size
+        if held["steps"] not in (None, steps) or within:
             self.note = (
                 f"The checkpoint is of batch {self.batch:,} of an epoch of {held['steps'] or '?'}, "
                 f"where now an epoch has {steps or '?'} batches, {size} an execution: epoch "

@@ -49,7 +49,6 @@ class PlacedLoss(BatchLoss):
     def __init__(self, model: Any, place: Place) -> None:
         super().__init__(model)
         self._place = place
-        self._size = model.steps_per_execution
         self._passed = 0  # batches of the epoch at hand that were trained before
         self._begins = False  # none has been drawn of the epoch
         self._goes_on = False  # no batch of the epoch has been trained in this life
@@ -67,9 +66,10 @@ class PlacedLoss(BatchLoss):
             ended_apart(iterator)
             self._begins = False
         if self._passed > 0:
-            for _ in range(min(self._size, self._passed)):
+            self.count = min(self._size, self._passed)
+            for _ in range(self.count):
                 place.data.pass_over(iterator)
-            self._passed -= self._size
+            self._passed -= self.count
             return {}
         iterator = place.data.draw_from(iterator, self._size)
         if not self._goes_on:
@@ -77,8 +77,8 @@ class PlacedLoss(BatchLoss):
         place.go_on()
         try:
             return super()._train(iterator)
-        except (StopIteration, tf.errors.OutOfRangeError):  # all of the epoch was trained before
-            self.before = numbers(self._model.get_metrics_result())
+        except (StopIteration, tf.errors.OutOfRangeError):  # all of it was trained before
+            self.before = place.logs or numbers(self._model.get_metrics_result())
             raise
         finally:
             place.gone_on()
@@ -127,7 +127,7 @@ class Steered(keras.callbacks.CallbackList):
         self._place, self._loss = place, loss
         self._host, self._boundary = run.life.host, run.life.boundary
         self._spending = run.life.watch.spending
-        self._size, self._begun = model.steps_per_execution, 0
+        self._begun = 0
         self._at_hand = False  # a batch was trained whose boundary is to come
         self.begun = False
         # Making numbers of logs that nobody looks at would cost every batch.
@@ -171,7 +171,7 @@ class Steered(keras.callbacks.CallbackList):
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Record the batch, or the last of an execution of several."""
         place, boundary = self._place, self._boundary
-        done, steps = self._begun + self._size, place.data.steps
+        done, steps = self._begun + self._loss.count, place.data.steps
         if steps is not None and done > steps:
             done = steps
         if done <= place.batch:
