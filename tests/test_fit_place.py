@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from tests.fitted import (
     started,
 )
 from tests.gate import SOON, Gate
-from tests.models import applied
+from tests.models import applied, reached
 
 EPOCHS = 3
 
@@ -387,3 +388,29 @@ def test_a_generator_of_another_kernel_is_drawn_from_up_to_the_place() -> None:
     run = ended(classifier(), "run", x=counted(), steps_per_epoch=8, epochs=1)
     assert run.status.step == 8
     assert drawn[:8] == [*range(8)]
+
+
+@pytest.mark.parametrize("end", ["a restore", "a stop"])
+def test_where_a_fit_is_left_no_worker_of_a_pydataset_stays(end: str) -> None:
+    before = {*threading.enumerate()}
+    pieces = Pieces(workers=2, max_queue_size=2)
+    run = nbtrain.fit(classifier(), x=pieces, epochs=10**6, start=False)
+    run.post(Save(), at=3)
+    held = run.post(Pause(), at=5)
+    run.start()
+    applied(held)
+    first = [each for each in threading.enumerate() if each.name.startswith("Worker_")]
+    first = [each for each in first if each not in before]
+    assert first  # it waits for room in its queue
+    if end == "a restore":
+        applied(run.restore(3))
+        run.resume()
+        reached(run, lambda run: run.status.step >= 5)
+    else:
+        run.request_stop()
+        run.wait(SOON)
+    for each in first:
+        each.join(SOON)
+    assert not [each for each in first if each.is_alive()]
+    run.request_stop()
+    run.wait(SOON)

@@ -160,10 +160,10 @@ class Input:
             return Dataset(x, self._steps, self._size)
         if isinstance(x, keras.utils.PyDataset):
             shuffle = bool(self._shuffle)
-            more = {"class_weight": self._class_weight}
             if x.num_batches == 0:
                 raise ArgumentError("x is a PyDataset without a batch: give one that has some.")
-            return Batches(x, shuffle=shuffle, steps=self._steps, seed=_seed(), **more)
+            weight = self._class_weight
+            return Batches(x, shuffle=shuffle, steps=self._steps, seed=_seed(), class_weight=weight)
         if isinstance(x, Iterator):
             if self._class_weight is not None:
                 raise ArgumentError(

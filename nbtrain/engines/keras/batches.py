@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from typing import Any
 
 import keras
 import numpy as np
+from keras.src.trainers.data_adapters.py_dataset_adapter import PyDatasetAdapter
 
 from nbtrain.engines.keras.data import Data
 
@@ -18,18 +21,27 @@ class Batches(Data):
         shuffle: Whether its batches come in another order in every pass.
         steps: Batches of an epoch; None makes an epoch one pass over it.
         seed: Of the order.
-        more: Further arguments of `fit`.
+        class_weight: As in `fit`.
     """
 
     kept = True
 
     def __init__(
-        self, batches: Any, *, shuffle: bool, steps: int | None, seed: int, **more: Any
+        self, batches: Any, *, shuffle: bool, steps: int | None, seed: int, class_weight: Any
     ) -> None:
-        super().__init__(_Ordered(batches, steps), **more)
+        super().__init__(_Ordered(batches, steps))
         self.steps = self._x.num_batches
         self.seed = seed
-        self._shuffle = shuffle
+        self._shuffle, self._class_weight = shuffle, class_weight
+        self._given = batches, steps
+        self._enqueuer: Any = None  # Keras's, where workers load the batches
+
+    def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
+        """The batches in the adapter that Keras would make of them: nothing else stops workers."""
+        self._x = _Ordered(*self._given)
+        adapter = PyDatasetAdapter(self._x, class_weight=self._class_weight)
+        self._enqueuer = adapter.enqueuer
+        return {"x": adapter, **self._more}
 
     def first(self) -> Any:
         """The first batch, without its targets' weights."""
@@ -39,9 +51,27 @@ class Batches(Data):
         """Put the batches into the order of this epoch."""
         self._x.begin(epoch, batch, self.seed if self._shuffle else None)
 
+    def leave(self) -> None:
+        """Stop the workers, on a thread of its own: it waits for the batches under way."""
+        self._x.left = True
+        enqueuer, self._enqueuer = self._enqueuer, None
+        if enqueuer is not None and enqueuer.is_running():
+            thread = threading.Thread(target=_stop, args=(enqueuer,), daemon=True)
+            thread.name = "nbtrain: stopping the workers of a PyDataset"
+            thread.start()
+
+
+def _stop(enqueuer: Any) -> None:
+    with contextlib.suppress(Exception):  # of a batch that nobody will train
+        enqueuer.stop()
+
 
 class _Ordered(keras.utils.PyDataset):
-    """The batches of another, in an order of its own."""
+    """The batches of another, in an order of its own.
+
+    Attributes:
+        left: Whether none is wanted any more: then each is None, which Keras passes over.
+    """
 
     def __init__(self, batches: Any, steps: int | None) -> None:
         super().__init__(
@@ -50,6 +80,7 @@ class _Ordered(keras.utils.PyDataset):
             max_queue_size=batches.max_queue_size,
         )
         self._batches, self._steps = batches, steps
+        self.left = False
         self.begin(0, 0, None)
 
     def begin(self, epoch: int, batch: int, seed: int | None) -> None:
@@ -62,6 +93,8 @@ class _Ordered(keras.utils.PyDataset):
         return self._steps or self._count
 
     def __getitem__(self, index: int) -> Any:
+        if self.left:
+            return None
         if index >= self._skipped:
             return self._batches[self._number(index)]
         if self._passed is None:  # any will do for those that are passed over

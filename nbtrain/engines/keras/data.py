@@ -9,6 +9,7 @@ arguments = data.arguments(epoch, batch)   # for each call of `fit`
     data.pass_over(iterator)               # for each batch that was trained before
     data.draw_from(iterator, count)        # before each execution; Keras's own, or another
     data.end_epoch()
+data.leave()                           # after each call
 """
 
 from __future__ import annotations
@@ -70,6 +71,9 @@ class Data:
 
     def end_epoch(self) -> None:
         """The epoch is over."""
+
+    def leave(self) -> None:
+        """The call of `fit` is over, perhaps in the midst of an epoch."""
 
     def draw_from(self, iterator: Any, count: int) -> Any:
         """From what so many batches are to be drawn now: from this iterator of Keras's."""

@@ -218,6 +218,8 @@ class FitEngine:
         except Leave:
             host.note("evaluating", None)
             vars(model).pop("_eval_epoch_iterator", None)  # Keras's, of its validation
+        finally:
+            place.data.leave()
 
     def _end_epoch(self, host: Host, steered: Steered) -> None:
         """The end of an epoch that was left in its validation, which begins again.
