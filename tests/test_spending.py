@@ -8,16 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import keras
 import pytest
 import tensorflow as tf
 
 import nbtrain
 from nbtrain.engines.keras.input import InputWaits
+from nbtrain.engines.keras.loss import BatchLoss
 from nbtrain.recording.spending import EVALUATE, LOOP, PAUSED, SAVE, Draws, Spending
 from nbtrain.recording.usage import Meter, gpu_memory, memory_limit
 from nbtrain.run import Run
 from nbtrain.states import Phase
-from tests.fitted import X, Y, classifier
+from tests.fitted import BATCH, COLUMNS, X, Y, classifier
 from tests.gate import SOON
 
 
@@ -254,10 +256,12 @@ def test_a_fit_tells_its_validation_from_its_steps_and_these_from_input(tmp_path
         classifier(), X, Y, epochs=10_000, validation_data=(X, Y), logdir=tmp_path / "run"
     )
     known = threading.Event()
+    untold: list[float] = []  # while the first step is traced
 
     def look() -> None:
         usage = run.status.usage
         if usage and {"step", "input", "evaluate"} <= set(usage.seconds):
+            untold.append(usage.seconds.get("step and input", 0.0))
             known.set()
 
     run.on_tick(look)
@@ -265,7 +269,7 @@ def test_a_fit_tells_its_validation_from_its_steps_and_these_from_input(tmp_path
     run.request_stop()
     usage = run.wait(SOON).status.usage
     assert usage is not None
-    assert "step and input" not in usage.seconds
+    assert usage.seconds.get("step and input", 0.0) == untold[0]
 
 
 def test_a_validation_of_a_fit_of_ones_own_is_told(tmp_path: Path) -> None:
@@ -299,6 +303,30 @@ def test_what_is_no_gap_between_two_draws_is_input(clock: Clock) -> None:
     assert waited is not None
     assert 40 < waited <= 50
     assert waits(5.0) == 0  # the last is not over
+
+
+def test_tracing_the_step_is_no_input(clock: Clock) -> None:
+    during: list[float | None] = []
+
+    class Slow(keras.Sequential):
+        def train_step(self, data: Any) -> Any:
+            clock.pass_by(20.0)  # which only tracing takes
+            during.append(loss.waits(20.0))
+            clock.pass_by(7.0)
+            return super().train_step(data)
+
+    model = Slow([keras.Input((COLUMNS,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", jit_compile=False)
+    loss = BatchLoss(model)
+    loss.waits = InputWaits(1, clock)
+    data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(BATCH)
+    wrap = keras.callbacks.LambdaCallback(on_train_begin=lambda _logs: loss.wrap())
+    model.fit(data, shuffle=False, verbose=0, callbacks=[wrap])
+    waited = loss.waits(7.0)
+    loss.remove()
+    assert during
+    assert {*during} == {None}
+    assert waited == 0
 
 
 def test_what_is_gap_between_two_draws_is_no_input(clock: Clock) -> None:

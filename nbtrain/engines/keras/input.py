@@ -1,7 +1,9 @@
 """How long a Keras fit waits for its batches, which it draws inside its compiled step.
 
 There no clock of Python's can tell drawing from training. But `tf.data` measures, for its
-autotuning, how long it was not asked between two batches; the rest of the time it was.
+autotuning, how long it was not asked between two batches; the rest of the time it was. Not
+before the first: of an execution that traces the step, which it does before it draws, nothing
+is known.
 """
 
 from __future__ import annotations
@@ -36,15 +38,20 @@ class InputWaits:
         self._told_until: float | None = None  # begin of the last execution that was accounted for
         self._loop_secs = 0.0  # of the loop since then
         self._share: float | None = None  # of the loop that it waited, by the last measurement
-        self._over = self._unknown = False
+        self._over = self._unknown = self._traces = False
 
     def begin(self, iterator: Any) -> None:
         """An execution begins, which draws from this iterator; training thread only."""
+        now = self._clock()
         if iterator is not self._drawn[0]:
             self._drawn = iterator, deque(maxlen=self._drawn[1].maxlen)
-            if self._told_until is None:
-                self._told_until = self._clock()
-        self._drawn[1].append(self._clock())
+        if self._told_until is None or self._traces:
+            self._told_until, self._traces = now, False
+        self._drawn[1].append(now)
+
+    def traces(self) -> None:
+        """The execution traces the step; training thread, or one that it waits for."""
+        self._traces = True
 
     def let_go(self) -> None:
         """The fit is over: hold no iterator any more; training thread only."""
@@ -59,6 +66,9 @@ class InputWaits:
         iterator, drawn = self._drawn
         begun = list(drawn)
         if self._unknown or self._size > _GAPS:
+            return None
+        if self._traces and not self._over:
+            self._loop_secs = 0.0
             return None
         if self._over:
             loop_secs, self._loop_secs = self._loop_secs, 0.0

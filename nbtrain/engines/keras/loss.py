@@ -109,6 +109,8 @@ class BatchLoss:
 
     def _train_step(self, data: Any) -> Any:
         """In place of the model's own; traced."""
+        if not tf.executing_eagerly():
+            self.waits.traces()
         self._seen.loss = None
         if self._counted is not None:
             self._counted.assign_add(1)
