@@ -377,6 +377,21 @@ def test_without_a_checkpoint_it_is_paused() -> None:
     stopped(run)
 
 
+@pytest.mark.parametrize("start", [by_train, by_fit, by_supervise])
+def test_a_rate_that_is_far_too_high_is_halved_from_the_same_first_state_again(
+    start: Callable[..., Run],
+) -> None:
+    run = start(8 * BAD, steps=400, on_nan="recover")
+    run.wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    told = [entry for entry in events(run) if entry["event"] in ("restore", "set")]
+    assert [entry.get("to") for entry in told[::2]] == [0] * (len(told) // 2)
+    rates = [entry["edits"]["learning_rate"][1] for entry in told[1::2]]
+    assert len(rates) > 2
+    assert rates == [8 * BAD * 0.5**n for n in range(1, len(rates) + 1)]
+    assert np.isfinite(run.status.values[tag_of(run)])
+
+
 def test_what_goes_bad_at_the_same_place_again_is_tried_from_older_states_and_paused() -> None:
     rate, counter = tf.Variable(1.0), Counter()
 
@@ -392,11 +407,11 @@ def test_what_goes_bad_at_the_same_place_again_is_tried_from_older_states_and_pa
         save_steps=3,
     )
     message = paused(run)
-    assert "It was not rescued: no good checkpoint is left to try." in message
+    assert "It was not rescued: it was rescued 5 times in vain." in message
     assert "Last good checkpoint: step 6, from which it went bad again. Restore it" in message
     went = [mark.to for mark in run.marks if mark.event == "restore"]
-    assert went == [6, 3, 0]
-    assert rate.numpy() == 0.125
+    assert went == [6, 3, 0, 0, 0], "what is oldest once more"
+    assert rate.numpy() == 1 / 32
     stopped(run)
 
 
@@ -422,6 +437,27 @@ def test_it_is_rescued_five_times_at_most() -> None:
     assert "It was not rescued: it was rescued 5 times in vain." in paused(run)
     assert rate.numpy() == 1 / 32
     stopped(run)
+
+
+def test_where_the_rate_itself_is_nan_the_half_of_what_was_restored_is_taken() -> None:
+    line = Regression(GOOD)
+
+    def step() -> dict[str, Any]:
+        if line.optimizer.iterations == 10 and not run.marks:
+            line.optimizer.learning_rate.assign(NAN)
+        return dict(line.step())
+
+    run = nbtrain.train(
+        step,
+        steps=20,
+        checkpoint=line.checkpoint,
+        hyperparameters=line.optimizer,
+        on_nan="recover",
+        start=False,
+    )
+    run.start().wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    assert float(line.optimizer.learning_rate) == pytest.approx(GOOD / 2)
 
 
 def test_a_state_that_was_deleted_meanwhile_is_passed_over() -> None:

@@ -121,7 +121,7 @@ class Rescue:
         step = good[-1].step
         name = self._rate() or ""
         smaller, edit = " with a smaller learning rate", f" run.set({name}=...);"
-        tried = "" if self._untried(trouble) else ", from which it went bad again"
+        tried = ", from which it went bad again" if self._last and not self._older(trouble) else ""
         return (
             f"Last good checkpoint: step {step:,}{tried}. Restore it{smaller if name else ''}: "
             f"run.restore({step});{edit if name else ''} run.resume()."
@@ -132,12 +132,20 @@ class Rescue:
         values = self._hyperparameters.values
         return next((name for name in _RATES if name in values), None)
 
-    def _untried(self, trouble: Trouble) -> tuple[Checkpoint, ...]:
+    def _older(self, trouble: Trouble) -> tuple[Checkpoint, ...]:
         """What can be restored, the newest last, but for what led a rescue to the same place."""
         below = trouble.good
         if self._last is not None and trouble.step <= self._last[0]:
             below = min(below, self._last[1])
         return self._keeper.below(below)
+
+    def _tries(self, trouble: Trouble) -> tuple[Checkpoint, ...]:
+        """What to go back to, the last first: where nothing is older, the same as last time."""
+        if older := self._older(trouble):
+            return older
+        good = self._keeper.below(trouble.good)
+        same = tuple(held for held in good if self._last and held.step == self._last[1])
+        return same or good
 
     def _go_back(self, trouble: Trouble, step: int) -> tuple[int, str]:
         """Restore the last good checkpoint, and halve the learning rate.
@@ -151,7 +159,7 @@ class Rescue:
         if self._rescues == _MOST:
             return step, f"it was rescued {_MOST} times in vain"
         rate, bad = self._hyperparameters.values[name], step
-        for checkpoint in reversed(self._untried(trouble)):
+        for checkpoint in reversed(self._tries(trouble)):
             outcome, now = self._do(Restore(checkpoint.path), step)
             if not outcome.applied:  # it was deleted, or cannot be read
                 continue
@@ -161,7 +169,8 @@ class Rescue:
             self._rescues, self._last = self._rescues + 1, (trouble.step, now)
             self._helm.settle(bad)
             # Restored it may be what it was before; what led here is too much anyhow.
-            half = min(rate, self._hyperparameters.values[name]) / 2
+            # In this order: where the rate itself is what was NaN, it does not count.
+            half = min(self._hyperparameters.values[name], rate) / 2
             outcome, now = self._do(Set({name: half}), now)
             self._told = None
             self._watch.inform(f"Rescued: {trouble}; went back to step {now:,}. {outcome.text}.")
