@@ -339,6 +339,36 @@ def test_the_message_of_a_loss_that_is_nan_offers_the_way_back(
     expect(rescue(panel)).to_be_hidden()
 
 
+STEEP = """\
+run.request_stop()
+weight = tf.Variable(1.0)
+steep = tf.keras.optimizers.SGD(200.0)
+
+def down():
+    with tf.GradientTape() as tape:
+        loss = weight**2
+    steep.apply_gradients([(tape.gradient(loss, weight), weight)])
+    return {"loss": loss}
+
+saved = tf.train.Checkpoint(weight=weight, optimizer=steep)
+nbtrain.train(down, checkpoint=saved, hyperparameters=steep)
+"""
+
+
+@pytest.mark.cells(STEEP)
+def test_each_rescue_from_the_same_checkpoint_takes_half_of_the_last_rate(
+    page: NotebookPage,
+) -> None:
+    page.run(2)
+    panel = page.panel(2)
+    for rate in ("100", "50", "25"):
+        phase(panel, "paused")
+        rescue(panel).get_by_role("button", name="Restore step 0 and halve learning_rate").click()
+        answers = rescue(panel).locator("[data-role=answers]")
+        expect(answers).to_contain_text(f"learning_rate 200 → {rate} ", timeout=20 * SECOND)
+        panel.locator("[data-command=resume]").click()
+
+
 @pytest.mark.cells(BURST)
 def test_the_way_back_is_closed_where_the_kernel_is_gone(page: NotebookPage) -> None:
     panel = page.panel(1)

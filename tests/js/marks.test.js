@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { glyph, grouped, listed, latest, offers, timeline, titled, trouble } from "../../nbtrain/panel/js/panel/marks.js";
+import { glyph, grouped, halved, latest, listed, offers, timeline, titled, trouble } from "../../nbtrain/panel/js/panel/marks.js";
 
 let wall = 1000;
 const mark = (event, step, more = {}) => ({ event, step, wall: wall++, text: "", edits: [], place: step, ...more });
@@ -200,6 +200,15 @@ test("after NaN the step before it is offered, with half of the rate where there
   assert.deepEqual(offered(marks, 2, { checkpoints }), ["Restore step 200 and halve learning_rate", "Restore step 200"]);
   assert.deepEqual(offered(marks, 2, { checkpoints, hyperparameters: [["dropout"]] }), ["Restore step 200"]);
   assert.deepEqual(offered(marks, 2, { checkpoints, hyperparameters: [["learning_rate_factor"]] })[0], "Restore step 200 and halve learning_rate_factor");
+});
+
+test("what is halved is the lesser of what it was before the restore and what that brought back", () => {
+  assert.equal(halved(200, 200), 100);
+  assert.equal(halved(100, 200), 50);
+  assert.equal(halved(400, 200), 100);
+  assert.equal(halved("NaN", 200), 100);
+  assert.equal(halved(100, "NaN"), null);
+  assert.equal(halved(100, undefined), null);
 });
 
 test("after NaN a copy of a good state that is newer than the checkpoints is offered", () => {

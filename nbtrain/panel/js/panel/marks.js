@@ -156,6 +156,13 @@ export function offers(all, mark, status) {
   return [...found, restore];
 }
 
+// Half of a value that a restore has brought back: of what it was before, if that was less, which
+// is too much as well. A value that is no number is none to halve: null.
+export function halved(before, restored) {
+  if (typeof restored !== "number") return null;
+  return (typeof before === "number" ? Math.min(before, restored) : restored) / 2;
+}
+
 function setBack({ edits }, status) {
   const known = new Set(status.hyperparameters?.map(([name]) => name));
   const missing = edits.find(([name]) => !known.has(name));

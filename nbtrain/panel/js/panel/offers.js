@@ -1,7 +1,7 @@
 // Buttons for what can be done about some marks, and what became of it.
 
 import { el, say } from "../dom.js";
-import { glyph, offers, titled } from "./marks.js";
+import { glyph, halved, offers, titled } from "./marks.js";
 
 const WAITS = "…"; // in the place of an answer
 const APPLIED = "✓"; // before one
@@ -56,22 +56,28 @@ export class Offers {
     this.#post(offer, this.told);
   }
 
-  // The second command follows the first when that was applied: its value is half of what then is.
+  // The second command follows the first when that was applied: what is halved is known then.
   #post({ command, more, halve }, told) {
     const place = told.push(WAITS) - 1;
+    const before = halve && this.#value(halve);
     this.#tell(told);
     this.clicks.post(command, more, (receipt) => {
       told[place] = answer(command, receipt);
-      if (halve && receipt?.state === "applied") this.#halve(halve, told);
+      if (halve && receipt?.state === "applied") this.#halve(halve, before, told);
       this.#tell(told);
     });
   }
 
-  #halve(name, told) {
+  #halve(name, before, told) {
+    const restored = this.#value(name);
+    const value = halved(before, restored);
+    if (value !== null) this.#post({ command: "set", more: { values: { [name]: value } } }, told);
+    else told.push(`✕ ${name} was not halved: it is ${restored ?? "not there any more"}`);
+  }
+
+  #value(name) {
     const { hyperparameters, values } = this.state().status;
-    const value = values[hyperparameters.findIndex(([known]) => known === name)];
-    if (typeof value === "number") this.#post({ command: "set", more: { values: { [name]: value / 2 } } }, told);
-    else told.push(`✕ ${name} was not halved: it is ${value ?? "not there any more"}`);
+    return values[hyperparameters.findIndex(([known]) => known === name)];
   }
 
   #tell(told) {
