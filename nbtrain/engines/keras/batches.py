@@ -8,9 +8,13 @@ from typing import Any
 
 import keras
 import numpy as np
-from keras.src.trainers.data_adapters.py_dataset_adapter import PyDatasetAdapter
 
 from nbtrain.engines.keras.data import Data
+
+try:
+    from keras.src.trainers.data_adapters import get_data_adapter
+except ImportError:  # an older Keras, whose fit takes no adapter: of it no worker can be stopped
+    get_data_adapter = None
 
 
 class Batches(Data):
@@ -39,7 +43,9 @@ class Batches(Data):
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
         """The batches in the adapter that Keras would make of them: nothing else stops workers."""
         self._x = _Ordered(*self._given)
-        adapter = PyDatasetAdapter(self._x, class_weight=self._class_weight)
+        if get_data_adapter is None:
+            return {"x": self._x, "class_weight": self._class_weight, **self._more}
+        adapter = get_data_adapter(self._x, class_weight=self._class_weight)
         self._enqueuer = adapter.enqueuer
         return {"x": adapter, **self._more}
 
