@@ -187,6 +187,12 @@ test("an edit can be set back, or the checkpoint before it be restored", () => {
   assert.deepEqual(offers(all, all[2], RUNNING)[0].more, { values: { learning_rate: 0.00001 } });
 });
 
+test("an edit whose old value is there again is none to set back", () => {
+  const marks = [mark("set", 300, { edits: [["learning_rate", 0.0003, 3]] })];
+  assert.deepEqual(offered(marks, 0, { values: [0.0003] }), ["Set learning_rate back to 0.0003 (it is so already)"]);
+  assert.deepEqual(offered(marks, 0, { values: [3] }), ["Set learning_rate back to 0.0003"]);
+});
+
 test("a checkpoint of another course, or saved later, does not lie before a mark", () => {
   const marks = [mark("save", 200), mark("save", 400), back(500, 200), mark("set", 450, { edits: [["learning_rate", 1, 2]] }), mark("save", 450)];
   const checkpoints = saved(200, 400, 450);

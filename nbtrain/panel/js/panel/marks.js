@@ -166,8 +166,9 @@ export function halved(before, restored) {
 function setBack({ edits }, status) {
   const known = new Set(status.hyperparameters?.map(([name]) => name));
   const missing = edits.find(([name]) => !known.has(name));
+  const value = (name) => status.values?.[status.hyperparameters.findIndex(([known]) => known === name)];
   const text = edits.map(([name, old]) => `${name} back to ${exact(old)}`).join(", ");
-  const why = whyNot("set", status) ?? (missing ? `there is no hyperparameter ${missing[0]}` : null);
+  const why = whyNot("set", status) ?? (missing ? `there is no hyperparameter ${missing[0]}` : edits.every(([name, old]) => value(name) === old) ? "it is so already" : null);
   return { text: `Set ${text}`, why, command: "set", more: { values: Object.fromEntries(edits.map(([name, old]) => [name, old])) } };
 }
 
