@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { glyph, grouped, halved, latest, listed, offers, timeline, titled, trouble } from "../../nbtrain/panel/js/panel/marks.js";
+import { glyph, grouped, halved, latest, listed, offers, offersOf, timeline, titled, trouble } from "../../nbtrain/panel/js/panel/marks.js";
 
 let wall = 1000;
 const mark = (event, step, more = {}) => ({ event, step, wall: wall++, text: "", edits: [], place: step, ...more });
@@ -151,6 +151,13 @@ test("what a restore takes that names none is listed first: no copy of a good st
   const left = ["ckpt-300", 300, marks[0].wall];
   assert.deepEqual(latest(timeline(marks), [copy, left]), ["ckpt-300", "latest · step 300 · abandoned"]);
   assert.deepEqual(latest(timeline(marks), [copy, left, ["ckpt-150", 150, 0]]), ["ckpt-150", "latest · step 150"]);
+});
+
+test("what several marks offer is offered once", () => {
+  const all = timeline([mark("save", 300), mark("pause", 400), mark("resume", 400), mark("set", 400, { edits: [["rate", 1, 2]] })]);
+  const status = { ...RUNNING, hyperparameters: [["rate"]], values: [2], checkpoints: saved(300) };
+  const texts = offersOf(all, all.slice(1), status).map(({ offers }) => offers.map(({ text }) => text));
+  assert.deepEqual(texts, [["Restore step 300"], [], ["Set rate back to 1"]]);
 });
 
 test("a checkpoint that is there is offered by its name", () => {

@@ -156,6 +156,13 @@ export function offers(all, mark, status) {
   return [...found, restore];
 }
 
+// What can be done about each of some marks: [{mark, offers}]; what several offer, the first does.
+export function offersOf(all, marks, status) {
+  const said = new Set();
+  const isNew = ({ text, more }) => said.size < said.add(JSON.stringify([text, more])).size;
+  return marks.map((mark) => ({ mark, offers: offers(all, mark, status).filter(isNew) }));
+}
+
 // Half of a value that a restore has brought back: of what it was before, if that was less, which
 // is too much as well. A value that is no number is none to halve: null.
 export function halved(before, restored) {

@@ -9,6 +9,7 @@ const APART = 22; // pixels between two marks, at the least: what stands closer 
 const REACH = 7; // pixels from a mark to a pointer that means it
 const GLYPH = 11; // pixels that a glyph is wide, at the most
 const GAP = 2; // pixels between two signs
+const BASE = 6; // pixels from a sign down to the plot, where the line of several is
 const SMALL = "10px system-ui, sans-serif"; // of a count
 const TOLD = 3; // marks of a group that the tip tells
 const CHARS = 120; // of the text of one, in the tip; the menu has the whole
@@ -52,7 +53,7 @@ export class MarksStrip {
     ctx.setLineDash(first === last && abandoned ? [2, 3] : []);
     ctx.beginPath();
     if (first === last) ctx.rect(Math.round(first), 0, 0, height);
-    else ctx.rect(first - 1, -1.5, last - first + 2, 0);
+    else ctx.rect(first - 1, -0.5, last - first + 2, 0);
     ctx.stroke();
     ctx.globalAlpha = 1;
   }
@@ -62,12 +63,12 @@ export class MarksStrip {
     const text = counted(number);
     ctx.font = SMALL;
     const width = text && ctx.measureText(text).width + 1;
-    ctx.fillText(text, left + 6, -5);
+    ctx.fillText(text, left + 6, -BASE);
     const sign = glyph(mark);
     ctx.font = "12px system-ui, sans-serif";
     const size = 12 * Math.min(1, GLYPH / ctx.measureText(sign).width); // that of a pause is two signs
     ctx.font = `${size}px system-ui, sans-serif`;
-    ctx.fillText(sign, left - width / 2, -5);
+    ctx.fillText(sign, left - width / 2, -BASE);
   }
 
   // The marks that a pointer at this place means; undefined for none.

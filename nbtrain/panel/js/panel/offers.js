@@ -1,7 +1,7 @@
 // Buttons for what can be done about some marks, and what became of it.
 
 import { el, say } from "../dom.js";
-import { glyph, halved, offers, titled } from "./marks.js";
+import { glyph, halved, offersOf, titled } from "./marks.js";
 
 const WAITS = "…"; // in the place of an answer
 const APPLIED = "✓"; // before one
@@ -20,7 +20,7 @@ export class Offers {
   // Show what can be done about these marks as the run stands. The focus stays where it is.
   show(found) {
     const { marks, status } = this.state();
-    const items = found.map((mark) => ({ mark, offers: offers(marks, mark, status) }));
+    const items = offersOf(marks, found, status);
     const shown = JSON.stringify(items);
     if (shown === this.shown) return;
     this.shown = shown;
