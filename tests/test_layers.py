@@ -126,7 +126,7 @@ def test_a_pure_room_starts_no_thread(room: str) -> None:
 @pytest.mark.parametrize("room", sorted(room for room in ROOMS if room.startswith("panel.")))
 def test_the_panel_knows_neither_tensorflow_nor_a_run(room: str) -> None:
     assert "tensorflow" not in outside(room)
-    apart = {"run", "life", "boundary", "threads", "recording", "saving", "engines"}
+    apart = {"run", "life", "boundary", "threads", "recording", "saving", "engines", "notebook"}
     assert not {package_of(other) for other in inside(room)} & apart
 
 
@@ -156,7 +156,7 @@ def test_only_the_notebook_knows_both_a_run_and_the_panel() -> None:
         ),
         (
             "nbtrain.run,nbtrain.engines.graph.engine",
-            ["ipywidgets", "anywidget", "nbtrain.notebook.display"],
+            ["ipywidgets", "anywidget", "nbtrain.notebook"],
         ),
     ],
 )
