@@ -383,6 +383,7 @@ class Boundary:
                 self._evaluator.next_step,
                 self._commands.next_step,
                 self._total or _NEVER,
+                _NEVER if self.steps_done else self.step + 1,  # it shows what the steps use
                 _NEVER,
             )
         )

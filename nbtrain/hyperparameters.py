@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from nbtrain.errors import ArgumentError
 
@@ -52,18 +53,29 @@ class Scale(str, Enum):
         return self.value
 
 
-class Variable(Protocol):
-    """What holds the value of one; training thread only."""
+class Variable(ABC):
+    """What holds the value of one; training thread only.
 
-    @property
-    def whole(self) -> bool:
-        """Whether it holds whole numbers only."""
+    Attributes:
+        whole: Whether it holds whole numbers only.
+    """
 
+    whole: bool
+
+    @abstractmethod
     def read(self) -> float:
         """The value that the next step uses."""
 
+    @abstractmethod
     def write(self, value: float) -> None:
         """Let the next step use this value."""
+
+    def begin(self) -> None:  # noqa: B027 - most need not know
+        """A run begins, or was restored: the next step is the first from here."""
+
+    def astray(self) -> str:
+        """Why the steps do not use what `read` gives; empty while nothing speaks for it."""
+        return ""
 
 
 NO_VARIABLES: Mapping[str, Variable] = MappingProxyType({})
@@ -169,6 +181,15 @@ class Hyperparameters:
                 self._learnt[name] = Hyperparameter.of(name, value, whole=variable.whole)
             known.append(self._learnt[name].at(value))
         self.known = tuple(known)
+
+    def begin(self) -> None:
+        """The run begins, or was restored; training thread, before its next step."""
+        for variable in self._variables.values():
+            variable.begin()
+
+    def astray(self) -> str:
+        """Which the steps do not use as they were read, and why; empty where none is known."""
+        return "; ".join(filter(None, (each.astray() for each in self._variables.values())))
 
     def set(self, values: Mapping[str, object]) -> tuple[Edit, ...]:
         """Set some of them, all or none; training thread, between two steps.

@@ -14,6 +14,7 @@ import nbtrain
 from nbtrain.engines.hyperparameters import EagerVariable, held_by
 from nbtrain.errors import ArgumentError
 from nbtrain.run import Run
+from nbtrain.steering.commands import Set, Try
 from tests.gate import SOON, Gate
 from tests.models import Line, applied, reached, refused
 
@@ -201,6 +202,65 @@ def test_a_factor_that_a_step_traced_before_does_not_know_is_refused() -> None:
     assert run.hyperparameters == {"learning_rate_factor": 1.0}
     run.request_stop()
     run.wait(SOON)
+
+
+def unaware(**options: Any) -> tuple[Slope, Run]:
+    """A step that was traced without the factor, and a run of it that has not begun."""
+    slope = Slope(optimizers.SGD(optimizers.schedules.ExponentialDecay(0.5, 1, 1.0)))
+    slope.step()
+    slope.weight.assign(0.0)
+    options = {"checkpoint": slope.checkpoint, "steps": 1000, "name": "unaware"} | options
+    run = nbtrain.train(slope.step, hyperparameters=slope.optimizer, start=False, **options)
+    return slope, run
+
+
+def test_a_factor_that_was_set_before_the_first_step_and_does_nothing_pauses_after_it() -> None:
+    _slope, run = unaware()
+    receipt = run.post(Set({"learning_rate_factor": 0.001}), at=0)
+    run.start()
+    applied(receipt)
+    reached(run, lambda run: run.status.phase == "paused")
+    assert run.status.step == 1
+    why = "learning_rate_factor is 0.001, and the steps train as if it were 1: the step was traced"
+    assert str(run.status.message).startswith(f"Paused at step 1: {why}")
+    assert "learning_rate_factor is 0.001" in refused(run.resume()).text
+    applied(run.set(learning_rate_factor=1.0))
+    applied(run.resume())
+    assert run.wait(SOON).status.step == 1000
+    assert run.hyperparameters == {"learning_rate_factor": 1.0}
+
+
+def test_a_trial_of_a_factor_that_does_nothing_is_undone_after_a_step() -> None:
+    _slope, run = unaware()
+    trial = run.post(Try({"learning_rate_factor": 0.001}, 100, lambda *_: True), at=0)
+    run.start()
+    answer = applied(trial)
+    assert answer.step == 1
+    assert answer.text.startswith("back to step 0, learning_rate_factor 1 again: ")
+    assert "the steps train as if it were 1" in answer.text
+    assert run.wait(SOON).status.step == 1000
+    assert run.hyperparameters == {"learning_rate_factor": 1.0}
+
+
+def test_a_factor_that_came_with_a_checkpoint_and_does_nothing_pauses_too() -> None:
+    slope = Slope(optimizers.SGD(optimizers.schedules.ExponentialDecay(0.5, 1, 1.0)))
+    tuned(slope, slope.optimizer, {"learning_rate_factor": 0.25}, name="unaware").wait(SOON)
+    _slope, run = unaware()
+    run.start()
+    reached(run, lambda run: run.status.phase == "paused")
+    assert run.status.step == 2
+    assert "learning_rate_factor is 0.25, and the steps train as" in str(run.status.message)
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_steps_of_before_the_checkpoint_are_not_taken_for_steps_without_the_factor() -> None:
+    rate = optimizers.schedules.ExponentialDecay(0.5, 1, 1.0)
+    first = Slope(optimizers.SGD(rate))
+    tuned(first, first.optimizer, {"learning_rate_factor": 1.0}, name="kept").wait(SOON)
+    slope = Slope(optimizers.SGD(rate))
+    run = tuned(slope, slope.optimizer, {"learning_rate_factor": 0.5}, name="kept").wait(SOON)
+    assert run.scalars["weight"].values.tolist()[-1] == -0.75, "one whole step, and a half"
 
 
 # --- graphs ---------------------------------------------------------------------

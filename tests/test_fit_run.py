@@ -497,13 +497,16 @@ def test_the_learning_rate_is_found_by_itself_and_is_another_from_the_next_batch
     assert run.hyperparameters == {"learning_rate": 0.001, "dropout_rate": 0.1}
 
 
-def test_a_learning_rate_under_a_schedule_gets_a_factor() -> None:
+@pytest.mark.parametrize("fitted", [False, True], ids=["new", "fitted before"])
+def test_a_learning_rate_under_a_schedule_gets_a_factor(fitted: bool) -> None:
     model, plain = classifier(), classifier()
     for each in (model, plain):
         each.compile(
             keras.optimizers.SGD(keras.optimizers.schedules.ExponentialDecay(0.1, 5, 0.5)),
             keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         )
+        if fitted:  # the step was traced without the factor
+            each.fit(**KINDS["arrays"](), verbose=0)
     run = ended(model, "run", SetAt(4, learning_rate_factor=0.0), **KINDS["arrays"]())
     ended(plain, "plain", StopAt(4), **KINDS["arrays"]())
     assert run.hyperparameters == {"learning_rate_factor": 0.0, "dropout_rate": 0.1}

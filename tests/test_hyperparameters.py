@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from nbtrain.errors import ArgumentError
-from nbtrain.hyperparameters import Edit, Hyperparameter, Hyperparameters, Scale
+from nbtrain.hyperparameters import Edit, Hyperparameter, Hyperparameters, Scale, Variable
 
 
-class FakeVariable:
+class FakeVariable(Variable):
     """A variable that remembers, and can refuse."""
 
     def __init__(self, value: float, *, whole: bool = False) -> None:

@@ -23,7 +23,7 @@ v1 = tf.compat.v1
 _KERAS = tf.keras.optimizers.Optimizer
 
 
-class EagerVariable:
+class EagerVariable(Variable):
     """A `tf.Variable` or `keras.Variable`.
 
     Args:
@@ -43,7 +43,7 @@ class EagerVariable:
         self.variable.assign(int(value) if self.whole else value)
 
 
-class GraphVariable:
+class GraphVariable(Variable):
     """A variable of a graph.
 
     Its own initializer assigns, fed with the value, as TensorFlow's `Variable.load` does it: so

@@ -8,6 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from nbtrain.errors import ArgumentError
+from nbtrain.hyperparameters import Variable
+
+_WHY = (
+    "the step was traced before the run was made (define the tf.function anew), or the optimizer "
+    "got another learning rate since"
+)
 
 
 class Factored(tf.keras.optimizers.schedules.LearningRateSchedule):
@@ -48,7 +54,7 @@ class Factored(tf.keras.optimizers.schedules.LearningRateSchedule):
         return self._schedule.get_config()
 
 
-class ScheduledRate:
+class ScheduledRate(Variable):
     """The factor on the learning rate of an optimizer that has a schedule.
 
     It is kept at the optimizer, as `learning_rate_factor`: so it is saved and restored with it,
@@ -87,15 +93,27 @@ class ScheduledRate:
         Raises:
             ArgumentError: The steps do not ask for it.
         """
-        schedule = self._optimizer._learning_rate
-        unasked = type(schedule) is not Factored or not schedule.is_asked()
-        if unasked and _steps(self._optimizer) > self._began:
+        if value != 1.0 and self._is_unused():
             raise ArgumentError(
-                "The steps do not use learning_rate_factor: the step was traced before the run "
-                "was made, or the optimizer got another learning rate since. Define the "
-                "tf.function anew, then start the run again."
+                f"The steps do not use {self.NAME}: {_WHY}. Start the run again where they do."
             )
         self.variable.assign(value)
+
+    def begin(self) -> None:
+        """What the optimizer has done up to here was no step of this run, or is undone."""
+        self._began = _steps(self._optimizer)
+
+    def astray(self) -> str:
+        """Says so where the steps do not ask for it, and it is not 1."""
+        if not self._is_unused() or (value := self.read()) == 1.0:
+            return ""
+        return f"{self.NAME} is {value:.10g}, and the steps train as if it were 1: {_WHY}"
+
+    def _is_unused(self) -> bool:
+        """Whether steps have been done, and none has asked for it."""
+        schedule = self._optimizer._learning_rate
+        asked = type(schedule) is Factored and schedule.is_asked()
+        return not asked and _steps(self._optimizer) > self._began
 
 
 def _steps(optimizer: Any) -> int:

@@ -45,6 +45,8 @@ _REMEDY = (
     "it, bind what it started with again and resume."
 )
 
+_UNUSED = "set it to what they use and resume, or stop this run and start it again."
+
 
 class Helm:
     """Executes the commands of one life of a run; training thread only.
@@ -119,10 +121,17 @@ class Helm:
         return outcome, now
 
     def hold_still(self, step: int) -> None:
-        """Pause where the next step would train something else than the checkpoints hold."""
-        if not (astray := self._names.astray()):
+        """Pause where the next step would not train what the checkpoints and the panel say."""
+        if (unused := self._tuner.astray()) and self.fail_trial(step, unused):
             return
-        self._hold("names", step, f"{astray}; {_REMEDY}")
+        if astray := self._astray():
+            self._hold("names", step, astray)
+
+    def _astray(self) -> str:
+        if names := self._names.astray():
+            return f"{names}; {_REMEDY}"
+        unused = self._tuner.astray()
+        return f"{unused}; {_UNUSED}" if unused else ""
 
     def settle(self, step: int) -> None:
         """The edits of a replay up to this step are done: what has led nowhere is not repeated."""
@@ -194,8 +203,8 @@ class Helm:
                 return done(text), step
 
     def _resume(self) -> str:
-        if self._lifecycle.allows(Event.RESUME) and (astray := self._names.astray()):
-            raise PhaseError(f"Cannot resume: {astray}; {_REMEDY}")
+        if self._lifecycle.allows(Event.RESUME) and (astray := self._astray()):
+            raise PhaseError(f"Cannot resume: {astray}")
         self._lifecycle.apply(Event.RESUME)
         self._watch.note("names", None)
         self._watch.note("nan", None)

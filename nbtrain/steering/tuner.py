@@ -49,6 +49,7 @@ class Tuner:
 
     def begin(self, step: int) -> None:
         """Write down with which values the run begins."""
+        self._hyperparameters.begin()
         self._read()
         if values := self._hyperparameters.values:
             self._recorder.describe(step, values)
@@ -59,6 +60,8 @@ class Tuner:
         """Read them again, where that is due; `anew`: at once, they were restored."""
         if not anew and (not self._hyperparameters or self._clock() < self._due):
             return
+        if anew:
+            self._hyperparameters.begin()
         self._read()
         values = self._hyperparameters.values
         if anew or values != self._recorded:
@@ -85,6 +88,10 @@ class Tuner:
         self._record(step, {edit.name: edit.old for edit in edits})
         self._record(step, {edit.name: edit.new for edit in edits})
         return edits
+
+    def astray(self) -> str:
+        """Which are not as the steps have them, and why; empty where none is known."""
+        return self._hyperparameters.astray()
 
     def end(self, step: int) -> None:
         """Lead the curves on to the last step."""

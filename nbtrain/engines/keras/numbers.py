@@ -125,7 +125,7 @@ class Numbers:
                     )
 
 
-class Together:
+class Together(Variable):
     """What holds one hyperparameter: numbers of one value; training thread only.
 
     Args:
