@@ -182,6 +182,22 @@ def test_marks_are_drawn_in_every_chart_the_same_whenever_they_were_made(
     assert len(pixels) > len(bare), "a line tells which signs there are"
 
 
+def test_the_axis_reaches_a_mark_before_the_first_point(store: ScalarStore) -> None:
+    add(store, "loss", 50, *np.arange(50.0))
+
+    def begins(step: int) -> int:
+        pixels = on(WHITE, png(STATUS, store.curves(), [Mark("set", step, 0.0)]))
+        return int(np.flatnonzero(of(pixels, BLUE).any(axis=0))[0])
+
+    assert begins(5) > begins(60) + 200, "the curve begins in the middle"
+    assert begins(500) == begins(60), "too far off"
+
+
+def test_a_mark_in_a_chart_without_a_finite_value_harms_nothing(store: ScalarStore) -> None:
+    add(store, "loss", 1, np.nan, np.inf)
+    assert png(STATUS, store.curves(), [Mark("restore", 2, 0.0, "", 0)])
+
+
 def test_a_thousand_marks_and_one_of_a_kind_that_is_new_are_drawn(store: ScalarStore) -> None:
     add(store, "loss", 1, *np.arange(1000.0))
     marks = [Mark("checkpoint", step, 0.0) for step in range(1000)] + [Mark("new", 500, 0.0)]

@@ -367,6 +367,10 @@ def test_each_rescue_from_the_same_checkpoint_takes_half_of_the_last_rate(
         answers = rescue(panel).locator("[data-role=answers]")
         expect(answers).to_contain_text(f"learning_rate 200 → {rate} ", timeout=20 * SECOND)
         panel.locator("[data-command=resume]").click()
+    phase(panel, "paused")
+    # All that was done at step 0, before the first point, is one sign in sight.
+    offered = ask(panel, "→ step 0")
+    expect(offered.get_by_role("button", name="Set learning_rate back to 200")).to_be_visible()
 
 
 @pytest.mark.cells(BURST)

@@ -291,3 +291,19 @@ test("what a run has paused for is known until something was done about it", () 
   assert.equal(found(back(305, 200, "recovery")), undefined);
   assert.equal(trouble(timeline([mark("save", 200)])), null);
 });
+
+test("after NaN the way back behind an edit is offered too, where the last good state came after it", () => {
+  const raised = mark("set", 300, { edits: [["learning_rate", 0.001, 0.9]] });
+  const lowered = mark("set", 320, { edits: [["learning_rate", 0.9, 0.45]] });
+  const status = { checkpoints: saved(280, 320) };
+  const marks = [mark("save", 280), raised, mark("save", 320), mark("nan", 330)];
+  const behind = "Restore step 280, before learning_rate 0.001 → 0.9";
+  assert.deepEqual(offered(marks, -1, status), ["Restore step 320 and halve learning_rate", "Restore step 320", behind]);
+  const again = [...marks, back(330, 320), lowered, mark("nan", 350)];
+  assert.deepEqual(offered(again, -1, status).at(-1), behind, "to lower the rate was no harm");
+  assert.equal(offered([mark("save", 280), mark("save", 320), { ...raised, step: 325, place: 325, wall: wall++ }, mark("nan", 330)], -1, status).length, 2, "it came after");
+  assert.equal(offered([...marks.slice(0, 3), back(330, 280), mark("save", 290), mark("nan", 330)], -1, { checkpoints: saved(280, 290) }).length, 2, "the run went back behind it");
+  assert.equal(offered([raised, mark("save", 320), mark("nan", 330)], -1, { checkpoints: saved(320) }).length, 2, "nothing is older");
+  const copies = [["last_good/ckpt-320", 320, wall], ["last_good/ckpt-290", 290, 999]];
+  assert.equal(offered([raised, { ...mark("nan", 330), wall: wall + 1 }], -1, { checkpoints: copies }).at(-1), behind.replace("280", "290"), "a copy");
+});

@@ -38,9 +38,9 @@ function left(curves, tail) {
 }
 
 // [steps, the tails of all lines ..., highest, lowest, mean of each line ...]; lines: the curves of
-// each.
-export function together(lines, { log = false } = {}) {
-  const x = union(lines.flat());
+// each; places: steps that are to be in sight too, as something was done there.
+export function together(lines, { log = false, places = [] } = {}) {
+  const x = reaching(union(lines.flat()), places);
   const each = lines.map((curves) => columns(curves, { log, x }));
   return [x, ...each.flatMap((data) => data.slice(1, -3)), ...each.flatMap((data) => data.slice(-3))];
 }
@@ -98,6 +98,17 @@ export function kindOf({ mean, lo, hi }, i, log = false) {
 export function union(curves) {
   const all = Float64Array.from(curves.flatMap(({ x }) => x)).sort();
   return all.filter((x, i) => i === 0 || x !== all[i - 1]);
+}
+
+// The steps, and before and after them how far the places go: but for what lies further off than the
+// steps are apart, as the curve would be small.
+function reaching(x, places) {
+  if (!x.length) return x;
+  const [first, last] = [x[0], x.at(-1)];
+  const far = Math.max(1, last - first);
+  const least = Math.min(first, ...places.filter((place) => place >= first - far));
+  const most = Math.max(last, ...places.filter((place) => place <= last + far));
+  return union([{ x: [least, ...x, most] }]);
 }
 
 export function column(x, curves, value) {

@@ -99,7 +99,8 @@ export class Chart {
 
   // Zoom and cursor stay as they are while data comes in, also when a new tail needs a new plot.
   #plot() {
-    const data = together(this.lines.map(({ curves }) => curves), { log: this.log });
+    const places = this.strip.marks.map(({ place }) => place);
+    const data = together(this.lines.map(({ curves }) => curves), { log: this.log, places });
     const zoom = this.#zoom();
     const parts = this.lines.map(({ curves }) => divided(curves));
     const tails = parts.reduce((sum, part) => sum + part.tails.length, 0);

@@ -147,13 +147,17 @@ export function offers(all, mark, status) {
   if (mark.edits.length && kind(mark) !== "reverted") found.push(setBack(mark, status));
   const here = isSaved(mark) ? checkpointOf(mark, status) : null;
   if (isSaved(mark) && here === null) found.push({ text: `Restore ${place(mark.place, "step")}`, why: gone(mark) });
-  const [base, checkpoint] = here !== null ? [mark, here] : newer(before(all, mark, status), copyBefore(all, mark, status));
+  const [base, checkpoint] = here !== null ? [mark, here] : mark.event === "nan" ? rescuer(all, mark, status) : before(all, mark, status);
   if (!base) return found;
   const text = `Restore ${place(base.place, "step")}`;
   const restore = { text, why: whyNot("restore", status), command: "restore", more: { checkpoint } };
   const rate = RATES.find((name) => status.hyperparameters?.some(([known]) => known === name));
   if (mark.event === "nan" && rate) found.push({ ...restore, text: `${text} and halve ${rate}`, halve: rate });
-  return [...found, restore];
+  found.push(restore);
+  const edit = mark.event === "nan" && suspect(all, mark, base);
+  const [earlier, named] = edit ? rescuer(all, edit, status) : [];
+  if (earlier) found.push({ ...restore, text: `Restore ${place(earlier.place, "step")}, before ${changes(edit)}`, more: { checkpoint: named } });
+  return found;
 }
 
 // What can be done about each of some marks: [{mark, offers}]; what several offer, the first does.
@@ -169,6 +173,8 @@ export function halved(before, restored) {
   if (typeof restored !== "number") return null;
   return (typeof before === "number" ? Math.min(before, restored) : restored) / 2;
 }
+
+const changes = ({ edits }) => edits.map(([name, old, now]) => `${name} ${exact(old)} → ${exact(now)}`).join(", ");
 
 function setBack({ edits }, status) {
   const known = new Set(status.hyperparameters?.map(([name]) => name));
@@ -214,17 +220,31 @@ function before(all, mark, status) {
   return [null, null];
 }
 
-// The latest copy of a good state that led to a NaN, and how it is named: the run may have gone back
-// to it since, but not behind it.
+// The latest edit that had led to a state from which it went bad: what is finite there may be bad
+// already. To lower the rate is no harm.
+function suspect(all, mark, base) {
+  let low = base.place;
+  for (const other of all.slice(0, all.indexOf(mark)).reverse()) {
+    const isEdit = other.edits.length && kind(other) !== "reverted" && !other.edits.every(([name, old, now]) => RATES.includes(name) && now < old);
+    if (isEdit && other.place <= low && other.wall < base.wall) return other;
+    low = Math.min(low, other.place);
+  }
+  return null;
+}
+
+// The same, where a copy of a good state does as well: the newer of the two.
+function rescuer(all, mark, status) {
+  const [one, other] = [before(all, mark, status), copyBefore(all, mark, status)];
+  return one[0] && (!other[0] || one[0].place >= other[0].place) ? one : other;
+}
+
+// The latest copy of a good state that led to a mark, and how it is named: the run may have gone
+// back to it since, but not behind it.
 function copyBefore(all, mark, { checkpoints = [] }) {
   const backs = all.slice(0, all.indexOf(mark)).filter(({ place, step }) => place < step);
   const led = ([name, step, wall]) => name.includes("/") && step <= latestGood(mark) && wall <= mark.wall && backs.every((back) => back.wall < wall || step <= back.place);
-  const [copy] = mark.event === "nan" ? checkpoints.filter(led).sort((one, other) => other[1] - one[1]) : [];
-  return copy ? [{ place: copy[1] }, copy[0]] : [null, null];
-}
-
-function newer(one, other) {
-  return one[0] && (!other[0] || one[0].place >= other[0].place) ? one : other;
+  const [copy] = checkpoints.filter(led).sort((one, other) => other[1] - one[1]);
+  return copy ? [{ place: copy[1], wall: copy[2] }, copy[0]] : [null, null];
 }
 
 function gone({ anew }) {
