@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -24,17 +25,34 @@ SETTINGS = {
 }
 SECOND = 1000.0  # of Playwright's milliseconds
 
+OPEN = "path => void jupyterapp.commands.execute('docmanager:open', { path })"
+# Nothing is asked about what was not saved; gives how many remain.
+CLOSE = """\
+() => {
+  for (const widget of [...jupyterapp.shell.widgets("main")]) {
+    if (widget.context) widget.context.model.dirty = false;
+    widget.close();
+  }
+  return [...jupyterapp.shell.widgets("main")].length;
+}"""
+
 expect.set_options(timeout=30 * SECOND)  # a machine that is busy elsewhere is no failure
 
 
 class Lab:
     """A JupyterLab server over a folder of its own.
 
+    Each notebook gets a kernel of its own, which has imported TensorFlow while the test before was
+    at work, and the page of that test, where it is as it was: both take longer than most tests.
+
     Args:
         folder: Its root, and the home of its settings.
     """
 
     def __init__(self, folder: Path) -> None:
+        startup = folder / "ipython" / "profile_default" / "startup" / "warm_up.py"
+        startup.parent.mkdir(parents=True)
+        startup.write_text("import sklearn.datasets, tensorflow\ndel sklearn, tensorflow\n")
         self.root = folder / "root"
         self.root.mkdir(parents=True)
         for name, value in SETTINGS.items():
@@ -46,7 +64,7 @@ class Lab:
             self.port = probe.getsockname()[1]
         words = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={self.port}"]
         words += ["--ServerApp.port_retries=0", "--IdentityProvider.token=", "--allow-root"]
-        words += ["--ServerApp.disable_check_xsrf=True"]  # for `end_kernels`
+        words += ["--ServerApp.disable_check_xsrf=True"]  # for `_ask`
         words += ["--expose-app-in-browser", f"--ServerApp.root_dir={self.root}"]
         environment = os.environ | {
             "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
@@ -56,6 +74,8 @@ class Lab:
             "IPYTHONDIR": str(folder / "ipython"),
             "TF_CPP_MIN_LOG_LEVEL": "3",
         }
+        self._spare: str | None = None  # the kernel that waits for a notebook
+        self.page: Page | None = None  # the page that waits for one, after the first
         self._log = open(folder / "lab.log", "wb")  # noqa: SIM115 - closed in close()
         self._server = subprocess.Popen(
             words, env=environment, stdout=self._log, stderr=subprocess.STDOUT, cwd=self.root
@@ -72,16 +92,32 @@ class Lab:
 
     def kernels(self) -> list[dict[str, str]]:
         """The server's list of kernels."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/kernels") as answer:
-            kernels: list[dict[str, str]] = json.load(answer)
+        kernels: list[dict[str, str]] = self._ask("GET", "kernels")
         return kernels
 
+    def give_kernel(self, path: Path) -> None:
+        """Begin the session of a notebook in the kernel that waits, and have another wait."""
+        kernel, self._spare = self._spare or self._start_kernel(), None
+        session = {"path": path.name, "name": path.name, "type": "notebook"}
+        self._ask("POST", "sessions", session | {"kernel": {"id": kernel}})
+        self._spare = self._start_kernel()
+
     def end_kernels(self) -> None:
-        """Shut every kernel down: one that trains on would slow the next test."""
+        """Shut down every kernel of a notebook: one that trains on would slow the next test."""
         for kernel in self.kernels():
-            url = f"http://127.0.0.1:{self.port}/api/kernels/{kernel['id']}"
-            with contextlib.suppress(urllib.error.HTTPError):  # it is restarting: it trains nothing
-                urllib.request.urlopen(urllib.request.Request(url, method="DELETE")).close()
+            if kernel["id"] != self._spare:
+                with contextlib.suppress(urllib.error.HTTPError):  # it restarts: it trains nothing
+                    self._ask("DELETE", f"kernels/{kernel['id']}")
+
+    def _start_kernel(self) -> str:
+        started: str = self._ask("POST", "kernels", {"name": "python3"})["id"]
+        return started
+
+    def _ask(self, method: str, what: str, body: object = None) -> Any:
+        url = f"http://127.0.0.1:{self.port}/api/{what}"
+        data = None if body is None else json.dumps(body).encode()
+        with urllib.request.urlopen(urllib.request.Request(url, data, method=method)) as answer:
+            return json.loads(answer.read() or b"null")
 
     def close(self) -> None:
         """End the server, and with it its kernels."""
@@ -109,8 +145,12 @@ class NotebookPage:
 
     def __init__(self, page: Page, lab: Lab, path: Path) -> None:
         self.page = page
+        self.spoilt = False  # whether the test has changed what belongs to the page
         page.set_default_timeout(60 * SECOND)
-        page.goto(f"http://127.0.0.1:{lab.port}/doc/tree/{path.name}")
+        if page.url == "about:blank":
+            page.goto(f"http://127.0.0.1:{lab.port}/doc/tree/{path.name}")
+        else:
+            page.evaluate(OPEN, path.name)
         self.cells = page.locator(".jp-Notebook .jp-CodeCell")
         expect(self.cells.first).to_be_visible(timeout=60 * SECOND)
         self.wait_idle()
@@ -157,12 +197,24 @@ class NotebookPage:
             timeout=90 * SECOND,
         )
 
+    def close(self) -> bool:
+        """Close the notebook; whether the page is as before it, for another."""
+        left = 1 if self.spoilt else self.page.evaluate(CLOSE)
+        return not left and not self.page.locator(".jp-Dialog").count()
+
 
 @contextlib.contextmanager
 def opened(browser: Browser, lab: Lab, path: Path) -> Iterator[NotebookPage]:
-    """A page of its own with the notebook, closed at the end."""
-    page = browser.new_page(viewport={"width": 1100, "height": 1500})
+    """A notebook in a page that is its own for as long; another may have been there before."""
+    lab.give_kernel(path)
+    page, lab.page = lab.page or browser.new_page(), None
+    page.set_viewport_size({"width": 1100, "height": 1500})
+    notebook = None
     try:
-        yield NotebookPage(page, lab, path)
+        notebook = NotebookPage(page, lab, path)
+        yield notebook
     finally:
-        page.close()
+        if notebook is not None and notebook.close():
+            lab.page = page
+        else:
+            page.close()

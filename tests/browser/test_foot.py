@@ -92,6 +92,7 @@ def test_the_foot_says_where_the_time_goes(
 
 def test_a_hidden_page_notifies_once_of_the_end(browser: Browser, lab: Lab, notebook: Path) -> None:
     with opened(browser, lab, notebook) as page:
+        page.spoilt = True
         page.page.context.grant_permissions(["notifications"])
         page.page.evaluate(SEEN)
         fit(page)

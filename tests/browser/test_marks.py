@@ -479,6 +479,7 @@ def drawn(panel: Locator, text: str) -> list[tuple[float, float, str]]:
 def test_the_sign_of_several_pauses_leaves_room_for_their_number(page: NotebookPage) -> None:
     panel = page.panel(1)
     pause(panel)
+    page.spoilt = True
     page.page.evaluate(DRAWN)
     page.run(2)
     ends = {text: (begin, end) for begin, end, text in drawn(panel, "42")}
@@ -500,6 +501,7 @@ def test_the_signs_of_large_groups_do_not_overlap(page: NotebookPage, tmp_path: 
     panel = page.panel(1)
     wait_for_step(page, 1, 500)
     pause(panel)
+    page.spoilt = True
     page.page.evaluate(DRAWN)
     page.run(2)
     marks(panel, 1 + 4 * 110)
