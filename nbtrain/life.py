@@ -301,7 +301,8 @@ class Life:
 
     def _tick(self) -> None:
         self._commands.attention = True
-        self.watch.tick(self._lifecycle.phase, self.boundary.step, self._thread)
+        boundary = self.boundary
+        self.watch.tick(self._lifecycle.phase, boundary.step, boundary.steps_done, self._thread)
 
     def _tell(self) -> None:
         self.watch.tell(self._lifecycle.phase)

@@ -36,7 +36,7 @@ def test_a_tick_drains_the_record(folder: Logdir) -> None:
     recorder = Recorder(store, None)
     watch = watch_of(folder, recorder)
     recorder.queue.append(1, 0.0, {"loss": 0.5})
-    watch.tick(Phase.RUNNING, 1, None)
+    watch.tick(Phase.RUNNING, 1, 1, None)
     assert store["loss"].values.tolist() == [0.5]
     assert watch.message is None
 
@@ -46,7 +46,7 @@ def test_a_thinned_record_is_told_with_its_numbers(folder: Logdir) -> None:
     watch = watch_of(folder, recorder)
     for step in range(1, 2011):
         recorder.queue.append(step, 0.0, {"loss": 0.5})
-    watch.tick(Phase.RUNNING, 2010, None)
+    watch.tick(Phase.RUNNING, 2010, 2010, None)
     assert watch.message == (
         "Steps come faster than they can be recorded: of 2,000 of them only the first, last, "
         "lowest and highest values were kept."
@@ -57,7 +57,7 @@ def test_what_the_recorder_complains_of_is_told(folder: Logdir) -> None:
     recorder = Recorder(ScalarStore(), None)
     watch = watch_of(folder, recorder)
     recorder.queue.append(1, 0.0, {"loss": "no number"})  # type: ignore[dict-item]
-    watch.tick(Phase.RUNNING, 1, None)
+    watch.tick(Phase.RUNNING, 1, 1, None)
     assert watch.message is not None
     assert watch.message.startswith("'loss' at step 1 is no scalar, kept as NaN")
 
@@ -76,13 +76,13 @@ def test_a_run_that_does_not_come_to_its_first_step_is_found_by_its_stack(folder
     thread.start()
     arrived.wait()
     now[0] += PREPARING_SECS - 1
-    watch.tick(Phase.PREPARING, 0, thread)
+    watch.tick(Phase.PREPARING, 0, 0, thread)
     assert watch.message is None
     now[0] += 1
-    watch.tick(Phase.PREPARING, 0, thread)
+    watch.tick(Phase.PREPARING, 0, 0, thread)
     assert str(watch.message).startswith("Preparing for 15 s.")
     assert "in loads_the_data" in str(watch.message)
-    watch.tick(Phase.RUNNING, 0, thread)
+    watch.tick(Phase.RUNNING, 0, 0, thread)
     assert watch.message is None
     gate.set()
     thread.join()
@@ -106,13 +106,13 @@ def test_a_notice_is_no_warning_and_goes_after_it_could_be_read(folder: Logdir) 
     watch.inform("Goes on from ckpt-2.")
     assert watch.message is None
     for phase in (Phase.PREPARING, Phase.RUNNING):  # the running counts, from its first moment
-        watch.tick(phase, 2, None)
+        watch.tick(phase, 2, 2, None)
         assert watch.notice == "Goes on from ckpt-2."
         now[0] += NOTICE_SECS - 1
-    watch.tick(Phase.RUNNING, 3, None)
+    watch.tick(Phase.RUNNING, 3, 3, None)
     assert watch.notice == "Goes on from ckpt-2."
     now[0] += 1
-    watch.tick(Phase.RUNNING, 4, None)
+    watch.tick(Phase.RUNNING, 4, 4, None)
     assert watch.notice is None
 
 
@@ -122,9 +122,9 @@ def test_a_notice_stays_when_the_run_is_over_before_it_could_be_read(folder: Log
         Recorder(ScalarStore(), None), folder, Marks(), grace_secs=5.0, clock=lambda: now[0]
     )
     watch.inform("Goes on from ckpt-2.")
-    watch.tick(Phase.RUNNING, 2, None)
+    watch.tick(Phase.RUNNING, 2, 2, None)
     now[0] += 10 * NOTICE_SECS
-    watch.tick(Phase.FINISHED, 3, None)
+    watch.tick(Phase.FINISHED, 3, 3, None)
     assert watch.notice == "Goes on from ckpt-2."
 
 
@@ -132,7 +132,7 @@ def test_the_journal_is_written_at_a_tick(folder: Logdir) -> None:
     watch = watch_of(folder)
     watch.log(event="save", step=3)
     assert not (folder.path / "steering.jsonl").exists()
-    watch.tick(Phase.RUNNING, 3, None)
+    watch.tick(Phase.RUNNING, 3, 3, None)
     (line,) = (folder.path / "steering.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(line)["event"] == "save"
 
@@ -143,7 +143,7 @@ def test_a_journal_that_cannot_be_written_is_told_and_the_display_goes_on(folder
     ticks: list[int] = []
     watch.listeners = [lambda: ticks.append(1)]
     watch.log(event="save", step=3)
-    watch.tick(Phase.RUNNING, 3, None)
+    watch.tick(Phase.RUNNING, 3, 3, None)
     assert (watch.message or "").startswith("steering.jsonl cannot be written: Is a")
     assert ticks == [1]
 
@@ -155,7 +155,7 @@ def test_no_line_is_written_to_a_folder_that_another_run_took(folder: Logdir) ->
     other = Logdir(folder.path, "thief", kind="train")
     other.acquire()
     watch.log(event="pause", step=3)
-    watch.tick(Phase.RUNNING, 3, None)
+    watch.tick(Phase.RUNNING, 3, 3, None)
     assert not (folder.path / "steering.jsonl").exists()
     other.release()
     folder.release()
@@ -170,7 +170,7 @@ def test_a_line_waits_until_the_folder_is_there_again(folder: Logdir) -> None:
     shutil.rmtree(folder.path)
     watch.log(event="pause", step=3)
     for _ in range(30):
-        watch.tick(Phase.PAUSED, 3, None)
+        watch.tick(Phase.PAUSED, 3, 3, None)
         now[0] += 0.1
     lines = (folder.path / "steering.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["event"] for line in lines] == ["pause"]
@@ -186,7 +186,7 @@ def test_a_listener_that_raises_silences_no_other(folder: Logdir) -> None:
         raise RuntimeError("no canvas")
 
     watch.listeners = [draw, lambda: ticks.append(1)]
-    watch.tick(Phase.RUNNING, 3, None)
+    watch.tick(Phase.RUNNING, 3, 3, None)
     assert ticks == [1]
     assert "RuntimeError: no canvas" in (watch.message or "")
 
@@ -203,7 +203,7 @@ def test_what_every_listener_raises_is_told_until_it_works_again(folder: Logdir)
     told = []
     for mended in ("none", "canvas", "page"):
         broken.discard(mended)
-        watch.tick(Phase.RUNNING, 3, None)
+        watch.tick(Phase.RUNNING, 3, 3, None)
         told.append(watch.message or "")
     assert ["no canvas" in text for text in told] == [True, False, False]
     assert ["no page" in text for text in told] == [True, True, False]
@@ -226,7 +226,7 @@ def test_a_stack_that_cannot_be_read_silences_nothing_else(folder: Logdir) -> No
     watch = watch_of(folder, grace_secs=0.0)
     watch.listeners = [lambda: ticks.append(1)]
     watch.stop_asked()
-    watch.tick(Phase.STOPPING, 1, thread)
+    watch.tick(Phase.STOPPING, 1, 1, thread)
     assert ticks == [1]
     assert "ValueError: no source" in (watch.message or "")
     gate.open()
@@ -241,28 +241,38 @@ def test_a_speed_that_cannot_be_told_silences_nothing_else(folder: Logdir) -> No
     watch, ticks = watch_of(folder), list[int]()
     watch.pace = NoPace()
     watch.listeners = [lambda: ticks.append(1)]
-    watch.tick(Phase.RUNNING, 3, None)
+    watch.tick(Phase.RUNNING, 3, 3, None)
     assert ticks == [1]
     assert "ArithmeticError: 3 steps" in (watch.message or "")
 
 
 def test_the_speed_is_of_running_only(folder: Logdir) -> None:
     watch = watch_of(folder)
-    watch.tick(Phase.RUNNING, 1, None)
-    watch.tick(Phase.RUNNING, 100, None)
-    watch.tick(Phase.RUNNING, 200, None)
+    watch.tick(Phase.RUNNING, 1, 1, None)
+    watch.tick(Phase.RUNNING, 100, 100, None)
+    watch.tick(Phase.RUNNING, 200, 200, None)
     assert watch.pace.steps_per_s is not None
-    watch.tick(Phase.PAUSED, 100, None)
+    watch.tick(Phase.PAUSED, 100, 100, None)
     assert watch.pace.steps_per_s is None
+
+
+def test_steps_that_a_restore_has_gone_forward_are_no_speed(folder: Logdir) -> None:
+    now = 0.0
+    recorder = Recorder(ScalarStore(), None)
+    watch = Watch(recorder, folder, Marks(), grace_secs=5.0, clock=lambda: now)
+    for step, done in ((0, 0), (10, 10), (20, 20), (5030, 30), (5040, 40)):
+        watch.tick(Phase.RUNNING, step, done, None)
+        now += 1.0
+    assert watch.pace.steps_per_s == pytest.approx(10.0)
 
 
 @pytest.mark.parametrize("phase", [phase for phase in Phase if phase is not Phase.STOPPING])
 def test_only_a_thread_that_was_asked_to_stop_is_late(folder: Logdir, phase: Phase) -> None:
     watch = watch_of(folder, grace_secs=0.0)
     watch.stop_asked()
-    watch.tick(Phase.STOPPING, 1, threading.current_thread())
+    watch.tick(Phase.STOPPING, 1, 1, threading.current_thread())
     assert "Asked to stop 0 s ago" in (watch.message or "")
-    watch.tick(phase, 1, threading.current_thread())
+    watch.tick(phase, 1, 1, threading.current_thread())
     assert watch.message is None
 
 
@@ -274,7 +284,7 @@ def test_the_stack_of_a_late_thread_is_taken_once_a_second(folder: Logdir) -> No
     watch.stop_asked()
     told = []
     for _ in range(31):
-        watch.tick(Phase.STOPPING, 1, threading.current_thread())
+        watch.tick(Phase.STOPPING, 1, 1, threading.current_thread())
         told.append(watch.message)
         now[0] += 0.125
     assert len(set(told)) == 4, "an update of the panel carries what is new"
@@ -284,7 +294,7 @@ def test_the_stack_of_a_late_thread_is_taken_once_a_second(folder: Logdir) -> No
 def test_before_its_deadline_a_thread_is_not_late(folder: Logdir) -> None:
     watch = watch_of(folder, grace_secs=3600.0)
     watch.stop_asked()
-    watch.tick(Phase.STOPPING, 1, threading.current_thread())
+    watch.tick(Phase.STOPPING, 1, 1, threading.current_thread())
     assert watch.message is None
 
 

@@ -16,7 +16,7 @@ class Pace:
 
     Only moments at which a step was found done count: so the speed of long steps is calm.
     The first of them begins the count, as the step before it may have built the model. A
-    pause, or a restore to an earlier step, makes it start anew.
+    pause makes it start anew, and so does a session that has gone back by itself.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Pace:
         self._now = 0.0
 
     def update(self, step: int, now: float) -> None:
-        """Note that `step` steps were completed at `now` (seconds)."""
+        """Note that `step` steps in all were completed at `now` (seconds)."""
         self._now = now
         before = self._marks[-1][1] if self._marks else self._seen
         if before is None or step < before:

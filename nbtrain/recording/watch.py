@@ -146,24 +146,31 @@ class Watch:
         self._journal.recall()
         self._recorder.go_on()
 
-    def tick(self, phase: Phase, step: int, thread: threading.Thread | None) -> None:
-        """One round; the looper's thread, and once more when all is over."""
+    def tick(self, phase: Phase, step: int, done: int, thread: threading.Thread | None) -> None:
+        """One round; the looper's thread, and once more when all is over.
+
+        Args:
+            phase: The run's.
+            step: Where it is.
+            done: How many steps it has done, whereto it may have been restored meanwhile.
+            thread: The training thread, if there is one.
+        """
         began = time.thread_time()
         self._look_at_folder(step)
         secs = math.inf if phase.ended else RECALL_SECS
         self._guarded("look at earlier curves", lambda: self._recorder.recall(secs))
         self._guarded("record", self._record)
         self._tell_of_work()
-        self._guarded("speed", lambda: self._keep_pace(phase, step))
+        self._guarded("speed", lambda: self._keep_pace(phase, done))
         self._guarded("look at the training thread", lambda: self._look_for(phase, thread))
         self._guarded("journal", self.write_journal)
         self._guarded("look at what the run uses", lambda: self.meter.look(phase))
         self._guarded("display", *self.listeners)
         self.meter.beside(time.thread_time() - began)
 
-    def _keep_pace(self, phase: Phase, step: int) -> None:
+    def _keep_pace(self, phase: Phase, done: int) -> None:
         if phase is Phase.RUNNING:
-            self.pace.update(step, self._clock())
+            self.pace.update(done, self._clock())
             self._let_go_of_notice(self._clock())
         elif not phase.ended:
             self.pace.reset()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+import tensorflow as tf
 from playwright.sync_api import Browser, Locator, expect
 
 from tests.browser.lab import SECOND, Lab, NotebookPage, opened
@@ -25,21 +28,35 @@ def write(run, values, tag="train/loss", start=0):
             tf.summary.scalar(tag, value, step=step)
 
 logdir = "logs/" + NAME
-noise = np.random.default_rng(1)
-for n, run in enumerate(["adam", "sgd", "rmsprop"]):
-    t = np.arange(3000)
-    write(run, np.exp(-t / (400 + 300 * n)) + 0.05 * n + noise.normal(0, 0.03, len(t)))
-    write(run, 1 - np.exp(-t / (400 + 300 * n)), "validation/accuracy")
-write("adam", [1.0, float("nan"), 0.5, 0.25], "rate")
 """
 SHOW = "%nbtrain scalars logs/{name}"
 WICKED = "<img src=x onerror='window.wicked=1'>"
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A logdir of three runs, written once: that takes longer than a test."""
+    logdir, noise, t = tmp_path_factory.mktemp("logs"), np.random.default_rng(1), np.arange(3000)
+    for n, run in enumerate(["adam", "sgd", "rmsprop"]):
+        falling = np.exp(-t / (400 + 300 * n))
+        with tf.summary.create_file_writer(str(logdir / run)).as_default():
+            for step in t:
+                loss = falling[step] + 0.05 * n + noise.normal(0, 0.03)
+                tf.summary.scalar("train/loss", loss, step=step)
+                tf.summary.scalar("validation/accuracy", 1 - falling[step], step=step)
+    with tf.summary.create_file_writer(str(logdir / "adam")).as_default():
+        for at, rate in enumerate([1.0, float("nan"), 0.5, 0.25]):
+            tf.summary.scalar("rate", rate, step=at)
+    return logdir
+
+
 @pytest.fixture
-def page(browser: Browser, lab: Lab, request: pytest.FixtureRequest) -> Iterator[NotebookPage]:
-    """A page with a board in the output of cell 1; cell 0 writes the logdir."""
+def page(
+    browser: Browser, lab: Lab, written: Path, request: pytest.FixtureRequest
+) -> Iterator[NotebookPage]:
+    """A page with a board of the logdir in the output of cell 1; cell 0 can write more."""
     name = request.node.name
+    shutil.copytree(written, lab.root / "logs" / name)
     cells = request.node.get_closest_marker("cells")
     write = WRITE.replace("NAME", repr(name))
     path = lab.notebook(name, write, SHOW.format(name=name), *(cells.args if cells else ()))
