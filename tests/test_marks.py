@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nbtrain.folder.journal import Mark
+from nbtrain.folder.journal import Mark, Marks
 from nbtrain.panel import marks as room
 from nbtrain.panel.marks import GLYPHS, glyph, kind_of, legend, reaching, signs
 
@@ -79,3 +79,16 @@ def test_an_axis_reaches_marks_beside_its_points_that_are_no_further_off_than_th
     assert reaching(marks, 110, 190) == (110, 190)
     assert reaching([mark("restore", 2, 0)], 1, 1) == (0, 1), "of a single point"
     assert reaching([], 1, 5) == (1, 5)
+
+
+def test_marks_read_as_lines() -> None:
+    marks = Marks()
+    assert repr(marks) == "no marks yet"
+    marks.add(Mark("set", 1200, 0.0, "learning_rate 0.001 → 0.01"))
+    marks.add(Mark("restore", 1300, 0.0, "restored ckpt-1000", 1000))
+    marks.add(Mark("stopped", 1400, 0.0))
+    assert repr(marks).splitlines() == [
+        "step 1,200  set  learning_rate 0.001 → 0.01",
+        "step 1,300 → 1,000  restore  restored ckpt-1000",
+        "step 1,400  stopped",
+    ]

@@ -63,6 +63,11 @@ class Mark:
     to: int | None = None
     edits: tuple[tuple[str, float, float], ...] = ()
 
+    def __str__(self) -> str:
+        """Where, what, and its text: `step 300  set  learning_rate 0.001 → 0.01`."""
+        place = f"step {self.step:,}" + ("" if self.to is None else f" → {self.to:,}")
+        return "  ".join(filter(None, (place, self.event, self.text)))
+
     @classmethod
     def of(cls, entry: Entry) -> Mark | None:
         """The mark of an entry; None for what was refused, or is no mark."""
@@ -106,6 +111,10 @@ class Marks:
     def __len__(self) -> int:
         """How many are held."""
         return len(self._marks)
+
+    def __repr__(self) -> str:
+        """A line each, the newest last."""
+        return "\n".join(map(str, self)) or "no marks yet"
 
 
 class Journal:

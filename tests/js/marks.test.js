@@ -302,6 +302,8 @@ test("after NaN the way back behind an edit is offered too, where the last good 
   const again = [...marks, back(330, 320), lowered, mark("nan", 350)];
   assert.deepEqual(offered(again, -1, status).at(-1), behind, "to lower the rate was no harm");
   assert.equal(offered([mark("save", 280), mark("save", 320), { ...raised, step: 325, place: 325, wall: wall++ }, mark("nan", 330)], -1, status).length, 2, "it came after");
+  const twice = [...marks.slice(0, 3), { ...mark("set", 325), edits: [["learning_rate", 0.9, 300]] }, mark("nan", 330)];
+  assert.equal(offered(twice, -1, status).length, 2, "the last one came after");
   assert.equal(offered([...marks.slice(0, 3), back(330, 280), mark("save", 290), mark("nan", 330)], -1, { checkpoints: saved(280, 290) }).length, 2, "the run went back behind it");
   assert.equal(offered([raised, mark("save", 320), mark("nan", 330)], -1, { checkpoints: saved(320) }).length, 2, "nothing is older");
   const copies = [["last_good/ckpt-320", 320, wall], ["last_good/ckpt-290", 290, 999]];

@@ -7,6 +7,8 @@ import { logTicks, ticks, timeTicks } from "./words.js";
 const GLYPHS = { NaN: "×", "∞": "▲", "−∞": "▼", "≤ 0": "▽" };
 const MARKS_APART = 8; // pixels: a thousand NaN are a row of marks, not a smear
 const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 2.5, 5].map((n) => n * 10 ** power)).flat().filter(Number.isInteger);
+// As uPlot's own, which end at 5e31: a loss that has blown up lies beyond.
+const GAPS = Array.from({ length: 333 }, (_, i) => [1, 2, 2.5, 5].map((n) => Number(`${n}e${i - 32}`))).flat();
 const MINUTE = 60;
 const HOUR = 3600;
 const SECONDS = [1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE];
@@ -36,7 +38,7 @@ export function axes(paint, { log, x = "step", logX = false }) {
   };
   return [
     { ...axis, size: x === "wall" ? 36 : 24, space: 64, ...(logX ? alongLog(ALONG_LOG[x]) : ALONG[x]) },
-    { ...axis, size: labelWidth, space: 32, values: (u, values) => labels(u, values, log) },
+    { ...axis, size: labelWidth, space: 32, incrs: GAPS, values: (u, values) => labels(u, values, log) },
   ];
 }
 

@@ -220,13 +220,13 @@ function before(all, mark, status) {
   return [null, null];
 }
 
-// The latest edit that had led to a state from which it went bad: what is finite there may be bad
-// already. To lower the rate is no harm.
+// The latest edit before it went bad, where the last good state came after it: what is finite there
+// may be bad already. To lower the rate is no harm.
 function suspect(all, mark, base) {
-  let low = base.place;
+  let low = Infinity;
   for (const other of all.slice(0, all.indexOf(mark)).reverse()) {
     const isEdit = other.edits.length && kind(other) !== "reverted" && !other.edits.every(([name, old, now]) => RATES.includes(name) && now < old);
-    if (isEdit && other.place <= low && other.wall < base.wall) return other;
+    if (isEdit && other.place <= low) return other.wall < base.wall ? other : null;
     low = Math.min(low, other.place);
   }
   return null;
