@@ -74,7 +74,7 @@ class Variable(ABC):
         """A run begins, or was restored: the next step is the first from here."""
 
     def astray(self) -> str:
-        """Why the steps do not use what `read` gives; empty while nothing speaks for it."""
+        """Why the steps do not use what `read` gives, said after its name; empty: nothing is known."""
         return ""
 
 
@@ -189,7 +189,8 @@ class Hyperparameters:
 
     def astray(self) -> str:
         """Which the steps do not use as they were read, and why; empty where none is known."""
-        return "; ".join(filter(None, (each.astray() for each in self._variables.values())))
+        found = ((name, variable.astray()) for name, variable in self._variables.items())
+        return "; ".join(f"{name} {why}" for name, why in found if why)
 
     def set(self, values: Mapping[str, object]) -> tuple[Edit, ...]:
         """Set some of them, all or none; training thread, between two steps.

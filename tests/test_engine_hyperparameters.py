@@ -230,6 +230,17 @@ def test_a_factor_that_was_set_before_the_first_step_and_does_nothing_pauses_aft
     assert run.hyperparameters == {"learning_rate_factor": 1.0}
 
 
+def test_a_factor_that_does_nothing_is_told_by_the_name_that_the_run_has_for_it() -> None:
+    slope, _run = unaware()
+    run = nbtrain.train(slope.step, hyperparameters={"critic": slope.optimizer}, start=False)
+    run.post(Set({"critic_learning_rate_factor": 0.5}), at=0)
+    run.start()
+    reached(run, lambda run: run.status.phase == "paused")
+    assert "Paused at step 1: critic_learning_rate_factor is 0.5, and" in str(run.status.message)
+    run.request_stop()
+    run.wait(SOON)
+
+
 def test_a_trial_of_a_factor_that_does_nothing_is_undone_after_a_step() -> None:
     _slope, run = unaware()
     trial = run.post(Try({"learning_rate_factor": 0.001}, 100, lambda *_: True), at=0)

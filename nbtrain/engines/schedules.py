@@ -107,7 +107,7 @@ class ScheduledRate(Variable):
         """Says so where the steps do not ask for it, and it is not 1."""
         if not self._is_unused() or (value := self.read()) == 1.0:
             return ""
-        return f"{self.NAME} is {value:.10g}, and the steps train as if it were 1: {_WHY}"
+        return f"is {value:.10g}, and the steps train as if it were 1: {_WHY}"
 
     def _is_unused(self) -> bool:
         """Whether steps have been done, and none has asked for it."""
