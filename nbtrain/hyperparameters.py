@@ -70,11 +70,11 @@ class Variable(ABC):
     def write(self, value: float) -> None:
         """Let the next step use this value."""
 
-    def begin(self) -> None:  # noqa: B027 - most need not know
-        """A run begins, or was restored: the next step is the first from here."""
+    def begin(self, *, restored: bool) -> None:  # noqa: B027 - most need not know
+        """A run begins, or was `restored`: the next step is the first from here."""
 
     def astray(self) -> str:
-        """Why the steps do not use what `read` gives, said after its name; empty: nothing is known."""
+        """Why the steps do not use what `read` gives, after its name; empty where none is known."""
         return ""
 
 
@@ -182,10 +182,10 @@ class Hyperparameters:
             known.append(self._learnt[name].at(value))
         self.known = tuple(known)
 
-    def begin(self) -> None:
-        """The run begins, or was restored; training thread, before its next step."""
+    def begin(self, *, restored: bool) -> None:
+        """The run begins, or was `restored`; training thread, before its next step."""
         for variable in self._variables.values():
-            variable.begin()
+            variable.begin(restored=restored)
 
     def astray(self) -> str:
         """Which the steps do not use as they were read, and why; empty where none is known."""

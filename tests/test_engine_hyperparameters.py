@@ -265,6 +265,27 @@ def test_a_factor_that_came_with_a_checkpoint_and_does_nothing_pauses_too() -> N
     run.wait(SOON)
 
 
+def test_what_the_steps_have_shown_of_a_factor_is_known_after_a_restore() -> None:
+    slope, _run = unaware()
+    run = nbtrain.train(
+        lambda: {"loss": slope.update()},
+        checkpoint=slope.checkpoint,
+        hyperparameters=slope.optimizer,
+        on_nan="recover",
+    )
+    reached(run, lambda run: run.status.step > 0)
+    applied(run.pause())
+    applied(run.save())
+    applied(run.restore())
+    assert refused(run.set(learning_rate_factor=0.5)).text.startswith("The steps do not use")
+    slope.weight.assign(np.nan)
+    applied(run.resume())
+    reached(run, lambda run: run.status.phase == "paused")
+    assert "It was not rescued: The steps do not use" in str(run.status.message)
+    run.request_stop()
+    run.wait(SOON)
+
+
 def test_steps_of_before_the_checkpoint_are_not_taken_for_steps_without_the_factor() -> None:
     rate = optimizers.schedules.ExponentialDecay(0.5, 1, 1.0)
     first = Slope(optimizers.SGD(rate))

@@ -71,6 +71,7 @@ class ScheduledRate(Variable):
         self.variable: tf.Variable = getattr(optimizer, self.NAME)
         self._optimizer = optimizer
         self._began = _steps(optimizer)
+        self._unused = False  # as the steps have shown: a restore does not undo that
 
     @classmethod
     def of(cls, optimizer: Any) -> ScheduledRate:
@@ -99,9 +100,10 @@ class ScheduledRate(Variable):
             )
         self.variable.assign(value)
 
-    def begin(self) -> None:
+    def begin(self, *, restored: bool) -> None:
         """What the optimizer has done up to here was no step of this run, or is undone."""
         self._began = _steps(self._optimizer)
+        self._unused = self._unused and restored
 
     def astray(self) -> str:
         """Says so where the steps do not ask for it, and it is not 1."""
@@ -113,7 +115,8 @@ class ScheduledRate(Variable):
         """Whether steps have been done, and none has asked for it."""
         schedule = self._optimizer._learning_rate
         asked = type(schedule) is Factored and schedule.is_asked()
-        return not asked and _steps(self._optimizer) > self._began
+        self._unused = not asked and (self._unused or _steps(self._optimizer) > self._began)
+        return self._unused
 
 
 def _steps(optimizer: Any) -> int:

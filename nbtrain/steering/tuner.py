@@ -49,7 +49,7 @@ class Tuner:
 
     def begin(self, step: int) -> None:
         """Write down with which values the run begins."""
-        self._hyperparameters.begin()
+        self._hyperparameters.begin(restored=False)
         self._read()
         if values := self._hyperparameters.values:
             self._recorder.describe(step, values)
@@ -61,7 +61,7 @@ class Tuner:
         if not anew and (not self._hyperparameters or self._clock() < self._due):
             return
         if anew:
-            self._hyperparameters.begin()
+            self._hyperparameters.begin(restored=True)
         self._read()
         values = self._hyperparameters.values
         if anew or values != self._recorded:
