@@ -280,6 +280,20 @@ test("a copy of a good state is no mark", () => {
   assert.deepEqual(timeline([mark("save", 400)], [["last_good/ckpt-0", 0, 10]]).map(({ step }) => step), [400]);
 });
 
+test("an edit that was undone is none to go back behind after NaN", () => {
+  const texts = (...marks) => offered([...marks, mark("save", 320), mark("nan", 330)], -1, { checkpoints: saved(280, 300, 320) });
+  const raised = (event) => mark(event, 300, { edits: [["learning_rate", 0.001, 0.9]] });
+  const here = ["Restore step 320 and halve learning_rate", "Restore step 320"];
+  const reverted = { text: "learning_rate 0.001 again", edits: [["learning_rate", 0.9, 0.001]] };
+  assert.deepEqual(texts(mark("save", 280), raised("try"), { ...back(310, 300, "try"), ...reverted }), here, "by a trial");
+  assert.deepEqual(texts(mark("save", 280), raised("try"), mark("try", 310, reverted)), here, "by one that nothing saves");
+  assert.equal(texts(mark("save", 280), raised("set"), raised("try"), { ...back(310, 300, "try"), ...reverted }).length, 3, "another before the trial");
+  assert.equal(texts(mark("save", 280), raised("try"), mark("try", 310, { text: "kept learning_rate 0.9" })).length, 3, "it was kept");
+  assert.deepEqual(texts(mark("save", 280), mark("save", 300), raised("set"), back(310, 300)), here, "by a restore to the same step");
+  assert.deepEqual(texts(mark("save", 280), mark("save", 300), raised("set"), back(300, 300)), here, "without a step");
+  assert.equal(texts(mark("save", 280), raised("set"), mark("save", 300), back(310, 300)).length, 3, "it was saved");
+});
+
 test("what a run has paused for is known until something was done about it", () => {
   const nan = mark("nan", 300);
   const found = (...later) => trouble(timeline([mark("nan", 100), mark("resume", 100), mark("save", 200), nan, ...later]))?.step;

@@ -221,13 +221,18 @@ function before(all, mark, status) {
 }
 
 // The latest edit before it went bad, where the last good state came after it: what is finite there
-// may be bad already. To lower the rate is no harm.
+// may be bad already. To lower the rate is no harm; what a trial or a restore has undone is over.
 function suspect(all, mark, base) {
-  let low = Infinity;
+  let [low, restored, reverted] = [Infinity, null, false]; // restored: the step, up to where it was saved
   for (const other of all.slice(0, all.indexOf(mark)).reverse()) {
-    const isEdit = other.edits.length && kind(other) !== "reverted" && !other.edits.every(([name, old, now]) => RATES.includes(name) && now < old);
-    if (isEdit && other.place <= low) return other.wall < base.wall ? other : null;
-    low = Math.min(low, other.place);
+    const [word, at] = [kind(other), other.place];
+    if (at < restored || (isSaved(other) && at === restored)) restored = null;
+    const isUndone = at > low || restored !== null || word === "reverted" || (word === "try" && reverted);
+    const lowers = other.edits.every(([name, old, now]) => RATES.includes(name) && now < old); // or none
+    if (!isUndone && !lowers) return other.wall < base.wall ? other : null;
+    if (word === "reverted" || word === "try") reverted = word === "reverted";
+    else if (word === "restore" || at < other.step) restored = at;
+    low = Math.min(low, at);
   }
   return null;
 }
