@@ -253,6 +253,15 @@ def test_a_trial_of_a_factor_that_does_nothing_is_undone_after_a_step() -> None:
     assert run.hyperparameters == {"learning_rate_factor": 1.0}
 
 
+def test_a_trial_of_a_factor_that_does_nothing_is_undone_where_nothing_is_saved_too() -> None:
+    _slope, run = unaware(checkpoint=None)
+    trial = run.post(Try({"learning_rate_factor": 0.001}, 100, lambda *_: True), at=0)
+    run.start()
+    assert applied(trial).text.startswith("learning_rate_factor 1 again, the weights as they are")
+    assert run.wait(SOON).status.step == 1000
+    assert run.hyperparameters == {"learning_rate_factor": 1.0}
+
+
 def test_a_factor_that_came_with_a_checkpoint_and_does_nothing_pauses_too() -> None:
     slope = Slope(optimizers.SGD(optimizers.schedules.ExponentialDecay(0.5, 1, 1.0)))
     tuned(slope, slope.optimizer, {"learning_rate_factor": 0.25}, name="unaware").wait(SOON)

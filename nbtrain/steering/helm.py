@@ -122,7 +122,7 @@ class Helm:
 
     def hold_still(self, step: int) -> None:
         """Pause where the next step would not train what the checkpoints and the panel say."""
-        if (unused := self._tuner.astray()) and self.fail_trial(step, unused):
+        if (unused := self._tuner.astray()) and self.fail_trial(step, unused, restore=False):
             return
         if astray := self._astray():
             self._hold("names", step, astray)
@@ -137,9 +137,15 @@ class Helm:
         """The edits of a replay up to this step are done: what has led nowhere is not repeated."""
         self._commands.settle(step)
 
-    def fail_trial(self, step: int, why: str) -> bool:
-        """End the trial under way at this boundary, and go back; whether there is one."""
-        receipt = self._trials.fail(why)
+    def fail_trial(self, step: int, why: str, *, restore: bool = True) -> bool:
+        """End the trial under way at this boundary, and go back; whether there is one.
+
+        Args:
+            step: The step.
+            why: In words.
+            restore: Whether it is of no use where there is nothing to restore.
+        """
+        receipt = self._trials.fail(why, restore=restore)
         if receipt is not None:
             self._commands.withdraw(receipt)
             self._commands.plan(receipt, step)

@@ -92,9 +92,14 @@ class Trials:
         saved = self._trial.saved if self._trial is not None else None
         return f", or leave it by run.restore({_short(saved)!r})" if saved is not None else ""
 
-    def fail(self, why: str) -> Receipt | None:
-        """What is tried cannot stay; returns its receipt, None where nothing is tried."""
-        if self._trial is None or self._trial.saved is None:
+    def fail(self, why: str, *, restore: bool) -> Receipt | None:
+        """What is tried cannot stay; returns its receipt, None where nothing is tried.
+
+        Args:
+            why: In words.
+            restore: Whether it is of no use where there is nothing to restore.
+        """
+        if self._trial is None or (restore and self._trial.saved is None):
             return None
         self._failed = why
         return self._trial.receipt
