@@ -241,6 +241,15 @@ def test_a_factor_that_does_nothing_is_told_by_the_name_that_the_run_has_for_it(
     run.wait(SOON)
 
 
+def test_a_factor_that_a_strategy_asks_for_in_threads_of_its_own_is_used() -> None:
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    with strategy.scope():
+        slope = Slope(optimizers.SGD(HALVING), compiled=False)
+    slope.step = lambda: {"weight": strategy.run(slope.update)}  # type: ignore[method-assign]
+    factors = ({"learning_rate_factor": 0.5} for _ in range(3))
+    assert drops(tuned(slope, slope.optimizer, *factors)) == [0.25, 0.125, 0.0625]
+
+
 def test_a_trial_of_a_factor_that_does_nothing_is_undone_after_a_step() -> None:
     _slope, run = unaware()
     trial = run.post(Try({"learning_rate_factor": 0.001}, 100, lambda *_: True), at=0)

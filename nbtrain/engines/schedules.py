@@ -29,7 +29,7 @@ class Factored(tf.keras.optimizers.schedules.LearningRateSchedule):
     def __init__(self, schedule: Any, factor: tf.Variable) -> None:
         self._schedule = schedule
         self._factor = factor
-        self._asking: set[int] = set()  # threads; 0 stands for a trace
+        self._asking: set[int] = set()  # threads; 0 stands for a trace, or a replica's thread
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -38,7 +38,8 @@ class Factored(tf.keras.optimizers.schedules.LearningRateSchedule):
 
     def __call__(self, step: Any) -> Any:
         """The rate of a step: the schedule's, times the factor."""
-        self._asking.add(0 if tf.inside_function() else threading.get_ident())
+        shared = tf.inside_function() or tf.distribute.has_strategy()
+        self._asking.add(0 if shared else threading.get_ident())
         rate = tf.convert_to_tensor(self._schedule(step))
         return rate * tf.cast(self._factor, rate.dtype)
 
