@@ -25,3 +25,12 @@ test("a range shorter than a decade has round numbers, evenly, and all are named
   assert.deepEqual(named(places), places);
   assert.deepEqual(logPlaces(1.0001, 1.0005), [1.0001, 1.0002, 1.0003, 1.0004, 1.0005]);
 });
+
+test("of many decades each second, or third, or tenth is there, by whole powers of ten, and named", () => {
+  assert.deepEqual(logPlaces(1e-3, 1e3, 6).length, 55);
+  assert.deepEqual(logPlaces(1e-3, 1e4, 5), [0.01, 1, 100, 10_000]);
+  const places = logPlaces(1e-40, 1e38, 5);
+  assert.deepEqual(places, [1e-32, 1e-16, 1, 1e16, 1e32]);
+  assert.deepEqual(named(places), places);
+  assert.equal(logPlaces(1e-300, 1e300, 4).length, 5, "their quotient is none");
+});

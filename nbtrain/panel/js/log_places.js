@@ -2,21 +2,25 @@
 
 const EVENLY = 5; // lines of a range that is shorter than a decade, about
 
-// 1 to 9 of every decade between two positive numbers; in a short range, evenly.
-export function logPlaces(min, max) {
+// 1 to 9 of every decade between two positive numbers; in a short range, evenly; where there are
+// more than `most` decades, the first of every second, or third ...
+export function logPlaces(min, max, most = Infinity) {
   if (!(min > 0)) return [];
-  const short = max / min < 10;
+  const [low, high] = [min, max].map(Math.log10);
+  if (high - low < 1) return evenly(min, max);
+  const each = Math.max(1, Math.ceil((high - low) / most));
+  const digits = each > 1 ? [1] : [1, 2, 3, 4, 5, 6, 7, 8, 9];
   const found = [];
-  for (let power = Math.floor(Math.log10(min)); power <= Math.log10(max); power++) {
-    for (let n = 1; n < 10; n++) found.push(Number(`${n}e${power}`));
+  for (let power = Math.floor(Math.floor(low) / each) * each; power <= high; power += each) {
+    found.push(...digits.map((n) => Number(`${n}e${power}`)));
   }
-  return short ? evenly(min, max) : found.filter((place) => place >= min && place <= max);
+  return found.filter((place) => place >= min && place <= max);
 }
 
 // Whether a line is named: where there are many, those that begin a decade.
 export function isNamed(places, i) {
   const first = places[i].toExponential()[0];
-  const decades = Math.log10(places.at(-1) / places[0]);
+  const decades = Math.log10(places.at(-1)) - Math.log10(places[0]);
   return decades < 1 || first === "1" || (decades < 3 && "25".includes(first));
 }
 

@@ -9,6 +9,7 @@ const MARKS_APART = 8; // pixels: a thousand NaN are a row of marks, not a smear
 const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 2.5, 5].map((n) => n * 10 ** power)).flat().filter(Number.isInteger);
 // As uPlot's own, which end at 5e31: a loss that has blown up lies beyond.
 const GAPS = Array.from({ length: 333 }, (_, i) => [1, 2, 2.5, 5].map((n) => Number(`${n}e${i - 32}`))).flat();
+const DECADE = 36; // pixels of a chart's height, with its edges, to each line of many decades
 const MINUTE = 60;
 const HOUR = 3600;
 const SECONDS = [1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE];
@@ -38,8 +39,17 @@ export function axes(paint, { log, x = "step", logX = false }) {
   };
   return [
     { ...axis, size: x === "wall" ? 36 : 24, space: 64, ...(logX ? alongLog(ALONG_LOG[x]) : ALONG[x]) },
-    { ...axis, size: labelWidth, space: 32, incrs: GAPS, values: (u, values) => labels(u, values, log) },
+    { ...axis, size: labelWidth, space: 32, incrs: GAPS, ...(log ? upLog() : { values: (u, values) => labels(u, values, ticks) }) },
   ];
+}
+
+// uPlot's own places have no end below 1e-32, and are not round above 5e31.
+function upLog() {
+  return {
+    splits: (u, axis, min, max) => logPlaces(min, max, u.height / DECADE),
+    filter: (u, values) => values,
+    values: (u, values) => labels(u, values, (all) => logTicks(all.map((value, i) => (isNamed(all, i) ? value : null)))),
+  };
 }
 
 // uPlot's own places begin at the lower end, which is no round number in a zoom.
@@ -108,9 +118,8 @@ function range(least, greatest, log) {
   return [round(min * 0.99, Math.floor), round(max * 1.01, Math.ceil)]; // its lines begin there
 }
 
-function labels({ data: [, ...lines] }, values, log) {
-  if (lines.every((line) => line.every((y) => y == null))) return values.map(() => "");
-  return log ? logTicks(values) : ticks(values);
+function labels({ data: [, ...lines] }, values, words) {
+  return lines.every((line) => line.every((y) => y == null)) ? values.map(() => "") : words(values);
 }
 
 // Of a size that keeps neighbouring charts aligned, unless a label needs more.
