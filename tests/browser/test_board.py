@@ -266,7 +266,11 @@ def test_odd_names_are_drawn_and_downloaded(page: NotebookPage, tmp_path: Path) 
     page.run(2)
     page.run(3)
     board = page.panel(3)
-    expect(board.locator(".u-over")).to_have_count(3, timeout=30 * SECOND)
+    charts = board.locator("section[data-tag]")
+    expect(charts).to_have_count(3, timeout=30 * SECOND)
+    for chart in charts.all():
+        chart.scroll_into_view_if_needed()
+        expect(chart.locator(".u-over")).to_be_visible()
     expect(board.locator(".nbt-run")).to_contain_text(r"caf\xe9")
     long = board.locator("section[data-tag^=xxx]")
     for act, ending in (("CSV", ".csv"), ("PNG", ".png")):
