@@ -1,7 +1,8 @@
 // Buttons for what can be done about some marks, and what became of it.
 
 import { el, say } from "../dom.js";
-import { glyph, halved, offersOf, titled } from "./marks.js";
+import { glyph, titled } from "./marks.js";
+import { halved, offersOf } from "./remedies.js";
 
 const WAITS = "…"; // in the place of an answer
 const APPLIED = "✓"; // before one
