@@ -10,7 +10,7 @@ import pytest
 
 from nbtrain.folder.journal import Mark, Marks
 from nbtrain.panel import marks as room
-from nbtrain.panel.marks import GLYPHS, glyph, kind_of, legend, reaching, signs
+from nbtrain.panel.marks import GLYPHS, beginning, glyph, kind_of, legend, signs
 
 
 def mark(event: str, step: int, to: int | None = None, text: str = "") -> Mark:
@@ -73,12 +73,12 @@ def test_the_page_has_the_same_glyphs_in_the_same_order() -> None:
     assert re.findall(r'(\w+): "(.+?)"', table) == list(GLYPHS.items())
 
 
-def test_an_axis_reaches_marks_beside_its_points_that_are_no_further_off_than_these() -> None:
+def test_an_axis_begins_at_a_mark_that_is_no_further_off_than_its_points_are_apart() -> None:
     marks = [mark("restore", 150, 0), mark("save", 290), mark("set", 900)]
-    assert reaching(marks, 100, 200) == (0, 290)
-    assert reaching(marks, 110, 190) == (110, 190)
-    assert reaching([mark("restore", 2, 0)], 1, 1) == (0, 1), "of a single point"
-    assert reaching([], 1, 5) == (1, 5)
+    assert beginning(marks, 100, 200) == 0
+    assert beginning(marks, 110, 190) == 110
+    assert beginning([mark("restore", 2, 0)], 1, 1) == 0, "of a single point"
+    assert beginning([], 1, 5) == 1
 
 
 def test_marks_read_as_lines() -> None:

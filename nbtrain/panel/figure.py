@@ -20,7 +20,7 @@ import numpy.typing as npt
 from nbtrain.curves.parts import Curve
 from nbtrain.folder.journal import Mark
 from nbtrain.hyperparameters import PREFIX
-from nbtrain.panel.marks import legend, reaching, signs
+from nbtrain.panel.marks import beginning, legend, signs
 from nbtrain.panel.validations import NAME, charts_of
 from nbtrain.panel.view import RECEIPT_CHARS, cut, headline, number
 from nbtrain.states import Status
@@ -249,7 +249,7 @@ def _sign(axes: Axes, marks: Sequence[Mark]) -> None:
     """What was done to the run, above the chart; a sign for one step has a line there."""
     first, last = axes.dataLim.intervalx
     if first <= last:  # there is something finite
-        axes.update_datalim([(step, 0) for step in reaching(marks, first, last)], updatey=False)
+        axes.update_datalim([(beginning(marks, first, last), 0)], updatey=False)
         axes.autoscale_view(scaley=False)
     low, high = axes.get_xlim()
     for sign in signs(marks, low, high, _APART * (high - low)):

@@ -63,14 +63,13 @@ class Sign:
         return glyph(kind) + (str(count) if count > 1 else "")
 
 
-def reaching(marks: Sequence[Mark], first: float, last: float) -> tuple[float, float]:
-    """How far an axis goes whose points lie between two steps: to what was done beside them.
+def beginning(marks: Sequence[Mark], first: float, last: float) -> float:
+    """Where an axis begins whose points lie between two steps: where something was done before.
 
     But for what lies further off than the points are apart, as the curve would be small.
     """
     far = max(1.0, last - first)
-    near = [place for place, _ in _places(marks) if first - far <= place <= last + far]
-    return min([first, *near]), max([last, *near])
+    return min([first, *(place for place, _ in _places(marks) if place >= first - far)])
 
 
 def signs(marks: Sequence[Mark], low: float, high: float, apart: float) -> list[Sign]:

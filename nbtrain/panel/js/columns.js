@@ -38,7 +38,7 @@ function left(curves, tail) {
 }
 
 // [steps, the tails of all lines ..., highest, lowest, mean of each line ...]; lines: the curves of
-// each; places: steps that are to be in sight too, as something was done there.
+// each; places: steps at which something was done, to be in sight from the first on.
 export function together(lines, { log = false, places = [] } = {}) {
   const x = reaching(union(lines.flat()), places);
   const each = lines.map((curves) => columns(curves, { log, x }));
@@ -100,15 +100,12 @@ export function union(curves) {
   return all.filter((x, i) => i === 0 || x !== all[i - 1]);
 }
 
-// The steps, and before and after them how far the places go: but for what lies further off than the
-// steps are apart, as the curve would be small.
+// The steps, and before them the first place: but for what lies further off than the steps are apart,
+// as the curve would be small.
 function reaching(x, places) {
-  if (!x.length) return x;
-  const [first, last] = [x[0], x.at(-1)];
-  const far = Math.max(1, last - first);
-  const least = Math.min(first, ...places.filter((place) => place >= first - far));
-  const most = Math.max(last, ...places.filter((place) => place <= last + far));
-  return union([{ x: [least, ...x, most] }]);
+  const far = Math.max(1, x.at(-1) - x[0]);
+  const first = Math.min(...places.filter((place) => place >= x[0] - far));
+  return first < x[0] ? Float64Array.from([first, ...x]) : x;
 }
 
 export function column(x, curves, value) {
