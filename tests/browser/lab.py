@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -74,6 +75,7 @@ class Lab:
             "IPYTHONDIR": str(folder / "ipython"),
             "TF_CPP_MIN_LOG_LEVEL": "3",
         }
+        self._endings: list[threading.Thread] = []
         self._spare: str | None = None  # the kernel that waits for a notebook
         self.page: Page | None = None  # the page that waits for one, after the first
         self._log = open(folder / "lab.log", "wb")  # noqa: SIM115 - closed in close()
@@ -103,11 +105,20 @@ class Lab:
         self._spare = self._start_kernel()
 
     def end_kernels(self) -> None:
-        """Shut down every kernel of a notebook: one that trains on would slow the next test."""
+        """Have every kernel of a notebook shut down: one that trains on would slow the next test.
+
+        That takes seconds, in which the next test can begin.
+        """
         for kernel in self.kernels():
             if kernel["id"] != self._spare:
-                with contextlib.suppress(urllib.error.HTTPError):  # it restarts: it trains nothing
-                    self._ask("DELETE", f"kernels/{kernel['id']}")
+                ending = threading.Thread(target=self._end_kernel, args=[kernel["id"]])
+                ending.start()
+                self._endings.append(ending)
+
+    def _end_kernel(self, kernel: str) -> None:
+        # It restarts, and trains nothing; or it is shut down since the test before.
+        with contextlib.suppress(urllib.error.HTTPError):
+            self._ask("DELETE", f"kernels/{kernel}")
 
     def _start_kernel(self) -> str:
         started: str = self._ask("POST", "kernels", {"name": "python3"})["id"]
@@ -121,6 +132,8 @@ class Lab:
 
     def close(self) -> None:
         """End the server, and with it its kernels."""
+        for ending in self._endings:
+            ending.join()
         self._server.terminate()
         try:
             self._server.wait(20)
