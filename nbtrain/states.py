@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from nbtrain.errors import PhaseError
-from nbtrain.hyperparameters import Hyperparameter
+from nbtrain.ranges import Hyperparameter
 
 # Of what there are many, as many are shown in a cell.
 _SHOWN = 5

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from nbtrain.errors import ArgumentError
-from nbtrain.hyperparameters import Edit, Hyperparameter, Hyperparameters, Scale, Variable
+from nbtrain.hyperparameters import Edit, Hyperparameters, Variable
+from nbtrain.ranges import Hyperparameter, Scale
 
 
 class FakeVariable(Variable):

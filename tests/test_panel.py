@@ -15,9 +15,9 @@ import pytest
 from nbtrain.curves.store import ScalarStore
 from nbtrain.errors import NbtrainError
 from nbtrain.folder.journal import Mark, Marks
-from nbtrain.hyperparameters import Hyperparameter
 from nbtrain.panel import panel as room
 from nbtrain.panel.panel import IDLE_SECS, LEASE_SECS, UNCONFIRMED, Panel
+from nbtrain.ranges import Hyperparameter
 from nbtrain.states import Checkpoint, Phase, Status
 from nbtrain.steering.command_queue import CommandQueue
 from nbtrain.steering.commands import (

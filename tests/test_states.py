@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from nbtrain.errors import NbtrainError, PhaseError
-from nbtrain.hyperparameters import Hyperparameter, Scale
+from nbtrain.ranges import Hyperparameter, Scale
 from nbtrain.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status, Usage
 
 # The specification by hand; a dot is a refusal.

@@ -8,7 +8,6 @@ import math
 
 import pytest
 
-from nbtrain.hyperparameters import Hyperparameter, Scale
 from nbtrain.panel.view import (
     answers,
     controls,
@@ -22,6 +21,7 @@ from nbtrain.panel.view import (
     speed,
     used,
 )
+from nbtrain.ranges import Hyperparameter, Scale
 from nbtrain.states import Checkpoint, Phase, Status, Usage
 from nbtrain.steering.commands import Outcome, Receipt, Restore, Save
 
