@@ -97,6 +97,7 @@ def _meet_ipython() -> None:
     """Tell a running IPython how a cell shows a run, scalars and an error; loaded only then."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is not None:
+        from nbtrain import started
         from nbtrain.errors import NbtrainError
 
         formatter = shell.display_formatter.ipython_display_formatter
@@ -122,6 +123,9 @@ def _meet_ipython() -> None:
                     found.scalars, tab=tab or found.kind, text=repr(found)
                 ),
             )
+        started.listeners.append(
+            lambda run: importlib.import_module("nbtrain.notebook.execution").started(run)
+        )
         NbtrainError._render_traceback_ = lambda error: importlib.import_module(
             "nbtrain.notebook.display"
         ).traceback_of(error)

@@ -15,14 +15,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, SupportsFloat
+from typing import TYPE_CHECKING, Any, Protocol, SupportsFloat
 
-from nbtrain import claims, frames
+from nbtrain import claims, frames, started
 from nbtrain.curves.store import ScalarStore
 from nbtrain.errors import ArgumentError, PhaseError, WaitError
 from nbtrain.folder.journal import Marks
@@ -48,9 +47,6 @@ if TYPE_CHECKING:
 
 # Seconds for the last round of a watch, which may draw a picture.
 _LAST_ROUND_SECS = 10.0
-
-# Ended runs that are known by name: each holds its model.
-_ENDED_KEPT = 8
 
 
 class Engine(Protocol):
@@ -111,9 +107,6 @@ class Run(Steering):
         settings: How long, and when to save.
     """
 
-    # Of this kernel by name, the one started last at the end.
-    started: ClassVar[dict[str, Run]] = {}
-
     def __init__(self, engine: Engine, logdir: Logdir, settings: Settings) -> None:
         self.name = logdir.name
         self.logdir = logdir.path
@@ -156,6 +149,8 @@ class Run(Steering):
     def start(self) -> Run:
         """Start the training thread, from the latest checkpoint of the folder if there is one.
 
+        A cell that starts one run shows its panel, at its end if it has not done so before.
+
         Raises:
             PhaseError: It has been started and has not ended, or a thread of its last life
                 has not.
@@ -188,17 +183,9 @@ class Run(Steering):
         self.life.watch.begin(**entry, **parent)
         for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last life
             self.receipts.remove(receipt)
-        self._enlist()
+        started.enlist(self)
         self.life.start(self._engine.session, functools.partial(self._engine.train, self))
         return self
-
-    def _enlist(self) -> None:
-        """Be the one started last, and forget runs that ended long ago."""
-        self.started.pop(self.name, None)
-        self.started[self.name] = self
-        ended = [name for name, run in list(self.started.items()) if run._lifecycle.phase.ended]
-        for name in ended[:-_ENDED_KEPT]:
-            self.started.pop(name, None)
 
     def wait(self, timeout: float | None = None) -> Run:
         """Block until the run has ended; an interrupt ends the wait, not the training.
@@ -514,8 +501,3 @@ class Run(Steering):
         """Name, phase and step."""
         step = self.life.boundary.step
         return f"<nbtrain run {self.name!r}: {self._lifecycle.phase} at step {step:,}>"
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows
-    # A forked process has none of its parent's threads, and so none of its runs.
-    os.register_at_fork(after_in_child=Run.started.clear)

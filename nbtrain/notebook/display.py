@@ -12,6 +12,7 @@ from typing import Any
 
 from nbtrain.errors import BusyError, NbtrainError
 from nbtrain.frames import without_ours
+from nbtrain.notebook.execution import cell, show_at_end, shown
 from nbtrain.notebook.kernel import runs
 from nbtrain.panel import figure
 from nbtrain.panel.comm import harden
@@ -45,7 +46,7 @@ class Display:
 
     def is_elsewhere(self) -> bool:
         """Whether another cell than the calling one has shown it, and that one has not."""
-        return bool(self._cells) and _cell() not in (None, *self._cells)
+        return bool(self._cells) and cell() not in (None, *self._cells)
 
     def show(self) -> None:
         """Show the panel in the calling cell; at the end of the run a picture takes its place."""
@@ -54,16 +55,9 @@ class Display:
         output = f"nbtrain-{id(self)}-{next(_numbers)}"
         display(_view_of(self.panel), raw=True, display_id=output)
         self._outputs.append(output)
-        self._cells.add(_cell())
+        self._cells.add(cell())
         if self._run.status.phase.ended:
             self._tick()
-
-    def show_after_cell(self, _result: object) -> None:
-        """Show the panel once, at the end of the cell that runs; a `post_run_cell` of IPython's."""
-        from IPython import get_ipython
-
-        get_ipython().events.unregister("post_run_cell", self.show_after_cell)
-        self.show()
 
     def _tick(self) -> None:
         """The run's tick; the last one, after its end, leaves the picture."""
@@ -95,6 +89,7 @@ def show(run: Run) -> None:
     """What a cell shows of a run: the live panel, or, once it has ended, the picture."""
     from IPython.display import display
 
+    shown(run)
     if run.status.phase.ended:
         display(picture_of(run), raw=True)
     else:
@@ -105,6 +100,7 @@ def show_panel(run: Run) -> None:
     """Show the panel, also of a run that has ended: its chart can still be explored."""
     from IPython.display import display
 
+    shown(run)
     if run.status.phase.ended:
         display(_view_of(display_of(run).panel), raw=True)
     else:
@@ -132,22 +128,9 @@ def show_below(error: NbtrainError) -> None:
     A start cell that is run again, and refused, has cleared the only view of its run; of another
     cell the error is enough.
     """
-    from IPython import get_ipython
-
     run = runs().get(error.run or "") if isinstance(error, BusyError) else None
     if run is not None and not display_of(run).is_elsewhere():
-        # Once, however often IPython asks: a method that is registered twice is called once.
-        get_ipython().events.register("post_run_cell", display_of(run).show_after_cell)
-
-
-def _cell() -> str | None:
-    """The cell that the calling thread executes; None where the front end does not name it."""
-    from IPython import get_ipython
-
-    kernel = getattr(get_ipython(), "kernel", None)
-    request = kernel.get_parent() if kernel is not None else {}
-    name = request.get("metadata", {}).get("cellId")
-    return name if isinstance(name, str) else None
+        show_at_end(run)
 
 
 def _view_of(panel: Panel) -> dict[str, Any]:

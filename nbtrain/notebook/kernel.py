@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from nbtrain import started
 from nbtrain.errors import ArgumentError
-from nbtrain.run import Run
+
+if TYPE_CHECKING:
+    from nbtrain.run import Run
 
 
 def runs() -> dict[str, Run]:
@@ -11,7 +16,7 @@ def runs() -> dict[str, Run]:
 
     Of those that have ended, the last few: an older one belongs to who holds it.
     """
-    return dict(Run.started)
+    return dict(started.runs)
 
 
 def find_run(name: str | None = None) -> Run:

@@ -1,0 +1,111 @@
+"""The execution of a cell, and what it shows at its end.
+
+run = nbtrain.fit(...)      # the cell shows the run at its end
+run                         # unless it does so itself, or ends with a semicolon
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from IPython import get_ipython
+
+if TYPE_CHECKING:
+    from nbtrain.run import Run
+
+
+@dataclasses.dataclass
+class _Execution:
+    """What an execution has done so far.
+
+    Attributes:
+        started: Runs that it has started.
+        due: Runs that it shows at its end, in any case.
+        shown: Runs that it has shown.
+    """
+
+    started: list[Run] = dataclasses.field(default_factory=list)
+    due: list[Run] = dataclasses.field(default_factory=list)
+    shown: list[Run] = dataclasses.field(default_factory=list)
+
+
+# Those that have not ended, by the request that each answers.
+_executions: dict[str, _Execution] = {}
+
+
+def started(run: Run) -> None:
+    """The calling cell has started a run: if that is the only one, it shows it at its end."""
+    execution = _current()
+    if execution is not None and run not in execution.started:
+        execution.started.append(run)
+
+
+def show_at_end(run: Run) -> None:
+    """Show a run at the end of the calling cell, unless that does so itself."""
+    execution = _current()
+    if execution is not None:
+        execution.due.append(run)
+
+
+def shown(run: Run) -> None:
+    """The calling cell shows a run."""
+    execution = _current()
+    if execution is not None:
+        execution.shown.append(run)
+
+
+def cell() -> str | None:
+    """The cell that the calling thread executes; None where the front end does not name it."""
+    name = _request().get("metadata", {}).get("cellId")
+    return name if isinstance(name, str) else None
+
+
+def _end(_result: object) -> None:
+    """A cell is at its end; a `post_run_cell` of IPython's."""
+    request = _answered() or ""
+    execution = _executions.get(request, _Execution())
+    only = execution.started if len(execution.started) == 1 else []
+    runs = [run for run in [*execution.due, *only] if run not in execution.shown]
+    try:
+        if runs and not get_ipython().displayhook.quiet():
+            show = importlib.import_module("nbtrain.notebook.display").show  # loads the panel
+            for run in dict.fromkeys(runs):
+                show(run)
+    finally:
+        _executions.pop(request, None)
+
+
+def _current() -> _Execution | None:
+    """The execution that the calling thread is in; None elsewhere."""
+    request = _answered()
+    if request is None:
+        return None
+    get_ipython().events.register("post_run_cell", _end)  # twice is once
+    return _executions.setdefault(request, _Execution())
+
+
+def _answered() -> str | None:
+    """The request of the execution that the calling thread is in; None elsewhere.
+
+    A cell is executed within an event loop. A thread that it has started is not, though what
+    it shows appears below the cell.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+    request = _request()
+    header, content = request.get("header", {}), request.get("content", {})
+    if header.get("msg_type") != "execute_request" or content.get("silent"):
+        return None
+    name = header.get("msg_id")
+    return name if isinstance(name, str) else None
+
+
+def _request() -> dict[str, Any]:
+    """The message that the calling thread answers; empty where there is no kernel."""
+    kernel = getattr(get_ipython(), "kernel", None)
+    return kernel.get_parent() if kernel is not None else {}

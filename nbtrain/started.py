@@ -1,0 +1,31 @@
+"""The runs that this process has started, by name, and who is told of each start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+# Ended runs that are known by name: each holds its model.
+_ENDED_KEPT = 8
+
+# The one started last at the end.
+runs: dict[str, Any] = {}
+
+# Called with each run that is started, in the thread that starts it.
+listeners: list[Callable[[Any], object]] = []
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    # A forked process has none of its parent's threads, and so none of its runs.
+    os.register_at_fork(after_in_child=runs.clear)
+
+
+def enlist(run: Any) -> None:
+    """Make a run that starts the last one, forget those that ended long ago, and tell of it."""
+    runs.pop(run.name, None)
+    runs[run.name] = run
+    ended = [name for name, other in list(runs.items()) if other.status.phase.ended]
+    for name in ended[:-_ENDED_KEPT]:
+        runs.pop(name, None)
+    for tell in list(listeners):
+        tell(run)
