@@ -44,7 +44,7 @@ CELLS = {
     "a listener": "def then(mark): start('then')\n"
     "run = start('before', start=False)\n_ = run.on('finished', then)\nrun.start().wait(60);\n"
     "while 'then' not in nbtrain.runs(): time.sleep(0.01)\nrun = None",
-    "a cell after that": "nbtrain.runs()['then'].wait(60);",
+    "a cell after that": "run = nbtrain.runs()['then'].wait(60)",
 }
 PANEL = "nbtrain run"
 
