@@ -13,7 +13,7 @@ from nbclient import NotebookClient
 ROOT = Path(__file__).parents[1]
 FIRST = """\
 %load_ext nbtrain
-import threading, time, nbtrain
+import gc, threading, time, weakref, nbtrain
 def start(name, **more):
     return nbtrain.train(lambda: {"loss": 1.0}, name=name, steps=20, **more)
 """
@@ -45,6 +45,9 @@ CELLS = {
     "run = start('before', start=False)\n_ = run.on('finished', then)\nrun.start().wait(60);\n"
     "while 'then' not in nbtrain.runs(): time.sleep(0.01)\nrun = None",
     "a cell after that": "run = nbtrain.runs()['then'].wait(60)",
+    "one after the other": "runs = weakref.WeakSet()\n"
+    "for n in range(12): run = start(f'passing-{n}').wait(60); runs.add(run)\n"
+    "run = None; _ = gc.collect(); print(len(runs) < 12)",
 }
 PANEL = "nbtrain run"
 
@@ -101,6 +104,12 @@ def test_a_cell_shows_the_run_that_it_starts_once(
     shown: dict[str, list[str]], name: str, expected: list[str]
 ) -> None:
     assert shown[name] == expected
+
+
+def test_runs_that_a_cell_has_started_are_not_kept_until_its_end(
+    shown: dict[str, list[str]],
+) -> None:
+    assert shown["one after the other"] == ["True"]  # each would hold its model
 
 
 def test_of_several_runs_a_cell_shows_those_that_it_is_told_to(

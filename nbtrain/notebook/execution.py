@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import importlib
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from IPython import get_ipython
@@ -19,17 +20,17 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class _Execution:
-    """What an execution has done so far.
+    """What an execution has done so far; it holds no run, which would hold its model.
 
     Attributes:
         started: Runs that it has started.
-        due: Runs that it shows at its end, in any case.
+        due: Runs that it shows at its end, however many it has started.
         shown: Runs that it has shown.
     """
 
-    started: list[Run] = dataclasses.field(default_factory=list)
-    due: list[Run] = dataclasses.field(default_factory=list)
-    shown: list[Run] = dataclasses.field(default_factory=list)
+    started: list[weakref.ref[Run]] = dataclasses.field(default_factory=list)
+    due: list[weakref.ref[Run]] = dataclasses.field(default_factory=list)
+    shown: weakref.WeakSet[Run] = dataclasses.field(default_factory=weakref.WeakSet)
 
 
 # Those that have not ended, by the request that each answers.
@@ -39,22 +40,22 @@ _executions: dict[str, _Execution] = {}
 def started(run: Run) -> None:
     """The calling cell has started a run: if that is the only one, it shows it at its end."""
     execution = _current()
-    if execution is not None and run not in execution.started:
-        execution.started.append(run)
+    if execution is not None and weakref.ref(run) not in execution.started:
+        execution.started.append(weakref.ref(run))
 
 
 def show_at_end(run: Run) -> None:
     """Show a run at the end of the calling cell, unless that does so itself."""
     execution = _current()
     if execution is not None:
-        execution.due.append(run)
+        execution.due.append(weakref.ref(run))
 
 
 def shown(run: Run) -> None:
     """The calling cell shows a run."""
     execution = _current()
     if execution is not None:
-        execution.shown.append(run)
+        execution.shown.add(run)
 
 
 def cell() -> str | None:
@@ -68,12 +69,13 @@ def _end(_result: object) -> None:
     request = _answered() or ""
     execution = _executions.get(request, _Execution())
     only = execution.started if len(execution.started) == 1 else []
-    runs = [run for run in [*execution.due, *only] if run not in execution.shown]
+    runs = [run for ref in [*execution.due, *only] if (run := ref()) is not None]
     try:
         if runs and not get_ipython().displayhook.quiet():
             show = importlib.import_module("nbtrain.notebook.display").show  # loads the panel
-            for run in dict.fromkeys(runs):
-                show(run)
+            for run in runs:
+                if run not in execution.shown:
+                    show(run)
     finally:
         _executions.pop(request, None)
 
