@@ -24,6 +24,9 @@ CELLS = {
     "waits": "run = start('waited')\nprint(run.wait(60).status.step)",
     "waits at its end": "start('waited_for').wait(60)",
     "semicolon": "start('quiet');",
+    "nested, semicolon": "_ = get_ipython().run_cell(\"run = start('nested');\")",
+    "timed, semicolon": "%%time\nrun = start('timed');",
+    "shell command": "run = start('beside_shell')\n!true \\(",  # no Python, and no semicolon
     "shows it": "run = start('displayed')\ndisplay(run)\nprint('after')",
     "shows it before the start": "run = start('early', start=False)\ndisplay(run)\nrun.start();"
     "\nrun = None",
@@ -89,7 +92,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # the client of the kernel ha
         ("nothing after it", [PANEL]),
         ("waits", ["20", PANEL]),
         ("waits at its end", [PANEL]),
-        ("semicolon", []),
+        ("shell command", [PANEL]),
         ("shows it", [PANEL, "after"]),
         ("shows it before the start", [PANEL]),
         ("magic", [PANEL]),
@@ -104,6 +107,13 @@ def test_a_cell_shows_the_run_that_it_starts_once(
     shown: dict[str, list[str]], name: str, expected: list[str]
 ) -> None:
     assert shown[name] == expected
+
+
+@pytest.mark.parametrize("name", ["semicolon", "nested, semicolon", "timed, semicolon"])
+def test_a_cell_that_ends_with_a_semicolon_shows_none(
+    shown: dict[str, list[str]], name: str
+) -> None:
+    assert PANEL not in shown[name]
 
 
 def test_runs_that_a_cell_has_started_are_not_kept_until_its_end(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import importlib
+import tokenize
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -64,20 +65,35 @@ def cell() -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _end(_result: object) -> None:
+def _end(result: Any) -> None:
     """A cell is at its end; a `post_run_cell` of IPython's."""
     request = _answered() or ""
     execution = _executions.get(request, _Execution())
     only = execution.started if len(execution.started) == 1 else []
     runs = [run for ref in [*execution.due, *only] if (run := ref()) is not None]
     try:
-        if runs and not get_ipython().displayhook.quiet():
+        if runs and not _is_quiet(result):
             show = importlib.import_module("nbtrain.notebook.display").show  # loads the panel
             for run in runs:
                 if run not in execution.shown:
                     show(run)
     finally:
         _executions.pop(request, None)
+
+
+def _is_quiet(result: Any) -> bool:
+    """Whether the cell ends with a semicolon; not known of one that is interrupted in an `await`.
+
+    IPython's own `quiet()` asks the last cell in its history, which may be another one, and
+    knows of none within `%%time`.
+    """
+    if result is None:
+        return False
+    try:
+        hook = get_ipython().displayhook
+        return bool(hook.semicolon_at_end_of_expression(result.info.raw_cell))
+    except (tokenize.TokenError, SyntaxError):  # it has lines that are no Python
+        return False
 
 
 def _current() -> _Execution | None:
