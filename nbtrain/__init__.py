@@ -97,7 +97,7 @@ def _meet_ipython() -> None:
     """Tell a running IPython how a cell shows a run, scalars and an error; loaded only then."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is not None:
-        from nbtrain import started
+        from nbtrain import roster
         from nbtrain.errors import NbtrainError
 
         formatter = shell.display_formatter.ipython_display_formatter
@@ -123,8 +123,8 @@ def _meet_ipython() -> None:
                     found.scalars, tab=tab or found.kind, text=repr(found)
                 ),
             )
-        started.listeners.append(
-            lambda run: importlib.import_module("nbtrain.notebook.execution").started(run)
+        roster.listeners.append(
+            lambda run: importlib.import_module("nbtrain.notebook.execution").note_start(run)
         )
         NbtrainError._render_traceback_ = lambda error: importlib.import_module(
             "nbtrain.notebook.display"

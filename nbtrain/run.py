@@ -21,7 +21,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, SupportsFloat
 
-from nbtrain import claims, frames, started
+from nbtrain import claims, frames, roster
 from nbtrain.curves.store import ScalarStore
 from nbtrain.errors import ArgumentError, PhaseError, WaitError
 from nbtrain.folder.journal import Marks
@@ -183,8 +183,9 @@ class Run(Steering):
         self.life.watch.begin(**entry, **parent)
         for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last life
             self.receipts.remove(receipt)
-        started.enlist(self)
+        roster.enlist(self)
         self.life.start(self._engine.session, functools.partial(self._engine.train, self))
+        roster.tell(self)
         return self
 
     def wait(self, timeout: float | None = None) -> Run:

@@ -47,11 +47,11 @@ def no_run_is_left_alive() -> Iterator[None]:
     room = sys.modules.get("nbtrain.run")
     if room is None:  # a test of a pure floor: nothing was imported that could run
         return
-    left = [run for run in room.started.runs.values() if not run.status.phase.ended]
+    left = [run for run in room.roster.runs.values() if not run.status.phase.ended]
     for run in left:
         run.coord.request_stop()
     stuck = [run.name for run in left if not run.life.ended.wait(20.0)]
-    room.started.runs.clear()
+    room.roster.runs.clear()
     room.claims._held.clear()
     if left:
         names = [run.name for run in left]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import nbtrain
-from nbtrain import started
+from nbtrain import roster
 from nbtrain.errors import ArgumentError
 from nbtrain.notebook.family import tree
 from tests.gate import SOON, Gate
@@ -33,7 +33,7 @@ def test_the_tree_shows_branches_below_their_parents_and_where_they_begin() -> N
     paced.pace.assign(1)
     run.branch(10, name="c").wait(SOON)
     other = nbtrain.train(Counter().step, steps=3, name="sgd").wait(SOON)
-    started.runs.clear()  # of earlier kernels
+    roster.runs.clear()  # of earlier kernels
     text = tree()
     assert text.splitlines() == [
         "run   phase     step      branch",

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain import started
+from nbtrain import roster
 from nbtrain.curves.store import ScalarStore
 from nbtrain.errors import ArgumentError, BusyError
 from nbtrain.folder.lock import RunLock
@@ -131,7 +131,7 @@ def test_a_folder_that_was_made_again_tells_whose_it_is_its_total_and_its_parent
     assert json.loads((run.logdir / "run.json").read_text())["name"] == "b"
     gate.open()
     run.wait(SOON)
-    started.runs.clear()  # of an earlier kernel
+    roster.runs.clear()  # of an earlier kernel
     assert tree().splitlines()[1:] == [
         f"a     stopped   {step} of 9",
         "└─ b  finished  9 of 9  from step 1",

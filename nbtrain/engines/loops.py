@@ -159,7 +159,6 @@ def background(
         ... def digits(run, batches):
         ...     while not run.should_stop():
         ...         run.record(loss=train_step(next(batches)))
-        >>> digits
     """
     settings = Settings(
         steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump

@@ -155,7 +155,6 @@ def train(
 
     Example:
         >>> run = nbtrain.train(step, data=dataset, epochs=20, checkpoint=checkpoint)
-        >>> run
     """
     settings = Settings(
         steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump

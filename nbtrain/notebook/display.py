@@ -12,7 +12,7 @@ from typing import Any
 
 from nbtrain.errors import BusyError, NbtrainError
 from nbtrain.frames import without_ours
-from nbtrain.notebook.execution import cell, show_at_end, shown
+from nbtrain.notebook.execution import cell, note_shown, show_at_end
 from nbtrain.notebook.kernel import runs
 from nbtrain.panel import figure
 from nbtrain.panel.comm import harden
@@ -89,7 +89,7 @@ def show(run: Run) -> None:
     """What a cell shows of a run: the live panel, or, once it has ended, the picture."""
     from IPython.display import display
 
-    shown(run)
+    note_shown(run)
     if run.status.phase.ended:
         display(picture_of(run), raw=True)
     else:
@@ -100,7 +100,7 @@ def show_panel(run: Run) -> None:
     """Show the panel, also of a run that has ended: its chart can still be explored."""
     from IPython.display import display
 
-    shown(run)
+    note_shown(run)
     if run.status.phase.ended:
         display(_view_of(display_of(run).panel), raw=True)
     else:

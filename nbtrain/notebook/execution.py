@@ -38,7 +38,7 @@ class _Execution:
 _executions: dict[str, _Execution] = {}
 
 
-def started(run: Run) -> None:
+def note_start(run: Run) -> None:
     """The calling cell has started a run: if that is the only one, it shows it at its end."""
     execution = _current()
     if execution is not None and weakref.ref(run) not in execution.started:
@@ -52,7 +52,7 @@ def show_at_end(run: Run) -> None:
         execution.due.append(weakref.ref(run))
 
 
-def shown(run: Run) -> None:
+def note_shown(run: Run) -> None:
     """The calling cell shows a run."""
     execution = _current()
     if execution is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nbtrain import started
+from nbtrain import roster
 from nbtrain.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ def runs() -> dict[str, Run]:
 
     Of those that have ended, the last few: an older one belongs to who holds it.
     """
-    return dict(started.runs)
+    return dict(roster.runs)
 
 
 def find_run(name: str | None = None) -> Run:

@@ -356,7 +356,6 @@ from nbtrain.panel import board as room
 gate, answer = threading.Event(), room.answer
 room.answer = lambda *asked: gate.wait() and answer(*asked)
 run = nbtrain.train(lambda: time.sleep(0.002) or {"loss": 1.0}, steps=10**6)
-run
 """,
     "gate.set()",
     "run.request_stop(); run.wait()",

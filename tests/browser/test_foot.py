@@ -28,7 +28,6 @@ print("ready")
 """
 FIT = """\
 run = nbtrain.fit(model, x, y, epochs=10_000, validation_data=(x, y), save_steps=400, name={name!r})
-run
 """
 # The browser's own notifications, and what was shown of them.
 SEEN = """() => {

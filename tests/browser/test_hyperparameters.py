@@ -17,7 +17,6 @@ run = nbtrain.train(step, steps=100_000, name={name!r},
                     checkpoint=tf.train.Checkpoint(model=model, optimizer=optimizer),
                     hyperparameters={{"learning_rate": optimizer.learning_rate,
                                       "dropout": dropout}})
-run
 """
 VALUES = "(float(str(optimizer.learning_rate.numpy())), float(dropout.numpy()))"
 
@@ -223,7 +222,7 @@ def test_a_slip_of_the_hand_leaves_the_sliders_as_they_were(page: NotebookPage) 
 
 
 @pytest.mark.cells(
-    "other = nbtrain.train(lambda: (time.sleep(0.002), {'loss': 1.0})[1], name='other'); other",
+    "other = nbtrain.train(lambda: (time.sleep(0.002), {'loss': 1.0})[1], name='other')",
     "other.request_stop()",
 )
 def test_a_run_without_hyperparameters_has_no_row(page: NotebookPage) -> None:

@@ -57,7 +57,6 @@ print("ready")
 TRAIN = """\
 run = nbtrain.train(step, steps=100_000, name={name!r},
                     checkpoint=tf.train.Checkpoint(model=model, optimizer=optimizer))
-run
 """
 RECEIPTS = "[(r.name, r.outcome.applied, r.outcome.step) for r in run.receipts]"
 
@@ -198,9 +197,9 @@ def test_the_saved_notebook_keeps_a_picture_and_no_widget(page: NotebookPage, la
 @pytest.mark.cells(
     "fail = True\ndef broken():\n"
     "    if fail and run.status.step >= 5: raise ValueError('my own line')\n    return {'x': 1.0}",
-    "run.request_stop(); run.wait()\nrun = nbtrain.train(broken, name='broken')\nrun",
-    "fail = False\n"
-    "(run.status.phase.value, run.start().status.error, run.request_stop().wait().applied)",
+    "run.request_stop(); run.wait()\nrun = nbtrain.train(broken, name='broken')",
+    "fail = False\nended_as = run.status.phase.value\nrun.start();",
+    "(ended_as, run.status.error, run.request_stop().wait().applied)",
 )
 def test_a_failed_run_shows_the_traceback_and_can_be_started_again(page: NotebookPage) -> None:
     page.run(2)
@@ -208,7 +207,8 @@ def test_a_failed_run_shows_the_traceback_and_can_be_started_again(page: Noteboo
     shown = page.cells.nth(3).locator(".jp-OutputArea pre", has_text="ValueError: my own line")
     expect(shown.first).to_be_visible(timeout=20 * SECOND)
     assert "raise ValueError('my own line')" in shown.first.inner_text()
-    assert read(page, 4) == ("failed", None, True)
+    expect(page.run(4)).to_have_text("")  # by its semicolon
+    assert read(page, 5) == ("failed", None, True)
 
 
 @pytest.mark.cells(
@@ -268,9 +268,6 @@ def later(run):
         run.record(first=1.0)
         if run.status.step > 100:
             run.record(second=2.0)
-
-
-later
 """
 
 
@@ -294,9 +291,6 @@ def long(run):
     while not run.should_stop():
         time.sleep(0.01)
         run.record({"first": 1.0, "x" * 200: 123456.0})
-
-
-long
 """
 
 
@@ -340,7 +334,6 @@ def talk(run):
     while not run.should_stop():
         time.sleep(0.05)
         tf.get_logger().info("line %d", run.status.step)
-talk
 """
 AT_END = "e => e.scrollTop + e.clientHeight >= e.scrollHeight - 2"
 

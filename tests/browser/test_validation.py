@@ -29,7 +29,6 @@ model = keras.Sequential(layers)
 model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
 run = nbtrain.fit(model, images[:1300], labels[:1300], epochs=1_000, batch_size=32,
                   validation_data=(images[1300:], labels[1300:]), name={name!r})
-run
 """
 EPOCH = 41  # batches
 # Opaque pixels of the two colours of the light theme: blue, which is trained, and orange.

@@ -240,7 +240,6 @@ def supervise(
 
     Example:
         >>> run = nbtrain.supervise(train_op, scalars={"loss": loss}, steps=2_000)
-        >>> run
     """
     settings = Settings(
         steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump

@@ -188,7 +188,6 @@ def monitor(
     Example:
         >>> stop = tf.compat.v1.train.StopAtStepHook(last_step=2_000)
         >>> run = nbtrain.monitor(train_op, scalars={"loss": loss}, hooks=[stop])
-        >>> run
     """
     settings = Settings(steps, save_secs, save_steps, keep, on_nan=on_nan, jump=jump)
     graph = graph_of(train_op, None)

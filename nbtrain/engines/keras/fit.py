@@ -149,7 +149,6 @@ def fit(
 
     Example:
         >>> run = nbtrain.fit(model, x, y, epochs=20, validation_split=0.1, name="digits")
-        >>> run
     """
     check_model(model)
     given = Input(

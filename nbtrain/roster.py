@@ -12,7 +12,7 @@ _ENDED_KEPT = 8
 # The one started last at the end.
 runs: dict[str, Any] = {}
 
-# Called with each run that is started, in the thread that starts it.
+# Called with each run that has been started, in the thread that has started it.
 listeners: list[Callable[[Any], object]] = []
 
 if hasattr(os, "register_at_fork"):  # not on Windows
@@ -21,11 +21,15 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 def enlist(run: Any) -> None:
-    """Make a run that starts the last one, forget those that ended long ago, and tell of it."""
+    """Make a run that starts the last one, and forget those that ended long ago."""
     runs.pop(run.name, None)
     runs[run.name] = run
     ended = [name for name, other in list(runs.items()) if other.status.phase.ended]
     for name in ended[:-_ENDED_KEPT]:
         runs.pop(name, None)
-    for tell in list(listeners):
-        tell(run)
+
+
+def tell(run: Any) -> None:
+    """Tell of a run that has been started; in the thread that has started it."""
+    for listener in list(listeners):
+        listener(run)
