@@ -23,12 +23,13 @@ help:
 	@echo 'make bench  measure what a step, an update and a million points cost'
 	@echo 'make clean  remove what the others made'
 
+# What is never imported is not compiled.
 .venv/made: pyproject.toml hatch_build.py $(SOURCES)
 	@test -n "$(PYTHON)" || { echo 'No Python 3.10 to 3.13 was found: install one, or name it: make PYTHON=...'; exit 1; }
 	@$(BIN)/python -c '$(USABLE)' 2>/dev/null || "$(PYTHON)" -m venv --clear .venv || \
 		{ echo '$(PYTHON) could not make .venv (on Debian and Ubuntu: apt install python3-venv).'; exit 1; }
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[lab,test]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[lab,test]'
 	@touch $@
 
 lab: .venv/made
@@ -50,8 +51,9 @@ js: .venv/made
 	then node --test tests/js/*.test.js; \
 	else echo 'skipped: the JavaScript unit tests need Node.js 20 or newer'; fi
 
+# Not the files of few tests last: those take the longest.
 unit: .venv/made
-	$(BIN)/python -m pytest tests -m 'not browser' -n 2 --dist loadfile
+	$(BIN)/python -m pytest tests -m 'not browser' -n 2 --dist loadfile --no-loadscope-reorder
 
 notebooks: .venv/made
 	@rm -rf notebooks/runs
