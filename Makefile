@@ -51,9 +51,9 @@ js: .venv/made
 	then node --test tests/js/*.test.js; \
 	else echo 'skipped: the JavaScript unit tests need Node.js 20 or newer'; fi
 
-# Not the files of few tests last, which take the longest; one in three waits for something.
+# Not the files of few tests last: those take the longest.
 unit: .venv/made
-	$(BIN)/python -m pytest tests -m 'not browser' -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest tests -m 'not browser' -n 2 --dist loadfile --no-loadscope-reorder
 
 notebooks: .venv/made
 	@rm -rf notebooks/runs

@@ -53,6 +53,7 @@ def gone_back(run: Run) -> Path:
     run.start()
     applied(paused)
     reached(run, lambda run: bool(ways_back(run.logdir)))
+    run.life._recorder.drain()  # what the next tick would write
     return Path(shutil.copytree(run.logdir, "runs/copy"))
 
 
