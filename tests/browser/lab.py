@@ -37,13 +37,6 @@ CLOSE = """\
   return [...jupyterapp.shell.widgets("main")].length;
 }"""
 
-# What a notebook of boards leaves in its kernel is taken away, for the next of them.
-TIDY = """\
-code => jupyterapp.shell.currentWidget.sessionContext.session.kernel
-  .requestExecute({ code, silent: true, store_history: false })
-  .done.then(reply => reply.content.status)"""
-FORGET = "import ipywidgets; ipywidgets.Widget.close_all(); get_ipython().reset()"
-
 expect.set_options(timeout=30 * SECOND)  # a machine that is busy elsewhere is no failure
 
 
@@ -52,7 +45,6 @@ class Lab:
 
     Each notebook gets a kernel of its own, which has imported TensorFlow while the test before was
     at work, and the page of that test, where it is as it was: both take longer than most tests.
-    Notebooks that only look at boards have one after the other the same kernel.
 
     Args:
         folder: Its root, and the home of its settings.
@@ -105,22 +97,12 @@ class Lab:
         kernels: list[dict[str, str]] = self._ask("GET", "kernels")
         return kernels
 
-    def give_kernel(self, path: Path, *, back: bool) -> str:
-        """Begin the session of a notebook in the kernel that waits, and have another wait.
-
-        Args:
-            path: Of the notebook.
-            back: Whether its kernel is expected back: then none is started for the next.
-        """
+    def give_kernel(self, path: Path) -> None:
+        """Begin the session of a notebook in the kernel that waits, and have another wait."""
         kernel, self._spare = self._spare or self._start_kernel(), None
         session = {"path": path.name, "name": path.name, "type": "notebook"}
         self._ask("POST", "sessions", session | {"kernel": {"id": kernel}})
-        self._spare = None if back else self._start_kernel()
-        return kernel
-
-    def take_back(self, kernel: str) -> None:
-        """Have a kernel wait for the next notebook."""
-        self._spare = kernel
+        self._spare = self._start_kernel()
 
     def end_kernels(self) -> None:
         """Have every kernel of a notebook shut down: one that trains on would slow the next test.
@@ -176,7 +158,7 @@ class NotebookPage:
 
     def __init__(self, page: Page, lab: Lab, path: Path) -> None:
         self.page = page
-        self.spoilt = False  # whether the test has changed what belongs to the page, or the kernel
+        self.spoilt = False  # whether the test has changed what belongs to the page
         page.set_default_timeout(60 * SECOND)
         if page.url == "about:blank":
             page.goto(f"http://127.0.0.1:{lab.port}/doc/tree/{path.name}")
@@ -228,25 +210,16 @@ class NotebookPage:
             timeout=90 * SECOND,
         )
 
-    def close(self, *, tidy: bool) -> bool:
-        """Close the notebook; whether the page, and a `tidy` kernel, are as before, for another."""
-        if self.spoilt or (tidy and self.page.evaluate(TIDY, FORGET) != "ok"):
-            return False
-        left = self.page.evaluate(CLOSE)
+    def close(self) -> bool:
+        """Close the notebook; whether the page is as before it, for another."""
+        left = 1 if self.spoilt else self.page.evaluate(CLOSE)
         return not left and not self.page.locator(".jp-Dialog").count()
 
 
 @contextlib.contextmanager
-def opened(browser: Browser, lab: Lab, path: Path, *, back: bool = False) -> Iterator[NotebookPage]:
-    """A notebook in a page that is its own for as long; another may have been there before.
-
-    Args:
-        browser: The browser.
-        lab: The server.
-        path: Of the notebook.
-        back: Whether another may have been in its kernel too.
-    """
-    kernel = lab.give_kernel(path, back=back)
+def opened(browser: Browser, lab: Lab, path: Path) -> Iterator[NotebookPage]:
+    """A notebook in a page that is its own for as long; another may have been there before."""
+    lab.give_kernel(path)
     page, lab.page = lab.page or browser.new_page(), None
     page.set_viewport_size({"width": 1100, "height": 1500})
     notebook = None
@@ -254,9 +227,7 @@ def opened(browser: Browser, lab: Lab, path: Path, *, back: bool = False) -> Ite
         notebook = NotebookPage(page, lab, path)
         yield notebook
     finally:
-        if notebook is not None and notebook.close(tidy=back):
+        if notebook is not None and notebook.close():
             lab.page = page
-            if back:
-                lab.take_back(kernel)
         else:
             page.close()
