@@ -47,7 +47,7 @@ types: .venv/made
 
 # The front end's own tests need Node.js 20; the browser tests cover it where that is missing.
 js: .venv/made
-	@if node -e 'process.exit(process.versions.node.split(".")[0] < 20)' 2>/dev/null; \
+	@if node -e 'process.exit(Number(process.versions.node.split(".")[0] < 20))' 2>/dev/null; \
 	then node --test tests/js/*.test.js; \
 	else echo 'skipped: the JavaScript unit tests need Node.js 20 or newer'; fi
 
