@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Error, Locator, Page, expect
 
 SETTINGS = {
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -27,15 +27,28 @@ SETTINGS = {
 SECOND = 1000.0  # of Playwright's milliseconds
 
 OPEN = "path => void jupyterapp.commands.execute('docmanager:open', { path })"
-# Nothing is asked about what was not saved; gives how many remain.
+# Nothing is asked about what was not saved.
 CLOSE = """\
 () => {
   for (const widget of [...jupyterapp.shell.widgets("main")]) {
     if (widget.context) widget.context.model.dirty = false;
     widget.close();
   }
-  return [...jupyterapp.shell.widgets("main")].length;
 }"""
+# A document is gone some time after it was closed; a launcher is then opened in its place.
+CLOSED = """\
+() => [...jupyterapp.shell.widgets("main")].every(widget => !widget.context)
+  && !document.querySelector(".jp-Dialog")"""
+# What a notebook of boards leaves in its kernel is taken away, for the next of them; a kernel that
+# does not answer is no longer of use.
+TIDY = """\
+code => Promise.race([
+  jupyterapp.shell.currentWidget.sessionContext.session.kernel
+    .requestExecute({ code, silent: true, store_history: false })
+    .done.then(reply => reply.content.status),
+  new Promise(resolve => setTimeout(resolve, 20000, "late")),
+])"""
+FORGET = "import ipywidgets; ipywidgets.Widget.close_all(); get_ipython().reset()"
 
 expect.set_options(timeout=30 * SECOND)  # a machine that is busy elsewhere is no failure
 
@@ -45,6 +58,7 @@ class Lab:
 
     Each notebook gets a kernel of its own, which has imported TensorFlow while the test before was
     at work, and the page of that test, where it is as it was: both take longer than most tests.
+    Notebooks that only look at boards have one after the other the same kernel.
 
     Args:
         folder: Its root, and the home of its settings.
@@ -77,6 +91,7 @@ class Lab:
         }
         self._endings: list[threading.Thread] = []
         self._spare: str | None = None  # the kernel that waits for a notebook
+        self._shared: str | None = None  # the one that boards have, one after the other
         self.page: Page | None = None  # the page that waits for one, after the first
         self._log = open(folder / "lab.log", "wb")  # noqa: SIM115 - closed in close()
         self._server = subprocess.Popen(
@@ -97,12 +112,18 @@ class Lab:
         kernels: list[dict[str, str]] = self._ask("GET", "kernels")
         return kernels
 
-    def give_kernel(self, path: Path) -> None:
-        """Begin the session of a notebook in the kernel that waits, and have another wait."""
-        kernel, self._spare = self._spare or self._start_kernel(), None
+    def give_kernel(self, path: Path, *, shared: bool) -> None:
+        """Begin the session of a notebook, in a kernel of its own or in the `shared` one."""
+        if shared:
+            kernel = self._shared = self._shared or self._take_spare()
+        else:
+            kernel = self._take_spare()
         session = {"path": path.name, "name": path.name, "type": "notebook"}
         self._ask("POST", "sessions", session | {"kernel": {"id": kernel}})
-        self._spare = self._start_kernel()
+
+    def spoil_shared(self) -> None:
+        """Have the next notebook that would share a kernel begin with another one."""
+        self._shared = None
 
     def end_kernels(self) -> None:
         """Have every kernel of a notebook shut down: one that trains on would slow the next test.
@@ -110,7 +131,7 @@ class Lab:
         That takes seconds, in which the next test can begin.
         """
         for kernel in self.kernels():
-            if kernel["id"] != self._spare:
+            if kernel["id"] not in (self._spare, self._shared):
                 ending = threading.Thread(target=self._end_kernel, args=[kernel["id"]])
                 ending.start()
                 self._endings.append(ending)
@@ -119,6 +140,11 @@ class Lab:
         # It restarts, and trains nothing; or it is shut down since the test before.
         with contextlib.suppress(urllib.error.HTTPError):
             self._ask("DELETE", f"kernels/{kernel}")
+
+    def _take_spare(self) -> str:
+        kernel = self._spare or self._start_kernel()
+        self._spare = self._start_kernel()
+        return kernel
 
     def _start_kernel(self) -> str:
         started: str = self._ask("POST", "kernels", {"name": "python3"})["id"]
@@ -158,7 +184,7 @@ class NotebookPage:
 
     def __init__(self, page: Page, lab: Lab, path: Path) -> None:
         self.page = page
-        self.spoilt = False  # whether the test has changed what belongs to the page
+        self.spoilt = False  # whether the test has changed what belongs to the page, or the kernel
         page.set_default_timeout(60 * SECOND)
         if page.url == "about:blank":
             page.goto(f"http://127.0.0.1:{lab.port}/doc/tree/{path.name}")
@@ -210,16 +236,31 @@ class NotebookPage:
             timeout=90 * SECOND,
         )
 
-    def close(self) -> bool:
-        """Close the notebook; whether the page is as before it, for another."""
-        left = 1 if self.spoilt else self.page.evaluate(CLOSE)
-        return not left and not self.page.locator(".jp-Dialog").count()
+    def close(self, *, shared: bool) -> bool:
+        """Close the notebook; whether the page, and a `shared` kernel, are as before it."""
+        if self.spoilt or (shared and self.page.evaluate(TIDY, FORGET) != "ok"):
+            return False
+        self.page.evaluate(CLOSE)
+        try:
+            self.page.wait_for_function(CLOSED, timeout=10 * SECOND)
+        except Error:
+            return False
+        return True
 
 
 @contextlib.contextmanager
-def opened(browser: Browser, lab: Lab, path: Path) -> Iterator[NotebookPage]:
-    """A notebook in a page that is its own for as long; another may have been there before."""
-    lab.give_kernel(path)
+def opened(
+    browser: Browser, lab: Lab, path: Path, *, shared: bool = False
+) -> Iterator[NotebookPage]:
+    """A notebook in a page that is its own for as long; another may have been there before.
+
+    Args:
+        browser: The browser.
+        lab: The server.
+        path: Of the notebook.
+        shared: Whether others may have been in its kernel too: none of them trained there.
+    """
+    lab.give_kernel(path, shared=shared)
     page, lab.page = lab.page or browser.new_page(), None
     page.set_viewport_size({"width": 1100, "height": 1500})
     notebook = None
@@ -227,7 +268,9 @@ def opened(browser: Browser, lab: Lab, path: Path) -> Iterator[NotebookPage]:
         notebook = NotebookPage(page, lab, path)
         yield notebook
     finally:
-        if notebook is not None and notebook.close():
+        if notebook is not None and notebook.close(shared=shared):
             lab.page = page
         else:
             page.close()
+            if shared:
+                lab.spoil_shared()

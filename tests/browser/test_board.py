@@ -60,7 +60,7 @@ def page(
     cells = request.node.get_closest_marker("cells")
     write = WRITE.replace("NAME", repr(name))
     path = lab.notebook(name, write, SHOW.format(name=name), *(cells.args if cells else ()))
-    with opened(browser, lab, path) as notebook:
+    with opened(browser, lab, path, shared=True) as notebook:
         notebook.run(0)
         notebook.run(1)
         expect(notebook.panel(1).locator(".uplot").first).to_be_visible(timeout=30 * SECOND)
@@ -314,6 +314,7 @@ def test_ten_thousand_tags_are_found_by_a_filter_whatever_their_groups(page: Not
 
 @pytest.mark.cells("import os; os._exit(1)")
 def test_a_kernel_that_has_gone_leaves_what_was_drawn(page: NotebookPage) -> None:
+    page.spoilt = True
     board = page.panel(1)
     page.run(2, wait=False)
     page.page.locator(".jp-Dialog").get_by_role("button", name="Ok").click()
@@ -361,6 +362,7 @@ run = nbtrain.train(lambda: time.sleep(0.002) or {"loss": 1.0}, steps=10**6)
     "run.request_stop(); run.wait()",
 )
 def test_a_board_that_reads_for_long_holds_no_click_of_a_panel_up(page: NotebookPage) -> None:
+    page.spoilt = True
     page.run(2)
     board, panel = page.panel(1), page.panel(2)
     board.locator("[data-role=smoothing]").fill("0.5")

@@ -56,7 +56,7 @@ def page(browser: Browser, lab: Lab, request: pytest.FixtureRequest) -> Iterator
     cells = request.node.get_closest_marker("cells")
     write = WRITE.replace("NAME", repr(name)).replace("WICKED", repr(WICKED))
     path = lab.notebook(name, write, SHOW.format(name=name), *(cells.args if cells else ()))
-    with opened(browser, lab, path) as notebook:
+    with opened(browser, lab, path, shared=True) as notebook:
         notebook.run(0)
         notebook.run(1)
         expect(notebook.panel(1).locator(".nbt-card img").first).to_be_visible(timeout=30 * SECOND)

@@ -79,7 +79,7 @@ def page(browser: Browser, lab: Lab, request: pytest.FixtureRequest) -> Iterator
     mark = request.node.get_closest_marker("cells")
     show, *others = [cell.format(logdir=f"logs/{name}") for cell in mark.args]
     path = lab.notebook(name, WRITE.replace("NAME", repr(name)), show, *others)
-    with opened(browser, lab, path) as notebook:
+    with opened(browser, lab, path, shared=True) as notebook:
         notebook.run(0)
         notebook.run(1)
         expect(notebook.panel(1).locator(".nbt-front")).to_be_visible(timeout=30 * SECOND)
