@@ -186,8 +186,8 @@ class Host:
             goes_on = (
                 f"; the training goes on from step {step:,}."
                 if step
-                else ", and no checkpoint was there: THE TRAINING STARTS ALL OVER, from step 0. "
-                f"Give {saving} to have one."
+                else ", and none of its steps was saved: THE TRAINING STARTS ALL OVER, from step "
+                f"0. Give {saving} to save sooner."
             )
         text = f"The session was lost at step {lost:,} and made again{goes_on}"
         self._watch.note("recovery", text)

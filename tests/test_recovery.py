@@ -102,7 +102,9 @@ def test_a_recovery_without_a_checkpoint_says_loudly_that_all_starts_over() -> N
         count.train_op, scalars={"loss": count.loss}, hooks=[Aborting({4})], steps=5
     ).wait(SOON)
     assert "lost at step 3" in str(run.status.message)
-    assert "STARTS ALL OVER, from step 0. Give save_steps=" in str(run.status.message)
+    assert "none of its steps was saved: THE TRAINING STARTS ALL OVER, from step 0. Give" in str(
+        run.status.message
+    )
     assert run.scalars["loss"].steps.tolist() == [1, 2, 3, 1, 2, 3, 4, 5]
     assert run.scalars["loss"].abandoned.tolist() == [True] * 3 + [False] * 5
 
