@@ -13,8 +13,8 @@ from nbtrain.panel import marks as room
 from nbtrain.panel.marks import GLYPHS, beginning, glyph, kind_of, legend, signs
 
 
-def mark(event: str, step: int, to: int | None = None, text: str = "") -> Mark:
-    return Mark(event, step, 0.0, text, to)
+def mark(event: str, step: int, to: int | None = None) -> Mark:
+    return Mark(event, step, 0.0, to=to)
 
 
 def test_a_mark_stands_at_its_step_and_a_restore_where_it_led() -> None:
@@ -57,9 +57,9 @@ def test_the_legend_has_every_kind_once_the_most_telling_first() -> None:
 @pytest.mark.parametrize(
     ("ended", "kind"),
     [
-        (mark("try", 9, text="rate 2 → 1 for 5 steps"), "try"),
-        (mark("try", 9, text="kept rate 1: loss 2 → 1"), "kept"),
-        (mark("try", 9, 4, "back to step 4, rate 2 again"), "reverted"),
+        (mark("try", 9), "try"),
+        (Mark("try", 9, 0.0, kept=True), "kept"),
+        (Mark("try", 9, 0.0, to=4, kept=False), "reverted"),
     ],
 )
 def test_the_end_of_a_trial_looks_as_it_ended(ended: Mark, kind: str) -> None:

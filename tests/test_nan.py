@@ -119,6 +119,7 @@ def test_a_run_that_diverges_is_paused_and_only_good_values_were_saved(
     assert kept[-1].step < first
     marked = [mark for mark in run.marks if mark.event == "nan"]
     assert [mark.step for mark in marked] == [first]
+    assert f"Last good checkpoint: step {marked[0].good:,}." in message
     stopped(run)
     assert run.status.phase is Phase.STOPPED
     assert restorable(folder(run)) == kept, "no last checkpoint of bad values"
@@ -167,6 +168,7 @@ def test_a_paused_run_says_what_to_do() -> None:
 def test_a_run_without_checkpoints_is_paused_too() -> None:
     run = nbtrain.train(lambda: {"loss": NAN})
     assert "There is no good checkpoint to go back to" in paused(run)
+    assert [(mark.event, mark.good) for mark in run.marks] == [("nan", None)]
     assert "nothing to save" in refused(run.save()).text
     stopped(run)
 
@@ -348,8 +350,8 @@ def test_a_run_that_may_recover_finishes_with_a_good_loss(start: Callable[..., R
     assert "Rescued: " in str(run.status.notice)
     told = [entry for entry in events(run) if entry["event"] in ("nan", "restore", "set")]
     assert [entry["event"] for entry in told[:3]] == ["nan", "restore", "set"]
-    _, restored, edit = told[:3]
-    assert restored["to"] == 0
+    nan, restored, edit = told[:3]
+    assert nan["good"] == restored["to"] == 0
     assert edit["edits"] == {"learning_rate": [1.0, 0.5]}
     rates = [entry["edits"]["learning_rate"][1] for entry in told if entry["event"] == "set"]
     assert rates == [0.5**n for n in range(1, len(rates) + 1)], "each time the half of the last"

@@ -66,7 +66,9 @@ def test_what_is_better_is_kept(gate: Gate) -> None:
     outcome = applied(trial)
     assert outcome.step == 21
     assert outcome.text == "kept rate 0.25: val_loss 0.5 → 0.25"
+    assert outcome.kept is True
     ended(run)
+    assert [mark.kept for mark in run.marks if mark.event == "try"] == [None, True]
     assert set(tried.used[:1]) == {0.5}
     assert set(tried.used[1:]) == {0.25}
 
@@ -92,7 +94,9 @@ def test_what_is_worse_goes_back_to_where_the_trial_began(gate: Gate) -> None:
     assert outcome.step == 21
     assert outcome.text == "back to step 1, rate 0.5 again: val_loss 0.5 → 0.75"
     assert [(edit.name, edit.old, edit.new) for edit in outcome.edits] == [("rate", 0.75, 0.5)]
+    assert outcome.kept is False
     ended(run)
+    assert [mark.kept for mark in run.marks if mark.event == "try"] == [None, False]
     assert tried.used[:22] == [0.5] + [0.75] * 20 + [0.5]
     assert int(tried.count.numpy()) == run.status.step
     begun, over = journal(run, "try")

@@ -153,10 +153,14 @@ def test_a_mark_travels_with_all_that_a_hover_tells() -> None:
     marks.add(Mark("save", 20, 4.5, "saved ckpt-20"))
     marks.add(EDITED)
     marks.add(Mark("restore", 60, 6.5, "restored ckpt-20", 20))
+    marks.add(Mark("try", 70, 7.5, "kept rate 1", kept=True))
+    marks.add(Mark("nan", 80, 8.5, "loss is NaN", good=0))
     rows = [
         ["save", 20, 4.5, "saved ckpt-20"],
-        ["set", 40, 5.5, "rate 2 → 1", None, [["rate", 2.0, "∞"]]],
-        ["restore", 60, 6.5, "restored ckpt-20", 20],
+        ["set", 40, 5.5, "rate 2 → 1", {"edits": [["rate", 2.0, "∞"]]}],
+        ["restore", 60, 6.5, "restored ckpt-20", {"to": 20}],
+        ["try", 70, 7.5, "kept rate 1", {"kept": True}],
+        ["nan", 80, 8.5, "loss is NaN", {"good": 0}],
     ]
     assert wire.snapshot({})[0]["marks"] == rows
     assert wire.update({}) is None, "each travels once"

@@ -54,6 +54,8 @@ class Mark:
         text: In words.
         to: The step that the run went to; None where it stayed.
         edits: Hyperparameters that were changed: name to old and new value.
+        kept: Of the end of a trial: whether what it tried stays; else None.
+        good: Of a "nan": the step of the last good checkpoint; None where there is none.
     """
 
     event: str
@@ -62,6 +64,8 @@ class Mark:
     text: str = ""
     to: int | None = None
     edits: tuple[tuple[str, float, float], ...] = ()
+    kept: bool | None = None
+    good: int | None = None
 
     def __str__(self) -> str:
         """Where, what, and its text: `step 300  set  learning_rate 0.001 → 0.01`."""
@@ -79,9 +83,10 @@ class Mark:
         event = str(entry["event"])
         if not entry.get("applied", True):
             return None
-        to, text = entry.get("to"), str(entry.get("text", ""))
-        to = to if type(to) is int else None
-        return cls(event, entry["step"], when(entry), text, to, tuple(edits_of(entry)))
+        text, edits = str(entry.get("text", "")), tuple(edits_of(entry))
+        to, good = (at if type(at := entry.get(key)) is int else None for key in ("to", "good"))
+        kept = was if type(was := entry.get("kept")) is bool else None
+        return cls(event, entry["step"], when(entry), text, to, edits, kept, good)
 
 
 class Marks:

@@ -106,12 +106,10 @@ def glyph(kind: str) -> str:
 
 
 def kind_of(mark: Mark) -> str:
-    """What a mark is; the end of a trial is a "try" as well, and only its words tell how."""
-    if mark.event == "try" and mark.text.startswith("kept "):
-        return "kept"
-    if mark.event == "try" and " again" in mark.text:
-        return "reverted"
-    return mark.event
+    """What a mark is: its event, but for the end of a trial, which is a "try" as well."""
+    if mark.kept is None:
+        return mark.event
+    return "kept" if mark.kept else "reverted"
 
 
 def _places(marks: Sequence[Mark]) -> Iterator[tuple[float, bool]]:

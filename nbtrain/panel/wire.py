@@ -120,10 +120,12 @@ def _some(marks: Sequence[Mark]) -> Sequence[Mark]:
 
 
 def _row(mark: Mark) -> list[object]:
-    """Event, step, wall time, text; and, where there are such, the step it led to and edits."""
+    """Event, step, wall time, text; and a dict of what else there is: see `Mark`."""
     edits = [[name, plain(old), plain(new)] for name, old, new in mark.edits]
+    others = {"to": mark.to, "edits": edits or None, "kept": mark.kept, "good": mark.good}
+    more = {key: value for key, value in others.items() if value is not None}
     row: list[object] = [mark.event, mark.step, mark.wall_time, cut(mark.text, MARK_CHARS)]
-    return [*row, mark.to, edits] if edits else row if mark.to is None else [*row, mark.to]
+    return [*row, more] if more else row
 
 
 def _buffers(curves: Sequence[Curve]) -> list[bytes]:

@@ -124,12 +124,14 @@ class Outcome:
         step: Steps that had been completed at that moment.
         text: What was done, or why it was refused.
         edits: The hyperparameters that were set, with old and new value.
+        kept: Of a trial that was decided: whether what it tried stays; else None.
     """
 
     applied: bool
     step: int
     text: str
     edits: tuple[Edit, ...] = field(default=(), repr=False)  # the text has them
+    kept: bool | None = field(default=None, repr=False)  # and says so
 
     def __str__(self) -> str:
         """All of it in a sentence: `applied at step 1,240: saved ckpt-1240`."""

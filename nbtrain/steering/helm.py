@@ -117,6 +117,7 @@ class Helm:
             text=outcome.text,
             **({"to": now} if now != step else {}),
             **({"edits": edits} if edits else {}),
+            **({} if outcome.kept is None else {"kept": outcome.kept}),
         )
         return outcome, now
 

@@ -91,7 +91,7 @@ class Steering(ABC):
         What decides is measured before and after: by an evaluation, where the run can evaluate,
         and over the last quarter of as many steps. To go back is to restore the checkpoint that
         the trial begins with, and the old values. The receipt is answered at the end, and so not
-        while the run is paused.
+        while the run is paused; `kept` of its outcome says which it was.
 
         Args:
             values: Hyperparameters by their names.

@@ -93,9 +93,9 @@ class Rescue:
         if self._helm.fail_trial(step, f"{trouble}"):
             self._told = None  # if it is there afterwards, it is told then
             return step
-        why = ""
+        why, good = "", self._good(trouble)
         if self._recover:
-            self._watch.log(event="nan", step=trouble.step, text=f"{trouble}.")
+            self._watch.log(event="nan", step=trouble.step, text=f"{trouble}.", good=good)
             step, why = self._go_back(trouble, step)
             if not why:
                 return step
@@ -107,18 +107,19 @@ class Rescue:
         except PhaseError:  # it is stopping by now
             self._watch.note("nan", None)
             return step
-        event = "pause" if self._recover else "nan"
-        self._watch.log(event=event, step=step if self._recover else trouble.step, text=text)
+        if self._recover:
+            self._watch.log(event="pause", step=step, text=text)
+        else:
+            self._watch.log(event="nan", step=trouble.step, text=text, good=good)
         return step
 
     def _advice(self, trouble: Trouble) -> str:
-        good = self._keeper.below(trouble.good)
-        if not good:
+        step = self._good(trouble)
+        if step is None:
             return (
                 "There is no good checkpoint to go back to: build the model anew and start it with "
                 "a smaller learning rate; run.resume() goes on all the same."
             )
-        step = good[-1].step
         name = self._rate() or ""
         smaller, edit = " with a smaller learning rate", f" run.set({name}=...);"
         tried = ", from which it went bad again" if self._last and not self._older(trouble) else ""
@@ -126,6 +127,11 @@ class Rescue:
             f"Last good checkpoint: step {step:,}{tried}. Restore it{smaller if name else ''}: "
             f"run.restore({step});{edit if name else ''} run.resume()."
         )
+
+    def _good(self, trouble: Trouble) -> int | None:
+        """The step of the last good checkpoint; None where there is none."""
+        good = self._keeper.below(trouble.good)
+        return good[-1].step if good else None
 
     def _rate(self) -> str | None:
         """The name of the learning rate, or of a factor on it."""

@@ -182,7 +182,7 @@ class Trials:
             self._keep_apart(trial, "The run ended", "started again, ")
             return Outcome(False, step, _undecided("the run ended", trial.edits)), step
         if kept:
-            return Outcome(True, step, f"kept {_named(trial.edits)}: {why}"), step
+            return Outcome(True, step, f"kept {_named(trial.edits)}: {why}", kept=True), step
         return self._undone(trial, step, why)
 
     def leave(
@@ -244,7 +244,7 @@ class Trials:
     def _undone(self, trial: _Trial, step: int, why: str) -> tuple[Outcome, int]:
         now, said = self._back(trial, step)
         undone = tuple(Edit(edit.name, edit.new, edit.old) for edit in trial.edits)
-        return Outcome(True, step, f"{said}: {why}", undone), now
+        return Outcome(True, step, f"{said}: {why}", undone, kept=False), now
 
     def _back(self, trial: _Trial, step: int) -> tuple[int, str]:
         """Be where the trial began, as far as that was saved; returns the step, and words."""

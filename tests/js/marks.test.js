@@ -99,7 +99,7 @@ test("what is not known has a plain glyph, and everything that is known another"
 });
 
 test("the end of a trial looks as it ended", () => {
-  const ends = [mark("try", 9, { text: "kept rate 1: loss 2 → 1" }), mark("try", 9, { text: "back to step 5, rate 2 again", place: 5 }), mark("try", 9)];
+  const ends = [mark("try", 9, { kept: true }), mark("try", 9, { kept: false, place: 5 }), mark("try", 9)];
   assert.deepEqual(ends.map(glyph), ["✓", "↺", "◇"]);
 });
 

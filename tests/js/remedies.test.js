@@ -4,7 +4,8 @@ import { timeline } from "../../nbtrain/panel/js/panel/marks.js";
 import { halved, offers, offersOf } from "../../nbtrain/panel/js/panel/remedies.js";
 
 let wall = 1000;
-const mark = (event, step, more = {}) => ({ event, step, wall: wall++, text: "", edits: [], place: step, ...more });
+const good = (event, step) => (event === "nan" ? { good: step - 1 } : {});
+const mark = (event, step, more = {}) => ({ event, step, wall: wall++, text: "", edits: [], place: step, ...good(event, step), ...more });
 const back = (step, to, event = "restore") => mark(event, step, { place: to });
 const saved = (...steps) => steps.map((step) => [`ckpt-${step}`, step, 999]);
 const RUNNING = { phase: "running", controls: { restore: true, set: true }, hyperparameters: [["learning_rate"]], checkpoints: [] };
@@ -98,12 +99,11 @@ test("after NaN a copy of a good state that is newer than the checkpoints is off
 });
 
 test("after NaN that is offered which the run itself calls good, and nothing where it says that there is none", () => {
-  const told = (step, good) => mark("nan", step, { text: `Paused at step ${step}: loss is NaN. Last good checkpoint: step ${good}. Restore it: run.restore(${good}); run.resume().` });
+  const told = (step, good) => mark("nan", step, { good });
   assert.deepEqual(offered([mark("save", 200), mark("save", 299), told(300, 200)], 2, { checkpoints: saved(200, 299), hyperparameters: [] }), ["Restore step 200"]);
   const copies = [["last_good/ckpt-299", 299, 0], ["last_good/ckpt-0", 0, 0]];
   assert.deepEqual(offered([told(300, 0)], 0, { checkpoints: copies, hyperparameters: [] }), ["Restore step 0"]);
-  const none = mark("nan", 1, { text: "Paused at step 1: loss is NaN since step 1. There is no good checkpoint to go back to: build the model anew." });
-  assert.deepEqual(offered([none], 0, { checkpoints: copies }), []);
+  assert.deepEqual(offered([told(1)], 0, { checkpoints: copies }), []);
 });
 
 test("a copy that the run has gone back to is offered once more, and none that it has gone back behind", () => {
@@ -134,7 +134,7 @@ test("where nothing was saved there is nothing to restore", () => {
 
 test("what a trial has undone is not offered to be done again", () => {
   const edits = [["learning_rate", 10, 0.01]];
-  const marks = [mark("checkpoint", 100), { ...back(300, 100, "try"), text: "back to step 100, learning_rate 0.01 again", edits }];
+  const marks = [mark("checkpoint", 100), { ...back(300, 100, "try"), kept: false, edits }];
   assert.deepEqual(offered(marks, 1, { checkpoints: saved(100) }), ["Restore step 100"]);
 });
 
@@ -142,11 +142,11 @@ test("an edit that was undone is none to go back behind after NaN", () => {
   const texts = (...marks) => offered([...marks, mark("save", 320), mark("nan", 330)], -1, { checkpoints: saved(280, 300, 320) });
   const raised = (event) => mark(event, 300, { edits: [["learning_rate", 0.001, 0.9]] });
   const here = ["Restore step 320 and halve learning_rate", "Restore step 320"];
-  const reverted = { text: "learning_rate 0.001 again", edits: [["learning_rate", 0.9, 0.001]] };
+  const reverted = { kept: false, edits: [["learning_rate", 0.9, 0.001]] };
   assert.deepEqual(texts(mark("save", 280), raised("try"), { ...back(310, 300, "try"), ...reverted }), here, "by a trial");
   assert.deepEqual(texts(mark("save", 280), raised("try"), mark("try", 310, reverted)), here, "by one that nothing saves");
   assert.equal(texts(mark("save", 280), raised("set"), raised("try"), { ...back(310, 300, "try"), ...reverted }).length, 3, "another before the trial");
-  assert.equal(texts(mark("save", 280), raised("try"), mark("try", 310, { text: "kept learning_rate 0.9" })).length, 3, "it was kept");
+  assert.equal(texts(mark("save", 280), raised("try"), mark("try", 310, { kept: true })).length, 3, "it was kept");
   assert.deepEqual(texts(mark("save", 280), mark("save", 300), raised("set"), back(310, 300)), here, "by a restore to the same step");
   assert.deepEqual(texts(mark("save", 280), mark("save", 300), raised("set"), back(300, 300)), here, "without a step");
   assert.equal(texts(mark("save", 280), raised("set"), mark("save", 300), back(310, 300)).length, 3, "it was saved");

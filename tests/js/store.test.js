@@ -135,10 +135,11 @@ test("last values come by their tags, some at a time", () => {
 test("marks come once, and stand where the run went on", () => {
   const { store } = filled();
   assert.deepEqual([store.marks, store.markedAt], [[], 7]);
-  store.receive({ t: "pts", seq: 8, status: {}, series: [], marks: [["save", 5, 1.5, "saved ckpt-5"], ["restore", 9, 2.5, "back", 5]] }, buffers());
-  store.receive({ t: "pts", seq: 9, status: {}, series: [], marks: [["set", 6, 3.5, "rate 2 → 1", null, [["rate", 2, 1]]]] }, buffers());
-  assert.deepEqual(store.marks.map(({ event, step, place }) => [event, step, place]), [["save", 5, 5], ["restore", 9, 5], ["set", 6, 6]]);
+  store.receive({ t: "pts", seq: 8, status: {}, series: [], marks: [["save", 5, 1.5, "saved ckpt-5"], ["restore", 9, 2.5, "back", { to: 5 }]] }, buffers());
+  store.receive({ t: "pts", seq: 9, status: {}, series: [], marks: [["set", 6, 3.5, "rate 2 → 1", { edits: [["rate", 2, 1]] }], ["try", 7, 4.5, "", { kept: false }], ["nan", 8, 5.5, "", { good: 6 }]] }, buffers());
+  assert.deepEqual(store.marks.map(({ event, step, place }) => [event, step, place]), [["save", 5, 5], ["restore", 9, 5], ["set", 6, 6], ["try", 7, 7], ["nan", 8, 8]]);
   assert.deepEqual(store.marks[2].edits, [["rate", 2, 1]]);
+  assert.deepEqual(store.marks.map(({ kept, good }) => kept ?? good), [undefined, undefined, undefined, false, 6]);
 });
 
 test("of too many marks the newest are kept", () => {

@@ -1,6 +1,7 @@
 // What was done to a run, along its steps: in which order, and in words. Knows no page.
 //
-// A mark is {event, step, wall, text, edits, place}: see journal.py; `place` is where it stands.
+// A mark is {event, step, wall, text, edits, kept, good, place}: see journal.py; `place` is where it
+// stands.
 
 import { clock, place } from "../words.js";
 
@@ -14,8 +15,8 @@ const ORDER = Object.keys(GLYPHS);
 const BY_CADENCE = ["checkpoint"];
 const KINDS = { last_good: "copy", trial: "where a trial begins" }; // of checkpoints, by their folders
 
-// The end of a trial is a "try" as well; only its words tell how it ended.
-export const kind = ({ event, text }) => (event !== "try" ? event : text.startsWith("kept ") ? "kept" : text.includes(" again") ? "reverted" : event);
+// The end of a trial is a "try" as well.
+export const kind = ({ event, kept }) => (kept === undefined ? event : kept ? "kept" : "reverted");
 
 export const glyph = (mark) => GLYPHS[kind(mark)] ?? OTHER;
 

@@ -69,11 +69,7 @@ function checkpointOf(mark, { checkpoints = [], unlisted = 0 }) {
 
 // The latest step whose checkpoint may be a way out. Of a NaN the run has told it: what has led
 // there can be good only if a good loss came of it.
-function latestGood({ event, place, text }) {
-  if (event !== "nan") return place;
-  if (text.includes("There is no good checkpoint")) return -Infinity;
-  return Number(/run\.restore\((\d+)\)/.exec(text)?.[1] ?? place - 1);
-}
+const latestGood = ({ event, place, good }) => (event === "nan" ? good ?? -Infinity : place);
 
 // The latest checkpoint that led to a mark, and how it is named.
 function before(all, mark, status) {

@@ -89,8 +89,8 @@ export class Store {
 }
 
 // `place` is where it stands on the axis: where the run went on.
-function mark([event, step, wall, text, to = null, edits = []]) {
-  return { event, step, wall, text, edits, place: to ?? step };
+function mark([event, step, wall, text, { to = step, edits = [], kept, good } = {}]) {
+  return { event, step, wall, text, edits, kept, good, place: to };
 }
 
 // Neighbouring buckets become one, exactly as the kernel folds its own.
