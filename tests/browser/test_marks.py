@@ -275,7 +275,8 @@ def test_home_and_end_read_the_first_and_the_last_value_and_leave_the_page_where
 
 NAN = """\
 from nbtrain.folder.journal import Mark
-run.marks.add(Mark("nan", run.status.step, time.time(), "loss is NaN"))
+good = run.checkpoints[-1].step
+run.marks.add(Mark("nan", run.status.step, time.time(), "loss is NaN", good=good))
 """
 
 
