@@ -150,8 +150,9 @@ export class OverlayChart {
     const { colour, dash } = this.#style(run);
     const alone = { show: true, filter: (u, i) => isolated(u.data[i]), size: 5, fill: colour };
     if (kind === "hi" || kind === "lo") return { stroke: "transparent", width: 0, points: { show: false } };
+    const auto = this.lines.every(({ kind }) => kind === "tail"); // the scale is that of what counts
     const how = this.tag.startsWith(EDITED) && !(smooth && kind === "line") ? { paths: uPlot.paths.stepped({ align: 1 }) } : {};
-    if (kind === "tail") return { ...how, stroke: () => this.board.paint().gone, width: 1.25, dash: [4, 3], points: { show: false } };
+    if (kind === "tail") return { ...how, auto, stroke: () => this.board.paint().gone, width: 1.25, dash: [4, 3], points: { show: false } };
     if (kind === "raw") return { ...how, stroke: colour + FAINT, width: 1, points: { show: false } };
     return { ...how, stroke: colour, width: smooth ? 1.9 : 1.6, dash, points: alone };
   }

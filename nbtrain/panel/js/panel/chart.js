@@ -153,7 +153,8 @@ export class Chart {
     const edge = { stroke: "transparent", width: 0, points: { show: false } };
     const seen = (u, i) => {
       const count = u.data[i].reduce((n, y) => n + (y != null), 0);
-      return count === 1 || (line.validates && count * APART <= u.over.clientWidth);
+      // The page has no room for it, and so no widths, while JupyterLab changes its theme.
+      return count === 1 || (line.validates && count * APART <= u.bbox.width / uPlot.pxRatio);
     };
     const colour = () => this.#colourOf(line);
     return [{ ...edge }, { ...edge }, { stroke: colour, width: 1.6, points: { show: seen, size: 6, fill: colour } }];
