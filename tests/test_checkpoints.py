@@ -23,6 +23,7 @@ from nbtrain.states import Checkpoint
 from tests.models import Line
 
 ROOT = Path(__file__).parents[1]
+NAN = float("nan")
 
 
 def saver_of(line: Line, folder: Path, keep: int | None = 5) -> ObjectSaver:
@@ -36,6 +37,11 @@ def trained(steps: int, **options: Any) -> Line:
     for _ in range(steps):
         line.step()
     return line
+
+
+def numbers(optimizer: Any) -> list[Any]:
+    """What an optimizer's variables hold."""
+    return [each.numpy() for each in optimizer.variables]
 
 
 def assert_equal(one: list[Any], other: list[Any]) -> None:
@@ -83,6 +89,57 @@ def test_what_the_checkpoint_lacks_is_named_and_keeps_its_value(tmp_path: Path) 
     assert "; not in it: " in str(proof)
     assert "and 3 more" in str(proof)
     assert_equal([variable.numpy() for variable in other.optimizer.variables], momenta)
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        tf.keras.optimizers.Adam(0.1),
+        tf.keras.optimizers.Nadam(0.1),
+        tf.keras.optimizers.Adagrad(0.1),
+        tf.keras.optimizers.SGD(tf.keras.optimizers.schedules.ExponentialDecay(0.1, 9, 0.9), 0.9),
+        tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.Adam(0.1)),
+    ],
+    ids=lambda optimizer: type(optimizer).__name__,
+)
+def test_what_an_optimizer_had_not_created_yet_is_as_before_its_first_step(
+    optimizer: Any, tmp_path: Path
+) -> None:
+    variable = tf.keras.Variable([1.0, 2.0], name="weights")
+    checkpoint = tf.train.Checkpoint(variable=variable, optimizer=optimizer)
+    saver = ObjectSaver(checkpoint, tmp_path, keep=5)
+    saver.save(0)
+    optimizer.build([variable])
+    began = [each.numpy() for each in optimizer.variables]
+    for gradient in (3.0, NAN):
+        optimizer.apply([tf.constant([gradient, 1.0])])
+    assert not all(np.array_equal(a, b) for a, b in zip(began, numbers(optimizer), strict=True))
+    proof = saver.restore(listed(tmp_path)[-1].path)
+    assert_equal(numbers(optimizer), began)
+    again = saver.proof()
+    assert again is not None
+    for each in (proof, again):
+        assert each.renewed > 0
+        assert (each.missing, each.gaps) == ((), "")
+        assert str(each).endswith(" as before the first step")
+
+
+def test_an_optimizer_that_cannot_be_made_again_stays_as_it_is_and_is_named(
+    tmp_path: Path,
+) -> None:
+    class Own(tf.keras.optimizers.SGD):  # type: ignore[misc]
+        def __init__(self, needed: float) -> None:
+            super().__init__(needed, momentum=0.9)
+
+    variable, optimizer = tf.keras.Variable([1.0]), Own(0.1)
+    checkpoint = tf.train.Checkpoint(variable=variable, optimizer=optimizer)
+    saver = ObjectSaver(checkpoint, tmp_path, keep=5)
+    saver.save(0)
+    optimizer.apply([tf.constant([3.0])], [variable])
+    proof = saver.restore(listed(tmp_path)[-1].path)
+    assert proof.renewed == 0
+    assert ["momentum" in name for name in proof.missing] == [True]
+    assert float(optimizer.variables[-1].numpy()[0]) != 0
 
 
 def test_what_has_no_variable_yet_is_named(tmp_path: Path) -> None:

@@ -165,6 +165,24 @@ def test_a_paused_run_says_what_to_do() -> None:
     stopped(run)
 
 
+def test_an_optimizer_that_its_first_step_has_built_goes_back_before_that() -> None:
+    line = Regression(BAD)
+    line.optimizer = tf.keras.optimizers.Adam(1e30)
+    run = nbtrain.train(
+        lambda: line.step(),
+        checkpoint=tf.train.Checkpoint(model=line.model, optimizer=line.optimizer),
+        hyperparameters=line.optimizer,
+        steps=60,
+    )
+    assert "Last good checkpoint: step 0." in paused(run)
+    assert applied(run.restore(0)).text.endswith(" optimizer slots as before the first step")
+    applied(run.set(learning_rate=1e-3))
+    applied(run.resume())
+    run.wait(SOON)
+    assert (run.status.phase, run.status.message) == (Phase.FINISHED, None)
+    assert np.isfinite(run.status.values["loss"])
+
+
 def test_a_run_without_checkpoints_is_paused_too() -> None:
     run = nbtrain.train(lambda: {"loss": NAN})
     assert "There is no good checkpoint to go back to" in paused(run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
+from nbtrain.engines.slots import renew, slots
 from nbtrain.errors import ArgumentError
 from nbtrain.saving.checkpoints import (
     Restored,
@@ -55,7 +56,8 @@ class ObjectSaver:
         self.directory = directory
         self._origin = origin
         self._checkpoint = checkpoint
-        self._restored: tuple[str, Any] | None = None  # its path, and the objects it has
+        # Its path, the objects it has, and the identities of what it lacks and is as new.
+        self._restored: tuple[str, Any, set[int]] | None = None
         mend_state(directory)
         self._manager = tf.train.CheckpointManager(checkpoint, str(directory), max_to_keep=keep)
 
@@ -76,7 +78,7 @@ class ObjectSaver:
         return step
 
     def restore(self, path: str) -> Restored:
-        """Set the variables from a checkpoint.
+        """Set the variables from a checkpoint; what an optimizer has created since, as it began.
 
         Raises:
             CheckpointError: It cannot be read, holds nothing of this model, or has tensors
@@ -92,8 +94,9 @@ class ObjectSaver:
         with reading(path):
             # What it holds for variables that are created later is no warning: see proof().
             self._checkpoint.restore(path).expect_partial()
-        self._restored = path, nodes
-        return self._proof(path, nodes)
+        taken = {id(item) for item in _match(nodes, self._checkpoint).values()}
+        self._restored = path, nodes, renew(self._objects(), taken)
+        return self._proof(*self._restored)
 
     def proof(self) -> Restored | None:
         """What was restored last, as it is now: with the variables created since."""
@@ -103,7 +106,7 @@ class ObjectSaver:
         """Names of the variables that hold NaN or Inf."""
         found = {
             id(item): item
-            for item in tf.train.TrackableView(self._checkpoint).descendants()
+            for item in self._objects()
             if _is_variable(item) and tf.as_dtype(item.dtype).is_floating
         }
         # A sum is finite only if all is: half the time of asking each number.
@@ -133,10 +136,13 @@ class ObjectSaver:
         if wrong:
             raise misfit(path, some(wrong))
 
-    def _proof(self, path: str, nodes: Any) -> Restored:
-        live = _match(nodes, self._checkpoint)
-        objects = tf.train.TrackableView(self._checkpoint).descendants()
-        slots = _slots(objects)
+    def _objects(self) -> list[Any]:
+        objects: list[Any] = tf.train.TrackableView(self._checkpoint).descendants()
+        return objects
+
+    def _proof(self, path: str, nodes: Any, new: set[int]) -> Restored:
+        live, objects = _match(nodes, self._checkpoint), self._objects()
+        of_optimizers = slots(objects)
         taken = {id(item) for item in live.values()}
         matched = {name: item for name, item in live.items() if not _counts_saves(name)}
         held = {
@@ -149,28 +155,17 @@ class ObjectSaver:
             step=step_in_name(path) or 0,
             path=path,
             matched=tuple(matched),
-            slots=sum(id(item) in slots for item in matched.values()),
+            slots=sum(id(item) in of_optimizers for item in matched.values()),
+            renewed=sum(id(item) in new for item in objects),
             missing=tuple(
                 name
                 for item in objects
                 if _is_variable(item)
-                and id(item) not in taken
+                and id(item) not in taken | new
                 and not _counts_saves(name := getattr(item, "path", item.name))
             ),
             unused=tuple(sorted(name for name in held - set(live) if not _counts_saves(name))),
         )
-
-
-def _slots(objects: Sequence[Any]) -> set[int]:
-    """The identities of the optimizers' slots among some objects."""
-    return {
-        id(variable)
-        for optimizer in objects
-        if isinstance(optimizer, tf.keras.optimizers.Optimizer)
-        for variable in optimizer.variables
-        if variable is not optimizer.iterations
-        and variable is not getattr(optimizer, "_learning_rate", None)
-    }
 
 
 def _match(nodes: Any, checkpoint: tf.train.Checkpoint) -> dict[str, Any]:

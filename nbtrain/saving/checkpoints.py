@@ -40,6 +40,8 @@ class Restored:
         matched: Names of the variables that took a value from it.
         slots: How many of these are slots of an optimizer (momenta and the like).
         missing: Names of live variables that it does not hold: unchanged.
+        renewed: How many variables of an optimizer it does not hold, as it had made no step yet:
+            they are as they were before its first.
         unused: Names of its values that have no variable here. TensorFlow hands them to
             variables that are created later, such as those of an unbuilt model.
     """
@@ -50,11 +52,14 @@ class Restored:
     slots: int
     missing: tuple[str, ...]
     unused: tuple[str, ...]
+    renewed: int = 0
 
     def __str__(self) -> str:
         """The proof in one line."""
         text = f"{Path(self.path).name}: {_count(len(self.matched), 'variable')} matched"
         text += f", {_count(self.slots, 'optimizer slot')} among them"
+        if self.renewed:
+            text += f"; {_count(self.renewed, 'optimizer slot')} as before the first step"
         if self.missing:
             text += f"; not in it: {some(self.missing)}"
         if self.unused:

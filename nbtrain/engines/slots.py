@@ -1,0 +1,59 @@
+"""The slots of Keras optimizers: momenta and the like, which the first step creates."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+
+def slots(objects: Sequence[Any]) -> set[int]:
+    """The identities of the optimizers' slots among some objects."""
+    return {
+        id(variable)
+        for optimizer in _optimizers(objects)
+        for variable in optimizer.variables
+        if variable is not optimizer.iterations
+        and variable is not getattr(optimizer, "_learning_rate", None)
+    }
+
+
+def renew(objects: Sequence[Any], restored: Collection[int]) -> set[int]:
+    """Set what the optimizers have created since a checkpoint to what it began with.
+
+    So a checkpoint of before the first step leads back there: the moments of the steps
+    that are undone, or gone bad, would spoil those that follow.
+
+    Args:
+        objects: Of which some may be optimizers.
+        restored: Identities of the variables that took a value from the checkpoint.
+
+    Returns:
+        The identities of those that are as new. Of an optimizer that cannot be made again
+        from its config there are none: it is left as it is.
+    """
+    found: set[int] = set()
+    for optimizer in _optimizers(objects):
+        lacks = any(id(each) not in restored for each in optimizer.variables)
+        if not optimizer.built or id(optimizer.iterations) not in restored or not lacks:
+            continue
+        for variable, first in _begun(optimizer):
+            if id(variable) not in restored:
+                variable.assign(first)
+                found.add(id(variable))
+    return found
+
+
+def _begun(optimizer: Any) -> list[tuple[Any, Any]]:
+    """The variables of an optimizer, each with one as it began; none where nobody can know."""
+    try:
+        new = type(optimizer).from_config(optimizer.get_config())
+        new.build(optimizer._trainable_variables)
+        return list(zip(optimizer.variables, new.variables, strict=True))
+    except Exception:  # noqa: BLE001 - a class of one's own; the restore says what it lacks
+        return []
+
+
+def _optimizers(objects: Sequence[Any]) -> list[Any]:
+    return [each for each in objects if isinstance(each, tf.keras.optimizers.Optimizer)]
