@@ -197,6 +197,8 @@ class Hyperparameters:
         if name not in self._variables:
             has = f"it has: {', '.join(self._variables)}" if self._variables else "it has none"
             advice = "" if self._variables else "; give hyperparameters= when it is started"
+            if (factor := f"{name}_factor") in self._variables:
+                advice = f". A schedule gives the {name}; {factor} multiplies it"
             raise ArgumentError(f"There is no hyperparameter {name!r} in this run; {has}{advice}.")
         number = _number(value)
         if number is None:

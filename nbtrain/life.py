@@ -36,6 +36,7 @@ from nbtrain.log import Log
 from nbtrain.names import Names
 from nbtrain.owner import owner
 from nbtrain.recording.recorder import Recorder
+from nbtrain.recording.spending import PAUSED
 from nbtrain.recording.watch import TICK_SECS, Watch, WatchThread
 from nbtrain.saving.checkpoints import Saver
 from nbtrain.settings import Settings
@@ -192,10 +193,11 @@ class Life:
 
     @property
     def steps_per_s(self) -> float | None:
-        """Of the last seconds; of the whole life once it has ended."""
+        """Of the last seconds; once it has ended of the whole life, but for its pauses."""
         if not self._ended_at:
             return self.watch.pace.steps_per_s
-        return (self.boundary.steps_done / self.elapsed_s or None) if self.elapsed_s > 0 else None
+        secs = self.elapsed_s - self.watch.spending.seconds.get(PAUSED, 0.0)
+        return (self.boundary.steps_done / secs or None) if secs > 0 else None
 
     @property
     def threads(self) -> tuple[str, ...]:

@@ -195,7 +195,8 @@ class Status:
         phase: Where the run is in its life.
         step: Steps completed.
         total_steps: Step at which the run finishes; None where it has no end of its own.
-        steps_per_s: Steps a second over the last seconds; None before it can be known.
+        steps_per_s: Steps a second over the last seconds, or once the run has ended over all but
+            its pauses; None before it can be known.
         eta_s: Seconds left at that speed; None without an end or a speed.
         elapsed_s: Seconds since the start, pauses included.
         values: Last recorded value of every tag.

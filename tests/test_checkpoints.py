@@ -127,7 +127,7 @@ def test_what_an_optimizer_had_not_created_yet_is_as_before_its_first_step(
 def test_an_optimizer_that_cannot_be_made_again_stays_as_it_is_and_is_named(
     tmp_path: Path,
 ) -> None:
-    class Own(tf.keras.optimizers.SGD):  # type: ignore[misc]
+    class Own(tf.keras.optimizers.SGD):
         def __init__(self, needed: float) -> None:
             super().__init__(needed, momentum=0.9)
 

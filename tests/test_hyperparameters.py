@@ -82,6 +82,14 @@ def test_an_unknown_name_is_refused_with_those_there_are() -> None:
     )
 
 
+def test_the_rate_of_a_schedule_is_refused_with_the_factor_on_it() -> None:
+    hyperparameters, _ = some(learning_rate_factor=1.0, dropout=0.5)
+    assert refusal(hyperparameters, learning_rate=0.1) == (
+        "There is no hyperparameter 'learning_rate' in this run; it has: learning_rate_factor, "
+        "dropout. A schedule gives the learning_rate; learning_rate_factor multiplies it."
+    )
+
+
 def test_a_run_without_any_says_how_to_get_some() -> None:
     assert "it has none; give hyperparameters=" in refusal(Hyperparameters({}), lr=0.1)
 

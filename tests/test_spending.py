@@ -251,6 +251,16 @@ def test_a_pause_and_a_restore_are_told(tmp_path: Path) -> None:
     assert {"paused", "restore", "save"} <= set(usage.seconds)
 
 
+def test_the_speed_of_a_run_that_has_ended_leaves_its_pauses_out(tmp_path: Path) -> None:
+    run = nbtrain.train(lambda: {"loss": 0.5}, logdir=tmp_path / "run")
+    run.pause().wait(SOON)
+    run.request_stop()
+    status = run.wait(SOON).status
+    assert status.usage is not None
+    trained = status.elapsed_s - status.usage.seconds["paused"]
+    assert status.steps_per_s == pytest.approx(status.step / trained)
+
+
 def test_a_fit_tells_its_validation_from_its_steps_and_these_from_input(tmp_path: Path) -> None:
     run = nbtrain.fit(
         classifier(), X, Y, epochs=10_000, validation_data=(X, Y), logdir=tmp_path / "run"
