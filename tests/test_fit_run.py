@@ -105,6 +105,23 @@ def test_an_execution_that_the_data_end_in_counts_the_batches_it_had(case: str) 
     assert run.scalars["epoch_loss"].steps.tolist() == [12, 24]
 
 
+def test_the_curve_of_an_evaluation_goes_on_with_those_of_the_epochs() -> None:
+    held = Held()
+    run = started(classifier(), "run", held, **VALIDATED, epochs=3)
+    assert held.there.wait(SOON)
+    paused = run.pause()
+    held.free.set()
+    step = applied(paused).step
+    applied(run.evaluate())
+    reached(run, lambda run: "val_accuracy" in run.scalars)
+    applied(run.resume())
+    run.wait(SOON)
+    for name in ("val_loss", "val_accuracy"):
+        between, of_epochs = run.scalars[name], run.scalars[f"epoch_{name}"]
+        assert between.steps.tolist() == [step, *of_epochs.steps]
+        assert between.values[1:].tolist() == of_epochs.values.tolist()
+
+
 def test_what_an_epoch_gives_is_recorded_at_its_last_step() -> None:
     run = ended(classifier(), "run", **VALIDATED, epochs=2)
     tags = {"epoch_loss", "epoch_accuracy", "epoch_val_loss", "epoch_val_accuracy"}

@@ -82,7 +82,8 @@ def fit(
     Takes what `model.fit` takes. Each batch is a step: recorded with its own loss as
     `batch_loss` (with `steps_per_execution` the last batch of each execution), and a place
     where the run saves, pauses, restores and stops. What an epoch gave is recorded as
-    `epoch_loss`, `epoch_val_loss` and so on; `run.history` has it as Keras does.
+    `epoch_loss`, `epoch_val_loss` and so on, of an evaluation between two epochs `val_loss`
+    (and so of each epoch from then on); `run.history` has it as Keras does.
 
     A checkpoint holds the model, its optimizer, metrics and random generators, and the place
     in the data. A run that was stopped, or killed, goes on with the batch that comes next:
