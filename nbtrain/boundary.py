@@ -141,6 +141,11 @@ class Boundary:
             self._looping, self._pending = False, None  # no step of its own is at hand
             self._helm.open_segment(self.step)
 
+    @property
+    def evaluated(self) -> frozenset[str]:
+        """Tags of the curves that evaluations between two steps have given."""
+        return self._evaluator.tags
+
     def attach(self, saver: Saver | None, step: int, *, again: bool) -> None:
         """A hook has got a session, and counts from now on; `again`: the one before was lost."""
         self._hooked = True

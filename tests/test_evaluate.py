@@ -252,7 +252,7 @@ def test_evaluating_in_the_middle_of_an_epoch_changes_nothing_of_the_training() 
     other = ended(evaluated, "evaluated", evaluate_steps=5, **arguments)
     assert_same(plain, evaluated)
     assert one.history == other.history
-    assert other.scalars["val_loss"].steps.tolist() == [5, 10, 15, 20]
+    assert other.scalars["val_loss"].steps.tolist() == [5, 10, 12, 15, 20, 24]
 
 
 def test_what_a_fit_evaluates_is_what_keras_does() -> None:

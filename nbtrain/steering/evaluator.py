@@ -32,6 +32,9 @@ class Evaluator:
         due: When to.
         recorder: Takes the scalars.
         watch: Is told what should be known.
+
+    Attributes:
+        tags: Of the curves that the evaluations have given so far.
     """
 
     def __init__(
@@ -41,6 +44,7 @@ class Evaluator:
         self._due = due
         self._recorder = recorder
         self._watch = watch
+        self.tags: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
         """Whether there is something to evaluate."""
@@ -85,6 +89,7 @@ class Evaluator:
             values = scalars(self._evaluate())
         self._watch.note("evaluate", None)
         self._recorder.queue.append(step, time.time(), values)
+        self.tags |= values.keys()
         return values
 
 

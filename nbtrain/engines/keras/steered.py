@@ -24,7 +24,6 @@ from nbtrain.engines.keras.loss import BATCH_LOSS, EPOCH, BatchLoss
 from nbtrain.engines.keras.place import Place
 from nbtrain.recording.spending import EVALUATE, LOOP
 from nbtrain.run import Run
-from nbtrain.steering.evaluator import PREFIX
 
 _EVALUATING = (
     "Evaluating after epoch {epoch}: what was asked for waits until that is over. A stop is heard "
@@ -127,7 +126,6 @@ class Steered(keras.callbacks.CallbackList):
         )
         self._place, self._loss = place, loss
         self._host, self._boundary = run.life.host, run.life.boundary
-        self._scalars = run.scalars
         self._spending = run.life.watch.spending
         self._begun = 0
         self._at_hand = False  # a batch was trained whose boundary is to come
@@ -220,9 +218,9 @@ class Steered(keras.callbacks.CallbackList):
         before = {name: len(values) for name, values in self._history.history.items()}
         super().on_epoch_end(epoch, dict(logs))
         scalars = epoch_scalars(logs)
-        # The curve of the evaluations between, once there is one, has those of the epochs too.
-        between = [name for name in self._scalars if name.startswith(PREFIX)]
-        scalars |= {tag: scalars[EPOCH + tag] for tag in between if EPOCH + tag in scalars}
+        # The curves of evaluations between, where there are such, have those of the epochs too.
+        between = [tag for tag in self._boundary.evaluated if EPOCH + tag in scalars]
+        scalars |= {tag: scalars[EPOCH + tag] for tag in between}
         # Numbers that a callback has added, such as the learning rate that it sets.
         added = {
             name: float(values[-1])
