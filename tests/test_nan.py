@@ -431,7 +431,31 @@ def test_what_goes_bad_at_the_same_place_again_is_tried_from_older_states_and_pa
     assert "Last good checkpoint: step 6, from which it went bad again. Restore it" in message
     went = [mark.to for mark in run.marks if mark.event == "restore"]
     assert went == [6, 3, 0, 0, 0], "what is oldest once more"
+    assert run.status.notice is None, "of an earlier rescue"
     assert rate.numpy() == 1 / 32
+    stopped(run)
+
+
+def test_what_has_gone_bad_and_is_in_no_checkpoint_is_named_and_nothing_is_promised() -> None:
+    late, counter = tf.Module(), Counter()
+
+    def step() -> dict[str, Any]:
+        counter.step()
+        if not hasattr(late, "scale"):  # as the layers of a model that is not built yet
+            late.scale = tf.Variable(1.0, name="scale")
+        late.scale.assign(NAN if counter.count.numpy() == 10 else late.scale)
+        return {"loss": late.scale}
+
+    run = nbtrain.train(
+        step,
+        checkpoint=tf.train.Checkpoint(counter=counter.checkpoint, late=late),
+        hyperparameters={"learning_rate": tf.Variable(1.0)},
+        on_nan="recover",
+    )
+    message = paused(run)
+    assert "It was not rescued: scale has gone bad, and is in no checkpoint." in message
+    assert "There is no good checkpoint to go back to: build the model anew" in message
+    assert "Last good" not in message
     stopped(run)
 
 

@@ -123,8 +123,8 @@ class Watch:
         else:
             self._notes[topic] = text
 
-    def inform(self, text: str) -> None:
-        """Say what is no warning, until the run has been running for a while; any thread."""
+    def inform(self, text: str | None) -> None:
+        """Say (or, None, no longer) what is no warning, until it has run a while; any thread."""
         self.notice, self._read_from = text, None
 
     @contextlib.contextmanager

@@ -96,11 +96,15 @@ class Rescue:
         why, good = "", self._good(trouble)
         if self._recover:
             self._watch.log(event="nan", step=trouble.step, text=f"{trouble}.", good=good)
+            bad = step
             step, why = self._go_back(trouble, step)
             if not why:
                 return step
+            self._watch.inform(None)  # of an earlier rescue
+            if step != bad and (left := self._keeper.unsound()):
+                why, good = f"{left} has gone bad, and is in no checkpoint", None
             why = f" It was not rescued: {why}."
-        text = f"Paused at step {step:,}: {trouble}.{why} {self._advice(trouble)}"
+        text = f"Paused at step {step:,}: {trouble}.{why} {self._advice(trouble, good)}"
         self._watch.note("nan", text)  # first: whoever sees it paused sees why
         try:
             self._lifecycle.apply(Event.PAUSE)
@@ -113,9 +117,8 @@ class Rescue:
             self._watch.log(event="nan", step=trouble.step, text=text, good=good)
         return step
 
-    def _advice(self, trouble: Trouble) -> str:
-        step = self._good(trouble)
-        if step is None:
+    def _advice(self, trouble: Trouble, good: int | None) -> str:
+        if good is None:
             return (
                 "There is no good checkpoint to go back to: build the model anew and start it with "
                 "a smaller learning rate; run.resume() goes on all the same."
@@ -124,8 +127,8 @@ class Rescue:
         smaller, edit = " with a smaller learning rate", f" run.set({name}=...);"
         tried = ", from which it went bad again" if self._last and not self._older(trouble) else ""
         return (
-            f"Last good checkpoint: step {step:,}{tried}. Restore it{smaller if name else ''}: "
-            f"run.restore({step});{edit if name else ''} run.resume()."
+            f"Last good checkpoint: step {good:,}{tried}. Restore it{smaller if name else ''}: "
+            f"run.restore({good});{edit if name else ''} run.resume()."
         )
 
     def _good(self, trouble: Trouble) -> int | None:
