@@ -137,6 +137,21 @@ def test_a_replayed_step_function_ends_with_the_same_weights() -> None:
     assert not np.array_equal(untouched.state()[0], line.state()[0]), "the edits made a difference"
 
 
+def test_a_long_outcome_goes_on_below_itself_and_a_row_fits_into_a_cell(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    said = " ".join(f"word{n}" for n in range(40))
+    lines = [{"event": "start", "step": 0}, {"event": "save", "step": 7, "text": said}]
+    (folder / "steering.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    for table in (nbtrain.replay(folder).table(), nbtrain.replay(folder).table(clock=True)):
+        _, _, first, *more = table.splitlines()
+        column = first.index("word0")
+        assert len(more) > 2
+        assert all(line[:column].isspace() for line in more)
+        assert " ".join(line[column:] for line in (first, *more)) == said
+        assert max(map(len, (first, *more))) <= column + 60
+
+
 def test_the_edits_of_a_replay_are_made_again_where_the_run_goes_back() -> None:
     trained(Weighted().run("a"), (10, weight(2.0)), (20, weight(3.0)))
     line = Weighted()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from nbtrain.errors import ArgumentError
@@ -18,6 +19,9 @@ _UNSHOWN = frozenset({"checkpoint", "copy", "evaluated", "origin", "folder", "st
 
 # Why a run goes on with another value than the edits before its checkpoint have given.
 _OUTLIVED, _OWN = "is in no checkpoint: goes on with", "the program itself has set it"
+
+# Of an outcome on one line: so a row fits into a cell of a notebook.
+_OUTCOME_CHARS = 60
 
 _HEAD = ("step", "event", "hyperparameter", "old", "new", "outcome")
 
@@ -82,8 +86,8 @@ class Course:
                 rows.append(row)
                 times.append(f"{when(entry) - first:.1f}")
         if clock:
-            return in_columns([(time, *row) for time, row in zip(times, rows, strict=True)])
-        return in_columns(rows)
+            rows = [(time, *row) for time, row in zip(times, rows, strict=True)]
+        return in_columns([line for row in rows for line in _wrapped(row)])
 
     def __repr__(self) -> str:
         """The table."""
@@ -124,6 +128,13 @@ def replay(logdir: str | os.PathLike[str]) -> Course:
         f"{folder} is no folder of a run: {why}. Give one in which a run has trained, such as "
         f"'runs/digits': its {FILE} tells what was done."
     )
+
+
+def _wrapped(row: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The row, and where its outcome is long the rest of that in rows below."""
+    first, *more = textwrap.wrap(row[-1], _OUTCOME_CHARS) or [""]
+    yield (*row[:-1], first)
+    yield from ((*[""] * len(row[:-1]), line) for line in more)
 
 
 def _rows(

@@ -72,12 +72,13 @@ test("a bucket that holds both infinities is marked, though its mean is NaN", ()
 
 test("what a logarithmic scale cannot show is marked there only", () => {
   const curves = [curve([1, 2], [0, 3])];
-  assert.deepEqual(marks(curves, { log: true }), [{ x: 1, kind: "≤ 0", abandoned: false }]);
+  assert.deepEqual(marks(curves, { log: true }), [{ x: 1, kind: "≤ 0", abandoned: false, several: false }]);
   assert.deepEqual(marks(curves), []);
 });
 
 test("a mark in an abandoned tail says so", () => {
-  assert.deepEqual(marks([curve([1], [1]), tail([2], [NaN])]), [{ x: 2, kind: "NaN", abandoned: true }]);
+  assert.deepEqual(marks([curve([1], [1]), tail([2], [NaN])]), [{ x: 2, kind: "NaN", abandoned: true, several: false }]);
+  assert.equal(marks([{ ...curve([1], [NaN]), stride: 4 }])[0].several, true);
 });
 
 test("the bucket at a step is the nearest one of what counts", () => {

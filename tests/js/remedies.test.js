@@ -159,8 +159,10 @@ test("after NaN the way back behind an edit is offered too, where the last good 
   const marks = [mark("save", 280), raised, mark("save", 320), mark("nan", 330)];
   const behind = "Restore step 280, before learning_rate 0.001 → 0.9";
   assert.deepEqual(offered(marks, -1, status), ["Restore step 320 and halve learning_rate", "Restore step 320", behind]);
+  const soon = [...marks.slice(0, 2), mark("save", 301), mark("nan", 304)];
+  assert.deepEqual(offered(soon, -1, { checkpoints: saved(280, 301) })[0], behind, "saved too soon after the edit to count for it");
   const again = [...marks, back(330, 320), lowered, mark("nan", 350)];
-  assert.deepEqual(offered(again, -1, status).at(-1), behind, "to lower the rate was no harm");
+  assert.deepEqual(offered(again, -1, status)[0], behind, "to lower the rate was no harm");
   assert.equal(offered([mark("save", 280), mark("save", 320), { ...raised, step: 325, place: 325, wall: wall++ }, mark("nan", 330)], -1, status).length, 2, "it came after");
   const twice = [...marks.slice(0, 3), { ...mark("set", 325), edits: [["learning_rate", 0.9, 300]] }, mark("nan", 330)];
   assert.equal(offered(twice, -1, status).length, 2, "the last one came after");

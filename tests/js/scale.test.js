@@ -39,6 +39,7 @@ test("a value beyond the range, or none, is at an end", () => {
 
 test("a number is shown with all its digits", () => {
   assert.deepEqual([0.001, 0.00025, 1e-5, 32, 0, 0.123456789, "NaN"].map(exact), ["0.001", "0.00025", "1e-5", "32", "0", "0.123456789", "NaN"]);
+  assert.deepEqual([1e15, -5e14, 1e10, 9999999999, Infinity].map(exact), ["1e+15", "-5e+14", "1e+10", "9999999999", "Infinity"]);
 });
 
 test("a number that is too long is rounded to what there is room for, never cut off", () => {

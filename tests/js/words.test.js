@@ -49,6 +49,7 @@ test("marks are counted by kind, without those of abandoned tails", () => {
   const marks = ["NaN", "∞", "NaN"].map((kind) => ({ x: 1, kind, abandoned: false }));
   assert.equal(tally([...marks, { x: 1, kind: "NaN", abandoned: true }]), "2 NaN · 1 ∞");
   assert.equal(tally([]), "");
+  assert.equal(tally([...marks, { x: 9, kind: "NaN", several: true }]), "NaN · 1 ∞", "how many is not known");
 });
 
 test("a validation is described with its step where it is an earlier one", () => {

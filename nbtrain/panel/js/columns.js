@@ -45,14 +45,15 @@ export function together(lines, { log = false, places = [] } = {}) {
   return [x, ...each.flatMap((data) => data.slice(1, -3)), ...each.flatMap((data) => data.slice(-3))];
 }
 
-// The buckets that no line can show: [{x, kind, abandoned}].
+// The buckets that no line can show: [{x, kind, abandoned, several}]; several: whether a bucket holds
+// more than one value.
 export function marks(curves, { log = false } = {}) {
   const { kept, tails } = divided(curves);
   const found = [];
   for (const curve of [...tails, ...kept]) {
     for (const [i, x] of curve.x.entries()) {
       const kind = kindOf(curve, i, log);
-      if (kind) found.push({ x, kind, abandoned: curve.abandoned });
+      if (kind) found.push({ x, kind, abandoned: curve.abandoned, several: curve.stride > 1 });
     }
   }
   return found;

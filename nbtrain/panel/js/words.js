@@ -70,11 +70,12 @@ export function describeValidation({ x: own, kind, mean, abandoned }, x) {
   return `val ${kind ?? number(mean)}${own === x ? "" : ` at ${own.toLocaleString("en")}`}${abandoned ? "  abandoned" : ""}`;
 }
 
-// How many buckets a line cannot show, by kind: "2 NaN · 1 ∞".
+// How many values a line cannot show, by kind: "2 NaN · 1 ∞"; "NaN" where that is not known, as of
+// buckets of several.
 export function tally(marks) {
-  const counts = new Map();
-  for (const { kind, abandoned } of marks) if (!abandoned) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  return [...counts].map(([kind, count]) => `${count} ${kind}`).join(" · ");
+  const counts = new Map(); // NaN: it is not known how many
+  for (const { kind, abandoned, several } of marks) if (!abandoned) counts.set(kind, (counts.get(kind) ?? 0) + (several ? NaN : 1));
+  return [...counts].map(([kind, count]) => (Number.isNaN(count) ? kind : `${count} ${kind}`)).join(" · ");
 }
 
 // The beginning of a text, in whole words but for very long ones.

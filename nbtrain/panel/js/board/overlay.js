@@ -64,7 +64,7 @@ export function overlayMarks(curves, { log = false } = {}) {
   for (const curve of curves) {
     for (let i = 0; i < curve.x.length; i++) {
       const kind = kindOf(curve, i, log);
-      if (kind) found.push({ x: curve.x[i], kind, abandoned: false, run: curve.run });
+      if (kind) found.push({ x: curve.x[i], kind, abandoned: false, run: curve.run, several: curve.stride > 1 });
     }
   }
   return found.sort((left, right) => left.x - right.x);

@@ -23,8 +23,10 @@ export function offers(all, mark, status) {
   found.push(restore);
   const edit = mark.event === "nan" && suspect(all, mark, base);
   const [earlier, named] = edit ? rescuer(all, edit, status) : [];
-  if (earlier) found.push({ ...restore, text: `Restore ${place(earlier.place, "step")}, before ${changes(edit)}`, more: { checkpoint: named } });
-  return found;
+  if (!earlier) return found;
+  const behind = { ...restore, text: `Restore ${place(earlier.place, "step")}, before ${changes(edit)}`, more: { checkpoint: named } };
+  // What was saved so soon after the edit that it went bad later on says little for it.
+  return base.place - edit.place < mark.place - base.place ? [behind, ...found] : [...found, behind];
 }
 
 // What can be done about each of some marks: [{mark, offers}]; what several offer, the first does.

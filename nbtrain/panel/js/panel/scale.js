@@ -41,8 +41,9 @@ export function brief(value, most) {
   return value.toExponential(0);
 }
 
-// A value with all its digits: "0.001", "1e-5", "0.85".
+// A value with all its digits: "0.001", "1e-5", "0.85", "1e+15".
 export function exact(value) {
   if (typeof value !== "number") return String(value);
-  return value !== 0 && Math.abs(value) < 1e-4 ? value.toExponential() : String(value);
+  const size = Math.abs(value);
+  return (value !== 0 && size < 1e-4) || (size >= 1e10 && size < Infinity) ? value.toExponential() : String(value);
 }
