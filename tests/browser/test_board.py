@@ -406,3 +406,20 @@ def test_an_edit_of_a_hyperparameter_is_a_step_and_no_ramp(page: NotebookPage) -
     highest, lowest = chart.locator(".u-over").evaluate(MIDDLE)
     assert highest < 0.3
     assert lowest < 0.3, "the value of before, until the edit"
+
+
+WILD = """\
+low, high = np.linspace(1, 0, 120), [1e10] * 40
+for start, values in ((0, low[:60]), (60, high), (60, low[60:])):
+    write("adam", values, "wild/loss", start)
+"""
+
+
+@pytest.mark.cells(WILD)
+def test_an_abandoned_tail_does_not_set_the_scale(page: NotebookPage) -> None:
+    page.run(2)
+    page.run(1)
+    chart = chart_of(page.panel(1), "wild/loss")
+    expect(chart).to_have_attribute("data-stride", "1")
+    _, lowest = chart.locator(".u-over").evaluate(MIDDLE)
+    assert lowest < 0.9, "the curve falls from 1 to 0, and is not flat below 1e10"

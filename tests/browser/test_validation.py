@@ -120,6 +120,18 @@ def test_the_hover_tells_both_and_zoom_and_log_scale_hold_both(page: NotebookPag
     assert min(colours(panel, "epoch_loss")) > 20
 
 
+def test_the_points_of_a_validation_outlast_a_change_of_theme(page: NotebookPage) -> None:
+    panel = page.panel(0)
+    click(panel, "pause")
+    receipt(panel, "paused")
+    before = colours(panel, "epoch_loss")
+    for theme in ("dark", "light"):
+        page.theme(f"JupyterLab {theme.title()}")
+        expect(panel).to_have_attribute("data-theme", theme)
+        expect(page.page.locator("#jupyterlab-splash")).to_have_count(0)
+    assert colours(panel, "epoch_loss") == before
+
+
 def test_both_go_on_after_a_restore_beside_what_was_abandoned(page: NotebookPage) -> None:
     panel = page.panel(0)
     click(panel, "save")
