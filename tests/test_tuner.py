@@ -248,7 +248,7 @@ def test_a_variable_that_cannot_be_read_is_told_and_the_training_goes_on() -> No
 def test_a_restore_brings_back_the_value_of_the_checkpoint(gate: Gate) -> None:
     run, tuned = paused_and_saved(gate)
     applied(run.set(rate=0.125, dropout=0.5))
-    applied(run.restore())
+    assert applied(run.restore()).text.endswith("; rate 0.125 → 0.5"), "nor is it silent"
     assert run.hyperparameters == {"rate": 0.5, "dropout": 0.5}, "dropout is in no checkpoint"
     assert run.status.hyperparameters[0].value == float(tuned.rate.numpy()) == 0.5
     stopped(run, gate)

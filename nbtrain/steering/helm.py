@@ -14,6 +14,7 @@ from pathlib import Path
 
 from nbtrain.errors import PhaseError
 from nbtrain.frames import told
+from nbtrain.hyperparameters import Edit
 from nbtrain.names import Names
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.spending import PAUSED
@@ -220,10 +221,14 @@ class Helm:
 
     def _restore(self, wanted: int | str | None, step: int) -> tuple[Outcome, int]:
         self._check_not_stopping("restore")
+        before = self._tuner.values
         restored = self._keeper.restore(wanted)
         self._leave_trial(step, "the run went back", back=restored)
         self.open_segment(restored.step)
-        return Outcome(applied=True, step=step, text=f"restored {restored}"), restored.step
+        after = self._tuner.values
+        brought = [Edit(name, before[name], after[name]) for name in after if name in before]
+        changed = "".join(f"; {edit}" for edit in brought if edit.old != edit.new)
+        return Outcome(applied=True, step=step, text=f"restored {restored}{changed}"), restored.step
 
     def _try(self, receipt: Receipt, asked: Try, step: int) -> tuple[Outcome | None, int]:
         """Begin a trial, and end it when its receipt comes again."""

@@ -47,6 +47,11 @@ class Tuner:
         self._due = 0.0
         self._recorded: dict[str, float] = {}
 
+    @property
+    def values(self) -> dict[str, float]:
+        """As read last, by name."""
+        return self._hyperparameters.values
+
     def begin(self, step: int) -> None:
         """Write down with which values the run begins."""
         self._hyperparameters.begin(restored=False)
