@@ -125,6 +125,9 @@ def test_a_long_number_is_seen_whole_and_stays_exact(page: NotebookPage, lab: La
     full = rate.get_attribute("title")
     assert full is not None
     assert full.startswith("1.56516")
+    rate.fill("0.05")  # as a script does it, or a screen reader: selected before it has the focus
+    expect(rate).to_have_value("0.05")
+    rate.press("Escape")
     slider(panel, "learning_rate").focus()
     keyboard.press("Tab")
     expect(rate).to_be_focused()

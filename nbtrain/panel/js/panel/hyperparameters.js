@@ -120,11 +120,12 @@ class Row {
     this.#place(place, exact(value));
   }
 
-  // What Tab has selected, all of it, stays so.
+  // What is written anew is selected, all of it, as Tab does: a script's selection cannot be read
+  // yet, and would be lost. A click puts the caret afterwards.
   #open() {
-    const { selectionStart, selectionEnd, value } = this.field;
+    const { value } = this.field;
     this.#draw();
-    if (selectionEnd - selectionStart === value.length) this.field.select();
+    if (this.field.value !== value) this.field.select();
   }
 
   // A field that was left as it was asks for nothing: what it shows may be rounded.
