@@ -39,6 +39,17 @@ window.Notification = class extends Notification {
   }
 };
 }"""
+# How the foot paints what the time goes to: the sign before a word, as its part of the bar.
+GROUNDS = """(span, kinds) => {
+  const own = span.dataset.kind;
+  const grounds = kinds.map((kind) => {
+    span.dataset.kind = kind;
+    return getComputedStyle(span, "::before").background;
+  });
+  span.dataset.kind = own;
+  return grounds;
+}"""
+KINDS = ["step", "input", "step and input", "evaluate", "save", "paused"]
 # What a page is told of itself when its tab is not the one in front.
 HIDE = """
 Object.defineProperty(document, "visibilityState", { configurable: true, get: () => "hidden" });
@@ -86,6 +97,7 @@ def test_the_foot_says_where_the_time_goes(
         for theme, name in (("JupyterLab Light", "light"), ("JupyterLab Dark", "dark")):
             page.theme(theme)
             expect(panel).to_have_attribute("data-theme", name)
+            assert len(set(time.locator("span").first.evaluate(GROUNDS, KINDS))) == len(KINDS)
             panel.screenshot(path=folder / f"foot-{name}.png", animations="disabled")
 
 
