@@ -23,7 +23,8 @@ class Settings:
         evaluate_secs: Seconds between two evaluations; None or 0 evaluates none by time.
         evaluate_steps: Steps between two evaluations; None evaluates none by steps.
         on_nan: What is done about a loss or a variable that is NaN or infinite, or a loss that
-            has jumped: "pause", "recover" (go back, and halve the learning rate), or None.
+            has jumped: "pause", "recover" (go back, and halve the learning rate: that of the
+            checkpoint or, where it is less, the one that has led there), or None.
         jump: So many times the recent level is a jump of the loss; None for none.
         stop_grace_secs: Seconds after a request to stop until the panel says where the
             training thread is.
@@ -73,7 +74,7 @@ class Settings:
         if self.on_nan not in ("pause", "recover", None):
             raise ArgumentError(
                 f'on_nan={self.on_nan!r}: give "pause", "recover" to go back to the last good '
-                "checkpoint with half the learning rate, or None to go on."
+                "checkpoint and halve the learning rate, or None to go on."
             )
         if self.jump is None:
             return

@@ -32,9 +32,11 @@ from nbtrain.panel import curves as curves_room
 from nbtrain.panel.answers import answer
 from nbtrain.panel.board import Board
 from nbtrain.panel.curves import CHART_BUCKETS, RUN_BUCKETS
+from nbtrain.panel.figure import COLOURS, GREY, INK
 from nbtrain.panel.panel import LEASE_SECS
 from tests.event_files import NAME, simple, start, tensor, written
 from tests.gate import SOON
+from tests.test_figure import of, pixels_of
 from tests.test_panel import Clock
 
 
@@ -687,6 +689,16 @@ def test_a_picture_stays_of_the_first_charts_whatever_the_names_and_values(tmp_p
     picture = board_figure.png(nbtrain.scalars(tmp_path), smooth=0.5)
     assert picture is not None
     assert picture.startswith(b"\x89PNG")
+
+
+def test_the_picture_has_no_ground_of_its_own_and_no_ink_but_the_legible(tmp_path: Path) -> None:
+    for name, tag in (("one", "loss"), ("two", "loss"), *(("two", f"t{n}") for n in range(4))):
+        run_of(tmp_path / name, list(np.linspace(2.0, 0.0, 50)), tag=tag)
+    pixels = pixels_of(board_figure.png(nbtrain.scalars(tmp_path)) or b"")
+    opaque = pixels[:, :, 3] > 0.99
+    assert 0 < opaque.mean() < 0.1
+    told = [of(pixels[:, :, :3], ink)[opaque] for ink in (INK, GREY, *COLOURS[:2])]
+    assert np.any(told, axis=0).mean() > 0.98, "the others are where two lines cross"
 
 
 def test_without_charts_there_is_no_picture(tmp_path: Path) -> None:

@@ -43,9 +43,14 @@ def drawn(store: ScalarStore, status: Status = STATUS) -> npt.NDArray[np.float64
 
 def on(ground: str, picture: bytes) -> npt.NDArray[np.float64]:
     """The pixels of a picture on a ground: height, width, red green blue."""
-    pixels = np.asarray(imread(io.BytesIO(picture)), dtype=np.float64)
+    pixels = pixels_of(picture)
     opaque = pixels[:, :, 3:]
     return np.asarray(pixels[:, :, :3] * opaque + np.array(rgb(ground)) * (1 - opaque))
+
+
+def pixels_of(picture: bytes) -> npt.NDArray[np.float64]:
+    """The pixels of a picture: height, width, red green blue alpha."""
+    return np.asarray(imread(io.BytesIO(picture)), dtype=np.float64)
 
 
 def rgb(colour: str) -> list[float]:
@@ -144,7 +149,7 @@ def test_the_picture_has_no_ground_of_its_own_and_no_ink_but_the_legible(
     status = dataclasses.replace(STATUS, values=store.last_values(), notice="from ckpt-1")
     marks = [Mark("save", 10, 5.0), Mark("set", 30, 6.0, "rate 2 → 1")]
     picture = png(status, store.curves(), marks)
-    pixels = np.asarray(imread(io.BytesIO(picture)), dtype=np.float64)
+    pixels = pixels_of(picture)
     opaque = pixels[:, :, 3] > 0.99
     assert opaque.mean() < 0.1
     told = [of(pixels[:, :, :3], ink)[opaque] for ink in (INK, GREY, BLUE, ORANGE)]

@@ -158,8 +158,8 @@ def test_a_paused_run_says_what_to_do() -> None:
         "run.set(learning_rate=...); run.resume()."
     )
     assert refused(run.save()).text == (
-        f"loss is infinite since step {first}, and what has gone bad is not saved. Restore a "
-        f"checkpoint to go on from: the last good one is of step {good}."
+        f"loss is infinite since step {first}, and what has gone bad is not saved. Go on from a "
+        f"checkpoint: the last good one is of step {good}."
     )
     assert_all_finite(folder(run))
     stopped(run)
@@ -480,6 +480,10 @@ def test_it_is_rescued_five_times_at_most() -> None:
     )
     assert "It was not rescued: it was rescued 5 times in vain." in paused(run)
     assert rate.numpy() == 1 / 32
+    applied(run.restore())
+    applied(run.resume())
+    assert "It was not rescued: it was rescued 5 times in vain." in paused(run)
+    assert rate.numpy() == 1 / 1024, "somebody has looked at it: five more"
     stopped(run)
 
 
@@ -581,7 +585,7 @@ def test_copies_that_were_deleted_meanwhile_are_not_offered() -> None:
     assert "run.restore(0)" in paused(run)
     shutil.rmtree(folder(run) / LAST_GOOD)
     assert "There is no checkpoint" in refused(run.restore(0)).text
-    assert "Restore a checkpoint to go on from: none is good." in refused(run.save()).text
+    assert "Go on from a checkpoint: none is good." in refused(run.save()).text
     stopped(run)
     assert restorable(folder(run)) == ()
 

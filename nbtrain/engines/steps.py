@@ -140,8 +140,8 @@ def train(
         on_nan: What is done where the loss (a scalar whose last word is `loss`, and that is of
             no validation) or a variable that is saved is NaN or infinite: "pause", before
             that is saved; "recover" goes back to the last good checkpoint and halves the
-            hyperparameter `learning_rate` or `learning_rate_factor`, five times at most, and
-            then pauses; None goes on. For that, good states are copied to `last_good` beside
+            hyperparameter `learning_rate` or `learning_rate_factor`, the sixth time it
+            pauses as well; None goes on. For that, good states are copied to `last_good` beside
             the checkpoints, at the start and every ten seconds, or less often where that would
             take more than 1 % of the time; the newest three stay until the run has ended well.
             Where it goes bad with the last of the data, it ends: told, and not saved.

@@ -9,7 +9,7 @@ import numpy as np
 
 from nbtrain.events.scalars import Scalars
 from nbtrain.panel.curves import Want, buckets_of_each, what_counts
-from nbtrain.panel.figure import COLOURS, DPI, frame, mark, short, writable
+from nbtrain.panel.figure import COLOURS, DPI, INK, frame, mark, short, writable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,8 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
     FigureCanvasAgg(figure)
     for index, tag in enumerate(shown):
         axes = figure.add_subplot(rows, columns, index + 1)
-        axes.set_title(writable(short(tag)), fontsize=9, loc="left", parse_math=False)
+        title = writable(short(tag))
+        axes.set_title(title, fontsize=9, loc="left", parse_math=False, color=INK)
         _draw(axes, scalars, Want(tag, x=x, smooth=smooth), named)
     samples = [Line2D([], [], **_style(number)) for number in range(len(named))]
     legend = figure.legend(
@@ -53,11 +54,13 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
         frameon=False,
         title=_left_out(len(tags) - len(shown), len(runs) - len(named)) or None,
         title_fontsize=8,
+        labelcolor=INK,
     )
+    legend.get_title().set_color(INK)
     for text in legend.get_texts():
         text.set_parse_math(False)  # a name is no formula
     out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=DPI)
+    figure.savefig(out, format="png", dpi=DPI, transparent=True)
     return out.getvalue()
 
 

@@ -170,9 +170,6 @@ def _draw(axes: Axes, lines: Sequence[_Line]) -> None:
         for tail in (curve for curve in line.curves if curve.abandoned):
             axes.plot(*_tail(tail, line.curves), "--", color=GREY, lw=1)
     frame(axes)
-    axes.tick_params(labelcolor=INK, color=INK)
-    for side in ("bottom", "left"):
-        axes.spines[side].set_color(INK)
 
 
 def _draw_kept(axes: Axes, line: _Line) -> None:
@@ -267,6 +264,8 @@ def _sign(axes: Axes, marks: Sequence[Mark]) -> None:
 def frame(axes: Axes) -> None:
     """A grid, small numbers, and no lines but the two axes."""
     axes.grid(visible=True, color=GREY, alpha=0.2)
-    axes.tick_params(labelsize=8)
+    axes.tick_params(labelsize=8, labelcolor=INK, color=INK)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
+    for side in ("bottom", "left"):
+        axes.spines[side].set_color(INK)

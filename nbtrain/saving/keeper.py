@@ -227,8 +227,7 @@ class Keeper:
             good = self.below(trouble.good)
             where = f"the last good one is of step {good[-1].step:,}" if good else "none is good"
             raise CheckpointError(
-                f"{trouble}, and what has gone bad is not saved. Restore a checkpoint to go on "
-                f"from: {where}."
+                f"{trouble}, and what has gone bad is not saved. Go on from a checkpoint: {where}."
             )
 
     def _save_with(self, saver: Saver | Ring, step: int) -> int:

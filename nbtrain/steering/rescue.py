@@ -18,7 +18,7 @@ from nbtrain.steering.helm import Helm
 # What a rescue halves, the first that a run has.
 _RATES = ("learning_rate", "learning_rate_factor")
 
-# Rescues in one life of a run: what has gone bad so often needs another look.
+# Rescues one after the other: what has gone bad so often needs another look.
 _MOST = 5
 
 
@@ -71,8 +71,9 @@ class Rescue:
             self._watch.folder.drain(step)
         trouble = alarm.trouble
         if trouble is None:
-            if self._told is not None:
+            if self._told is not None:  # somebody else has seen to it
                 self.forget()
+                self._rescues = 0
         elif trouble is not self._told:
             self._told = trouble
             return self._act(trouble, step)

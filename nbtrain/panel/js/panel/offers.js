@@ -45,6 +45,7 @@ export class Offers {
   // A reason that is the next one's as well is told there.
   #offer(mark, offer, next) {
     const button = el("button", { type: "button", text: offer.text, "data-offer": `${key(mark)} ${offer.text}` });
+    if (offer.halve) button.title = `Half of the ${offer.halve} of the checkpoint or, where it is less, of what it is now.`;
     button.disabled = offer.why !== null;
     button.addEventListener("click", () => this.clicks.of(offer.command) || this.#choose(offer));
     const why = offer.why && offer.why !== next?.why ? [el("span", { class: "nbt-soft", text: offer.why })] : [];
