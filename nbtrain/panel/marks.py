@@ -93,11 +93,12 @@ def signs(marks: Sequence[Mark], low: float, high: float, apart: float) -> list[
 
 
 def legend(marks: Iterable[Mark]) -> str:
-    """Which signs there are, and how many of each."""
+    """Which signs there are, and how many of each; where it is wrapped, these stay together."""
     counts = Counter(map(kind_of, marks))
     told = sorted(counts, key=lambda kind: (_rank(kind), kind))
-    many = {kind: f" ({count})" if count > 1 else "" for kind, count in counts.items()}
-    return "Marks: " + " · ".join(f"{glyph(kind)} {kind}{many[kind]}" for kind in told)
+    many = {kind: f"\N{NO-BREAK SPACE}({count})" if count > 1 else "" for kind, count in counts.items()}
+    parts = [f"{glyph(kind)}\N{NO-BREAK SPACE}{kind}{many[kind]}" for kind in told]
+    return "Marks: " + " · ".join(parts)
 
 
 def glyph(kind: str) -> str:
