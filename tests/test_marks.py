@@ -52,7 +52,7 @@ def test_what_lies_outside_the_chart_is_left_out() -> None:
 def test_the_legend_has_every_kind_once_the_most_telling_first() -> None:
     marks = [mark("save", 1), mark("odd", 2), mark("set", 3), mark("save", 4)]
     told = legend(marks).replace("\N{NO-BREAK SPACE}", "_")
-    assert told == "Marks: ◆_set · ●_save_(2) · ▪_odd"
+    assert told == "Marks: ◆_set_· ●_save_(2)_· ▪_odd"
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ GLYPHS = {
     "checkpoint": "○",
 }
 _OTHER = "▪"
+_JOINING = "\N{NO-BREAK SPACE}"
 _ORDER = tuple(GLYPHS)
 _BY_CADENCE = frozenset({"checkpoint"})
 
@@ -96,9 +97,9 @@ def legend(marks: Iterable[Mark]) -> str:
     """Which signs there are, and how many of each; where it is wrapped, these stay together."""
     counts = Counter(map(kind_of, marks))
     told = sorted(counts, key=lambda kind: (_rank(kind), kind))
-    many = {kind: f"\N{NO-BREAK SPACE}({count})" if count > 1 else "" for kind, count in counts.items()}
-    parts = [f"{glyph(kind)}\N{NO-BREAK SPACE}{kind}{many[kind]}" for kind in told]
-    return "Marks: " + " · ".join(parts)
+    many = {kind: f" ({count})" if count > 1 else "" for kind, count in counts.items()}
+    parts = [f"{glyph(kind)} {kind}{many[kind]}".replace(" ", _JOINING) for kind in told]
+    return "Marks: " + f"{_JOINING}· ".join(parts)
 
 
 def glyph(kind: str) -> str:
