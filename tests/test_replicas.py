@@ -109,7 +109,7 @@ def test_a_session_whose_server_is_killed_and_started_again_goes_on_from_the_che
     held = chief.ask("checkpoints")[-1]
     cluster.server()
     when(chief, lambda status: f"Goes on from model.ckpt-{held}:" in status.notice)
-    again = trains(chief, beyond=waits[0].step)
+    again = trains(chief, beyond=max(waits[0].step, held))  # it is told before the first step
     assert "and made again; the training goes on from step" in again.message
     assert "is waited for" not in again.message
     assert "STARTS ALL OVER" not in trains(worker, beyond=waits[1].step).message
