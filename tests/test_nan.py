@@ -585,7 +585,7 @@ def test_copies_that_were_deleted_meanwhile_are_not_offered() -> None:
     assert "run.restore(0)" in paused(run)
     shutil.rmtree(folder(run) / LAST_GOOD)
     assert "There is no checkpoint" in refused(run.restore(0)).text
-    assert "Go on from a checkpoint: none is good." in refused(run.save()).text
+    assert "not saved. No checkpoint is good: build the model anew." in refused(run.save()).text
     stopped(run)
     assert restorable(folder(run)) == ()
 

@@ -254,6 +254,13 @@ def test_a_restore_brings_back_the_value_of_the_checkpoint(gate: Gate) -> None:
     stopped(run, gate)
 
 
+def test_a_restore_says_what_it_has_set_back_of_what_the_program_had_set(gate: Gate) -> None:
+    run, tuned = paused_and_saved(gate)
+    tuned.rate.assign(0.25)
+    assert applied(run.restore()).text.endswith("; rate 0.25 → 0.5")
+    stopped(run, gate)
+
+
 def test_an_edit_asked_for_during_a_restore_comes_after_it(gate: Gate) -> None:
     run, tuned = paused_and_saved(gate)
     applied(run.set(rate=0.125))

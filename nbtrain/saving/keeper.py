@@ -225,10 +225,11 @@ class Keeper:
         """Raise a CheckpointError where what would be saved has gone bad."""
         if (trouble := self._trouble(step)) is not None:
             good = self.below(trouble.good)
-            where = f"the last good one is of step {good[-1].step:,}" if good else "none is good"
-            raise CheckpointError(
-                f"{trouble}, and what has gone bad is not saved. Go on from a checkpoint: {where}."
-            )
+            advice = "No checkpoint is good: build the model anew."
+            if good:
+                last = f"the last good one is of step {good[-1].step:,}"
+                advice = f"Go on from a checkpoint: {last}."
+            raise CheckpointError(f"{trouble}, and what has gone bad is not saved. {advice}")
 
     def _save_with(self, saver: Saver | Ring, step: int) -> int:
         self._watch.folder.make_sure(step)

@@ -221,11 +221,11 @@ class Helm:
 
     def _restore(self, wanted: int | str | None, step: int) -> tuple[Outcome, int]:
         self._check_not_stopping("restore")
-        before = self._tuner.values
+        before = self._tuner.now()  # the program may have set some since it was looked at
         restored = self._keeper.restore(wanted)
         self._leave_trial(step, "the run went back", back=restored)
         self.open_segment(restored.step)
-        after = self._tuner.values
+        after = self._tuner.now()
         brought = [Edit(name, before[name], after[name]) for name in after if name in before]
         changed = "".join(f"; {edit}" for edit in brought if edit.old != edit.new)
         return Outcome(applied=True, step=step, text=f"restored {restored}{changed}"), restored.step

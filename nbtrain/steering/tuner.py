@@ -47,9 +47,9 @@ class Tuner:
         self._due = 0.0
         self._recorded: dict[str, float] = {}
 
-    @property
-    def values(self) -> dict[str, float]:
-        """As read last, by name."""
+    def now(self) -> dict[str, float]:
+        """Read anew, by name."""
+        self._read()
         return self._hyperparameters.values
 
     def begin(self, step: int) -> None:

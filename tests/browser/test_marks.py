@@ -288,7 +288,9 @@ def test_after_nan_one_click_restores_and_halves_the_learning_rate(page: Noteboo
     page.run(2)
     marks(panel, 3)
     offered = ask(panel, "× nan")
-    offered.get_by_role("button", name=f"Restore step {saved:,} and halve learning_rate").click()
+    halves = offered.get_by_role("button", name=f"Restore step {saved:,} and halve learning_rate")
+    expect(halves).to_have_attribute("title", re.compile("where it is less, of what it is now"))
+    halves.click()
     closed(panel)
     # With the answer to the second of its commands, and not before.
     line = panel.locator("[data-role=receipt]").inner_text()
