@@ -163,6 +163,19 @@ def test_a_damaged_run_is_told(tmp_path: Path) -> None:
     assert size > 0
 
 
+def test_records_with_wrong_checksums_that_are_shown_are_told(tmp_path: Path) -> None:
+    run_of(tmp_path / "a", [1.0, 2.0, 3.0])
+    path = tmp_path / "a" / NAME
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.warns(UserWarning, match="1 of the run 'a'"):
+        board = ShownBoard(nbtrain.scalars(tmp_path, verify=False))
+    content, _ = board.hear(t="hello")
+    assert content["doubtful"] == [["a", 1]]
+    assert content["damaged"] == []
+
+
 def test_growth_alone_is_told_without_the_names(tmp_path: Path) -> None:
     run_of(tmp_path, [1.0])
     board = board_of(tmp_path)

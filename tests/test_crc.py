@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import threading
+
 import numpy as np
+import numpy.typing as npt
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tensorboard.compat.tensorflow_stub import pywrap_tensorflow as reference
 
+from nbtrain.events import crc
 from nbtrain.events.crc import crc32c, crc32c_columns, masked
 
 
@@ -42,3 +48,43 @@ def test_the_checksums_of_many_records_are_those_of_each(
         records[:, place] = column
     wanted = [crc32c(record.tobytes()) for record in records]
     assert crc32c_columns(blank, columns, count).tolist() == wanted
+
+
+def columns_of(record: bytes) -> dict[int, npt.NDArray[np.uint8]]:
+    """Every byte of one record as a column of its own."""
+    return {
+        place: np.frombuffer(record, np.uint8)[place : place + 1] for place in range(len(record))
+    }
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 8, 9, 255, 256, 257, 4097])
+def test_a_byte_counts_at_every_distance_from_the_end(length: int) -> None:
+    record = os.urandom(length)
+    assert int(crc32c_columns(bytes(length), columns_of(record), 1)[0]) == crc32c(record)
+
+
+def test_threads_that_need_the_tables_first_at_the_same_time_get_the_same_ones() -> None:
+    together = threading.Barrier(3)
+    wrong: list[bytes] = []
+
+    def use() -> None:
+        record = os.urandom(400)
+        together.wait()
+        if int(crc32c_columns(bytes(400), columns_of(record), 1)[0]) != crc32c(record):
+            wrong.append(record)
+
+    for _ in range(30):
+        crc._place_table.cache_clear()
+        threads = [threading.Thread(target=use) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        use_alone = os.urandom(400)
+        assert int(crc32c_columns(bytes(400), columns_of(use_alone), 1)[0]) == crc32c(use_alone)
+        assert not wrong
+
+
+def test_a_table_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        crc._place_table(7)[0] = 1

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from nbtrain.errors import ArgumentError, UnknownTagError
 from nbtrain.events.scalars import Scalars
 from nbtrain.events.series import Points
 from nbtrain.events.writer import EventWriter
-from tests.event_files import NAME, expected, simple, start, written
+from tests.event_files import NAME, expected, records, simple, start, written
 from tests.gate import SOON
 
 v1 = tf.compat.v1
@@ -90,7 +90,7 @@ def test_what_another_thread_is_reading_anew_is_left_out_of_what_is_there(logdir
 @pytest.mark.parametrize("name", ["runs", "tags"])
 def test_what_is_no_expression_is_refused(name: str, logdir: Path) -> None:
     with pytest.raises(ArgumentError, match=rf"{name}='\(' is no regular expression: missing \)"):
-        nbtrain.scalars(logdir, **{name: "("})
+        nbtrain.scalars(logdir, **cast(dict[str, Any], {name: "("}))
 
 
 def test_a_folder_without_event_files_or_scalars_says_so(tmp_path: Path) -> None:
@@ -255,3 +255,41 @@ def test_files_are_read_without_loading_tensorflow(tmp_path: Path) -> None:
     root = Path(nbtrain.__file__).parents[1]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=root)
     assert done.stdout.strip() == "[0.5] False"
+
+
+def spoilt(path: Path) -> Path:
+    """The same file with every second checksum of a payload wrong."""
+    data = bytearray(path.read_bytes())
+    for end in records(bytes(data))[1::2]:
+        data[end - 1] ^= 0x40
+    path.write_bytes(data)
+    return path
+
+
+def test_records_whose_checksum_alone_is_wrong_are_read_if_asked_for(tmp_path: Path) -> None:
+    events = [simple("loss", step, step / 4) for step in range(1, 41)]
+    path = written(tmp_path / "a" / NAME, [*events, start(41, 1.8e9)])
+    wanted = expected(path)["loss"]
+    spoilt(path)
+    log = nbtrain.scalars(tmp_path)
+    assert log["a", "loss"].steps.tolist() == list(range(1, 41, 2))
+    assert "damaged bytes were skipped" in repr(log)
+    with pytest.warns(UserWarning, match=r"20 of the run 'a'.*may be damaged too"):
+        every = nbtrain.scalars(tmp_path, verify=False)
+    points = every["a", "loss"]
+    rows = zip(
+        points.steps.tolist(), points.wall_times.tolist(), points.values.tolist(), strict=True
+    )
+    assert list(rows) == wanted
+    assert "damaged" not in repr(every)
+
+
+def test_what_is_no_record_stays_out_also_where_checksums_do_not_count(tmp_path: Path) -> None:
+    path = written(tmp_path / NAME, [simple("loss", step, 1.0) for step in range(1, 21)])
+    data = bytearray(path.read_bytes())
+    ends = records(bytes(data))
+    data[ends[4] : ends[4] + 8] = b"\xff" * 8  # the length of the sixth
+    path.write_bytes(data)
+    log = nbtrain.scalars(tmp_path, verify=False)
+    assert log[".", "loss"].steps.tolist() == [*range(1, 6), *range(7, 21)]
+    assert "damaged bytes were skipped" in repr(log)

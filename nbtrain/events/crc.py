@@ -18,27 +18,32 @@ UInt32Array = npt.NDArray[np.uint32]
 
 _POLYNOMIAL = 0x82F63B78
 
-# One table for each distance from the end of a record, 1 kB each, made when first needed.
-_places: list[UInt32Array] = []
+# Tables are functions of their place alone, and never changed: whichever thread needs one first,
+# and however many make it at the same time, it is the same.
 
 
 @functools.cache
-def _byte_table() -> UInt32Array:
-    table: UInt32Array = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
-        table = (table >> np.uint32(1)) ^ (table & np.uint32(1)) * np.uint32(_POLYNOMIAL)
-    return table
-
-
 def _place_table(following: int) -> UInt32Array:
-    """What each value of a byte adds to the checksum with `following` bytes after it."""
-    table = _byte_table()
-    if not _places:
-        _places.append(table)
-    while len(_places) <= following:
-        last = _places[-1]
-        _places.append(table[last & 0xFF] ^ (last >> 8))
-    return _places[following]
+    """What each value of a byte adds to the checksum with `following` bytes after it.
+
+    One more byte turns a table into that of the next place. Many more bytes at once are four
+    look-ups, one for each byte of the checksum so far, as in "slicing by four".
+    """
+    if not following:
+        table: UInt32Array = np.arange(256, dtype=np.uint32)
+        for _ in range(8):
+            table = (table >> np.uint32(1)) ^ (table & np.uint32(1)) * np.uint32(_POLYNOMIAL)
+    elif following < 4:
+        last = _place_table(following - 1)
+        table = _place_table(0)[last & 0xFF] ^ (last >> 8)
+    else:
+        more = 1 << (following.bit_length() - 1)
+        last = _place_table(following - more)
+        table = np.zeros(256, np.uint32)
+        for byte in range(4):
+            table ^= _place_table(more - 1 - byte)[(last >> 8 * byte) & 0xFF]
+    table.setflags(write=False)
+    return table
 
 
 def crc32c(data: bytes) -> int:

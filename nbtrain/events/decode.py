@@ -60,11 +60,13 @@ class Batch:
         scalars: Those of the usual layouts.
         damaged: Records whose checksum is wrong.
         others: Records to be read one by one, their checksums not looked at.
+        doubtful: Records that were read in spite of a wrong checksum.
     """
 
     scalars: list[Decoded]
     damaged: list[int] = field(default_factory=list)
     others: list[int] = field(default_factory=list)
+    doubtful: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -117,11 +119,16 @@ class _Known:
 class Decoder:
     """Decodes the records of one run; it learns their layouts and tags.
 
+    Args:
+        verify: Whether a record with a wrong checksum counts as damaged.
+
     Attributes:
+        verify: As given.
         tags: Every tag seen so far, in the order in which they came.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, verify: bool = True) -> None:
+        self.verify = verify
         self.tags: list[str] = []
         self._tag_ids: dict[str, int] = {}
         self._layouts: dict[Layout, _Known] = {}
@@ -193,7 +200,7 @@ class Decoder:
             rest = group.take(~fits, length + FOOTER)
             group = group.take(fits, length + FOOTER)
             which = which[fits]
-        _columns(group, known, which, batch)
+        _columns(group, known, which, batch, verify=self.verify)
         return rest
 
     def _which(self, group: _Group, known: _Known) -> IntArray:
@@ -272,7 +279,7 @@ def _group(data: ByteArray, rows: IntArray, starts: IntArray, width: int) -> _Gr
     return _Group(rows, records.view(np.uint8), 0, width)
 
 
-def _columns(group: _Group, known: _Known, which: IntArray, batch: Batch) -> None:
+def _columns(group: _Group, known: _Known, which: IntArray, batch: Batch, *, verify: bool) -> None:
     """Decode the columns of records, after a look at their checksums."""
     layout, count = known.layout, len(group.rows)
     wall_times = group.column(WALL_TIME, "<f8")
@@ -290,7 +297,9 @@ def _columns(group: _Group, known: _Known, which: IntArray, batch: Batch) -> Non
         _add(crcs, layout.length, place.offset, column)
     whole = group.column(layout.length, "<u4") == masked(crcs)
     rows, tags = group.rows, known.tags[which]
-    if not whole.all():
+    if not verify:
+        batch.doubtful.extend(group.rows[~whole].tolist())
+    elif not whole.all():
         batch.damaged.extend(rows[~whole].tolist())
         if not whole.any():  # one whose damage looks like a layout of its own
             return

@@ -30,17 +30,20 @@ class EventRun:
 
     Args:
         folder: The folder.
+        verify: Whether a record with a wrong checksum is skipped.
 
     Attributes:
         series: The scalars by tag, in the order the tags first came.
         indexes: By kind, of `KINDS`, and tag, where the values of all else lie.
         starts: Step and wall time of each restart of the program.
         skipped: Bytes of the files that could not be read, being damaged.
+        doubtful: Records that were read in spite of a wrong checksum.
         unreadable: Files that could not be read since the last look, and why.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, *, verify: bool = True) -> None:
         self.folder = folder
+        self._verify = verify
         self.unreadable: dict[str, str] = {}
         self._reset()
 
@@ -48,8 +51,8 @@ class EventRun:
         self.series: dict[str, Series] = {}
         self.indexes: dict[str, dict[str, Index]] = {}
         self.starts: list[tuple[int, float]] = []
-        self.skipped = 0
-        self._decoder = Decoder()
+        self.skipped = self.doubtful = 0
+        self._decoder = Decoder(verify=self._verify)
         self._kinds: dict[str, str] = {}  # of the tags, as the first metadata of each says
         self._tails: dict[str, Tail] = {}
 
@@ -123,6 +126,7 @@ class EventRun:
         if piece is None:
             return False
         self.skipped += piece.skipped
+        self.doubtful += piece.doubtful
         found = [*piece.scalars, *self._one_by_one(piece.others, file)]
         parts: dict[int, list[Decoded]] = {}
         for scalars in found:

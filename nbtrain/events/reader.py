@@ -26,6 +26,7 @@ class Reader:
 
     Args:
         logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
+        verify: Whether a record with a wrong checksum is skipped.
 
     Attributes:
         version: Another number whenever something has been read, or has gone, in whatever thread.
@@ -35,8 +36,9 @@ class Reader:
         ArgumentError: It is no folder that can be read.
     """
 
-    def __init__(self, logdir: str) -> None:
+    def __init__(self, logdir: str, *, verify: bool = True) -> None:
         self.logdir = logdir
+        self._verify = verify
         self.version = 0
         self.gone: list[str] = []
         self._runs: dict[str, EventRun] = {}
@@ -87,6 +89,11 @@ class Reader:
         with self._lock:
             return {name: run.skipped for name, run in sorted(self._runs.items()) if run.skipped}
 
+    def doubtful(self) -> dict[str, int]:
+        """For each run how many of its records were read in spite of a wrong checksum."""
+        with self._lock:
+            return {name: run.doubtful for name, run in sorted(self._runs.items()) if run.doubtful}
+
     def unreadable(self) -> dict[str, str]:
         """Folders and files that could not be read at the last try, and why."""
         with self._lock:
@@ -101,7 +108,7 @@ class Reader:
             there = set()
             for run, folder, names in self._folders.look():
                 if run not in self._runs:
-                    self._runs[run] = EventRun(folder)
+                    self._runs[run] = EventRun(folder, verify=self._verify)
                 self._runs[run].look(names)
                 there.add(run)
             gone = sorted(self._runs.keys() - there)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import os
+import warnings
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,11 @@ class Scalars(Selection[Points]):
 
 
 def scalars(
-    logdir: str | os.PathLike[str], *, runs: str | None = None, tags: str | None = None
+    logdir: str | os.PathLike[str],
+    *,
+    runs: str | None = None,
+    tags: str | None = None,
+    verify: bool = True,
 ) -> Scalars:
     """The scalars of every run below a folder, from its event files alone.
 
@@ -86,10 +91,20 @@ def scalars(
         logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
         runs: A regular expression; runs in whose names it is found.
         tags: A regular expression; tags in which it is found.
+        verify: False reads records whose checksums are wrong too, and warns of them: for files
+            of which only the checksums are damaged.
 
     Raises:
         ArgumentError: The folder cannot be read, or a pattern is no regular expression.
     """
-    found = Scalars(Reader(os.fspath(logdir)), runs, tags)
+    reader = Reader(os.fspath(logdir), verify=verify)
+    found = Scalars(reader, runs, tags)
     found.refresh()
+    if doubtful := reader.doubtful():
+        counts = ", ".join(f"{count:,} of the run {run!r}" for run, count in doubtful.items())
+        warnings.warn(
+            f"Records with wrong checksums were read because of verify=False: {counts}. Their "
+            "values may be damaged too.",
+            stacklevel=2,
+        )
     return found

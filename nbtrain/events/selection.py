@@ -166,9 +166,14 @@ class Selection(Mapping[tuple[str, str], T]):
             held = [kind for kind in kinds if any(self._reader.tags(run, kind) for run in runs)]
             holding = ", ".join(held) or "nothing that is shown"
             hold = "run holds" if len(runs) == 1 else f"{len(runs)} runs hold"
-            return f"<no {self._kind} {where}: its {hold} {holding}>"
+            return f"<no {self._kind} {where}: its {hold} {holding}{self._damaged()}>"
         found = f"{_counted(self.runs, 'run')} and {_counted(self.tags, 'tag')}"
-        return f"<{self._kind} of {found} {where}>"
+        return f"<{self._kind} of {found} {where}{self._damaged()}>"
+
+    def _damaged(self) -> str:
+        """In words, how much was skipped of the runs that are meant."""
+        size = sum(size for run, size in self._reader.skipped().items() if self.chooses(run))
+        return f"; {size:,} damaged bytes were skipped" if size else ""
 
 
 def _patterns(name: str, given: str | None) -> list[re.Pattern[str]]:

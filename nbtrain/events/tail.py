@@ -50,11 +50,13 @@ class Piece:
         scalars: The scalars of records that hold nothing else.
         others: The other records, in the order of the file.
         skipped: Bytes of what is no record, or has a wrong checksum.
+        doubtful: Records that were read in spite of a wrong checksum.
     """
 
     scalars: list[Decoded]
     others: list[Other]
     skipped: int
+    doubtful: int = 0
 
 
 class Tail:
@@ -115,20 +117,24 @@ class Tail:
         if damaged:
             found = self._next_record()
             if found is not None:
-                piece = Piece(piece.scalars, piece.others, piece.skipped + found - self.offset)
+                piece = Piece(
+                    piece.scalars, piece.others, piece.skipped + found - self.offset, piece.doubtful
+                )
                 self.offset = found
         return None if self.offset == begin else piece
 
     def _piece(self, data: ByteArray, frames: Frames) -> tuple[Piece, int, bool]:
         """What some records hold, where they end, and whether what follows is no record."""
         batch = self._decoder.decode(data, frames)
-        wrong, others = set(batch.damaged), []
+        wrong, others, doubtful = set(batch.damaged), [], len(batch.doubtful)
         for row in sorted(batch.others):
             start, length = int(frames.starts[row]), int(frames.lengths[row])
             payload = data[start : start + length].tobytes()
             footer = data[start + length : start + length + FOOTER]
-            if masked(np.array([crc32c(payload)], np.uint32))[0] == footer.view("<u4")[0]:
+            whole = masked(np.array([crc32c(payload)], np.uint32))[0] == footer.view("<u4")[0]
+            if whole or not self._decoder.verify:
                 others.append(Other(row, self.offset + start, payload))
+                doubtful += not whole
             else:
                 wrong.add(row)
         end, damaged, last = frames.end, frames.damaged, len(frames.starts) - 1
@@ -137,7 +143,7 @@ class Tail:
             wrong.remove(last)
             end, damaged = int(frames.starts[last]) - HEADER, True
         skipped = sum(int(frames.lengths[row]) + HEADER + FOOTER for row in wrong)
-        return Piece(batch.scalars, others, skipped), end, damaged
+        return Piece(batch.scalars, others, skipped, doubtful), end, damaged
 
     def _next_record(self) -> int | None:
         """Where a record begins beyond a damage; None while there is none."""

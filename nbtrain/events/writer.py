@@ -23,11 +23,15 @@ from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
 
 from nbtrain.events.crc import crc32c, crc32c_columns, masked
+from nbtrain.events.framing import FOOTER, HEADER
 
 ByteArray = npt.NDArray[np.uint8]
 
 # How the names of its files end: a folder may have those of other writers, too.
 ENDING = ".nbtrain"
+
+# Records of each batch whose checksums are computed a second time, by google-crc32c.
+_PROVEN = 8
 
 _numbers = itertools.count()
 
@@ -41,6 +45,10 @@ class EventWriter:
     Args:
         logdir: The folder; it must exist.
 
+    Attributes:
+        path: The file.
+        doubt: Why checksums are computed record by record; None while those in bulk are right.
+
     Raises:
         OSError: The file cannot be written; also from every other method.
     """
@@ -51,6 +59,7 @@ class EventWriter:
         self.path = logdir / f"{name}.{os.getpid()}.{next(_numbers)}{ENDING}"
         self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 - closed by close()
         self._made = os.fstat(self._file.fileno())
+        self.doubt: str | None = None
         try:
             self._write_event(file_version="brain.Event:2", wall_time=time.time())
         except OSError:
@@ -101,7 +110,9 @@ class EventWriter:
         for length in np.unique(lengths):
             rows = lengths == length
             part = {tag: column[rows] for tag, column in values.items()}
-            self._append(_scalar_records(steps[rows], wall_times[rows], part, int(length)))
+            self._append(
+                self._proven(_scalar_records(steps[rows], wall_times[rows], part, int(length)))
+            )
 
     def close(self) -> None:
         """Close the file; calling it again does nothing."""
@@ -117,6 +128,19 @@ class EventWriter:
         header = struct.pack("<Q", len(payload))
         self._append(header + _checksum(header) + payload + _checksum(payload))
 
+    def _proven(self, records: ByteArray) -> bytes:
+        """The records; where the first have other checksums than google-crc32c's, all get those."""
+        if self.doubt is None and any(map(_is_wrong, records[:_PROVEN])):
+            self.doubt = (
+                "Checksums computed for many records at once were wrong, and are computed one by "
+                "one from now on: the event file is whole. This is a fault of nbtrain's; please "
+                "report it."
+            )
+        if self.doubt is not None:
+            for record in records:
+                record[-FOOTER:] = np.frombuffer(_checksum_of(record), np.uint8)
+        return records.tobytes()
+
     def _append(self, records: bytes) -> None:
         end, rest = self._file.seek(0, os.SEEK_END), memoryview(records)
         try:
@@ -130,6 +154,16 @@ class EventWriter:
 
 def _checksum(data: bytes) -> bytes:
     return masked(np.array([crc32c(data)], dtype=np.uint32)).astype("<u4").tobytes()
+
+
+def _checksum_of(record: ByteArray) -> bytes:
+    """The checksum that a framed record should end with."""
+    return _checksum(record[HEADER:-FOOTER].tobytes())
+
+
+def _is_wrong(record: ByteArray) -> bool:
+    """Whether a framed record ends with another checksum than it should."""
+    return record[-FOOTER:].tobytes() != _checksum_of(record)
 
 
 def _varint(number: int) -> bytes:
@@ -163,8 +197,8 @@ def _scalar_records(
     wall_times: npt.NDArray[np.float64],
     values: Mapping[str, npt.NDArray[np.float64]],
     length: int,
-) -> bytes:
-    """Framed records of events whose steps all take `length` bytes as a varint."""
+) -> ByteArray:
+    """Framed records of events whose steps all take `length` bytes as a varint, a row each."""
     # Event: 1 wall_time (double), 2 step (varint), 5 summary; Summary: 1 value;
     # Value: 1 tag, 2 simple_value (float).
     head = b"\x09" + bytes(8) + b"\x10" + bytes(length)
@@ -179,13 +213,13 @@ def _scalar_records(
         end -= len(_field(1, value))
     header = struct.pack("<Q", len(template))
     header += _checksum(header)
-    records = np.empty((len(steps), len(header) + len(template) + 4), np.uint8)
-    records[:, :-4] = np.frombuffer(header + template, np.uint8)
+    records = np.empty((len(steps), len(header) + len(template) + FOOTER), np.uint8)
+    records[:, :-FOOTER] = np.frombuffer(header + template, np.uint8)
     columns: dict[int, ByteArray] = {}
     for place, fill in fills:
         offset = len(header) + place
         records[:, offset : offset + fill.shape[1]] = fill
         columns.update({place + i: fill[:, i] for i in range(fill.shape[1])})
     crcs = masked(crc32c_columns(template, columns, len(steps)))
-    records[:, -4:] = crcs.astype("<u4").view(np.uint8).reshape(-1, 4)
-    return records.tobytes()
+    records[:, -FOOTER:] = crcs.astype("<u4").view(np.uint8).reshape(-1, 4)
+    return records

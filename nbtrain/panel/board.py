@@ -145,6 +145,7 @@ class Board(anywidget.AnyWidget):
         return {
             **contents(found, lacking(scalars), self._begin["tab"]),
             "damaged": [[run, size] for run, size in reader.skipped().items()],
+            "doubtful": [[run, count] for run, count in reader.doubtful().items()],
             "gone": reader.gone,
             "unreadable": [[path, why] for path, why in sorted(reader.unreadable().items())],
         }

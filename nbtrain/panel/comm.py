@@ -12,10 +12,12 @@ the panel works, and clicks wait for the running cell.
 from __future__ import annotations
 
 import concurrent.futures
+import threading
 from typing import Any
 
 # The subshells, by the kernel object, of which one lives in a process, and the kind of widget.
 _subshells: dict[tuple[int, str], str] = {}
+_lock = threading.Lock()  # protects the making of one: it is made once
 
 
 def harden(widget: Any) -> None:
@@ -23,7 +25,8 @@ def harden(widget: Any) -> None:
     comm = widget.comm
     if hasattr(comm, "_reply_subshell_for"):
         try:
-            subshell = _own_subshell(type(widget).__name__)
+            with _lock:
+                subshell = _own_subshell(type(widget).__name__)
             comm._reply_subshell_for = lambda _data, _default: subshell
         except Exception:  # noqa: BLE001 - private parts of ipykernel: any change may come
             comm._reply_subshell_for = lambda _data, default: default

@@ -206,6 +206,8 @@ class Recorder:
             return
         try:
             write(self._writer)
+            if self._writer.doubt is not None:
+                self._errors["checksums"] = self._writer.doubt
         except Exception as error:  # noqa: BLE001 - whatever it is, what is in memory stays
             known = [*self._lacking, steps[0], steps[-1]]
             first, last = min(known), max(known)

@@ -152,7 +152,8 @@ class View {
     else if (late) lines.push("Waiting for the kernel: it is busy.");
     if (note) lines.push(note);
     if (empty && !reading) lines.push(sentence(empty));
-    for (const [run, size] of index?.damaged ?? []) lines.push(`${size.toLocaleString("en")} bytes of ${run} are damaged, and were skipped.`);
+    for (const [run, size] of index?.damaged ?? []) lines.push(`${size.toLocaleString("en")} bytes of ${run} are damaged, and were skipped. Where only checksums are wrong, nbtrain.scalars(…, verify=False) reads them.`);
+    for (const [run, count] of index?.doubtful ?? []) lines.push(`${count.toLocaleString("en")} records of ${run} have wrong checksums: their values may be damaged too.`);
     for (const run of index?.gone ?? []) lines.push(`${run} has no event files any more: what was read of them is shown.`);
     for (const [path, why] of index?.unreadable ?? []) lines.push(`${path} cannot be read: ${why}.`);
     say(this.words, lines.slice(0, 6).join("\n"));
