@@ -14,11 +14,12 @@ SOURCES := $(wildcard nbtrain/panel/js/*.* nbtrain/panel/js/*/*.*) package.json 
 # A .venv is made again if its making broke off (no pip) or its Python is out of range.
 USABLE := import pip, sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))
 
-.PHONY: help lab test lint types unit notebooks browser js demo screenshots bench clean
+.PHONY: help lab check test lint types core unit notebooks browser js demo screenshots bench clean
 
 help:
 	@echo 'make lab    JupyterLab on the quickstart notebook'
-	@echo 'make test   lint, types, unit, notebook and browser tests'
+	@echo 'make check  lint, types, the page and the pure tests: under a minute'
+	@echo 'make test   all of that, and the training, process, notebook and browser tests'
 	@echo 'make demo   run the quickstart without a screen; leaves it and its HTML in demo/'
 	@echo 'make bench  measure what a step, an update and a million points cost'
 	@echo 'make clean  remove what the others made'
@@ -36,7 +37,9 @@ lab: .venv/made
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/$(NOTEBOOK) \
 		$(if $(SCREEN),,--no-browser) $(if $(filter 0,$(shell id -u)),--allow-root)
 
-test: lint types js unit notebooks browser
+check: lint types js core
+
+test: check unit notebooks browser
 
 lint: .venv/made
 	$(BIN)/ruff check .
@@ -51,17 +54,20 @@ js: .venv/made
 	then node --test tests/js/*.test.js; \
 	else echo 'skipped: the JavaScript unit tests need Node.js 20 or newer'; fi
 
+core: .venv/made
+	$(BIN)/python -m pytest tests/core -n 2
+
 # Not the files of few tests last: those take the longest.
 unit: .venv/made
-	$(BIN)/python -m pytest tests -m 'not browser' -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest tests/training tests/process -n 2 --dist loadfile --no-loadscope-reorder
 
 notebooks: .venv/made
 	@rm -rf notebooks/runs
 	$(BIN)/python -m pytest --nbval notebooks -W default --timeout 600
 
 browser: .venv/made
-	sh tests/browser/chromium.sh
-	$(BIN)/python -m pytest tests/browser -m browser
+	sh tests/lab/chromium.sh
+	$(BIN)/python -m pytest tests/lab -m browser
 
 demo: .venv/made
 	@mkdir -p demo && rm -rf demo/runs
@@ -73,7 +79,7 @@ demo: .venv/made
 
 screenshots: .venv/made
 	@mkdir -p docs
-	NBTRAIN_SCREENSHOTS=$(CURDIR)/docs $(BIN)/python -m pytest tests/browser -k light_and_dark
+	NBTRAIN_SCREENSHOTS=$(CURDIR)/docs $(BIN)/python -m pytest tests/lab -k light_and_dark
 
 bench: .venv/made
 	$(BIN)/python tests/benchmarks/run.py

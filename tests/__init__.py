@@ -1,1 +1,14 @@
-"""The specification, as tests: one file a room, one promise a test."""
+"""The tests: folders by what a test may use.
+
+core      pure: TensorFlow is not imported
+training  TensorFlow, in the process of the test
+process   processes of their own: kills, forks, kernels, servers
+lab       JupyterLab, in Chromium
+js        the modules of the page, in Node.js
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]

@@ -1,0 +1,311 @@
+"""The folder of a run: numbered, named, writable, and held by one run at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+from nbtrain.errors import ArgumentError, BusyError
+from nbtrain.folder.logdir import Logdir
+from tests import ROOT
+from tests.room import no_room
+
+HOLDER = """
+import sys
+from nbtrain.folder.logdir import Logdir
+folder = Logdir(sys.argv[1], None, kind="train")
+folder.acquire()
+print("held", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def other_process(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process, which holds the folder `held` until it is told otherwise."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path / "held")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def folders() -> list[str]:
+    """What lies in runs/."""
+    return sorted(path.name for path in Path("runs").glob("*"))
+
+
+def test_without_a_name_each_run_gets_a_new_numbered_folder() -> None:
+    names = [Logdir(None, None, kind="train").name for _ in range(3)]
+    assert names == ["train-1", "train-2", "train-3"]
+    assert folders() == names
+
+
+def test_numbering_fills_no_folder_that_is_there() -> None:
+    Path("runs/train-1").mkdir(parents=True)
+    assert Logdir(None, None, kind="train").name == "train-2"
+
+
+def test_a_name_takes_its_folder_under_runs() -> None:
+    folder = Logdir(None, "digits", kind="train")
+    assert folder.path == Path("runs/digits").absolute()
+    assert folder.name == "digits"
+    assert folder.checkpoints == folder.path / "checkpoints"
+
+
+def test_a_logdir_is_taken_as_it_is_and_names_the_run(tmp_path: Path) -> None:
+    folder = Logdir(tmp_path / "deep" / "down", None, kind="train")
+    assert folder.path == tmp_path / "deep" / "down"
+    assert folder.path.is_dir()
+    assert folder.name == "down"
+    assert Logdir(str(folder.path), "digits", kind="train").name == "digits"
+    assert folders() == []
+
+
+def test_a_run_has_a_name_wherever_its_folder_is(tmp_path: Path) -> None:
+    (tmp_path / "home" / "below").mkdir(parents=True)
+    os.chdir(tmp_path / "home" / "below")
+    assert Logdir("..", None, kind="train").name == "home"
+    assert Logdir(".", None, kind="train").name == "below"
+
+
+def test_the_path_stays_when_the_working_folder_changes(tmp_path: Path) -> None:
+    folder = Logdir("mine", None, kind="train")
+    (tmp_path / "elsewhere").mkdir()
+    os.chdir(tmp_path / "elsewhere")
+    folder.log(event="save")
+    assert (tmp_path / "mine" / "steering.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["", "a/b", "../up", ".hidden", "-x", "a\nb", "a:b", "a\0b", "\ud800", 5, b"a", True]
+)
+def test_a_name_that_is_no_folder_name_is_refused_and_makes_nothing(name: Any) -> None:
+    with pytest.raises(ArgumentError) as refusal:
+        Logdir(None, name, kind="train")
+    assert f"name={name!r} cannot name a folder: use letters, digits" in str(refusal.value)
+    assert not Path("runs").exists()
+
+
+def test_a_name_of_more_than_a_hundred_characters_is_refused_and_makes_nothing() -> None:
+    assert Logdir(None, "x" * 100, kind="train").path.is_dir()
+    with pytest.raises(ArgumentError, match=r"name='x{20}'\.\.\. has 300 characters: use 100 at"):
+        Logdir(None, "x" * 300, kind="train")
+    assert folders() == ["x" * 100]
+
+
+def test_a_name_too_long_for_the_disk_is_refused_and_makes_nothing() -> None:
+    with pytest.raises(ArgumentError, match="cannot be written: File name too long"):
+        Logdir(None, "損" * 100, kind="train")
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize(
+    "logdir",
+    ["", 5, b"runs", True, ["runs"], "gs://bucket/runs", "a\0b", "\ud800", "~nobody-x/runs"],
+)
+def test_a_logdir_that_is_no_folder_of_this_machine_is_refused(logdir: Any, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError) as refusal:
+        Logdir(logdir, None, kind="train")
+    assert f"logdir={logdir!r} is no folder of this machine: give a path" in str(refusal.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_function_without_a_name_of_its_own_runs_in_a_folder_named_run() -> None:
+    assert Logdir(None, None, kind="<lambda>").name == "run-1"
+
+
+@pytest.mark.parametrize("name", ["digits", "Größe 2", "adam@1e-3", "v1.2+b=4"])
+def test_ordinary_names_are_taken(name: str) -> None:
+    assert Logdir(None, name, kind="train").path.name == name
+
+
+def test_a_folder_that_cannot_be_made_is_refused_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder", encoding="utf-8")
+    with pytest.raises(
+        ArgumentError, match=r"file/run cannot be written: one of the folders above"
+    ):
+        Logdir(tmp_path / "file" / "run", None, kind="train")
+    with pytest.raises(ArgumentError, match=r"file cannot be written: there is a file of this"):
+        Logdir(tmp_path / "file", None, kind="train")
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "no folder"
+
+
+def test_a_folder_in_which_no_file_can_be_made_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"/proc/self cannot be written"):
+        Logdir("/proc/self", None, kind="train")
+
+
+@pytest.mark.parametrize("where", [("deep/down", None), (None, "digits"), (None, None)])
+def test_a_full_disk_is_refused_and_leaves_no_folder(
+    where: tuple[str | None, str | None], tmp_path: Path
+) -> None:
+    with no_room(), pytest.raises(ArgumentError) as refusal:
+        Logdir(*where, kind="train")
+    assert "cannot be written: File too large. Mend that, or give another" in str(refusal.value)
+    assert "During handling" not in "".join(traceback.format_exception(refusal.value))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_full_by_the_start_is_refused_and_leaves_no_lock(tmp_path: Path) -> None:
+    folder = Logdir(None, "digits", kind="train")
+    with no_room(), pytest.raises(ArgumentError, match="cannot be written: File too large"):
+        folder.acquire()
+    assert not Path("runs").exists()
+    folder.acquire()
+    folder.release()
+
+
+def test_where_runs_is_a_file_the_refusal_says_so() -> None:
+    Path("runs").write_text("no folder", encoding="utf-8")
+    with pytest.raises(ArgumentError, match=r"The folder runs/train cannot be written: one of"):
+        Logdir(None, None, kind="train")
+    with pytest.raises(ArgumentError, match=r"The folder runs/digits cannot be written: one of"):
+        Logdir(None, "digits", kind="train")
+
+
+def test_looking_whether_it_can_be_written_leaves_nothing_behind() -> None:
+    assert list(Logdir(None, "digits", kind="train").path.iterdir()) == []
+
+
+def test_a_held_folder_is_refused_in_the_same_kernel_with_the_holder() -> None:
+    first, second = Logdir(None, "digits", kind="train"), Logdir("runs/digits", "other", kind="x")
+    first.acquire()
+    with pytest.raises(
+        BusyError, match=rf"held by the run 'digits' in this kernel \(process {os.getpid()} on "
+    ):
+        second.acquire()
+    first.release()
+    second.acquire()
+    second.release()
+
+
+def test_a_folder_held_by_a_second_process_is_refused_with_the_reason(
+    tmp_path: Path, other_process: subprocess.Popen[str]
+) -> None:
+    folder = Logdir(tmp_path / "held", "mine", kind="train")
+    before = (folder.path / "run.json").read_text(encoding="utf-8")
+    with pytest.raises(
+        BusyError,
+        match=rf"held by the run 'held' in another kernel \(process {other_process.pid} on .*"
+        r"Stop that run first, or give another name= or logdir=",
+    ):
+        folder.acquire()
+    assert (folder.path / "run.json").read_text(encoding="utf-8") == before
+
+
+def test_who_holds_a_folder_is_told_as_long_as_it_is_held() -> None:
+    folder = Logdir(None, "digits", kind="train")
+    folder.acquire()
+    folder.release()
+    with FileLock(folder.path / "run.lock"):  # a run that has not yet said who it is
+        with pytest.raises(BusyError, match="held by another run, just starting") as refusal:
+            folder.acquire()
+        assert refusal.value.run is None
+
+
+@pytest.mark.parametrize(
+    ("told", "holder"),
+    [
+        ({"host": "elsewhere"}, "the run 'theirs' in another kernel"),
+        ({"process": 1}, "the run 'theirs' in another kernel"),
+        ({}, "the run 'theirs' in this kernel"),
+        ([], "another run, just starting"),
+    ],
+)
+def test_this_kernel_is_this_process_of_this_host(told: Any, holder: str) -> None:
+    folder = Logdir(None, "digits", kind="train")
+    here = {"name": "theirs", "process": os.getpid(), "host": socket.gethostname(), "since": "now"}
+    text = json.dumps({**here, **told} if isinstance(told, dict) else told)
+    with FileLock(folder.path / "run.lock"):
+        (folder.path / "run.json").write_text(text, encoding="utf-8")
+        with pytest.raises(BusyError, match=f"is held by {holder}"):
+            folder.acquire()
+
+
+def test_a_folder_is_free_again_when_its_process_is_killed(
+    tmp_path: Path, other_process: subprocess.Popen[str]
+) -> None:
+    other_process.kill()
+    other_process.wait(10)
+    folder = Logdir(tmp_path / "held", "mine", kind="train")
+    folder.acquire()
+    assert json.loads((folder.path / "run.json").read_text("utf-8"))["process"] == os.getpid()
+    folder.release()
+
+
+def test_a_folder_made_for_a_run_that_was_refused_disappears() -> None:
+    folder = Logdir(None, None, kind="train")
+    folder.acquire()
+    folder.discard()
+    assert not Path("runs").exists()
+    folder.acquire()
+    assert folders() == ["train-1"], "a later start makes it again"
+    folder.release()
+
+
+def test_a_folder_that_was_there_before_a_refusal_stays() -> None:
+    Path("runs/digits").mkdir(parents=True)
+    folder = Logdir(None, "digits", kind="train")
+    folder.acquire()
+    folder.discard()
+    assert folders() == ["digits"]
+
+
+def test_a_folder_that_has_been_used_is_never_discarded() -> None:
+    folder = Logdir(None, None, kind="train")
+    folder.acquire()
+    folder.release()
+    folder.acquire()
+    folder.discard()
+    assert (folder.path / "run.lock").exists()
+
+
+def test_the_journal_has_one_line_an_entry() -> None:
+    folder = Logdir(None, "digits", kind="train")
+    folder.log(event="save", step=10, text="Größe")
+    folder.log(event="stop", step=20)
+    lines = (folder.path / "steering.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"event": "save", "step": 10, "text": "Größe"},
+        {"event": "stop", "step": 20},
+    ]
+
+
+def test_a_torn_last_line_of_the_journal_spoils_no_other() -> None:
+    folder = Logdir(None, "digits", kind="train")
+    folder.log(event="start")
+    with (folder.path / "steering.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"event": "sa')
+    folder.log(event="start")
+    folder.log(event="save")
+    lines = (folder.path / "steering.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["event"] for line in (lines[0], *lines[2:])] == [
+        "start",
+        "start",
+        "save",
+    ]
+    assert lines[1] == '{"event": "sa'
+
+
+def test_an_entry_that_json_does_not_know_is_written_in_words() -> None:
+    folder = Logdir(None, "digits", kind="train")
+    folder.log(event="restore", wanted=Path("runs/a"))
+    assert json.loads((folder.path / "steering.jsonl").read_text())["wanted"] == "runs/a"

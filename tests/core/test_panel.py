@@ -1,0 +1,505 @@
+"""The panel's kernel side: what it sends, when it keeps quiet, and how it takes clicks."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtrain.curves.store import ScalarStore
+from nbtrain.errors import NbtrainError
+from nbtrain.folder.journal import Mark, Marks
+from nbtrain.panel import panel as room
+from nbtrain.panel.panel import IDLE_SECS, LEASE_SECS, UNCONFIRMED, Panel
+from nbtrain.ranges import Hyperparameter
+from nbtrain.states import Checkpoint, Phase, Status
+from nbtrain.steering.command_queue import CommandQueue
+from nbtrain.steering.commands import (
+    Command,
+    Evaluate,
+    Outcome,
+    Pause,
+    Receipt,
+    Restore,
+    Resume,
+    Save,
+    Set,
+    Stop,
+    Try,
+)
+from tests.core.test_store import TAGS, add
+from tests.core.test_wire import assert_equal, size
+from tests.front_end import FrontEnd
+
+
+class FakeRun:
+    """A source that remembers what was posted."""
+
+    def __init__(self) -> None:
+        self.scalars = ScalarStore()
+        self.marks = Marks()
+        self.receipts: deque[Receipt] = deque(maxlen=8)
+        self.status = Status(name="digits", engine="step function", phase=Phase.RUNNING)
+        self.queue = CommandQueue()
+        self.queue.open()
+
+    @property
+    def posted(self) -> list[Command]:
+        return [receipt.command for receipt in self.receipts]
+
+    def post(self, command: Command) -> Receipt:
+        receipt = self.queue.post(command)
+        self.receipts.append(receipt)
+        return receipt
+
+    def now(self, **changes: Any) -> None:
+        """Change the status."""
+        self.status = dataclasses.replace(self.status, **changes)
+
+
+class Clock:
+    """A clock that goes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class ShownPanel(Panel):
+    """A panel whose messages reach a page, and are remembered."""
+
+    def __init__(self, source: FakeRun, clock: Callable[[], float]) -> None:
+        self.sent: list[tuple[dict[str, Any], list[bytes]]] = []
+        self.page = FrontEnd()
+        super().__init__(source, clock)
+
+    def send(self, content: Any, buffers: Any = None) -> None:
+        self.sent.append((content, buffers or []))
+        if content["t"] in ("snap", "pts"):
+            self.page.receive(json.loads(json.dumps(content)), buffers)
+
+    def kinds(self) -> list[str]:
+        """The kinds of messages since the last look."""
+        kinds = [content["t"] for content, _ in self.sent]
+        self.sent.clear()
+        return kinds
+
+    def hear(self, **content: Any) -> None:
+        """A message of the front end, the way ipywidgets hands it over."""
+        data = {"method": "custom", "content": content}
+        self._handle_msg({"content": {"data": data}, "buffers": []})
+
+
+@pytest.fixture
+def source() -> FakeRun:
+    """A running training."""
+    return FakeRun()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock of the test's own."""
+    return Clock()
+
+
+@pytest.fixture
+def panel(source: FakeRun, clock: Clock) -> ShownPanel:
+    """A panel that no page has opened yet."""
+    return ShownPanel(source, clock)
+
+
+@pytest.fixture
+def opened(panel: ShownPanel) -> ShownPanel:
+    """A panel whose page has got its snapshot."""
+    panel.hear(t="hello")
+    panel.tick()
+    assert panel.kinds() == ["snap"]
+    return panel
+
+
+# --- what it sends --------------------------------------------------------------
+
+
+def test_nothing_is_sent_before_a_page_asks(panel: ShownPanel, source: FakeRun) -> None:
+    add(source.scalars, "loss", 1, 0.5)
+    panel.tick()
+    assert panel.sent == []
+
+
+def test_a_hello_is_answered_with_a_snapshot_at_the_next_tick(
+    panel: ShownPanel, source: FakeRun
+) -> None:
+    add(source.scalars, "loss", 1, 0.5, 0.25)
+    panel.hear(t="hello")
+    assert panel.sent == [], "a click's thread sends no curves"
+    panel.tick()
+    assert panel.kinds() == ["snap"]
+    assert panel.page.status["phase"] == "running"
+    assert_equal(panel.page, source.scalars)
+
+
+def test_only_what_is_new_follows(opened: ShownPanel, source: FakeRun) -> None:
+    opened.tick()
+    assert opened.sent == []
+    add(source.scalars, "loss", 1, 0.5)
+    source.now(step=1, values={"loss": 0.5})
+    opened.tick()
+    ((content, _buffers),) = opened.sent
+    assert set(content["status"]) == {"step", "line", "last"}
+    assert content["series"] == [[0, 1, 0, 1, "loss", 0, False]]
+    assert_equal(opened.page, source.scalars)
+
+
+def test_a_page_that_is_opened_again_gets_everything_again(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    add(source.scalars, "loss", 1, *[0.5] * 3000)
+    opened.tick()
+    opened.page = FrontEnd()
+    opened.hear(t="hello")
+    opened.kinds()
+    opened.tick()
+    assert opened.kinds() == ["snap"]
+    assert_equal(opened.page, source.scalars)
+    add(source.scalars, "loss", 3001, 0.5)
+    opened.tick()
+    assert opened.kinds() == ["pts"]
+    assert_equal(opened.page, source.scalars)
+
+
+def test_a_long_curve_reaches_the_page_in_small_updates(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    add(source.scalars, "loss", 1, *[0.5] * 5000)
+    for _ in range(20):
+        opened.tick()
+    assert all(size(message) < 2000 for message in opened.sent)
+    assert_equal(opened.page, source.scalars)
+
+
+@pytest.mark.parametrize("length", [100, 1_000_000])
+def test_an_update_stays_below_two_kilobytes_whatever_the_length(
+    opened: ShownPanel, source: FakeRun, length: int
+) -> None:
+    source.now(
+        total_steps=20_000_000,
+        steps_per_s=85_123.0,
+        eta_s=12_345.0,
+        checkpoints=tuple(Checkpoint(k, f"/runs/digits/ckpt-{k}", 1.0) for k in range(5)),
+    )
+    step = length
+    for tag in TAGS:
+        add(source.scalars, tag, 1, *[0.5] * length)
+    opened.hear(t="hello")
+    opened.tick()
+    opened.kinds()
+    for _ in range(10):
+        for tag in TAGS:
+            add(source.scalars, tag, step + 1, *[0.125] * 8000)
+        step += 8000
+        source.now(step=step, values=dict.fromkeys(TAGS, 0.125), elapsed_s=step / 1000)
+        opened.tick()
+    assert [content["t"] for content, _ in opened.sent] == ["pts"] * 10
+    assert max(map(size, opened.sent)) < 2000
+
+
+def test_an_update_stays_below_two_kilobytes_whatever_the_number_of_tags(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    tags = [f"encoder/block_{n}/attention/kernel_norm" for n in range(60)]
+    stack = '  File "/home/somebody/project/train.py", line 17, in step\n    wait()\n'
+    source.now(total_steps=20_000_000, steps_per_s=85.0, eta_s=12_345.0, message=stack * 30)
+    for step in range(1, 31):
+        for tag in tags:
+            add(source.scalars, tag, step, 1 / step)
+        source.now(step=step, values=source.scalars.last_values())
+        opened.tick()
+    new, later = opened.sent[:6], opened.sent[6:]
+    assert all("message" not in content["status"] for content, _ in opened.sent[1:])
+    assert max(map(size, new[1:])) < 3000, "the names of the tags travel once"
+    assert max(map(size, later)) < 2000
+    assert opened.page.status["last"].keys() == set(tags)
+    for _ in range(60):
+        opened.tick()
+    assert_equal(opened.page, source.scalars)
+    assert set(opened.page.status["last"].values()) == {"0.03333"}
+
+
+def test_a_mark_is_sent_once_and_a_page_that_is_loaded_again_has_it(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    source.marks.add(Mark("save", 7, 5.0, "saved ckpt-7"))
+    opened.tick()
+    opened.tick()
+    assert opened.kinds() == ["pts"]
+    assert list(opened.page.marks) == [["save", 7, 5.0, "saved ckpt-7"]]
+    opened.hear(t="hello")
+    opened.tick()
+    assert list(opened.page.marks) == [["save", 7, 5.0, "saved ckpt-7"]]
+
+
+# --- when it keeps quiet --------------------------------------------------------
+
+
+def grow(panel: ShownPanel, source: FakeRun) -> list[str]:
+    """A step more, and a tick; what was sent."""
+    step = source.status.step + 1
+    source.now(step=step)
+    add(source.scalars, "loss", step, 0.5)
+    panel.tick()
+    return panel.kinds()
+
+
+def test_updates_go_on_while_the_page_is_alive(
+    opened: ShownPanel, source: FakeRun, clock: Clock
+) -> None:
+    for _ in range(20):
+        clock.now += 4.0
+        opened.hear(t="alive", seq=opened.page.seq)
+        assert grow(opened, source) == ["pts"]
+
+
+def test_a_page_that_is_gone_costs_a_message_every_ten_seconds(
+    opened: ShownPanel, source: FakeRun, clock: Clock
+) -> None:
+    clock.now += LEASE_SECS
+    sent = []
+    for tenth in range(600):
+        clock.now += 0.1
+        if grow(opened, source):
+            sent.append(tenth)
+    assert len(sent) <= 60 / IDLE_SECS + 1
+    assert sent, "a page that was only asleep finds its way back"
+
+
+def test_a_run_in_which_nothing_happens_says_a_word_every_ten_seconds(
+    opened: ShownPanel, source: FakeRun, clock: Clock
+) -> None:
+    source.now(phase=Phase.PAUSED)
+    opened.tick()
+    opened.kinds()
+    for _ in range(3):
+        clock.now += IDLE_SECS - 0.1
+        opened.hear(t="alive", seq=opened.page.seq)
+        opened.tick()
+        assert opened.kinds() == []
+        clock.now += 0.1
+        opened.tick()
+        opened.tick()
+        assert opened.sent == [({"t": "here"}, [])]
+        opened.kinds()
+
+
+def test_updates_go_on_at_once_when_the_page_is_seen_again(
+    opened: ShownPanel, source: FakeRun, clock: Clock
+) -> None:
+    clock.now += LEASE_SECS
+    grow(opened, source)
+    clock.now += 1.0
+    assert grow(opened, source) == []
+    opened.hear(t="alive", seq=opened.page.seq)
+    assert grow(opened, source) == ["pts"]
+    assert_equal(opened.page, source.scalars)
+
+
+def test_a_page_that_confirms_nothing_is_waited_for(
+    opened: ShownPanel, source: FakeRun, clock: Clock
+) -> None:
+    sent = sum(bool(grow(opened, source)) for _ in range(3 * UNCONFIRMED))
+    assert sent == UNCONFIRMED
+    opened.hear(t="alive", seq=opened.page.seq)
+    assert grow(opened, source) == ["pts"]
+    while opened.page.series[0].rows[-1, 0] < source.status.step:
+        assert grow(opened, source) == ["pts"]
+    assert opened.page.hellos == 0, "nothing was lost, it was only late"
+    assert_equal(opened.page, source.scalars)
+
+
+def test_an_old_sign_of_life_confirms_nothing(opened: ShownPanel, source: FakeRun) -> None:
+    opened.hear(t="alive", seq=opened.page.seq)
+    opened.hear(t="alive", seq=-1)
+    assert sum(bool(grow(opened, source)) for _ in range(3 * UNCONFIRMED)) == UNCONFIRMED
+
+
+def test_the_end_is_told_whole_even_to_a_page_that_is_gone(
+    opened: ShownPanel, source: FakeRun, clock: Clock
+) -> None:
+    clock.now += LEASE_SECS
+    grow(opened, source)
+    source.now(phase=Phase.FINISHED)
+    add(source.scalars, "loss", 10, *[0.5] * 5000)
+    assert grow(opened, source) == ["snap"]
+    assert opened.page.status["phase"] == "finished"
+    assert_equal(opened.page, source.scalars)
+
+
+def test_a_run_that_is_not_started_yet_is_shown_as_such(panel: ShownPanel, source: FakeRun) -> None:
+    source.now(phase=Phase.CREATED)
+    panel.hear(t="hello")
+    assert panel.kinds() == ["snap"], "nobody ticks before the start"
+    assert panel.page.status["phase"] == "created"
+
+
+# --- clicks ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("click", "command"),
+    [
+        ({"command": "stop"}, Stop()),
+        ({"command": "pause"}, Pause()),
+        ({"command": "resume"}, Resume()),
+        ({"command": "save"}, Save()),
+        ({"command": "restore", "checkpoint": None}, Restore()),
+        ({"command": "restore", "checkpoint": "/runs/a/ckpt-5"}, Restore("/runs/a/ckpt-5")),
+        ({"command": "pause", "checkpoint": None}, Pause()),
+        ({"command": "set", "values": {"learning_rate": 1e-4}}, Set({"learning_rate": 1e-4})),
+        ({"command": "set", "values": {"learning_rate": "abc"}}, Set({"learning_rate": "abc"})),
+        ({"command": "evaluate"}, Evaluate()),
+        (
+            {"command": "try", "values": {"rate": 1e-4}, "steps": 9, "keep_if": "loss"},
+            Try({"rate": 1e-4}, 9, "loss"),
+        ),
+    ],
+)
+def test_a_click_is_posted_and_acknowledged_at_once(
+    opened: ShownPanel, source: FakeRun, click: dict[str, Any], command: Command
+) -> None:
+    opened.hear(t="cmd", id="click-1", **click)
+    assert source.posted == [command]
+    assert opened.sent == [({"t": "ack", "id": "click-1", "text": "requested"}, [])]
+
+
+def test_a_receipt_carries_the_id_of_its_click(opened: ShownPanel, source: FakeRun) -> None:
+    source.post(Save())  # by a magic: no click
+    opened.hear(t="cmd", id="click-1", command="pause")
+    opened.tick()
+    shown = opened.page.status["receipts"]
+    assert [(entry["id"], entry["state"]) for entry in shown] == [
+        (None, "requested"),
+        ("click-1", "requested"),
+    ]
+    source.receipts[-1].answer(Outcome(applied=True, step=7, text="paused"))
+    opened.tick()
+    assert opened.page.status["receipts"][-1] == {
+        "id": "click-1",
+        "command": "pause",
+        "state": "applied",
+        "text": "paused (step 7)",
+    }
+
+
+def test_of_many_clicks_only_those_are_kept_whose_receipts_are_shown(
+    opened: ShownPanel,
+) -> None:
+    for number in range(20):
+        opened.hear(t="cmd", id=f"click-{number}", command="save")
+    opened.tick()
+    shown = [entry["id"] for entry in opened.page.status["receipts"]]
+    assert shown == [f"click-{number}" for number in range(16, 20)]
+    assert len(opened._clicks) == len(shown)
+
+
+def test_what_a_receipt_says_was_done_the_page_shows_with_it(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    receipt = source.post(Set({"learning_rate": 0.5}))
+    before, after = (Hyperparameter.of("learning_rate", rate, whole=False) for rate in (0.1, 0.5))
+    source.now(hyperparameters=(before,))
+
+    class Setting(FakeRun):
+        """A run whose training thread executes the command just when its status is asked for."""
+
+        @property
+        def status(self) -> Status:
+            receipt.answer(Outcome(applied=True, step=7, text="learning_rate 0.1 → 0.5"))
+            return dataclasses.replace(self.stands, hyperparameters=(after,))
+
+        @status.setter
+        def status(self, status: Status) -> None:
+            self.stands = status
+
+    source.__class__ = Setting
+    source.stands = source.__dict__.pop("status")  # type: ignore[attr-defined]
+    opened.tick()
+    assert opened.page.status["receipts"][-1]["state"] == "requested"
+    opened.tick()
+    assert opened.page.status["receipts"][-1]["state"] == "applied"
+    assert opened.page.status["values"][0] == 0.5
+
+
+def test_an_edit_of_many_hyperparameters_stays_below_two_kilobytes(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    known = [Hyperparameter.of(f"generator_learning_rate_{n}", 0.1, whole=False) for n in range(99)]
+    source.now(hyperparameters=tuple(known))
+    opened.tick()
+    source.now(hyperparameters=tuple(each.at(math.pi * 1e-4) for each in known), step=1)
+    for tag in TAGS:
+        add(source.scalars, tag, 1, *[0.5] * 10_000)
+    opened.sent.clear()
+    opened.tick()
+    assert size(opened.sent[-1]) < 2000
+    assert opened.page.status["values"][0] == math.pi * 1e-4
+
+
+@pytest.mark.parametrize("command", ["explode", None, "Stop", "", "set"])
+def test_an_unknown_command_is_answered_and_posts_nothing(
+    opened: ShownPanel, source: FakeRun, command: Any
+) -> None:
+    opened.hear(t="cmd", id="click-1", command=command)
+    assert source.posted == []
+    assert opened.sent == [
+        ({"t": "ack", "id": "click-1", "text": f"unknown command {command!r}"}, [])
+    ]
+
+
+def test_an_unknown_message_does_nothing(opened: ShownPanel, source: FakeRun) -> None:
+    opened.hear(t="weather")
+    opened.hear(nothing=True)
+    assert source.posted == []
+    assert opened.sent == []
+
+
+# --- after the end --------------------------------------------------------------
+
+
+def test_a_page_opened_after_the_end_gets_everything_without_a_tick(
+    panel: ShownPanel, source: FakeRun
+) -> None:
+    add(source.scalars, "loss", 1, 0.5)
+    source.now(phase=Phase.FAILED, error="Traceback: ...")
+    panel.hear(t="hello")
+    assert panel.kinds() == ["snap"]
+    assert panel.page.status["error"] == "Traceback: ..."
+    assert not any(panel.page.status["controls"].values())
+
+
+def test_a_click_after_the_end_is_refused_on_the_page_without_a_tick(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    source.now(phase=Phase.STOPPED)
+    source.queue.close("the run has ended", step=9)
+    opened.tick()
+    opened.kinds()
+    opened.hear(t="cmd", id="click-1", command="save")
+    assert opened.kinds() == ["ack", "snap"]
+    (shown,) = opened.page.status["receipts"]
+    assert (shown["id"], shown["state"]) == ("click-1", "refused")
+    assert shown["text"].startswith("the run has ended")
+
+
+def test_a_package_without_its_front_end_says_what_to_do(
+    source: FakeRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(room, "BUNDLE", tmp_path / "panel.js")
+    with pytest.raises(NbtrainError, match=r"front end is missing \(panel\.js\): install nbtrain"):
+        Panel(source)

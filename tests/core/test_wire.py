@@ -1,0 +1,304 @@
+"""The wire: a page that follows it holds the same curves and fields as the kernel."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbtrain.curves.store import ScalarStore
+from nbtrain.folder.journal import MOST_MARKS, Mark, Marks
+from nbtrain.panel.wire import Message, Wire
+from tests.core.test_store import TAGS, add, rows
+from tests.front_end import FrontEnd, decoded
+
+
+def size(message: Message) -> int:
+    """Bytes of a message: its JSON and its buffers."""
+    content, buffers = message
+    return len(json.dumps(content).encode()) + sum(map(len, buffers))
+
+
+def send(wire: Wire, page: FrontEnd, fields: dict[str, object]) -> bool:
+    """Send an increment, as JSON would carry it; returns whether there was one."""
+    message = wire.update(fields)
+    if message is not None:
+        page.receive(json.loads(json.dumps(message[0])), message[1])
+    return message is not None
+
+
+def assert_equal(page: FrontEnd, store: ScalarStore) -> None:
+    """The page holds what the store holds, in single precision."""
+    curves = store.curves()
+    assert [(s.tag, s.segment, s.stride, s.abandoned) for s in page.series] == [
+        (c.tag, c.segment, c.buckets.stride, c.abandoned) for c in curves
+    ]
+    for series, curve in zip(page.series, curves, strict=True):
+        with np.errstate(over="ignore"):
+            wanted = rows(curve)
+            wanted[:, 1:] = wanted[:, 1:].astype(np.float32)
+        np.testing.assert_array_equal(series.rows, wanted)
+
+
+def test_a_snapshot_holds_everything() -> None:
+    store = ScalarStore()
+    add(store, "loss", 1, 0.5, 0.25)
+    add(store, "accuracy", 1, 0.75)
+    store.open_segment(1)
+    content, buffers = Wire(store, Marks()).snapshot({"phase": "running"})
+    assert content == {
+        "t": "snap",
+        "seq": 1,
+        "status": {"phase": "running"},
+        "series": [
+            {"tag": "loss", "segment": 0, "stride": 1, "n": 1, "abandoned": False},
+            {"tag": "accuracy", "segment": 0, "stride": 1, "n": 1, "abandoned": False},
+            {"tag": "loss", "segment": 0, "stride": 1, "n": 1, "abandoned": True},
+        ],
+        "marks": [],
+    }
+    np.testing.assert_array_equal(
+        decoded(buffers), [[1, 0.5, 0.5, 0.5], [1, 0.75, 0.75, 0.75], [2, 0.25, 0.25, 0.25]]
+    )
+
+
+def test_a_snapshot_of_nothing_is_empty() -> None:
+    content, buffers = Wire(ScalarStore(), Marks()).snapshot({})
+    assert content["series"] == []
+    assert buffers == [b"", b""]
+
+
+def test_an_increment_holds_the_fields_that_changed_and_the_new_buckets() -> None:
+    store = ScalarStore()
+    wire = Wire(store, Marks())
+    add(store, "loss", 1, 0.5)
+    wire.snapshot({"phase": "running", "step": 1})
+    add(store, "loss", 2, 0.25)
+    add(store, "accuracy", 2, 0.75)
+    message = wire.update({"phase": "running", "step": 2})
+    assert message is not None
+    assert message[0] == {
+        "t": "pts",
+        "seq": 2,
+        "status": {"step": 2},
+        "series": [[1, 1, 0, 1, "accuracy", 0, False], [0, 1, 1, 1]],
+    }
+    np.testing.assert_array_equal(decoded(message[1])[:, 1], [0.75, 0.25])
+
+
+def test_of_many_tags_each_has_its_turn() -> None:
+    store = ScalarStore()
+    wire, page = Wire(store, Marks()), FrontEnd()
+    tags = [f"tag-{n}" for n in range(60)]
+    for tag in tags:
+        add(store, tag, 1, 0.0)
+    page.receive(*wire.snapshot({"last": dict.fromkeys(tags, "0")}))
+    add(store, "tag-7", 2, 0.5)
+    slow = {"tag-7": "0.5"}
+    for step in range(2, 200):
+        for tag in tags:
+            if tag not in slow:
+                add(store, tag, step, float(step))
+        send(wire, page, {"last": dict.fromkeys(tags, str(step)) | slow})
+        if step > 6:
+            late = [series.rows[-1, 0] for series in page.series if series.tag not in slow]
+            assert step - min(late) <= 32, "the curves follow: they are folded where need be"
+            assert min(int(page.status["last"][tag]) for tag in tags if tag not in slow) > step - 6
+            assert page.series[7].rows[-1, 0] == 2, "one that seldom changes is not forgotten"
+            assert page.status["last"]["tag-7"] == "0.5"
+
+
+def test_where_nothing_is_new_nothing_is_sent() -> None:
+    store = ScalarStore()
+    wire = Wire(store, Marks())
+    add(store, "loss", 1, 0.5)
+    wire.snapshot({"step": 1})
+    assert wire.update({"step": 1}) is None
+    assert wire.seq == 1
+
+
+def test_a_field_that_becomes_none_is_sent() -> None:
+    wire = Wire(ScalarStore(), Marks())
+    wire.snapshot({"message": "thinned"})
+    message = wire.update({"message": None})
+    assert message is not None
+    assert message[0]["status"] == {"message": None}
+
+
+def test_a_restore_takes_what_it_abandons_from_its_curve() -> None:
+    store = ScalarStore()
+    wire, page = Wire(store, Marks()), FrontEnd()
+    add(store, "loss", 1, 5.0, 4.0, 3.0)
+    page.receive(*wire.snapshot({}))
+    store.open_segment(1)
+    message = wire.update({})
+    assert message is not None
+    assert message[0]["series"] == [[1, 1, 0, 2, "loss", 0, True], [0, 1, 1, 0]]
+    page.receive(*message)
+    assert [series.rows[:, 1].tolist() for series in page.series] == [[5.0], [4.0, 3.0]]
+
+
+# --- marks ----------------------------------------------------------------------
+
+EDITED = Mark("set", 40, 5.5, "rate 2 → 1", None, (("rate", 2.0, float("inf")),))
+
+
+def test_a_mark_travels_with_all_that_a_hover_tells() -> None:
+    marks = Marks()
+    wire = Wire(ScalarStore(), marks)
+    marks.add(Mark("save", 20, 4.5, "saved ckpt-20"))
+    marks.add(EDITED)
+    marks.add(Mark("restore", 60, 6.5, "restored ckpt-20", 20))
+    marks.add(Mark("try", 70, 7.5, "kept rate 1", kept=True))
+    marks.add(Mark("nan", 80, 8.5, "loss is NaN", good=0))
+    rows = [
+        ["save", 20, 4.5, "saved ckpt-20"],
+        ["set", 40, 5.5, "rate 2 → 1", {"edits": [["rate", 2.0, "∞"]]}],
+        ["restore", 60, 6.5, "restored ckpt-20", {"to": 20}],
+        ["try", 70, 7.5, "kept rate 1", {"kept": True}],
+        ["nan", 80, 8.5, "loss is NaN", {"good": 0}],
+    ]
+    assert wire.snapshot({})[0]["marks"] == rows
+    assert wire.update({}) is None, "each travels once"
+    marks.add(EDITED)
+    message = wire.update({})
+    assert message is not None
+    assert message[0]["marks"] == [rows[1]]
+
+
+def test_of_many_marks_an_update_holds_some_and_a_page_soon_has_those_that_are_held() -> None:
+    marks, page = Marks(), FrontEnd()
+    wire = Wire(ScalarStore(), marks)
+    page.receive(*wire.snapshot({}))
+    for step in range(3 * MOST_MARKS):
+        marks.add(Mark("checkpoint", step, 1_790_000_000.125 + step, f"ckpt-{step}"))
+        if step % 10 == 0:
+            send(wire, page, {})
+    while send(wire, page, {}):
+        pass
+    assert [mark[1] for mark in page.marks] == list(range(2 * MOST_MARKS, 3 * MOST_MARKS))
+    assert page.hellos == 0
+
+
+def test_an_increment_stays_below_two_kilobytes_whatever_was_done_to_the_run() -> None:
+    store, marks = ScalarStore(), Marks()
+    wire = Wire(store, marks)
+    wire.snapshot({})
+    for step in range(MOST_MARKS):
+        marks.add(Mark("restore", 10**9 + step, 1_790_000_000.125, "ckpt: " + 50 * "matched ", 7))
+    for tag in TAGS:
+        add(store, tag, 1, *[0.5] * 10_000)
+    for step in range(9):
+        message = wire.update({"step": step, "line": [["step", "1,240 of 10,000"]]})
+        assert message is not None
+        assert size(message) < 2000
+    assert size(wire.snapshot({})) < 400_000
+
+
+def test_what_to_do_about_a_loss_that_is_nan_arrives_as_a_whole() -> None:
+    marks, page = Marks(), FrontEnd()
+    wire = Wire(ScalarStore(), marks)
+    page.receive(*wire.snapshot({}))
+    for step in range(5):
+        text = f"Paused at step {step}: loss is NaN. Restore it: {40 * 'word '}run.resume()."
+        marks.add(Mark("nan", step, 7.5, text))
+    while send(wire, page, {}):
+        pass
+    assert [row[3] for row in page.marks] == [mark.text for mark in marks]
+
+
+def test_a_page_that_comes_late_or_misses_a_message_has_the_same_marks() -> None:
+    marks, first, second = Marks(), FrontEnd(), FrontEnd()
+    wire, other = Wire(ScalarStore(), marks), Wire(ScalarStore(), marks)
+    first.receive(*wire.snapshot({}))
+    marks.add(EDITED)
+    assert wire.update({}) is not None  # and it is lost
+    marks.add(Mark("save", 50, 7.5, "saved ckpt-50"))
+    send(wire, first, {})
+    assert first.hellos == 1
+    first.receive(*wire.snapshot({}))
+    second.receive(*other.snapshot({}))
+    assert list(first.marks) == list(second.marks)
+    assert len(first.marks) == 2
+
+
+def test_a_page_that_misses_a_message_asks_again_and_is_whole_after_the_snapshot() -> None:
+    store = ScalarStore()
+    wire, page = Wire(store, Marks()), FrontEnd()
+    page.receive(*wire.snapshot({}))
+    add(store, "loss", 1, 5.0)
+    lost = wire.update({})
+    assert lost is not None
+    add(store, "loss", 2, 4.0)
+    send(wire, page, {})
+    assert page.hellos == 1
+    page.receive(*wire.snapshot({}))
+    add(store, "loss", 3, 3.0)
+    send(wire, page, {})
+    assert_equal(page, store)
+
+
+def test_values_that_are_not_finite_arrive_as_what_they_are() -> None:
+    store = ScalarStore()
+    wire, page = Wire(store, Marks()), FrontEnd()
+    page.receive(*wire.snapshot({}))
+    add(store, "loss", 1, float("nan"), float("inf"), float("-inf"), 1e300)
+    send(wire, page, {})
+    np.testing.assert_array_equal(page.series[0].rows[:, 1], [np.nan, np.inf, -np.inf, np.inf])
+
+
+@pytest.mark.parametrize("length", [10, 1_000, 100_000, 1_000_000])
+def test_an_increment_stays_below_two_kilobytes_whatever_the_length(length: int) -> None:
+    store = ScalarStore()
+    wire = Wire(store, Marks())
+    for tag in TAGS:
+        add(store, tag, 1, *[0.5] * length)
+    assert size(wire.snapshot({"step": 0})) < 100_000
+    for step in range(5):
+        for tag in TAGS:
+            add(store, tag, length + 1 + 10_000 * step, *[0.5] * 10_000)
+        message = wire.update({"step": step, "line": [["step", "1,240 of 10,000"]]})
+        assert message is not None
+        assert size(message) < 2000
+
+
+ACTS = st.one_of(
+    st.tuples(st.just("points"), st.integers(0, 2), st.integers(1, 900)),
+    st.tuples(st.just("points"), st.integers(0, 2), st.integers(1, 40)),
+    st.tuples(st.just("restore"), st.integers(0, 3000), st.just(0)),
+    st.tuples(st.just("send"), st.just(0), st.just(0)),
+    st.tuples(st.just("snapshot"), st.just(0), st.just(0)),
+)
+
+
+@given(acts=st.lists(ACTS, max_size=30))
+def test_a_page_that_follows_the_wire_holds_what_the_store_holds(
+    acts: list[tuple[str, int, int]],
+) -> None:
+    store, page, step = ScalarStore(), FrontEnd(), 0
+    wire = Wire(store, Marks())
+    fields: dict[str, Any] = {"step": 0, "phase": "running", "last": {}}
+    page.receive(*wire.snapshot(dict(fields)))
+    for act, number, count in acts:
+        if act == "points":
+            values = [float((step + k) * 7919 % 64) for k in range(count)]
+            add(store, TAGS[number], step + 1, *values)
+            step += count
+        elif act == "restore":
+            step = min(step, number)
+            store.open_segment(step)
+        elif act == "send":
+            send(wire, page, dict(fields))
+        else:
+            page.receive(*wire.snapshot(dict(fields)))
+        fields["step"] = step
+        fields["last"] = {tag: str(value) for tag, value in store.last_values().items()}
+    while send(wire, page, dict(fields)):
+        pass
+    assert page.hellos == 0
+    assert page.status == fields
+    assert_equal(page, store)

@@ -1,0 +1,202 @@
+"""A run in a cell: the live panel, and the picture that takes its place in the saved notebook."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from jupyter_client.manager import run_kernel
+from nbclient import NotebookClient
+
+from tests import ROOT
+
+CELLS = [
+    """\
+import threading, nbtrain
+values = iter([1.0, 0.5, float("nan"), 0.25])
+gate = threading.Event()
+def step():
+    gate.wait(60)
+    return {"loss": next(values)}
+run = nbtrain.train(step, name="shown", on_nan=None)
+run""",
+    "run",
+    "gate.set()\nrun.wait(60)",
+    "await run",
+    """\
+def broken():
+    raise ValueError("my own <mistake>")
+failed = nbtrain.train(broken, name="failed")
+try:
+    failed.wait(60)
+except ValueError:
+    pass
+failed""",
+]
+
+# Two cells bind the same names, at once.
+TWO = """\
+%%nbtrain --name {name} --steps 100
+mine = {value}
+def report():
+    run.record(**{{"{name}": mine}})
+while not run.should_stop():
+    report()
+    both.wait(60)"""
+
+# Each ends with an error, in a kernel in which the run "live" trains.
+REFUSED = {
+    "train": "def start():\n    nbtrain.train(lambda: {}, name='live')\nstart()",
+    "cell": "%%nbtrain --name live\nwhile not run.should_stop(): pass",
+    "argument": "nbtrain.train(3)",
+    "wait": "nbtrain.runs()['own'].wait(60)",
+    "wait magic": "%nbtrain wait own",
+}
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The cells, executed by a real kernel."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CELLS])
+    folder: Path = tmp_path_factory.mktemp("notebook")
+    client = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(folder)}})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        client.execute()
+    return notebook.cells
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    """The outputs of the cells of `REFUSED`, and what is told of the two cells."""
+    first = """\
+%load_ext nbtrain
+import threading
+import nbtrain
+both = threading.Barrier(2)
+live = nbtrain.train(lambda: {"loss": 1.0}, name="live")"""
+    two = [TWO.format(name="one", value=1.0), TWO.format(name="two", value=2.0)]
+    told = """\
+one, two = nbtrain.runs()["one"].wait(60), nbtrain.runs()["two"].wait(60)
+print(dict(one.status.values), dict(two.status.values))"""
+    own = (
+        "%%nbtrain --name own\n\nwhile not run.should_stop():\n    run.record(loss=[1, 2])  # mine"
+    )
+    sources = [first, own, *two, told, *REFUSED.values(), "live.request_stop()\nlive.wait(60)"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in sources])
+    folder = tmp_path_factory.mktemp("refused")
+    client = NotebookClient(
+        notebook, timeout=120, allow_errors=True, resources={"metadata": {"path": str(folder)}}
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        client.execute()
+    outputs = [cell.outputs for cell in notebook.cells[4:]]
+    return dict(zip(["told", *REFUSED], outputs, strict=False))
+
+
+def traceback(output: Any) -> str:
+    """The traceback of an output, without its colours."""
+    assert output.output_type == "error"
+    return re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(output.traceback))
+
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # the client of the kernel has warnings
+
+
+def picture(cell: Any) -> dict[str, Any]:
+    """The only output of a cell."""
+    (output,) = cell.outputs
+    assert output.output_type in ("display_data", "execute_result")
+    return dict(output.data)
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_where_a_live_run_was_shown_a_picture_stays(cells: Any, index: int) -> None:
+    assert set(picture(cells[index])) == {"image/png", "text/plain"}
+    assert base64.b64decode(picture(cells[index])["image/png"]).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("index", [2, 3])
+def test_the_collecting_cell_shows_the_picture_again(cells: Any, index: int) -> None:
+    assert set(picture(cells[index])) == {"image/png", "text/plain"}
+
+
+@pytest.mark.parametrize("index", range(5))
+def test_the_text_form_is_the_same_on_every_execution(cells: Any, index: int) -> None:
+    assert picture(cells[index])["text/plain"] == "nbtrain run"
+
+
+def test_the_picture_of_a_failed_run_has_its_traceback(cells: Any) -> None:
+    page = picture(cells[4])["text/html"]
+    assert "ValueError: my own &lt;mistake&gt;" in page
+    assert '<img alt="' in page
+
+
+def test_cells_that_train_at_once_have_each_their_own_run_and_names(
+    refused: dict[str, list[Any]],
+) -> None:
+    (told,) = refused["told"]
+    assert told.text == "{'one': 1.0} {'two': 2.0}\n"
+
+
+def test_below_a_refusal_the_live_run_is_shown_once(refused: dict[str, list[Any]]) -> None:
+    error, shown = refused["train"]
+    assert error.ename == "BusyError"
+    assert shown.data["text/plain"] == "nbtrain run"
+
+
+def test_below_a_refusal_of_another_cell_no_second_panel_is_shown(tmp_path: Path) -> None:
+    """A front end names the cell; one that is run again has cleared its own view."""
+    train = REFUSED["train"]
+    shown: dict[str, list[str]] = {}
+    with run_kernel(cwd=str(tmp_path), env=dict(os.environ, PYTHONPATH=str(ROOT))) as client:
+        for cell, source in {
+            "load": "%load_ext nbtrain\nimport nbtrain",
+            "first": f"{train}\nnbtrain.runs()['live']",
+            "second": train,
+            "third": "%%nbtrain --name live\nwhile not run.should_stop(): pass",
+            "first again": train,
+            "last": "run = nbtrain.runs()['live']; run.request_stop(); run.wait(60)",
+        }.items():
+            client.session.metadata = {"cellId": cell.removesuffix(" again")}
+            outputs: list[Any] = []
+            client.execute_interactive(source, output_hook=outputs.append, timeout=120)
+            shown[cell] = [each["header"]["msg_type"] for each in outputs]
+    assert shown["second"][1:-1] == ["execute_input", "error"]
+    assert "display_data" not in shown["third"]
+    assert shown["first again"].count("display_data") == 1
+
+
+def test_below_a_refused_cell_the_live_run_is_shown_once(refused: dict[str, list[Any]]) -> None:
+    error, shown = (output for output in refused["cell"] if output.output_type != "error")
+    assert error.text.startswith("UsageError: ")
+    assert "held by the run 'live' in this kernel" in error.text
+    assert shown.data["text/plain"] == "nbtrain run"
+
+
+def test_an_error_of_nbtrain_shows_the_users_own_lines_and_no_others(
+    refused: dict[str, list[Any]],
+) -> None:
+    (error,) = refused["argument"]
+    assert "----> 1 nbtrain.train(3)" in traceback(error)
+    assert "File " not in traceback(error)
+    text = traceback(refused["train"][0])
+    assert "----> 3 start()" in text
+    assert "----> 2     nbtrain.train(lambda: {}, name='live')" in text
+    assert "File " not in text
+
+
+@pytest.mark.parametrize("how", ["wait", "wait magic"])
+def test_where_the_training_raised_is_never_hidden(refused: dict[str, list[Any]], how: str) -> None:
+    errors = [output for output in refused[how] if output.output_type == "error"]
+    text = traceback(errors[0])
+    assert "Cell In[2], line 4" in text, "the numbers are those that the user sees"
+    assert "----> 4     run.record(loss=[1, 2])  # mine" in text
+    assert "'loss' is [1, 2], and a scalar was expected" in text
+    assert not re.search(r"nbtrain/\w+\.py", text), "nbtrain's own lines"

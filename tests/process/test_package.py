@@ -1,0 +1,95 @@
+"""The package: its names, its version, and lock files that tie nobody to a registry."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nbtrain
+from tests import ROOT
+
+LOCKS = {"package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "uv.lock"}
+LOCKS |= {"poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock", ".npmrc"}
+# How npm, Yarn, uv, Poetry and pip write down where a package came from.
+ADDRESS = re.compile(r'"?resolved"?[:\s]+"http|registry\s*=|"?url"?\s*[:=]\s*"http[^"]*/packages/')
+
+
+def declared() -> str:
+    """The version that pyproject.toml gives."""
+    found = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text("utf-8"), re.M)
+    assert found is not None
+    return found[1]
+
+
+def tracked() -> list[Path]:
+    """Every file that git keeps."""
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("not a clone: nothing says which files are kept")
+    listed = subprocess.run([git, "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True)
+    return [ROOT / name for name in listed.stdout.decode().split("\0") if name]
+
+
+def test_the_public_names_are_sorted_and_are_those_that_load_when_used() -> None:
+    assert nbtrain.__all__ == sorted(nbtrain._HOMES)
+
+
+@pytest.mark.parametrize("name", nbtrain.__all__)
+def test_a_public_name_loads_and_is_explained(name: str) -> None:
+    assert getattr(nbtrain, name).__doc__
+    assert name in dir(nbtrain)
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'nbtrain' has no attribute 'fly'"):
+        nbtrain.fly  # noqa: B018
+
+
+def test_looking_at_the_names_loads_nothing() -> None:
+    code = "import sys, nbtrain; dir(nbtrain); nbtrain.__all__; print('tensorflow' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.stdout.strip() == "False"
+
+
+def test_the_version_is_told_once() -> None:
+    assert nbtrain.__version__ == declared()
+
+
+def test_the_installed_version_is_this_one() -> None:
+    try:
+        installed = importlib.metadata.version("nbtrain")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("nbtrain is used from its folder, and not installed")
+    assert installed == nbtrain.__version__
+
+
+def test_no_lock_file_names_a_registry() -> None:
+    locks = [path for path in tracked() if path.name in LOCKS]
+    naming = [path.name for path in locks if ADDRESS.search(path.read_text("utf-8"))]
+    assert not naming
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"resolved":' + ' "https://example.org/uplot/-/uplot-1.6.32.tgz",',
+        'resolved "https://example.org/uplot.tgz#abc"',
+        "registry=https://example.org/",
+        "source = { registry =" + ' "https://example.org/simple" }',
+        'sdist = { url = "https://example.org/packages/a.tar.gz" }',
+    ],
+)
+def test_an_address_in_a_lock_file_is_seen(line: str) -> None:
+    assert ADDRESS.search(line)
+
+
+def test_what_npm_says_of_a_package_is_no_address() -> None:
+    assert not ADDRESS.search('"funding": { "url": "https://example.org/sponsor" }')

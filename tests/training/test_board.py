@@ -1,0 +1,741 @@
+"""The board's kernel side: what is sent for what is asked."""
+
+from __future__ import annotations
+
+import csv
+import gc
+import io
+import json
+import math
+import os
+import shutil
+import sys
+import threading
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nbtrain
+from nbtrain.curves.smoothing import smoothed
+from nbtrain.errors import ArgumentError, NbtrainError
+from nbtrain.events.scalars import Scalars
+from nbtrain.notebook import boards
+from nbtrain.notebook.boards import Following, opened
+from nbtrain.panel import board as room
+from nbtrain.panel import board_figure
+from nbtrain.panel import curves as curves_room
+from nbtrain.panel.answers import answer
+from nbtrain.panel.board import Board
+from nbtrain.panel.curves import CHART_BUCKETS, RUN_BUCKETS
+from nbtrain.panel.figure import COLOURS, GREY, INK
+from nbtrain.panel.panel import LEASE_SECS
+from tests.core.test_figure import of, pixels_of
+from tests.core.test_panel import Clock
+from tests.event_files import NAME, simple, start, tensor, written
+from tests.gate import SOON
+
+
+class ShownBoard(Board):
+    """A board whose messages are remembered."""
+
+    def __init__(self, scalars: Scalars, **options: Any) -> None:
+        self.sent: list[tuple[dict[str, Any], Sequence[bytes]]] = []
+        super().__init__(scalars, **options)
+
+    def send(self, content: Any, buffers: Any = None) -> None:
+        wire = json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
+        self.sent.append((json.loads(wire), buffers or []))
+
+    def hear(self, **content: Any) -> tuple[dict[str, Any], Sequence[bytes]]:
+        """A message of the front end, the way ipywidgets hands it over; the last answer."""
+        data = {"method": "custom", "content": content}
+        self._handle_msg({"content": {"data": data}, "buffers": []})
+        return self.sent[-1]
+
+    def curves(self, tag: str = "loss", **more: Any) -> dict[str, Curve]:
+        """What a page gets of a tag, by run."""
+        content, (buffer,) = self.hear(t="want", id=1, tag=tag, **more)
+        assert content["t"] == "curves"
+        return decoded(content, buffer)
+
+
+class Curve:
+    """One run's part of an answer."""
+
+    def __init__(self, entry: dict[str, Any], take: Any) -> None:
+        self.stride = entry["stride"]
+        self.numbers: list[float] = take(7).tolist()
+        self.rows: Any = take(5 * entry["n"]).reshape(-1, 5)
+        self.tails = [take(5 * n).reshape(-1, 5) for n in entry["tails"]]
+
+
+def decoded(content: dict[str, Any], buffer: bytes) -> dict[str, Curve]:
+    values, at = np.frombuffer(buffer, "<f8"), 0
+
+    def take(count: int) -> Any:
+        nonlocal at
+        at += count
+        return values[at - count : at]
+
+    found = {entry["run"]: Curve(entry, take) for entry in content["runs"]}
+    assert at == len(values), "numbers that belong to no run"
+    return found
+
+
+def board_of(logdir: Path, **options: Any) -> ShownBoard:
+    return ShownBoard(nbtrain.scalars(logdir), **options)
+
+
+def run_of(path: Path, values: Sequence[float], tag: str = "loss") -> None:
+    """A run that has written these values at steps 0, 1, ..., a second apart."""
+    events = [simple(tag, step, value, 100.0 + step) for step, value in enumerate(values)]
+    written(path / NAME, events)
+
+
+# --- what there is ----------------------------------------------------------------
+
+
+def test_a_page_is_told_runs_and_tags_and_which_run_has_which(tmp_path: Path) -> None:
+    run_of(tmp_path / "a", [1.0])
+    written(tmp_path / "b" / NAME, [simple("loss", 0, 1.0), simple("rate", 0, 1.0)])
+    content, _ = board_of(tmp_path, x="wall", smooth=0.6).hear(t="hello")
+    assert content["t"] == "index"
+    assert content["runs"] == ["a", "b"]
+    assert content["tags"] == ["loss", "rate"]
+    having = [content["sets"][index] for index in content["of"]]
+    assert having == [[0, 1], [1]]
+    assert content["begin"] == {"tab": "scalars", "x": "wall", "smooth": 0.6}
+    assert content["empty"] == {}
+    assert content["tabs"] == ["scalars", "compare"]
+
+
+def test_what_a_page_keeps_is_what_the_next_one_begins_with(tmp_path: Path) -> None:
+    run_of(tmp_path, [1.0])
+    board = board_of(tmp_path, x="wall")
+    board.hear(t="hello")
+    board.hear(t="options", text='{"x":"step"}')
+    content, _ = board.hear(t="hello")
+    assert content["begin"] == {
+        "tab": "scalars",
+        "x": "wall",
+        "smooth": 0.0,
+        "kept": '{"x":"step"}',
+    }
+    board.tell()
+    assert board.sent[-1][0]["t"] == "grew", "it is no news to a page that is there"
+
+
+@pytest.mark.parametrize("text", [None, 1, "x" * 2_000_000])
+def test_what_no_page_would_keep_is_not_kept(text: object, tmp_path: Path) -> None:
+    board = board_of(tmp_path)
+    board.hear(t="hello")
+    board.hear(t="options", text=text)
+    assert "kept" not in board.hear(t="hello")[0]["begin"]
+
+
+def test_a_logdir_without_scalars_is_told_in_words(tmp_path: Path) -> None:
+    content, _ = board_of(tmp_path).hear(t="hello")
+    assert content["tags"] == []
+    assert content["empty"]["scalars"] == f"no event files in {str(tmp_path)!r} yet"
+
+
+def test_filters_that_leave_nothing_are_told_in_words(tmp_path: Path) -> None:
+    run_of(tmp_path, [1.0])
+    content, _ = ShownBoard(nbtrain.scalars(tmp_path, tags="other")).hear(t="hello")
+    where = f"no scalars in {str(tmp_path)!r}"
+    assert content["empty"]["scalars"] == f"{where} that the chosen runs and tags leave"
+
+
+def test_a_damaged_run_is_told(tmp_path: Path) -> None:
+    run_of(tmp_path / "a", [1.0, 2.0, 3.0])
+    path = tmp_path / "a" / NAME
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    content, _ = board_of(tmp_path).hear(t="hello")
+    ((run, size),) = content["damaged"]
+    assert run == "a"
+    assert size > 0
+
+
+def test_records_with_wrong_checksums_that_are_shown_are_told(tmp_path: Path) -> None:
+    run_of(tmp_path / "a", [1.0, 2.0, 3.0])
+    path = tmp_path / "a" / NAME
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.warns(UserWarning, match="1 of the run 'a'"):
+        board = ShownBoard(nbtrain.scalars(tmp_path, verify=False))
+    content, _ = board.hear(t="hello")
+    assert content["doubtful"] == [["a", 1]]
+    assert content["damaged"] == []
+
+
+def test_growth_alone_is_told_without_the_names(tmp_path: Path) -> None:
+    run_of(tmp_path, [1.0])
+    board = board_of(tmp_path)
+    first, _ = board.hear(t="hello")
+    board.tell()
+    content, _ = board.sent[-1]
+    assert content["t"] == "grew"
+    assert content["version"] > first["version"]
+    assert "tags" not in content
+
+
+def test_a_new_run_is_told_with_the_names(tmp_path: Path) -> None:
+    run_of(tmp_path / "b", [1.0])
+    scalars = nbtrain.scalars(tmp_path)
+    board = ShownBoard(scalars)
+    board.hear(t="hello")
+    run_of(tmp_path / "a", [1.0])
+    scalars.refresh()
+    board.tell()
+    content, _ = board.sent[-1]
+    assert (content["t"], content["runs"]) == ("index", ["a", "b"])
+
+
+# --- names ------------------------------------------------------------------------
+
+TAGS = ["", "a\nb\t", "\u202eevil", "\u05e9\u05dc\u05d5\u05dd", "x" * 10_000, '"', "a/" * 50, "\0"]
+
+
+any_bytes = pytest.mark.skipif(sys.platform != "linux", reason="names are text on this system")
+
+
+@any_bytes
+def test_a_folder_whose_name_is_no_text_is_a_run_with_escapes_in_its_name(tmp_path: Path) -> None:
+    run_of(tmp_path / "a" / "b", [1.0, 2.0])
+    (tmp_path / "a").rename(tmp_path / os.fsdecode(b"caf\xe9"))
+    board = board_of(tmp_path)
+    content, _ = board.hear(t="hello")
+    assert content["runs"] == [r"caf\xe9/b"]
+    assert board.curves(runs=[r"caf\xe9/b"])[r"caf\xe9/b"].rows[:, 1].tolist() == [1, 2]
+    _, (data,) = board.hear(t="csv", id=1, tag="loss")
+    assert rb"caf\xe9/b,loss,1," in data
+    nbtrain.scalars(tmp_path).to_csv(tmp_path / "all.csv")
+    assert r"caf\xe9/b" in (tmp_path / "all.csv").read_text(encoding="utf-8")
+
+
+@any_bytes
+def test_a_logdir_and_files_whose_names_are_no_text_are_told_of(tmp_path: Path) -> None:
+    logdir = tmp_path / os.fsdecode(b"\xff")
+    logdir.mkdir()
+    os.mkfifo(logdir / os.fsdecode(b"events.out.tfevents.1.\xfe"))
+    content, _ = board_of(logdir).hear(t="hello")
+    ((path, why),) = content["unreadable"]
+    assert path.endswith(r"/\xff/events.out.tfevents.1.\xfe")
+    assert why == "It is no regular file"
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_an_odd_tag_is_a_tag_like_any_other(tag: str, tmp_path: Path) -> None:
+    run_of(tmp_path / "run", [0.5, 1.5], tag)
+    board = board_of(tmp_path)
+    assert board.hear(t="hello")[0]["tags"] == [tag]
+    assert board.curves(tag)["run"].rows[:, 1].tolist() == [0.5, 1.5]
+    _, (data,) = board.hear(t="csv", id=1, tag=tag)
+    assert list(csv.reader(io.StringIO(data.decode(), newline="")))[1] == [
+        *("run", tag, "0", "100.0", "0.5")
+    ]
+    assert board_figure.png(nbtrain.scalars(tmp_path)) is not None
+
+
+def test_a_name_that_is_no_text_is_refused_in_words_that_are(tmp_path: Path) -> None:
+    run_of(tmp_path, [1.0])
+    board = board_of(tmp_path)
+    assert board.curves("\ud800") == {}
+    assert board.hear(t="want", id=1, tag="loss", x="\ud800")[0]["t"] == "refused"
+
+
+# --- curves -----------------------------------------------------------------------
+
+
+def test_a_short_curve_is_sent_as_it_is(tmp_path: Path) -> None:
+    run_of(tmp_path, [3.0, 1.0, 2.0])
+    curve = board_of(tmp_path).curves()["."]
+    assert curve.stride == 1
+    assert curve.rows.tolist() == [[0, 3, 3, 3, 3], [1, 1, 1, 1, 1], [2, 2, 2, 2, 2]]
+    assert curve.numbers == [2, 2, 1, 1, 3, 0, 3]
+    assert curve.tails == []
+
+
+def test_a_long_curve_becomes_buckets_that_lose_no_peak(tmp_path: Path) -> None:
+    values = np.zeros(5000)
+    values[1234] = 9.0
+    run_of(tmp_path, values.tolist())
+    curve = board_of(tmp_path).curves()["."]
+    assert len(curve.rows) <= 512
+    assert curve.stride == 10
+    assert curve.rows[123].tolist() == [1230, 0.9, 0, 9, 0.9]
+
+
+def test_a_zoom_gets_the_finer_points_and_a_neighbour_on_each_side(tmp_path: Path) -> None:
+    run_of(tmp_path, np.arange(5000.0).tolist())
+    curve = board_of(tmp_path).curves(range=[1000, 1003.5])["."]
+    assert curve.stride == 1
+    assert curve.rows[:, 0].tolist() == [999, 1000, 1001, 1002, 1003, 1004]
+    assert curve.numbers[:2] == [4999, 4999], "the numbers are those of the whole curve"
+
+
+def test_smoothing_is_over_all_points_also_in_a_zoom(tmp_path: Path) -> None:
+    values = np.random.default_rng(1).normal(size=1000)
+    run_of(tmp_path, values.tolist())
+    board = board_of(tmp_path)
+    curve = board.curves(range=[500, 510], smooth=0.9)["."]
+    expected = smoothed(values.astype(np.float32).astype(float), 0.9)
+    np.testing.assert_allclose(curve.rows[:, 4], expected[499:512])
+    np.testing.assert_allclose(curve.rows[:, 1], values[499:512], rtol=1e-6)
+
+
+def test_smoothing_of_a_long_curve_spans_as_much_of_it_as_tensorboards(tmp_path: Path) -> None:
+    values = np.random.default_rng(1).normal(size=4000)
+    run_of(tmp_path, values.tolist())
+    curve = board_of(tmp_path).curves(range=[3000, 3010], smooth=0.9)["."]
+    exact = values.astype(np.float32).astype(float)
+    np.testing.assert_allclose(curve.rows[:, 4], smoothed(exact, 0.9**0.25)[2999:3012])
+
+
+def test_an_axis_of_time(tmp_path: Path) -> None:
+    run_of(tmp_path, [1.0, 2.0])
+    board = board_of(tmp_path)
+    assert board.curves(x="relative")["."].rows[:, 0].tolist() == [0, 1]
+    assert board.curves(x="wall")["."].rows[:, 0].tolist() == [100, 101]
+
+
+def test_a_clock_that_was_set_back_leaves_an_axis_that_ascends(tmp_path: Path) -> None:
+    events = [simple("loss", step, step, wall) for step, wall in ((0, 50.0), (1, 40.0), (2, 60.0))]
+    written(tmp_path / NAME, events)
+    curve = board_of(tmp_path).curves(x="wall")["."]
+    assert curve.rows[:, :2].tolist() == [[40, 1], [50, 0], [60, 2]]
+
+
+@pytest.mark.parametrize("x", ["wall", "relative"])
+def test_an_axis_of_time_leaves_out_what_has_none(tmp_path: Path, x: str) -> None:
+    walls = enumerate((math.nan, 50.0, math.inf, 60.0))
+    written(tmp_path / NAME, [simple("loss", step, step, wall) for step, wall in walls])
+    content, (buffer,) = board_of(tmp_path).hear(t="want", id=1, tag="loss", x=x)
+    assert content["runs"][0]["left_out"] == 2
+    rows = decoded(content, buffer)["."].rows
+    assert rows[:, :2].tolist() == [[50 if x == "wall" else 0, 1], [60 if x == "wall" else 10, 3]]
+
+
+def test_a_logarithmic_axis_leaves_out_what_is_not_above_zero_and_tells_how_much(
+    tmp_path: Path,
+) -> None:
+    events = [simple("loss", step, step) for step in (-1, 0, 1, 2)]
+    written(tmp_path / NAME, events)
+    content, (buffer,) = board_of(tmp_path).hear(t="want", id=1, tag="loss", log_x=True)
+    assert content["runs"][0]["left_out"] == 2
+    assert decoded(content, buffer)["."].rows[:, 0].tolist() == [1, 2]
+    content, _ = board_of(tmp_path).hear(t="want", id=1, tag="loss")
+    assert content["runs"][0]["left_out"] == 0
+
+
+def test_buckets_of_a_logarithmic_axis_are_of_like_width_on_it_and_lose_no_peak(
+    tmp_path: Path,
+) -> None:
+    values = np.zeros(5000)
+    values[4321] = 9.0
+    run_of(tmp_path, values.tolist())
+    board = board_of(tmp_path)
+    curve = board.curves(log_x=True)["."]
+    x = curve.rows[:, 0]
+    assert x[:9].tolist() == list(range(1, 10)), "the first decade is whole"
+    assert len(x) <= 512
+    widths = np.diff(np.log(x[x > 100]))
+    assert widths.max() < 2 * np.log(5000) / 512
+    assert curve.rows[:, 3].max() == 9
+    assert curve.stride == np.diff(x, append=5000).max()
+    zoomed = board.curves(log_x=True, range=[4300, 4330])["."]
+    assert zoomed.stride == 1
+    assert zoomed.rows[0, 0] == 4299
+
+
+def test_a_logarithmic_axis_that_nothing_has_a_place_on_is_empty(tmp_path: Path) -> None:
+    run_of(tmp_path, [1.0])
+    curve = board_of(tmp_path).curves(log_x=True)["."]
+    assert len(curve.rows) == 0
+    assert curve.numbers[6] == 1
+
+
+def test_an_abandoned_tail_is_apart_and_counts_for_nothing(tmp_path: Path) -> None:
+    before = [simple("loss", step, -5.0, 10.0 + step) for step in range(4)]
+    after = [simple("loss", step, 1.0, 20.0 + step) for step in (2, 3, 4)]
+    written(tmp_path / NAME, [*before, start(2, 19.0), *after])
+    curve = board_of(tmp_path).curves(smooth=0.5)["."]
+    assert curve.rows[:, 0].tolist() == [0, 1, 2, 3, 4]
+    assert curve.rows[2:, 1].tolist() == [1, 1, 1]
+    (tail,) = curve.tails
+    assert tail[:, :2].tolist() == [[2, -5], [3, -5]]
+    assert curve.numbers == [1, 4, -5, 0, 1, 2, 5]
+
+
+def test_the_newest_of_many_abandoned_tails_are_sent(tmp_path: Path) -> None:
+    steps = [step for _ in range(20) for step in (1, 2, 3)]
+    written(tmp_path / NAME, [simple("loss", step, i) for i, step in enumerate(steps)])
+    curve = board_of(tmp_path).curves()["."]
+    assert len(curve.tails) == curves_room.TAILS
+    assert curve.tails[-1][-1, 1] == 56
+
+
+def test_nan_and_infinities_arrive_as_such(tmp_path: Path) -> None:
+    run_of(tmp_path, [1.0, np.nan, np.inf, -np.inf, 0.5])
+    curve = board_of(tmp_path).curves(smooth=0.5)["."]
+    np.testing.assert_array_equal(curve.rows[:, 1], [1, np.nan, np.inf, -np.inf, 0.5])
+    assert curve.numbers == [0.5, 4, 0.5, 4, 1, 0, 5]
+
+
+def test_a_curve_of_nan_alone_has_neither_lowest_nor_highest(tmp_path: Path) -> None:
+    run_of(tmp_path, [np.nan])
+    np.testing.assert_array_equal(
+        board_of(tmp_path).curves()["."].numbers, [np.nan, 0, *[np.nan] * 4, 1]
+    )
+
+
+def test_fifty_runs_share_the_buckets_of_a_chart(tmp_path: Path) -> None:
+    for run in range(50):
+        run_of(tmp_path / f"run{run:02}", [1.0] * 1000)
+    board = board_of(tmp_path)
+    found = board.curves()
+    assert len(found) == 50
+    most = max(RUN_BUCKETS, CHART_BUCKETS // 50)
+    assert all(len(curve.rows) <= most for curve in found.values())
+    chosen = board.curves(runs=["run07", "run08", "there is no such run"])
+    assert list(chosen) == ["run07", "run08"]
+    assert len(chosen["run07"].rows) > most, "fewer runs, finer curves"
+
+
+def test_what_has_not_changed_is_not_sent_again(tmp_path: Path) -> None:
+    run_of(tmp_path / "a", [1.0])
+    scalars = nbtrain.scalars(tmp_path)
+    board = ShownBoard(scalars)
+    first, _ = board.hear(t="want", id=1, tag="loss")
+    again, buffers = board.hear(t="want", id=2, tag="loss", known=first["known"])
+    assert (again, buffers) == ({"t": "same", "id": 2}, [])
+    run_of(tmp_path / "b", [1.0])
+    scalars.refresh()
+    content, _ = board.hear(t="want", id=3, tag="loss", known=first["known"])
+    assert [entry["run"] for entry in content["runs"]] == ["a", "b"]
+
+
+def test_only_the_chosen_runs_and_tags_of_a_filter_are_there(tmp_path: Path) -> None:
+    run_of(tmp_path / "a", [1.0])
+    run_of(tmp_path / "b", [1.0])
+    board = ShownBoard(nbtrain.scalars(tmp_path, runs="b"))
+    assert board.hear(t="hello")[0]["runs"] == ["b"]
+    assert list(board.curves()) == ["b"]
+    assert board.curves(tag="something else") == {}
+
+
+# --- messages that cannot be meant ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"tag": None}, "is no name of a tag"),
+        ({"runs": "a"}, "is no list of names"),
+        ({"runs": [1]}, "is no list of names"),
+        ({"x": "moon"}, "is no axis; there are: step, relative, wall"),
+        ({"smooth": 1}, "is no weight: give 0 or more, below 1"),
+        ({"smooth": "0.5"}, "is no weight"),
+        ({"smooth": True}, "is no weight"),
+        ({"range": [2, 1]}, "is no range: give two numbers, the lower one first"),
+        ({"range": [1]}, "is no range"),
+        ({"range": [None, 1]}, "is no range"),
+    ],
+)
+def test_a_wrong_message_is_refused_in_words(
+    tmp_path: Path, wrong: dict[str, Any], text: str
+) -> None:
+    run_of(tmp_path, [1.0])
+    content, _ = board_of(tmp_path).hear(**{"t": "want", "id": 7, "tag": "loss", **wrong})
+    assert (content["t"], content["id"]) == ("refused", 7)
+    assert text in content["text"]
+
+
+def test_an_unknown_message_is_not_answered(tmp_path: Path) -> None:
+    board = board_of(tmp_path)
+    board.sent.append(({}, []))
+    assert board.hear(t="fly") == ({}, [])
+
+
+# --- csv --------------------------------------------------------------------------
+
+
+def test_csv_holds_every_point_in_sight(tmp_path: Path) -> None:
+    run_of(tmp_path / 'with "quotes"', [0.5, 1.5, 2.5])
+    content, (data,) = board_of(tmp_path).hear(t="csv", id=1, tag="loss", range=[1, 9])
+    assert content == {"t": "file", "id": 1}
+    assert data.decode().splitlines() == [
+        "run,tag,step,wall_time,value",
+        '"with ""quotes""",loss,1,101.0,1.5',
+        '"with ""quotes""",loss,2,102.0,2.5',
+    ]
+
+
+def test_no_name_in_a_csv_is_a_formula_of_a_spreadsheet(tmp_path: Path) -> None:
+    run_of(tmp_path / "@run", [1.0], tag='=HYPERLINK("http://x")')
+    _, (data,) = board_of(tmp_path).hear(t="csv", id=1, tag='=HYPERLINK("http://x")')
+    row = list(csv.reader(io.StringIO(data.decode(), newline="")))[1]
+    assert row[:2] == ["'@run", '\'=HYPERLINK("http://x")']
+
+
+def test_csv_that_is_too_long_for_a_page_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(curves_room, "CSV_ROWS", 2)
+    run_of(tmp_path, [1.0, 2.0, 3.0])
+    content, _ = board_of(tmp_path).hear(t="csv", id=1, tag="loss")
+    assert content["t"] == "refused"
+    assert "More than 2 points are in sight: zoom in" in content["text"]
+
+
+# --- following --------------------------------------------------------------------
+
+
+class Told:
+    """Wakes a test when a board has told something."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.kinds: list[str] = []
+        self.texts: list[str] = []
+        self.news = threading.Condition()
+        told = self
+
+        def send(self: Board, content: Any, buffers: Any = None) -> None:
+            with told.news:
+                told.kinds.append(content["t"])
+                told.texts.append(content.get("text", ""))
+                told.news.notify_all()
+
+        monkeypatch.setattr(Board, "send", send)
+
+    def wait_for(self, kind: str) -> None:
+        with self.news:
+            assert self.news.wait_for(lambda: kind in self.kinds, SOON)
+            self.kinds.clear()
+
+
+def hear(board: Board, **content: Any) -> None:
+    data = {"method": "custom", "content": content}
+    board._handle_msg({"content": {"data": data}, "buffers": []})
+
+
+def loopers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "nbtrain board"]
+
+
+def wait_for_loopers() -> None:
+    for thread in loopers():
+        thread.join(SOON)
+
+
+def test_what_is_written_is_told_while_a_page_looks_until_the_board_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told(monkeypatch)
+    run_of(tmp_path / "a", [1.0])
+    following = Following(nbtrain.scalars(tmp_path), follow=True)
+    hear(following.board, t="hello")
+    told.wait_for("index")
+    (thread,) = loopers()
+    run_of(tmp_path / "b", [1.0])
+    told.wait_for("index")
+    following.board.close()
+    thread.join(SOON)
+    assert not thread.is_alive()
+
+
+def test_what_another_has_read_is_told_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told(monkeypatch)
+    scalars = nbtrain.scalars(tmp_path)
+    following = Following(scalars, follow=True)
+    run_of(tmp_path, [1.0])
+    scalars.refresh()
+    hear(following.board, t="alive")
+    told.wait_for("index")
+    following.board.close()
+    wait_for_loopers()
+
+
+def test_without_follow_no_thread_runs_until_the_page_asks_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told(monkeypatch)
+    following = Following(nbtrain.scalars(tmp_path))
+    hear(following.board, t="hello")
+    assert loopers() == []
+    told.wait_for("index")
+    hear(following.board, t="follow", on=True)
+    run_of(tmp_path, [1.0])
+    told.wait_for("index")
+    (thread,) = loopers()
+    hear(following.board, t="follow", on=False)
+    thread.join(SOON)
+    assert not thread.is_alive()
+
+
+def test_what_was_not_read_at_once_is_read_by_a_thread_that_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told(monkeypatch)
+    monkeypatch.setattr("nbtrain.notebook.boards.FIRST_SECS", 0.0)
+    run_of(tmp_path, [1.0, 2.0])
+    scalars, unread = opened(str(tmp_path))
+    assert unread
+    assert len(scalars) == 0
+    following = Following(scalars, unread=unread)
+    following.start()
+    told.wait_for("index")
+    wait_for_loopers()
+    assert len(scalars[".", "loss"]) == 2
+    assert loopers() == []
+
+
+def test_a_half_written_last_record_is_no_reason_to_read_on(tmp_path: Path) -> None:
+    path = written(tmp_path / NAME, [simple("loss", step, 1.0) for step in range(3)])
+    path.write_bytes(path.read_bytes()[:-1])
+    scalars, unread = opened(str(tmp_path))
+    assert not unread, "or no picture of it stays in the notebook"
+    assert len(scalars[".", "loss"]) == 2
+
+
+def test_a_logdir_that_is_opened_again_is_not_read_again(tmp_path: Path) -> None:
+    run_of(tmp_path, [1.0])
+    first, _ = opened(str(tmp_path))
+    again, _ = opened(str(tmp_path), runs="x")
+    assert again.reader is first.reader
+
+
+def test_a_logdir_that_is_opened_again_holds_nothing_of_what_was_deleted(tmp_path: Path) -> None:
+    run_of(tmp_path / "a", [1.0, 2.0])
+    run_of(tmp_path / "b", [1.0])
+    first, _ = opened(str(tmp_path))
+    shutil.rmtree(tmp_path)
+    written(tmp_path / "a" / f"{NAME}.2", [simple("loss", 0, 3.0)])
+    again, _ = opened(str(tmp_path))
+    assert again.runs == ["a"]
+    assert again["a", "loss"].values.tolist() == [3.0]
+    assert len(first["a", "loss"]) == 2, "a board that is shown keeps what it shows"
+
+
+def test_the_oldest_of_many_boards_is_let_go_and_says_how_to_have_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = Told(monkeypatch)
+    monkeypatch.setattr(boards, "_boards", deque())
+    monkeypatch.setattr(boards, "_KEPT", 2)
+    run_of(tmp_path / "old", [1.0])
+    scalars, _ = opened(str(tmp_path / "old"))
+    boards.show(scalars, follow=True)
+    oldest = boards._boards[0]
+    reader = weakref.ref(scalars.reader)
+    del scalars
+    others = nbtrain.scalars(tmp_path)
+    for _ in range(boards._KEPT):
+        boards.show(others, text="")
+    capsys.readouterr()
+    assert told.kinds.pop() == "left"
+    wait_for_loopers()
+    gc.collect()
+    assert reader() is None, "what was read is held no more"
+    for asked in ("hello", "alive", "want"):
+        hear(oldest, t=asked, id=1, tag="loss")
+        assert told.kinds.pop() == "left"
+    assert "Run the cell again" in told.texts[-1]
+    hear(boards._boards[0], t="want", id=1, tag="loss")
+    assert told.kinds.pop() == "curves"
+
+
+def test_a_board_that_is_let_go_while_it_answers_ends_its_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_of(tmp_path, [1.0])
+    looks: list[bool] = []
+    board = ShownBoard(nbtrain.scalars(tmp_path), on_look=lambda: looks.append(True))
+
+    def late(found: Any, content: Any) -> Any:
+        board.leave("gone")
+        return answer(found, content)
+
+    monkeypatch.setattr(room, "answer", late)
+    board.hear(t="want", id=1, tag="loss")
+    assert [content["t"] for content, _ in board.sent] == ["left", "curves"]
+    assert looks == [True]
+
+
+def test_a_board_that_is_closed_holds_no_more_what_it_read(tmp_path: Path) -> None:
+    run_of(tmp_path, [1.0])
+    scalars = nbtrain.scalars(tmp_path)
+    following = Following(scalars)
+    reader = weakref.ref(scalars.reader)
+    board = following.board
+    del scalars, following
+    board.close()
+    gc.collect()
+    assert reader() is None
+
+
+def test_an_answer_that_fails_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(found: Any, content: Any) -> Any:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(room, "answer", fail)
+    content, _ = board_of(tmp_path).hear(t="want", id=1, tag="loss")
+    assert content == {"t": "refused", "id": 1, "text": "RecursionError: too deep"}
+
+
+def test_a_picture_stays_of_the_first_charts_whatever_the_names_and_values(tmp_path: Path) -> None:
+    name = "$x^2_ <b>" + "ü" * 60
+    run_of(tmp_path / name, [1.0, np.nan, 3.0], tag="a$_^")
+    run_of(tmp_path / "one", [5.0], tag="other")
+    largest = [tensor("large", step, np.float64((-1) ** step * 1.7e308)) for step in (0, 1)]
+    written(tmp_path / "large" / NAME, largest)
+    picture = board_figure.png(nbtrain.scalars(tmp_path), smooth=0.5)
+    assert picture is not None
+    assert picture.startswith(b"\x89PNG")
+
+
+def test_the_picture_has_no_ground_of_its_own_and_no_ink_but_the_legible(tmp_path: Path) -> None:
+    for number in range(5):  # one more than there are charts, which the legend says
+        run_of(tmp_path / f"run{number}", list(np.linspace(2.0, 0.0, 50)), tag=f"tag{number}")
+    pixels = pixels_of(board_figure.png(nbtrain.scalars(tmp_path)) or b"")
+    opaque = pixels[:, :, 3] > 0.99
+    assert 0 < opaque.mean() < 0.1
+    told = [of(pixels[:, :, :3], ink)[opaque] for ink in (INK, GREY, *COLOURS[:5])]
+    assert np.any(told, axis=0).mean() > 0.98, "the others are where two lines cross"
+
+
+def test_without_charts_there_is_no_picture(tmp_path: Path) -> None:
+    assert board_figure.png(nbtrain.scalars(tmp_path)) is None
+
+
+def test_a_page_counts_as_looking_for_a_while(tmp_path: Path) -> None:
+    clock = Clock()
+    board = board_of(tmp_path, clock=clock)
+    assert not board.watched
+    hear(board, t="alive")
+    assert board.watched
+    clock.now += LEASE_SECS
+    assert not board.watched
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="there is no such folder"):
+        opened(str(tmp_path / "nothing"))
+
+
+def test_a_package_without_its_front_end_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "BUNDLE", tmp_path / "board.js")
+    with pytest.raises(NbtrainError, match=r"front end is missing \(board\.js\): install nbtrain"):
+        board_of(tmp_path)

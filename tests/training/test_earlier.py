@@ -1,0 +1,271 @@
+"""Earlier lives: a new run of a folder shows the curves and marks that another kernel's left."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nbtrain
+from nbtrain.curves.store import Columns, ScalarStore
+from nbtrain.events.writer import EventWriter
+from nbtrain.folder.journal import Marks
+from nbtrain.notebook.display import picture_of
+from nbtrain.panel.wire import Wire
+from nbtrain.run import Run
+from nbtrain.steering.commands import Restore, Save
+from tests.core.test_store import add
+from tests.core.test_wire import assert_equal, send
+from tests.front_end import FrontEnd
+from tests.gate import SOON
+from tests.models import Counter, applied, reached
+
+FOLDER = Path("runs/a")
+
+
+def counted(steps: int, *, pause_at: int | None = None, **options: Any) -> Run:
+    """A run that has counted up to this step, in a folder that may have counted before."""
+    counter = Counter()
+    run = nbtrain.train(
+        counter.step, steps=steps, checkpoint=counter.checkpoint, name="a", start=False, **options
+    )
+    if pause_at is not None:
+        run.post(Save(), at=pause_at)
+    return run.start().wait(SOON)
+
+
+def points(columns: Columns) -> list[tuple[int, float, int, bool]]:
+    """Step, value, segment, and whether it was abandoned."""
+    rows = (columns.steps, columns.values, columns.segments, columns.abandoned)
+    return [*zip(*(row.tolist() for row in rows), strict=True)]
+
+
+def test_a_run_that_goes_on_has_the_whole_curve() -> None:
+    counted(3)
+    run = counted(5)
+    assert points(run.scalars["count"]) == [
+        (1, 1.0, -1, False),
+        (2, 2.0, -1, False),
+        (3, 3.0, -1, False),
+        (4, 4.0, 0, False),
+        (5, 5.0, 0, False),
+    ]
+    assert run.status.values == {"count": 5.0}
+    (tail,) = [c for c in counted(6).scalars.curves() if c.segment == 0]
+    assert tail.buckets.steps.tolist() == [6.0], "of three lives each has its own part"
+
+
+def test_what_lies_beyond_the_checkpoint_that_it_goes_on_from_was_abandoned() -> None:
+    counted(8, pause_at=4)
+    for path in (FOLDER / "checkpoints").glob("ckpt-8.*"):
+        path.unlink()  # as of a kernel that was killed before it could save
+    run = counted(6)
+    assert points(run.scalars["count"]) == [
+        *((step, float(step), -1, step > 4) for step in range(1, 9)),
+        (5, 5.0, 0, False),
+        (6, 6.0, 0, False),
+    ]
+
+
+def test_one_that_begins_anew_has_its_own_curve_alone() -> None:
+    """As where a name is used again and again, and nothing is saved."""
+    counted(4)
+    shutil.rmtree(FOLDER / "checkpoints")
+    run = counted(2)
+    assert points(run.scalars["count"]) == [(1, 1.0, 0, False), (2, 2.0, 0, False)]
+    assert [mark.event for mark in run.marks] == ["checkpoint"]
+
+
+def test_one_that_goes_on_from_step_0_abandons_all_of_it() -> None:
+    counted(4, pause_at=0)
+    for path in (FOLDER / "checkpoints").glob("ckpt-4.*"):
+        path.unlink()
+    run = counted(2)
+    assert points(run.scalars["count"]) == [
+        *((step, float(step), -1, True) for step in range(1, 5)),
+        (1, 1.0, 0, False),
+        (2, 2.0, 0, False),
+    ]
+
+
+def test_a_restore_of_an_earlier_life_is_one_here() -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, steps=6, checkpoint=counter.checkpoint, name="a", start=False)
+    run.post(Save(), at=2)
+    back = run.post(Restore(2), at=4)
+    run.start().wait(SOON)
+    applied(back)
+    there = points(run.scalars["count"])
+    run = counted(7)
+    assert points(run.scalars["count"]) == [
+        *((step, value, segment - 2, gone) for step, value, segment, gone in there),
+        (7, 7.0, 0, False),
+    ]
+
+
+def test_a_cell_that_is_run_again_when_all_is_trained_shows_the_curve() -> None:
+    counted(5)
+    run = counted(5)
+    assert run.status.step == 5
+    assert run.scalars["count"].steps.tolist() == [1, 2, 3, 4, 5]
+    assert "No scalars were recorded" not in str(picture_of(run))
+
+
+def test_a_second_start_of_the_same_run_has_everything_once() -> None:
+    counted(3)
+    run = counted(4)
+    run.start().wait(SOON)
+    assert run.scalars["count"].steps.tolist() == [1, 2, 3, 4]
+
+
+def test_event_files_of_others_are_not_taken_for_the_runs_own() -> None:
+    counted(3)
+    theirs = EventWriter(FOLDER)
+    theirs.scalars(np.array([1]), np.array([1.0]), {"theirs": np.array([7.0])})
+    theirs.close()
+    theirs.path.rename(FOLDER / "events.out.tfevents.1700000000.host")
+    assert list(counted(4).scalars) == ["count"]
+
+
+def test_tags_come_in_the_order_in_which_they_came() -> None:
+    counted(1)
+    writer, half = EventWriter(FOLDER), np.array([0.5])
+    for step in range(1, 300):
+        writer.scalars(np.array([step]), np.array([float(step)]), {"batch_loss": half})
+        if step % 45 == 0:
+            writer.scalars(np.array([step]), np.array([step + 0.5]), {"epoch_loss": half})
+    writer.close()
+    assert list(counted(2).scalars) == ["batch_loss", "epoch_loss", "count"]
+
+
+def test_a_file_that_cannot_be_read_is_told_and_the_run_trains() -> None:
+    counted(3)
+    (FOLDER / "events.out.tfevents.1.host.nbtrain").mkdir()
+    run = counted(4)
+    assert "Of what was recorded earlier, this cannot be read" in (run.status.message or "")
+    assert run.scalars["count"].steps.tolist() == [1, 2, 3, 4]
+
+
+def test_what_fails_while_it_is_read_stays_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for a tenth of a second: it is tried once."""
+    counted(3)
+
+    def recall(_store: ScalarStore, _earlier: ScalarStore) -> None:
+        raise ValueError("of no sense")
+
+    monkeypatch.setattr(ScalarStore, "recall", recall)
+    run = counted(4)
+    assert "this cannot be read: ValueError: of no sense." in (run.status.message or "")
+    assert run.scalars["count"].steps.tolist() == [4]
+
+
+def test_a_torn_file_gives_what_it_has() -> None:
+    counted(3)
+    (file,) = FOLDER.glob("*.nbtrain")
+    file.write_bytes(file.read_bytes()[:-3])
+    assert 4 in counted(4).scalars["count"].steps
+
+
+def test_marks_of_earlier_lives_come_first() -> None:
+    counted(8, pause_at=4)
+    for path in (FOLDER / "checkpoints").glob("ckpt-8.*"):
+        path.unlink()
+    run = counted(9)
+    assert [(mark.event, mark.step) for mark in run.marks] == [
+        ("save", 4),
+        ("checkpoint", 8),
+        ("resume", 4),
+        ("checkpoint", 9),
+    ]
+
+
+def test_marks_are_told_once_over_two_starts_of_one_run() -> None:
+    counted(3)
+    run = counted(4)
+    before = len(run.marks)
+    run.start().wait(SOON)
+    assert [mark.event for mark in list(run.marks)[before:]] == ["resume"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"event": "save", "step": 2}',
+        '{"event": "restore", "step": 2, "to": "one", "wall_time": "now", "edits": 3}',
+        '{"event": "set", "step": 2, "edits": {"rate": [1]}, "text": null}',
+        '{"event": "nan", "step": 2, "applied": 0',
+        "[]",
+    ],
+)
+def test_a_line_that_is_not_as_it_should_be_holds_up_nothing(line: str) -> None:
+    counted(3)
+    with open(FOLDER / "steering.jsonl", "a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+    run = counted(4)
+    assert (run.status.step, run.scalars["count"].steps.tolist()) == (4, [1, 2, 3, 4])
+    assert [mark.event for mark in run.marks][-2:] == ["resume", "checkpoint"]
+    assert picture_of(run)["image/png"]
+
+
+def test_a_page_is_given_what_was_recalled_whole() -> None:
+    earlier, store, page = ScalarStore(), ScalarStore(), FrontEnd()
+    add(earlier, "loss", 1, *np.linspace(1.0, 0.5, 500))
+    earlier.open_segment(300)
+    add(earlier, "loss", 301, *np.linspace(0.6, 0.4, 400))
+    store.open_segment(600)
+    add(store, "loss", 601, 0.4)
+    wire = Wire(store, Marks())
+    page.receive(*wire.snapshot({}))
+    store.recall(earlier)
+    add(store, "accuracy", 602, 0.5)
+    while send(wire, page, {}):
+        pass
+    assert_equal(page, store)
+    assert [
+        (c.segment, c.abandoned, len(c.buckets.steps)) for c in store.curves() if c.tag == "loss"
+    ] == [
+        (0, False, 1),
+        (-2, False, 300),
+        (-2, True, 200),
+        (-1, False, 300),
+        (-1, True, 100),
+    ]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_it_is_the_same_whenever_it_comes(*, late: bool) -> None:
+    earlier, store = ScalarStore(), ScalarStore()
+    add(earlier, "loss", 1, 4.0, 3.0, 2.0, 1.0)
+    add(earlier, "val_loss", 2, 5.0, 4.0)
+    if not late:
+        store.recall(earlier)
+    store.open_segment(2)
+    add(store, "loss", 3, 2.5)
+    if late:
+        store.recall(earlier)
+    assert store.last_values() == {"loss": 2.5, "val_loss": 5.0}
+    assert store["loss"].abandoned.tolist() == [False, False, True, True, False]
+    assert store["loss"].segments.tolist() == [-1, -1, -1, -1, 0]
+    store.open_segment(1)
+    add(store, "loss", 2, 3.5)
+    assert store["loss"].abandoned.tolist() == [False, True, True, True, True, False]
+
+
+def test_a_long_curve_is_read_while_it_trains() -> None:
+    """Of a hundred thousand points none is lost, and none is taken for one of this life."""
+    counted(1)
+    steps, writer = np.arange(2, 100_001), EventWriter(FOLDER)
+    writer.scalars(steps, np.full(len(steps), time.time()), {"count": steps / 1.0})
+    writer.close()
+    counter = Counter()
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint, name="a")
+    reached(run, lambda run: len(run.scalars.get("count", ())) > 100_000)
+    run.request_stop()
+    run.wait(SOON)
+    columns = run.scalars["count"]
+    np.testing.assert_array_equal(columns.values[columns.segments == -1], np.arange(1, 100_001))
+    assert columns.steps[columns.segments == 0][0] == 2

@@ -1,0 +1,140 @@
+"""The tree of the runs below a folder: of this kernel, of others, and of killed ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nbtrain
+from nbtrain import roster
+from nbtrain.errors import ArgumentError
+from nbtrain.notebook.family import tree
+from tests import ROOT
+from tests.gate import SOON, Gate
+from tests.models import Counter, applied
+from tests.training.test_branch import Paced, parent
+
+
+def words(text: str) -> list[list[str]]:
+    """The lines of a table, word by word."""
+    return [line.split() for line in text.splitlines()]
+
+
+def test_the_tree_shows_branches_below_their_parents_and_where_they_begin() -> None:
+    run, paced = parent()
+    run.branch(10, name="b", pace=5).wait(SOON)
+    paced.pace.assign(1)
+    run.branch(10, name="c").wait(SOON)
+    other = nbtrain.train(Counter().step, steps=3, name="sgd").wait(SOON)
+    roster.runs.clear()  # of earlier kernels
+    text = tree()
+    assert text.splitlines() == [
+        "run   phase     step      branch",
+        "a     finished  20 of 20",
+        "├─ b  finished  20 of 20  from step 10, pace 1 → 5",
+        "└─ c  finished  20 of 20  from step 10",
+        "sgd   finished  3 of 3",
+    ]
+    assert tree("runs") == text
+    assert words(tree(other.logdir))[1] == ["sgd", "finished", "3", "of", "3"]
+    far = tree("runs/b").splitlines()[1]
+    assert far == "b    finished  20 of 20  of ../a from step 10, pace 1 → 5"
+
+
+def test_a_branch_of_a_branch_stands_below_it() -> None:
+    paced = Paced()
+    run = nbtrain.train(
+        paced.step, steps=30, checkpoint=paced.checkpoint, save_steps=10, name="a"
+    ).wait(SOON)
+    first = run.branch(10, name="b").wait(SOON)
+    first.branch(20, name="c").wait(SOON)
+    run.branch(10, name="d").wait(SOON)
+    names = [line.partition("  fin")[0].rstrip() for line in tree().splitlines()[1:]]
+    assert names == ["a", "├─ b", "│  └─ c", "└─ d"]
+
+
+def test_the_tree_shows_live_runs_as_they_are_and_failed_ones_as_failed(gate: Gate) -> None:
+    with pytest.raises(ZeroDivisionError):
+        nbtrain.train(Counter(lambda _: 1 / 0).step, name="a").wait(SOON)
+    run = nbtrain.train(Counter(gate).step, name="b")
+    gate.wait_for_arrivals()
+    (a, b) = words(tree())[1:]
+    assert (a[:2], b) == (["a", "failed"], ["b", "running", "0"])
+    pause = run.pause()
+    gate.open()
+    applied(pause)
+    assert words(tree())[2][:2] == ["b", "paused"]
+    run.request_stop()
+    run.wait(SOON)
+    assert words(tree())[2][:2] == ["b", "stopped"]
+
+
+OTHER_KERNEL = """
+import os, signal, sys, nbtrain
+from nbtrain.steering.commands import Pause
+from tests.models import Counter
+
+counter = Counter()
+run = nbtrain.train(counter.step, steps=50, checkpoint=counter.checkpoint, name="other")
+run.wait()
+counter.count.assign(0)
+run = nbtrain.train(lambda: {}, name="killed", start=False)
+run.post(Pause(), at=7)
+run.start()
+journal = run.logdir / "steering.jsonl"
+while not journal.exists() or '"pause"' not in journal.read_text():
+    run.life.ended.wait(0.01)
+print("ready", flush=True)
+sys.stdin.read()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_tree_tells_of_another_kernel_that_trains_and_that_was_killed() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", OTHER_KERNEL],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        try:
+            assert other.stdout.readline() == b"ready\n"
+            assert tree().splitlines()[2].rstrip() == "killed  running in another kernel  7"
+            other.stdin.close()
+            assert other.wait(SOON) == -signal.SIGKILL
+        finally:
+            other.kill()
+    assert tree().splitlines()[1:] == [
+        "other   finished            50 of 50",
+        "killed  no end was written  7",
+    ]
+
+
+def test_a_folder_that_is_not_there_and_one_without_runs_are_told_apart() -> None:
+    assert tree() == "No run has trained in runs, or below it."
+    Path("empty").mkdir()
+    assert tree("empty") == "No run has trained in empty, or below it."
+    with pytest.raises(ArgumentError, match="There is no folder 'nowhere': give one with runs"):
+        tree("nowhere")
+
+
+def test_journals_that_nobody_wrote_are_shown_as_far_as_they_go() -> None:
+    for name, of in (("a", "../b"), ("b", "../a"), ("c", "../c"), ("d", "../gone")):
+        folder = Path("runs") / name
+        folder.mkdir(parents=True)
+        start = {"wall_time": 1, "event": "start", "step": 0, "parent": {"logdir": of, "step": 5}}
+        (folder / "steering.jsonl").write_text(json.dumps(start) + '\n{"event": "se')
+    Path("runs/e/steering.jsonl").mkdir(parents=True)
+    Path("runs/f").mkdir()
+    Path("runs/f/steering.jsonl").write_bytes(b"\xff\x00\n[]\n{}\n")
+    lines = words(tree())[1:]
+    assert sorted(line[0] for line in lines) == ["a", "b", "c", "d", "f"]
+    assert all(line[1:5] == ["no", "end", "was", "written"] for line in lines)

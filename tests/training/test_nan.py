@@ -1,0 +1,745 @@
+"""A training that goes bad: paused before that is saved, gone on with from the last good state."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import nbtrain
+from nbtrain.folder.logdir import LAST_GOOD
+from nbtrain.run import Run
+from nbtrain.saving.checkpoints import find, listed
+from nbtrain.saving.listing import restorable
+from nbtrain.states import Phase
+from nbtrain.steering.commands import Save
+from tests import ROOT
+from tests.diverging import BAD, GOOD, GraphRegression, Regression, X, Y, assert_all_finite
+from tests.gate import SOON
+from tests.models import Counter, applied, reached, refused
+from tests.room import no_room
+
+NAN = float("nan")
+
+
+def by_train(rate: float, **options: Any) -> Run:
+    line = Regression(rate)
+    return nbtrain.train(
+        line.step, checkpoint=line.checkpoint, hyperparameters=line.optimizer, **options
+    )
+
+
+def by_background(rate: float, **options: Any) -> Run:
+    line = Regression(rate)
+
+    @nbtrain.background(checkpoint=line.checkpoint, hyperparameters=line.optimizer, **options)
+    def loop(run: Run) -> None:
+        while not run.should_stop():
+            run.record(line.step())
+
+    assert isinstance(loop, Run)
+    return loop
+
+
+def by_fit(rate: float, *, steps: int, **options: Any) -> Run:
+    model = Regression(rate).compiled()
+    return nbtrain.fit(model, X, Y, batch_size=111, epochs=steps // 4, **options)
+
+
+def by_supervise(rate: float, **options: Any) -> Run:
+    line = GraphRegression(rate)
+    held = {"learning_rate": line.rate}
+    return nbtrain.supervise(
+        line.train_op, scalars={"loss": line.loss}, hyperparameters=held, **options
+    )
+
+
+def by_monitor(rate: float, **options: Any) -> Run:
+    line = GraphRegression(rate)
+    held = {"learning_rate": line.rate}
+    return nbtrain.monitor(
+        line.train_op, scalars={"loss": line.loss}, hyperparameters=held, **options
+    )
+
+
+WAYS = pytest.mark.parametrize("start", [by_train, by_background, by_fit, by_supervise, by_monitor])
+
+
+def paused(run: Run) -> str:
+    """What a run says that has paused by itself."""
+    reached(run, lambda run: run.status.phase is Phase.PAUSED)
+    message = run.status.message
+    assert message is not None
+    return message
+
+
+def stopped(run: Run) -> Run:
+    """The run, once it has been stopped."""
+    run.request_stop()
+    return run.wait(SOON)
+
+
+def folder(run: Run) -> Path:
+    return run.logdir / "checkpoints"
+
+
+def events(run: Run) -> list[dict[str, Any]]:
+    """What a run that has ended wrote down."""
+    lines = (run.logdir / "steering.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def tag_of(run: Run) -> str:
+    return "loss" if "loss" in run.scalars else "batch_loss"
+
+
+# --- paused -----------------------------------------------------------------------
+
+
+@WAYS
+def test_a_run_that_diverges_is_paused_and_only_good_values_were_saved(
+    start: Callable[..., Run],
+) -> None:
+    run = start(BAD, steps=4000, save_steps=1, keep=None, name="bad")
+    message = paused(run)
+    losses = run.scalars[tag_of(run)]
+    first = int(losses.steps[np.isfinite(losses.values).argmin()])
+    assert f"{tag_of(run)} is infinite since step {first}" in message
+    kept = assert_all_finite(folder(run))
+    assert kept[-1].step < first
+    marked = [mark for mark in run.marks if mark.event == "nan"]
+    assert [mark.step for mark in marked] == [first]
+    assert f"Last good checkpoint: step {marked[0].good:,}." in message
+    stopped(run)
+    assert run.status.phase is Phase.STOPPED
+    assert restorable(folder(run)) == kept, "no last checkpoint of bad values"
+    assert f"No checkpoint at step {run.status.step}: " in str(run.status.message)
+    assert "Paused" not in str(run.status.message)
+
+
+@WAYS
+def test_a_run_that_diverged_goes_on_from_its_last_good_state_with_another_rate(
+    start: Callable[..., Run],
+) -> None:
+    run = start(BAD, steps=400, name="bad")
+    assert "Last good checkpoint: step 0. Restore it with a smaller learning rate: " in paused(run)
+    applied(run.restore(0))
+    assert run.status.message is None
+    assert run.status.phase is Phase.PAUSED
+    applied(run.set(learning_rate=GOOD))
+    applied(run.resume())
+    run.wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    assert np.isfinite(run.status.values[tag_of(run)])
+    columns = run.scalars[tag_of(run)]
+    assert np.isfinite(columns.values[columns.segments == 1]).all()
+    assert not np.isfinite(columns.values[columns.segments == 0]).all(), "the curve is honest"
+    assert assert_all_finite(folder(run))[-1].step == run.status.step
+
+
+def test_a_paused_run_says_what_to_do() -> None:
+    run = by_train(BAD, save_steps=2)
+    message = paused(run)
+    step, first = run.status.step, next(mark.step for mark in run.marks if mark.event == "nan")
+    good = [checkpoint.step for checkpoint in run.checkpoints if checkpoint.step + 1 < first][-1]
+    assert message == (
+        f"Paused at step {step}: loss is infinite since step {first}. Last good checkpoint: step "
+        f"{good}. Restore it with a smaller learning rate: run.restore({good}); "
+        "run.set(learning_rate=...); run.resume()."
+    )
+    assert refused(run.save()).text == (
+        f"loss is infinite since step {first}, and what has gone bad is not saved. Go on from a "
+        f"checkpoint: the last good one is of step {good}."
+    )
+    assert_all_finite(folder(run))
+    stopped(run)
+
+
+def test_an_optimizer_that_its_first_step_has_built_goes_back_before_that() -> None:
+    line = Regression(BAD)
+    line.optimizer = tf.keras.optimizers.Adam(1e30)
+    run = nbtrain.train(
+        lambda: line.step(),
+        checkpoint=tf.train.Checkpoint(model=line.model, optimizer=line.optimizer),
+        hyperparameters=line.optimizer,
+        steps=60,
+    )
+    assert "Last good checkpoint: step 0." in paused(run)
+    assert applied(run.restore(0)).text.endswith(" optimizer slots as before the first step")
+    applied(run.set(learning_rate=1e-3))
+    applied(run.resume())
+    run.wait(SOON)
+    assert (run.status.phase, run.status.message) == (Phase.FINISHED, None)
+    assert np.isfinite(run.status.values["loss"])
+
+
+def test_a_run_without_checkpoints_is_paused_too() -> None:
+    run = nbtrain.train(lambda: {"loss": NAN})
+    assert "There is no good checkpoint to go back to" in paused(run)
+    assert [(mark.event, mark.good) for mark in run.marks] == [("nan", None)]
+    assert "nothing to save" in refused(run.save()).text
+    stopped(run)
+
+
+def test_a_run_that_is_resumed_all_the_same_goes_on_and_saves_nothing() -> None:
+    counter = Counter()
+    losses = iter([0.5, *[NAN] * 50])
+
+    def step() -> dict[str, Any]:
+        counter.step()
+        return {"loss": next(losses, NAN)}
+
+    run = nbtrain.train(step, checkpoint=counter.checkpoint, save_steps=1, keep=None)
+    paused(run)
+    kept = restorable(folder(run))
+    first = run.status.step
+    applied(run.resume())
+    reached(run, lambda run: run.status.step > first + 100)
+    assert run.status.phase is Phase.RUNNING
+    reached(run, lambda run: "Goes on although loss is NaN since" in str(run.status.message))
+    stopped(run)
+    assert restorable(folder(run)) == kept
+    assert [mark.step for mark in run.marks if mark.event == "nan"] == [2]
+
+
+def test_once_a_good_loss_has_come_it_saves_again_and_pauses_again() -> None:
+    losses = iter([0.5, NAN])
+    after = [0.25]
+    counter = Counter()
+
+    def step() -> dict[str, Any]:
+        counter.step()
+        return {"loss": next(losses, after[0])}
+
+    run = nbtrain.train(step, checkpoint=counter.checkpoint)
+    paused(run)
+    applied(run.resume())
+    reached(run, lambda run: run.status.message is None)
+    applied(run.save())
+    after[0] = NAN
+    assert "loss is NaN since" in paused(run)
+    stopped(run)
+
+
+def test_with_none_a_run_goes_on_and_saves_what_there_is() -> None:
+    line = Regression(BAD)
+    run = nbtrain.train(line.step, steps=100, checkpoint=line.checkpoint, on_nan=None)
+    run.wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    assert run.status.message is None
+    assert [checkpoint.step for checkpoint in run.checkpoints] == [100]
+    assert not np.isfinite(line.model.weights[0].numpy()).all()
+    assert not (folder(run) / LAST_GOOD).exists()
+
+
+def test_validation_may_be_nan() -> None:
+    run = nbtrain.train(lambda: {"loss": 1.0, "val_loss": NAN, "accuracy": NAN}, steps=300)
+    assert run.wait(SOON).status.phase is Phase.FINISHED
+
+
+def test_a_stop_is_a_stop_though_the_loss_is_bad() -> None:
+    """Asked for before the alarm: it does not pause instead."""
+    counter = Counter()
+
+    def step() -> dict[str, Any]:
+        counter.step()
+        run.request_stop()
+        return {"loss": NAN}
+
+    run = nbtrain.train(step, checkpoint=counter.checkpoint, start=False)
+    run.start().wait(SOON)
+    assert run.status.phase is Phase.STOPPED
+    assert [checkpoint.step for checkpoint in restorable(folder(run))] == [0]
+    assert "No checkpoint at step 1: loss is NaN since step 1" in str(run.status.message)
+
+
+@pytest.mark.parametrize("start", [by_train, by_fit, by_supervise])
+def test_a_run_that_diverges_at_its_end_is_paused_there(start: Callable[..., Run]) -> None:
+    """The last step: nothing would look at it any more."""
+    gone = start(BAD, steps=400, on_nan=None).wait(SOON).scalars
+    (losses,) = (gone[tag] for tag in ("loss", "batch_loss") if tag in gone)
+    first = int(losses.steps[np.isfinite(losses.values).argmin()])
+    run = start(BAD, steps=-(-first // 4) * 4)
+    assert "loss is infinite since step" in paused(run)
+    applied(run.restore(0))
+    applied(run.set(learning_rate=GOOD))
+    applied(run.resume())
+    run.wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    assert np.isfinite(run.status.values[tag_of(run)])
+
+
+# --- variables ----------------------------------------------------------------------
+
+
+class Spoiled:
+    """A training whose loss stays good, and whose variable does not."""
+
+    def __init__(self, at_step: int, begins: float = 0.0) -> None:
+        self.best = tf.Variable(begins, name="best")
+        self.count = tf.Variable(0, dtype=tf.int64)
+        self.checkpoint = tf.train.Checkpoint(best=self.best, count=self.count)
+        self._at_step = at_step
+
+    def step(self) -> dict[str, Any]:
+        if self.count.assign_add(1) == self._at_step:
+            self.best.assign(NAN)
+        return {"loss": 0.5}
+
+
+def test_a_variable_that_is_bad_while_the_loss_is_good_is_not_saved() -> None:
+    run = nbtrain.train((model := Spoiled(7)).step, checkpoint=model.checkpoint, save_steps=5)
+    message = paused(run)
+    assert message.startswith("Paused at step 10: best holds NaN or Inf after step 10. Last good")
+    assert "Last good checkpoint: step 5. Restore it: run.restore(5); run.resume()." in message
+    assert [checkpoint.step for checkpoint in assert_all_finite(folder(run))] == [0, 5]
+    assert "best holds NaN" in refused(run.save()).text
+    applied(run.resume())
+    reached(run, lambda run: run.status.step > 30)
+    assert [checkpoint.step for checkpoint in assert_all_finite(folder(run))] == [0, 5]
+    applied(run.pause())
+    model.best.assign(0.25)
+    applied(run.save())
+    stopped(run)
+    assert run.status.phase is Phase.STOPPED
+    assert assert_all_finite(folder(run))[-1].step == run.status.step
+
+
+def test_a_variable_that_begins_with_infinity_is_saved_as_ever() -> None:
+    model = Spoiled(0, begins=float("inf"))
+    run = nbtrain.train(model.step, checkpoint=model.checkpoint, save_steps=5, steps=10)
+    assert run.wait(SOON).status.message is None
+    assert [checkpoint.step for checkpoint in run.checkpoints] == [5, 10]
+
+
+def test_a_graphs_variable_that_is_bad_while_its_loss_is_good_is_not_saved() -> None:
+    line = GraphRegression(GOOD)
+    with line.graph.as_default():
+        best = tf.compat.v1.get_variable("best", initializer=0.0, trainable=False)
+        step = tf.compat.v1.train.get_global_step()
+        with tf.control_dependencies([line.train_op]):
+            spoil = best.assign(tf.where(step >= 7, NAN, 1.0))
+    run = nbtrain.supervise(spoil, scalars={"loss": line.loss}, save_steps=5, hyperparameters={})
+    assert paused(run).startswith("Paused at step 10: best holds NaN or Inf after step 10.")
+    assert assert_all_finite(folder(run))[-1].step == 5
+    stopped(run)
+
+
+# --- jump ---------------------------------------------------------------------------
+
+
+def test_a_jump_of_the_loss_pauses_the_run() -> None:
+    losses = iter([*[0.5] * 100, 6.0])
+    run = nbtrain.train(lambda: {"loss": next(losses, 0.5)}, jump=10.0)
+    assert "loss jumped from about 0.5 to 6 at step 101." in paused(run)
+    applied(run.resume())
+    reached(run, lambda run: "loss" not in str(run.status.message))
+    assert run.status.phase is Phase.RUNNING
+    stopped(run)
+
+
+def test_without_a_factor_no_loss_is_too_high() -> None:
+    losses = iter([*[0.5] * 100, 1e30])
+    run = nbtrain.train(lambda: {"loss": next(losses, 0.5)}, steps=200)
+    assert run.wait(SOON).status.phase is Phase.FINISHED
+
+
+# --- recover --------------------------------------------------------------------------
+
+
+@WAYS
+def test_a_run_that_may_recover_finishes_with_a_good_loss(start: Callable[..., Run]) -> None:
+    run = start(BAD, steps=400, on_nan="recover", save_steps=50)
+    run.wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    assert run.status.message is None
+    assert run.status.values[tag_of(run)] < 10
+    assert assert_all_finite(folder(run))[-1].step == run.status.step
+    assert "Rescued: " in str(run.status.notice)
+    told = [entry for entry in events(run) if entry["event"] in ("nan", "restore", "set")]
+    assert [entry["event"] for entry in told[:3]] == ["nan", "restore", "set"]
+    nan, restored, edit = told[:3]
+    assert nan["good"] == restored["to"] == 0
+    assert edit["edits"] == {"learning_rate": [1.0, 0.5]}
+    rates = [entry["edits"]["learning_rate"][1] for entry in told if entry["event"] == "set"]
+    assert rates == [0.5**n for n in range(1, len(rates) + 1)], "each time the half of the last"
+
+
+def test_what_cannot_be_halved_is_paused() -> None:
+    line = Regression(BAD)
+    run = nbtrain.train(line.step, checkpoint=line.checkpoint, on_nan="recover")
+    message = paused(run)
+    assert (
+        "It was not rescued: the run has no hyperparameter learning_rate that could be" in message
+    )
+    assert message.endswith("Restore it: run.restore(0); run.resume().")
+    stopped(run)
+    assert_all_finite(folder(run))
+
+
+def test_without_a_checkpoint_it_is_paused() -> None:
+    rate = tf.Variable(1.0)
+    run = nbtrain.train(
+        lambda: {"loss": NAN}, hyperparameters={"learning_rate": rate}, on_nan="recover"
+    )
+    assert "It was not rescued: no good checkpoint is left to try." in paused(run)
+    assert rate.numpy() == 1.0
+    stopped(run)
+
+
+@pytest.mark.parametrize("start", [by_train, by_fit, by_supervise])
+def test_a_rate_that_is_far_too_high_is_halved_from_the_same_first_state_again(
+    start: Callable[..., Run],
+) -> None:
+    run = start(8 * BAD, steps=400, on_nan="recover")
+    run.wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    told = [entry for entry in events(run) if entry["event"] in ("restore", "set")]
+    assert [entry.get("to") for entry in told[::2]] == [0] * (len(told) // 2)
+    rates = [entry["edits"]["learning_rate"][1] for entry in told[1::2]]
+    assert len(rates) > 2
+    assert rates == [8 * BAD * 0.5**n for n in range(1, len(rates) + 1)]
+    assert np.isfinite(run.status.values[tag_of(run)])
+
+
+def test_what_goes_bad_at_the_same_place_again_is_tried_from_older_states_and_paused() -> None:
+    rate, counter = tf.Variable(1.0), Counter()
+
+    def step() -> dict[str, Any]:
+        counter.step()
+        return {"loss": NAN if counter.count.numpy() == 10 else 0.5}
+
+    run = nbtrain.train(
+        step,
+        checkpoint=counter.checkpoint,
+        hyperparameters={"learning_rate": rate},
+        on_nan="recover",
+        save_steps=3,
+    )
+    message = paused(run)
+    assert "It was not rescued: it was rescued 5 times in vain." in message
+    assert "Last good checkpoint: step 6, from which it went bad again. Restore it" in message
+    went = [mark.to for mark in run.marks if mark.event == "restore"]
+    assert went == [6, 3, 0, 0, 0], "what is oldest once more"
+    assert run.status.notice is None, "of an earlier rescue"
+    assert rate.numpy() == 1 / 32
+    stopped(run)
+
+
+def test_what_has_gone_bad_and_is_in_no_checkpoint_is_named_and_nothing_is_promised() -> None:
+    late, counter = tf.Module(), Counter()
+
+    def step() -> dict[str, Any]:
+        counter.step()
+        if not hasattr(late, "scale"):  # as the layers of a model that is not built yet
+            late.scale = tf.Variable(1.0, name="scale")
+        late.scale.assign(NAN if counter.count.numpy() == 10 else late.scale)
+        return {"loss": late.scale}
+
+    run = nbtrain.train(
+        step,
+        checkpoint=tf.train.Checkpoint(counter=counter.checkpoint, late=late),
+        hyperparameters={"learning_rate": tf.Variable(1.0)},
+        on_nan="recover",
+    )
+    message = paused(run)
+    assert "It was not rescued: scale has gone bad, and is in no checkpoint." in message
+    assert "There is no good checkpoint to go back to: build the model anew" in message
+    assert "Last good" not in message
+    stopped(run)
+
+
+def test_it_is_rescued_five_times_at_most() -> None:
+    rate, counter = tf.Variable(1.0), Counter()
+    worse = iter(range(6, 1000, 6))
+    bad = [next(worse)]
+
+    def step() -> dict[str, Any]:
+        counter.step()
+        if counter.count.numpy() == bad[0]:
+            bad[0] = next(worse)
+            return {"loss": NAN}
+        return {"loss": 0.5}
+
+    run = nbtrain.train(
+        step,
+        checkpoint=counter.checkpoint,
+        hyperparameters={"learning_rate": rate},
+        on_nan="recover",
+        save_steps=1,
+    )
+    assert "It was not rescued: it was rescued 5 times in vain." in paused(run)
+    assert rate.numpy() == 1 / 32
+    applied(run.restore())
+    applied(run.resume())
+    assert "It was not rescued: it was rescued 5 times in vain." in paused(run)
+    assert rate.numpy() == 1 / 1024, "somebody has looked at it: five more"
+    stopped(run)
+
+
+def test_where_the_rate_itself_is_nan_the_half_of_what_was_restored_is_taken() -> None:
+    line = Regression(GOOD)
+
+    def step() -> dict[str, Any]:
+        if line.optimizer.iterations == 10 and not run.marks:
+            line.optimizer.learning_rate.assign(NAN)
+        return dict(line.step())
+
+    run = nbtrain.train(
+        step,
+        steps=20,
+        checkpoint=line.checkpoint,
+        hyperparameters=line.optimizer,
+        on_nan="recover",
+        start=False,
+    )
+    run.start().wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    assert float(line.optimizer.learning_rate) == pytest.approx(GOOD / 2)
+
+
+def test_a_state_that_was_deleted_meanwhile_is_passed_over() -> None:
+    rate, counter = tf.Variable(1.0), Counter()
+
+    def step() -> dict[str, Any]:
+        counter.step()
+        if counter.count.numpy() == 10 and rate.numpy() == 1.0:
+            for file in Path("runs/gone/checkpoints").glob("ckpt-6.data*"):
+                file.write_bytes(b"")
+            return {"loss": NAN}
+        return {"loss": 0.5}
+
+    run = nbtrain.train(
+        step,
+        steps=20,
+        checkpoint=counter.checkpoint,
+        hyperparameters={"learning_rate": rate},
+        on_nan="recover",
+        save_steps=3,
+        name="gone",
+    )
+    run.wait(SOON)
+    told = [entry for entry in events(run) if entry["event"] == "restore"]
+    assert [entry["applied"] for entry in told] == [False, True]
+    assert told[-1]["to"] == 3
+    assert rate.numpy() == 0.5
+
+
+# --- last good states -------------------------------------------------------------------
+
+
+def test_copies_are_not_counted_nor_the_latest_beside_others_and_go_when_all_is_well() -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint, keep=1, steps=10**9)
+    reached(run, lambda run: [checkpoint.step for checkpoint in run.checkpoints] == [0])
+    assert listed(folder(run)) == ()
+    assert tf.train.latest_checkpoint(folder(run)) is None
+    assert refused(run.restore()).text == (
+        "No checkpoint was saved yet, and of the copies of good states, of steps 0, none is taken "
+        "unasked: run.restore(0) takes the newest."
+    )
+    applied(run.restore(0))
+    step = applied(run.save()).step
+    reached(run, lambda run: run.status.step > step)
+    assert applied(run.restore()).text.startswith(f"restored ckpt-{step}: ")
+    stopped(run)
+    assert [checkpoint.step for checkpoint in run.checkpoints] == [run.status.step]
+    assert not (folder(run) / LAST_GOOD).exists()
+
+
+def test_what_else_stands_in_the_folder_of_the_copies_stays() -> None:
+    counter = Counter()
+    kept = Path("runs/kept/checkpoints") / LAST_GOOD / "notes.txt"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("mine")
+    nbtrain.train(counter.step, checkpoint=counter.checkpoint, steps=3, name="kept").wait(SOON)
+    assert [path.name for path in kept.parent.iterdir()] == ["notes.txt"]
+
+
+def test_a_copy_that_cannot_be_written_is_a_message_and_the_training_goes_on() -> None:
+    counter = Counter()
+    whole = tf.train.Checkpoint(count=counter.count, ballast=tf.Variable(tf.zeros([512, 1024])))
+    with no_room(1_000_000):
+        run = nbtrain.train(counter.step, checkpoint=whole)
+        reached(run, lambda run: run.status.step > 100)
+        message = str(run.status.message)
+    assert "No copy of step 0: " in message
+    assert "last_good cannot be written: File too large. Make room" in message
+    applied(run.save())
+    assert "No copy" not in str(run.status.message)
+    stopped(run)
+
+
+def test_copies_that_were_deleted_meanwhile_are_not_offered() -> None:
+    run = by_train(BAD)
+    assert "run.restore(0)" in paused(run)
+    shutil.rmtree(folder(run) / LAST_GOOD)
+    assert "There is no checkpoint" in refused(run.restore(0)).text
+    assert "not saved. No checkpoint is good: build the model anew." in refused(run.save()).text
+    stopped(run)
+    assert restorable(folder(run)) == ()
+
+
+# Trains until it has diverged, and is killed then, before or after it was told to stop.
+KILLED = """
+import nbtrain
+from tests.diverging import BAD, Regression
+line = Regression(BAD)
+run = nbtrain.train(line.step, checkpoint=line.checkpoint, save_steps=1, name="killed")
+while str(run.status.phase) != "paused":
+    run.life.ended.wait(0.1)
+print("paused", flush=True)
+run.wait()
+"""
+
+
+def test_a_process_that_is_killed_then_leaves_only_good_values() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "paused\n"
+        process.send_signal(signal.SIGKILL)
+    kept = assert_all_finite(Path("runs/killed/checkpoints"))
+    line = Regression(GOOD)
+    run = nbtrain.train(line.step, checkpoint=line.checkpoint, name="killed", start=False)
+    run.start()
+    paused(run)
+    assert f"Goes on from ckpt-{kept[-1].step}" in str(run.status.notice)
+    stopped(run)
+
+
+def test_a_copy_that_is_newer_than_the_checkpoints_is_gone_on_from() -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint, steps=5, name="copy")
+    run.wait(SOON)
+    copies = tf.train.CheckpointManager(
+        counter.checkpoint, str(folder(run) / LAST_GOOD), max_to_keep=3
+    )
+    counter.count.assign(8)
+    copies.save(checkpoint_number=8)
+    counter.count.assign(0)
+    nbtrain.train(counter.step, checkpoint=counter.checkpoint, steps=8, name="copy").wait(SOON)
+    assert [checkpoint.step for checkpoint in listed(folder(run))] == [5, 8]
+    counter.count.assign(0)
+    again = nbtrain.train(counter.step, checkpoint=counter.checkpoint, steps=10, name="copy")
+    again.wait(SOON)
+    assert "Goes on from ckpt-8" in str(again.status.notice)
+    assert int(counter.count.numpy()) == 10
+    assert [checkpoint.step for checkpoint in again.checkpoints] == [5, 8, 10]
+
+
+def test_what_an_abandoned_course_had_saved_is_not_good() -> None:
+    """Its step is below that of the trouble, and yet it is not what this course came from."""
+    counter = Counter(lambda count: run.save() if count == 5 and not run.checkpoints[1:] else None)
+
+    def step() -> dict[str, Any]:
+        counter.step()
+        return {"loss": NAN if counter.count.numpy() == 8 else 0.5}
+
+    run = nbtrain.train(step, checkpoint=counter.checkpoint, start=False).start()
+    assert "Last good checkpoint: step 5." in paused(run)
+    applied(run.restore(0))
+    applied(run.resume())
+    assert "Last good checkpoint: step 0." in paused(run)
+    assert [checkpoint.step for checkpoint in run.checkpoints] == [0, 5]
+    stopped(run)
+
+
+def test_of_a_copy_and_a_checkpoint_of_one_step_the_newer_is_taken() -> None:
+    """The other is of a course that was abandoned."""
+    counter = Counter()
+    kept, copies = Path("checkpoints"), Path("checkpoints") / LAST_GOOD
+    for directory in (kept, copies):
+        manager = tf.train.CheckpointManager(counter.checkpoint, str(directory), max_to_keep=3)
+        manager.save(checkpoint_number=5)
+        assert Path(find(restorable(kept), 5).path).parent == directory
+
+
+def test_a_branch_that_goes_bad_at_once_goes_back_to_where_it_begins() -> None:
+    line = Regression(GOOD)
+    run = nbtrain.train(
+        line.step,
+        checkpoint=line.checkpoint,
+        hyperparameters=line.optimizer,
+        steps=100,
+        on_nan="recover",
+        start=False,
+    )
+    run.post(Save(), at=20)
+    run.start().wait(SOON)
+    child = run.branch(20, learning_rate=BAD).wait(SOON)
+    assert child.status.message is None
+    first, second, *_ = [each for each in events(child) if each["event"] in ("restore", "set")]
+    assert (first["event"], first["step"]) == ("set", 20)
+    assert (second["event"], second["to"]) == ("restore", 20)
+
+
+# --- steps that are not Keras's own -----------------------------------------------------
+
+
+def test_a_fit_of_ones_own_under_a_run_is_paused_too() -> None:
+    model = Regression(BAD).compiled()
+    checkpoint = tf.train.Checkpoint(model=model)
+
+    @nbtrain.background(checkpoint=checkpoint, save_steps=1)
+    def loop(run: Run) -> None:
+        callback = nbtrain.RunCallback(run)
+        model.fit(X, Y, batch_size=111, epochs=100, verbose=0, callbacks=[callback])
+
+    assert isinstance(loop, Run)
+    assert "batch_loss is infinite since step" in paused(loop)
+    assert_all_finite(folder(loop))
+    stopped(loop)
+
+
+def test_a_fit_of_ones_own_that_was_rescued_leaves_the_bad_loss_out_of_its_epoch() -> None:
+    model = Regression(GOOD).compiled()
+    y = np.concatenate([Y[:120], Y[:20] * NAN, Y[140:400]])  # the seventh batch is bad
+
+    @nbtrain.background(
+        checkpoint=tf.train.Checkpoint(model=model),
+        hyperparameters=model.optimizer,
+        on_nan="recover",
+        save_steps=5,
+    )
+    def loop(run: Run) -> None:
+        callback = nbtrain.RunCallback(run)
+        model.fit(X[:400], y, batch_size=20, shuffle=False, verbose=0, callbacks=[callback])
+
+    assert isinstance(loop, Run)
+    loop.wait(SOON)
+    assert [entry["to"] for entry in events(loop) if entry["event"] == "restore"] == [5]
+    assert np.isfinite(loop.status.values["epoch_loss"])
+    assert loop.status.message is None
+
+
+def test_a_supervisor_in_a_loop_of_ones_own_is_paused_too() -> None:
+    line = GraphRegression(BAD)
+    sv = nbtrain.Supervisor(line.graph, logdir="own", save_model_secs=0)
+
+    @nbtrain.background
+    def loop(run: Run) -> None:
+        with sv.managed_session() as sess:
+            while not sv.should_stop():
+                _, loss = sess.run([line.train_op, line.loss])
+                run.record(loss=loss)
+
+    assert isinstance(loop, Run)
+    assert "loss is infinite since step" in paused(loop)
+    assert [checkpoint.step for checkpoint in loop.checkpoints] == [0]
+    stopped(loop)
+    assert assert_all_finite(Path("own"))[-1].step == 0

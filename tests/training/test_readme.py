@@ -1,0 +1,62 @@
+"""The README: its Python runs, as it stands there."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+import nbtrain
+from nbtrain.steering.commands import Outcome
+from tests import ROOT
+from tests.models import reached
+
+README = ROOT / "README.md"
+TEXT = README.read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", TEXT, re.M | re.S)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Any]:
+    """A fresh IPython."""
+    before = os.environ.get("IPYTHONDIR")
+    os.environ["IPYTHONDIR"] = str(tmp_path / "ipython")
+    shell = InteractiveShell.instance()
+    shell.history_manager.enabled = False
+    yield shell
+    shell.history_manager.end_session()
+    InteractiveShell.clear_instance()
+    os.environ.pop("IPYTHONDIR")
+    if before is not None:
+        os.environ["IPYTHONDIR"] = before
+
+
+def test_the_readme_shows_python() -> None:
+    assert len(BLOCKS) >= 3
+    assert len([row for row in BLOCKS[0].splitlines() if row]) <= 17
+
+
+@pytest.mark.filterwarnings("ignore")  # of the libraries that a reader uses
+def test_every_block_of_the_readme_runs_after_the_other(shell: Any) -> None:
+    first, second, *others = BLOCKS
+    with capture_output():
+        shell.run_cell(first).raise_error()
+        reached(shell.user_ns["run"], lambda run: run.status.step > 1)  # as a reader sees it
+        results = [shell.run_cell(line) for line in second.splitlines()]
+        for result in (*results, *map(shell.run_cell, others)):
+            result.raise_error()
+    outcomes = [each.result for each in results if isinstance(each.result, Outcome)]
+    assert all(outcome.applied for outcome in outcomes), outcomes
+    texts = [re.sub(rf"ckpt-{each.step}\b", "ckpt-212", each.text) for each in outcomes]
+    assert texts == re.findall(r"text='(.*?)'", second)
+    for run in nbtrain.runs().values():
+        run.request_stop()
+        run.wait(60)
+        assert run.status.error is None
+        assert run.status.step > 0

@@ -1,0 +1,589 @@
+"""Trial edits: other values for some steps; then kept, or back to where the trial began."""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import nbtrain
+from nbtrain.run import Run
+from nbtrain.states import Phase
+from nbtrain.steering.commands import Pause, Save
+from tests.fitted import BATCH, X, Y, classifier, started
+from tests.gate import SOON, Gate
+from tests.models import applied, reached, refused
+from tests.training.test_tuner import Tuned, curve, journal
+
+
+class Tried(Tuned):
+    """A counter whose loss is its rate: a higher one makes it worse."""
+
+    def __init__(self, gate: Any = lambda _count: None, *, saved: bool = True) -> None:
+        super().__init__(gate)
+        if not saved:
+            self.checkpoint = None
+
+    def step(self) -> dict[str, Any]:
+        return {**super().step(), "loss": self.rate.read_value()}
+
+    def evaluate(self) -> dict[str, Any]:
+        return {"loss": self.rate.read_value(), "accuracy": 1.0}
+
+
+def paused(gate: Gate, tried: Tried, **options: Any) -> Run:
+    """A run that is paused at step 1."""
+    run = nbtrain.train(
+        tried.step,
+        checkpoint=tried.checkpoint,
+        hyperparameters={"rate": tried.rate, "dropout": tried.share},
+        name="tried",
+        **options,
+    )
+    gate.wait_for_arrivals()
+    pause = run.pause()
+    gate.allow(1)
+    applied(pause)
+    gate.open()
+    return run
+
+
+def ended(run: Run) -> Run:
+    run.request_stop()
+    return run.wait(SOON)
+
+
+def test_what_is_better_is_kept(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried, evaluate=tried.evaluate)
+    trial = run.try_(rate=0.25, steps=20)
+    run.resume()
+    outcome = applied(trial)
+    assert outcome.step == 21
+    assert outcome.text == "kept rate 0.25: val_loss 0.5 → 0.25"
+    assert outcome.kept is True
+    ended(run)
+    assert [mark.kept for mark in run.marks if mark.event == "try"] == [None, True]
+    assert set(tried.used[:1]) == {0.5}
+    assert set(tried.used[1:]) == {0.25}
+
+
+@pytest.mark.parametrize(("rate", "kept"), [(0.75, True), (0.25, False)])
+def test_of_an_accuracy_less_is_worse(gate: Gate, rate: float, *, kept: bool) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried, evaluate=lambda: {"accuracy": tried.rate.read_value()})
+    trial = run.try_(rate=rate, steps=8, keep_if="val_accuracy")
+    run.resume()
+    said = f"val_accuracy 0.5 → {rate}"
+    wanted = f"kept rate {rate}: {said}" if kept else f"back to step 1, rate 0.5 again: {said}"
+    assert applied(trial).text == wanted
+    ended(run)
+
+
+def test_what_is_worse_goes_back_to_where_the_trial_began(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried, evaluate=tried.evaluate)
+    trial = run.try_(rate=0.75, steps=20, keep_if="val_loss")
+    run.resume()
+    outcome = applied(trial)
+    assert outcome.step == 21
+    assert outcome.text == "back to step 1, rate 0.5 again: val_loss 0.5 → 0.75"
+    assert [(edit.name, edit.old, edit.new) for edit in outcome.edits] == [("rate", 0.75, 0.5)]
+    assert outcome.kept is False
+    ended(run)
+    assert [mark.kept for mark in run.marks if mark.event == "try"] == [None, False]
+    assert tried.used[:22] == [0.5] + [0.75] * 20 + [0.5]
+    assert int(tried.count.numpy()) == run.status.step
+    begun, over = journal(run, "try")
+    assert (begun["step"], begun["edits"]) == (1, {"rate": [0.5, 0.75]})
+    assert (over["step"], over["to"], over["edits"]) == (21, 1, {"rate": [0.75, 0.5]})
+    assert run.scalars["loss"].segments.max() == 1
+    assert (1, 0.5) in curve(run)[2:]
+
+
+def test_a_recorded_scalar_decides_by_its_mean_over_the_last_quarter(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    trial = run.try_(rate=0.25, steps=8, keep_if="loss")
+    run.resume()
+    assert applied(trial).text == "kept rate 0.25: loss 0.5 → 0.25"
+    ended(run)
+
+
+def test_a_function_decides(gate: Gate) -> None:
+    seen: list[dict[str, float]] = []
+
+    def keep(before: Any, after: Any) -> bool:
+        seen.extend((dict(before), dict(after)))
+        return False
+
+    tried = Tried(gate)
+    run = paused(gate, tried, evaluate=tried.evaluate)
+    trial = run.try_(rate=0.25, steps=8, keep_if=keep)
+    run.resume()
+    assert applied(trial).text.startswith("back to step 1, rate 0.5 again: ")
+    before, after = seen
+    assert (before["loss"], before["val_loss"], before["val_accuracy"]) == (0.5, 0.5, 1.0)
+    assert (after["loss"], after["val_loss"]) == (0.25, 0.25)
+    ended(run)
+
+
+def test_a_function_that_raises_keeps_nothing(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    trial = run.try_(rate=0.25, steps=8, keep_if=lambda before, _after: before["loess"] > 0)
+    run.resume()
+    text = "back to step 1, rate 0.5 again: what decides could not be told: 'loess'"
+    assert applied(trial).text == text
+    assert ended(run).status.phase is Phase.STOPPED
+
+
+def test_a_stop_in_the_evaluation_that_decides_throws_nothing_away(gate: Gate) -> None:
+    tried = Tried(gate)
+    asked: list[Run] = []
+
+    def evaluate() -> dict[str, Any]:
+        if tried.used[-1] == 0.75:
+            asked[0].request_stop()
+        return tried.evaluate()
+
+    run = paused(gate, tried, evaluate=evaluate)
+    asked.append(run)
+    trial = run.try_(rate=0.75, steps=20)
+    run.resume()
+    run.wait(SOON)
+    text = "the run ended before the trial was over; nothing was decided of rate 0.75"
+    assert refused(trial).text == text
+    assert run.status.step == 21
+
+
+def test_a_stop_in_the_evaluation_before_a_trial_leaves_the_values_as_they_are(gate: Gate) -> None:
+    tried = Tried(gate)
+
+    def evaluate() -> dict[str, Any]:
+        run.request_stop()
+        return tried.evaluate()
+
+    run = paused(gate, tried, evaluate=evaluate)
+    trial = run.try_(rate=0.75, steps=20)
+    run.wait(SOON)
+    assert refused(trial).text == "The run was asked to stop before the trial began."
+    assert tried.rate.numpy() == 0.5
+    assert run.status.message is None
+
+
+def test_what_becomes_nan_is_not_kept(gate: Gate) -> None:
+    tried = Tried(gate)
+    losses = iter([1.0, float("nan")])
+    run = paused(gate, tried, evaluate=lambda: {"loss": next(losses)})
+    trial = run.try_(rate=0.25, steps=8)
+    run.resume()
+    assert applied(trial).text == "back to step 1, rate 0.5 again: val_loss 1 → nan"
+    ended(run)
+
+
+def test_a_loss_that_becomes_nan_ends_a_trial_at_once(gate: Gate) -> None:
+    tried = Tried(gate)
+
+    def step() -> dict[str, Any]:
+        values = tried.step()
+        return {**values, "loss": math.nan if tried.used[-1] == 0.75 else 0.5}
+
+    run = nbtrain.train(
+        step, checkpoint=tried.checkpoint, hyperparameters={"rate": tried.rate}, name="tried"
+    )
+    gate.wait_for_arrivals()
+    trial = run.try_(rate=0.75, steps=10**9, keep_if="count")
+    gate.open()
+    outcome = applied(trial)
+    assert re.fullmatch(
+        r"back to step (\d+), rate 0.5 again: loss is NaN since step \d+", outcome.text
+    )
+    reached(run, lambda run: run.status.step > outcome.step)
+    assert run.status.phase is Phase.RUNNING
+    assert run.status.message is None
+    ended(run)
+
+
+def test_a_loss_that_becomes_nan_at_the_last_step_ends_a_trial_too(gate: Gate) -> None:
+    tried = Tried(gate)
+
+    def step() -> dict[str, Any]:
+        values = tried.step()
+        bad = tried.used[-1] == 0.75 and values["count"] == 5
+        return {**values, "loss": math.nan if bad else 0.5}
+
+    run = nbtrain.train(
+        step, checkpoint=tried.checkpoint, hyperparameters={"rate": tried.rate}, steps=5
+    )
+    gate.wait_for_arrivals()
+    trial = run.try_(rate=0.75, steps=4, keep_if="count")
+    gate.open()
+    run.wait(SOON)
+    assert applied(trial).text == "back to step 1, rate 0.5 again: loss is NaN since step 5"
+    assert (run.status.step, run.status.message) == (5, None)
+
+
+def test_a_trial_that_ends_with_the_run_is_decided(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried, steps=5)
+    trial = run.try_(rate=0.75, steps=4, keep_if="loss")
+    run.resume()
+    run.wait(SOON)
+    assert applied(trial).text == "back to step 1, rate 0.5 again: loss 0.5 → 0.75"
+    assert tried.used == [0.5, *[0.75] * 4, *[0.5] * 4]
+
+
+def test_without_checkpoints_the_values_alone_go_back(gate: Gate) -> None:
+    tried = Tried(gate, saved=False)
+    run = paused(gate, tried, evaluate=tried.evaluate)
+    trial = run.try_(rate=0.75, steps=8)
+    run.resume()
+    assert applied(trial).text == (
+        "rate 0.5 again, the weights as they are (nothing saves them): val_loss 0.5 → 0.75"
+    )
+    assert run.scalars["loss"].segments.max() == 0
+    ended(run)
+    assert tried.used[:10] == [0.5] + [0.75] * 8 + [0.5]
+
+
+def test_a_checkpoint_that_was_deleted_meanwhile_is_told(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried, evaluate=tried.evaluate)
+    trial = run.try_(rate=0.75, steps=8)
+    run.post(Pause(), at=4)
+    reached(run, lambda run: bool(run.checkpoints))
+    run.resume()
+    reached(run, lambda run: run.status.phase is Phase.PAUSED and run.status.step == 4)
+    shutil.rmtree(run.logdir / "checkpoints")
+    run.resume()
+    text = applied(trial).text
+    assert text.startswith("rate 0.5 again, the weights as they are (There is no checkpoint")
+    ended(run)
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "says"),
+    [
+        ({}, {}, "No value is given: hyperparameters are rate, dropout."),
+        ({"rat": 1.0}, {}, "There is no hyperparameter 'rat'"),
+        ({"rate": "low"}, {}, "rate='low' is no number"),
+        (
+            {"rate": 0.5 + 1e-12, "dropout": 0.25},
+            {},
+            "rate is 0.5, dropout is 0.25 already: give another",
+        ),
+        ({"rate": 0.1}, {"steps": 0}, "steps=0: give a whole number of at least 1."),
+        ({"rate": 0.1}, {"steps": "many"}, "steps='many': give a whole number"),
+        ({"rate": 0.1}, {"keep_if": "los"}, "keep_if='los': nothing was recorded under this tag"),
+        ({"rate": 0.1}, {"keep_if": 3}, "keep_if=3: give the tag of a scalar"),
+        ({"rate": 0.1}, {"keep_if": None}, "keep_if=None: give the tag of a scalar"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused_and_changes_nothing(
+    gate: Gate, values: dict[str, Any], options: dict[str, Any], says: str
+) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    text = refused(run.try_(values, **{"keep_if": "loss", **options})).text
+    assert says in text
+    assert run.hyperparameters == {"rate": 0.5, "dropout": 0.25}
+    assert applied(run.save()).step == 1  # and nothing was saved before
+    ended(run)
+    assert journal(run, "try")[0]["applied"] is False
+
+
+def test_a_second_trial_waits_for_none(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    run.try_(rate=0.25, steps=8, keep_if="loss")
+    assert (
+        "another trial is under way, of rate 0.25 since step 1"
+        in refused(run.try_(dropout=0.1, steps=8, keep_if="loss")).text
+    )
+    ended(run)
+
+
+def test_a_restore_ends_a_trial_with_nothing_decided(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    trial = run.try_(rate=0.25, steps=8, keep_if="loss")
+    applied(run.restore())
+    assert refused(trial).text == (
+        "the run went back before the trial was over; nothing was decided of rate 0.25"
+    )
+    again = run.try_(rate=0.25, steps=8, keep_if="loss")
+    run.resume()
+    applied(again)
+    ended(run)
+
+
+def saved_in_a_trial(gate: Gate, tried: Tried) -> Run:
+    """A run that tries the rate 0.25 since step 1, and has saved step 6 and is paused there."""
+    run = paused(gate, tried)
+    receipts = [run.post(each, at=6) for each in (Save(), Pause())]
+    trial = run.try_(rate=0.25, steps=10**9, keep_if="loss")
+    run.resume()
+    for receipt in receipts:
+        applied(receipt)
+    applied(run.restore())
+    assert refused(trial).text == (
+        "the run went back before the trial was over; nothing was decided of rate 0.25, which "
+        "stays as tried"
+    )
+    return run
+
+
+TRIED = (
+    "The run went back to step 6 in a trial of rate 0.25, which stays as tried; "
+    "run.restore('trial/ckpt-1') goes back before it."
+)
+
+
+@pytest.mark.parametrize("wanted", ["trial/ckpt-1", 1])
+def test_after_a_restore_into_a_trial_its_begin_can_be_restored(
+    gate: Gate, wanted: int | str
+) -> None:
+    tried = Tried(gate)
+    run = saved_in_a_trial(gate, tried)
+    assert (run.status.step, run.hyperparameters["rate"]) == (6, 0.25)
+    assert run.status.message == TRIED
+    applied(run.restore(6))
+    assert run.status.message == TRIED
+    assert applied(run.restore(wanted)).text.startswith("restored ckpt-1: ")
+    assert run.status.message is None
+    assert run.hyperparameters["rate"] == 0.5
+    ended(run)
+    assert not (run.logdir / "checkpoints" / "trial").exists()
+
+
+def test_after_a_restore_into_a_trial_its_begin_outlives_the_run(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = saved_in_a_trial(gate, tried)
+    ended(run)
+    run.start()
+    reached(run, lambda run: run.status.phase is Phase.RUNNING)
+    assert "the trial that began at step 1: what was tried stays" in (run.status.message or "")
+    applied(run.restore("trial/ckpt-1"))
+    assert run.hyperparameters["rate"] == 0.5
+    ended(run)
+
+
+def test_after_a_restore_into_a_trial_another_one_takes_its_place(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = saved_in_a_trial(gate, tried)
+    another = run.try_(rate=0.125, steps=4, keep_if="loss")
+    run.resume()
+    assert applied(another).text == "kept rate 0.125: loss 0.25 → 0.125"
+    assert run.status.message is None
+    ended(run)
+    assert not (run.logdir / "checkpoints" / "trial").exists()
+
+
+def test_a_checkpoint_from_before_a_trial_is_none_of_it_though_its_step_is_later(
+    gate: Gate,
+) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    saved = [run.post(each, at=9) for each in (Save(), Pause())]
+    applied(run.save())
+    run.resume()
+    for receipt in saved:
+        applied(receipt)
+    applied(run.restore(1))
+    trial = run.try_(rate=0.25, steps=8, keep_if="loss")
+    applied(run.restore(9))
+    assert refused(trial).text.endswith("nothing was decided of rate 0.25")
+    assert run.status.message is None
+    ended(run)
+
+
+def test_the_end_of_the_run_ends_a_trial_with_nothing_decided(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    trial = run.try_(rate=0.25, steps=10**9, keep_if="loss")
+    run.resume()
+    reached(run, lambda run: run.hyperparameters["rate"] == 0.25)
+    ended(run)
+    assert refused(trial).text == (
+        "the run ended before the trial was over; nothing was decided of rate 0.25"
+    )
+
+
+def test_a_trial_for_which_too_few_steps_are_left_is_refused(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried, steps=5)
+    assert refused(run.try_(rate=0.25, steps=5, keep_if="loss")).text == (
+        "steps=5: of the run's 5 steps 4 are left; try fewer."
+    )
+    assert run.hyperparameters["rate"] == 0.5
+    ended(run)
+
+
+def test_a_trial_of_more_steps_than_the_epochs_have_is_refused() -> None:
+    run = started(classifier(), "run", x=X, y=Y, batch_size=BATCH, epochs=500)
+    applied(run.pause())
+    left = (run.total_steps or 0) - run.status.step
+    trial = run.try_(learning_rate=0.5, steps=10**6, keep_if="batch_loss")
+    assert refused(trial).text.endswith(f"{left:,} are left; try fewer.")
+    ended(run)
+
+
+def test_to_restore_the_latest_is_to_leave_a_trial_and_once_it_is_over_none_of_its_copies(
+    gate: Gate,
+) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    applied(run.save())
+    run.resume()
+    reached(run, lambda run: run.status.step > 20)
+    kept = run.try_(rate=0.25, steps=10, keep_if="loss")
+    assert applied(kept).text.startswith("kept rate 0.25")
+    assert applied(run.restore()).text.startswith("restored ckpt-1: ")
+    assert "trial" not in {Path(held.path).parent.name for held in run.checkpoints}
+    ended(run)
+
+
+def test_what_is_on_trial_cannot_be_set_and_other_values_can(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    trial = run.try_(rate=0.25, steps=8, keep_if="loss")
+    assert refused(run.set(rate=0.125)).text == (
+        "Cannot set rate while it is on trial: wait for the end of the trial, or leave it by "
+        "run.restore('trial/ckpt-1')."
+    )
+    applied(run.set(dropout=0.25))
+    run.resume()
+    assert applied(trial).text.startswith("kept rate 0.25")
+    applied(run.set(rate=0.125))
+    ended(run)
+
+
+def test_where_a_trial_begins_outlives_the_checkpoints_that_come_after_it(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried, save_steps=2, keep=1)
+    trial = run.try_(rate=0.75, steps=20, keep_if="loss")
+    run.resume()
+    assert applied(trial).text == "back to step 1, rate 0.5 again: loss 0.5 → 0.75"
+    ended(run)
+    assert tried.used[21] == 0.5
+    assert [held.step for held in run.checkpoints] == [run.status.step]
+    assert not (run.logdir / "checkpoints" / "trial").exists()
+
+
+def test_a_run_that_is_stopped_in_a_trial_says_so_and_can_go_back(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    run.try_(rate=0.75, steps=10**9, keep_if="loss")
+    run.resume()
+    reached(run, lambda run: run.status.step > 5)
+    ended(run)
+    assert run.status.message == (
+        "The run ended in a trial of rate 0.75, which stays as tried; started again, "
+        "run.restore('trial/ckpt-1') goes back before it."
+    )
+    for _later in range(2):
+        run.start()
+        reached(run, lambda run: run.status.phase is Phase.RUNNING)
+        assert run.status.message == (
+            "Nothing was decided of the trial that began at step 1: what was tried stays. "
+            "run.restore('trial/ckpt-1') goes back before it."
+        )
+        ended(run)
+    run.start()
+    applied(run.restore("trial/ckpt-1"))
+    assert run.status.message is None
+    ended(run)
+    assert tried.rate.numpy() == 0.5
+    assert not (run.logdir / "checkpoints" / "trial").exists()
+    run.start()
+    assert ended(run).status.message is None
+
+
+def test_another_trial_takes_the_place_of_one_that_was_never_decided(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    run.try_(rate=0.75, steps=10**9, keep_if="loss")
+    run.resume()
+    reached(run, lambda run: run.status.step > 5)
+    ended(run)
+    run.start()
+    another = run.try_(rate=0.25, steps=4, keep_if="loss")
+    assert applied(another).text == "kept rate 0.25: loss 0.75 → 0.25"
+    ended(run)
+    assert not (run.logdir / "checkpoints" / "trial").exists()
+    run.start()
+    assert ended(run).status.message is None
+
+
+def test_a_run_that_was_killed_in_a_trial_goes_on_from_where_that_began(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    trial = run.try_(rate=0.75, steps=10**9, keep_if="loss")
+    reached(run, lambda run: run.hyperparameters["rate"] == 0.75)
+    shutil.copytree(run.logdir, "runs/copy")
+    ended(run)
+    assert not refused(trial).applied
+    again = Tried()
+    copied = nbtrain.train(again.step, checkpoint=again.checkpoint, name="copy", steps=4)
+    copied.wait(SOON)
+    assert int(again.count.numpy()) == 4
+    assert again.used == [0.5] * 3
+
+
+def test_a_trial_whose_begin_cannot_be_saved_is_refused(gate: Gate) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried, on_nan=None)
+    (run.logdir / "checkpoints").write_text("no folder")
+    assert "cannot be written" in refused(run.try_(rate=0.25, keep_if="loss")).text
+    assert run.hyperparameters["rate"] == 0.5
+    ended(run)
+
+
+def test_a_trial_that_its_variable_refuses_leaves_no_begin(gate: Gate) -> None:
+    tried = Tried(gate)
+    tried.share = tf.Variable(0.25, dtype=tf.float16)
+    run = paused(gate, tried)
+    small = refused(run.try_(dropout=1e-12, steps=8, keep_if="loss"))
+    assert "its variable cannot hold that" in small.text
+    assert "trial" not in {Path(held.path).parent.name for held in run.checkpoints}
+    assert not (run.logdir / "checkpoints" / "trial").exists()
+    ended(run)
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_run_that_is_stopped_before_the_first_step_of_a_trial_stays_as_tried_and_can_go_back(
+    gate: Gate, *, saved: bool
+) -> None:
+    tried = Tried(gate)
+    run = paused(gate, tried)
+    if saved:
+        applied(run.save())
+    run.try_(rate=0.75, steps=8, keep_if="loss")
+    reached(run, lambda run: run.hyperparameters["rate"] == 0.75)
+    ended(run)
+    assert "which stays as tried" in (run.status.message or "")
+    run.start()
+    applied(run.pause())
+    assert run.hyperparameters["rate"] == 0.75
+    assert "run.restore('trial/ckpt-1') goes back before it" in (run.status.message or "")
+    applied(run.restore("trial/ckpt-1"))
+    assert run.hyperparameters["rate"] == 0.5
+    ended(run)
+
+
+def test_a_trial_of_keras_goes_back_in_its_data(gate: Gate) -> None:
+    model = classifier()
+    run = started(model, "run", x=X, y=Y, batch_size=BATCH, epochs=500, validation_data=(X, Y))
+    trial = run.try_(learning_rate=10.0, steps=15)
+    outcome = applied(trial)
+    assert outcome.text.startswith("back to step ")
+    assert "learning_rate 0.01 again: val_loss " in outcome.text
+    ended(run)
+    assert float(model.optimizer.learning_rate.numpy()) == pytest.approx(0.01)
+    assert tf.math.is_finite(model.evaluate(X, Y, verbose=0)[0])
