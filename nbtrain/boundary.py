@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import SupportsFloat
 
+from nbtrain.at_hand import AtHand
 from nbtrain.cadence import Every
 from nbtrain.errors import ArgumentError, PhaseError
 from nbtrain.hyperparameters import Hyperparameters
@@ -53,7 +54,8 @@ class Boundary:
         total: Gives the step at which the run finishes; None where that is not known.
 
     Attributes:
-        step: Steps completed; may be read from any thread.
+        at_hand: The step at hand, which `Run.should_stop` and `Run.record` count and fill
+            themselves where nothing else is to be done.
         keeper: Keeps the checkpoints.
     """
 
@@ -71,7 +73,8 @@ class Boundary:
         again: bool,
         total: Callable[[], int | None],
     ) -> None:
-        self.step = self._origin = 0
+        self.at_hand = AtHand(recorder.queue.items, recorder.queue.most_items)
+        self._origin = 0
         self.keeper = Keeper(settings.save_cadence(), watch, recorder)
         self._tuner = Tuner(hyperparameters, recorder, watch, self.keeper.outdate)
         self._evaluator = Evaluator(evaluate, settings.evaluate_cadence(), recorder, watch)
@@ -102,7 +105,6 @@ class Boundary:
         self._queue = recorder.queue
         self._watch = watch
         self._names = names
-        self._pending: dict[str, SupportsFloat] | None = None
         self._tags = KnownTags()
         self._again = again
         self.begun = self._looping = self._hooked = self._driving = self._over = False
@@ -111,7 +113,6 @@ class Boundary:
         self._passing = False  # `pass_by` is at work, or must not be
         self._handed = 0  # step of the record that it handed over last
         self._ending = False  # the loop will end by itself
-        self._next = 0  # step at which to look up, whatever the flag says
 
     def go_on(self, saver: Saver | None, due: Every | None = None, step: int | None = None) -> None:
         """Take up the latest checkpoint of a saver's folder, if there is one.
@@ -135,11 +136,31 @@ class Boundary:
                 "train. Give more steps=, or another name= to begin anew.",
             )
         self.keeper.start(self.step)
-        self._commands.attention = True
+        self._commands.call()
         self._gone_on, self._handed = not self._hooked, self.step
         if self.begun and not self._hooked:
-            self._looping, self._pending = False, None  # no step of its own is at hand
+            self._looping = False
+            self.at_hand.values = None  # no step of its own is at hand
             self._helm.open_segment(self.step)
+
+    @property
+    def step(self) -> int:
+        """Steps completed; any thread may read it."""
+        return self.at_hand.step
+
+    @step.setter
+    def step(self, step: int) -> None:
+        self.at_hand.step = step
+
+    @property
+    def _looping(self) -> bool:
+        """Whether the loop of the run is between two calls of `reach`."""
+        return self._in_loop
+
+    @_looping.setter
+    def _looping(self, looping: bool) -> None:
+        self._in_loop = looping
+        self.at_hand.thread = 0
 
     @property
     def evaluated(self) -> frozenset[str]:
@@ -174,7 +195,7 @@ class Boundary:
                 is something to do besides counting.
         """
         step = self.step + steps
-        look = step >= self._next or self._commands.attention
+        look = step >= self.at_hand.next
         if look:
             step = recount(step)
             if step < self.step:
@@ -187,7 +208,7 @@ class Boundary:
             if tags.changing:  # a session gives what it was fed with itself, not a copy
                 values = tags.read(values)
             self._queue.append(step, time.time(), values)
-        return look and self._look_up()
+        return look and self.look_up()
 
     def let_go(self) -> None:
         """The saver's session is about to close: a last checkpoint."""
@@ -199,20 +220,21 @@ class Boundary:
 
     def reach(self) -> bool:
         """Do what is to be done between two steps; returns whether to leave the loop."""
-        if not self._looping:
-            if not self._hooked:
-                self._begin()
-            return (self.step >= self._next or self._commands.attention) and self._look_up()
-        self.step = step = self.step + 1
-        pending = self._pending
-        if pending:
-            self._pending = None
-            self._queue.append(step, time.time(), pending)
-        return (step >= self._next or self._commands.attention) and self._look_up()
+        at_hand = self.at_hand
+        if self._looping:
+            at_hand.step += 1
+            self._hand_over()
+        elif not self._hooked:
+            self._begin()
+        told = at_hand.step >= at_hand.next and self.look_up()
+        if self._looping and not self._tags.changing:
+            at_hand.thread = self._commands.thread
+        return told
 
     def reach_last(self) -> bool:
         """The same, where the loop ends by itself after it: what has gone bad is seen here."""
-        self._ending = self._commands.attention = True
+        self._ending = True
+        self._commands.call()
         try:
             return self.reach()
         finally:
@@ -226,11 +248,11 @@ class Boundary:
         """
         if self._looping or self._hooked or self._passing:
             return
-        if self._pending:  # of a step that is done, and may be counted already
+        if self.at_hand.values:  # of a step that is done, and may be counted already
             self.step += self.step <= self._handed
             self._handed = self.step
             self._hand_over()
-        if self._told or not (self._commands.attention or self.step >= self._next):
+        if self._told or self.step < self.at_hand.next:
             return
         self._passing = True
         try:
@@ -241,7 +263,7 @@ class Boundary:
             if step < self.step:
                 self._helm.open_segment(step)
             self.step = step
-            self._look_up()
+            self.look_up()
         finally:
             self._passing = False
 
@@ -272,12 +294,14 @@ class Boundary:
         if self._hooked:
             self._queue.append(self.step if step is None else step, time.time(), scalars)
             return
-        if self._pending is None:
-            self._pending = scalars
-        else:
-            self._pending.update(scalars)
+        at_hand = self.at_hand
+        if at_hand.values is not None:  # the second of this step
+            scalars = {**dict(zip(at_hand.tags, at_hand.values, strict=True)), **scalars}
+        at_hand.tags, at_hand.values = self._queue.tags_of(scalars), (*scalars.values(),)
+        if tags.changing:
+            at_hand.thread = 0  # what comes under these tags is read at once
         if self._driving:
-            self._commands.attention = True
+            self._commands.call()
         if step is not None:
             if not self.steps_done:  # the program counts on from an earlier training of its own
                 self._origin = step - 1
@@ -295,13 +319,14 @@ class Boundary:
         if self.reach():
             return
         self._driving = True
+        self.at_hand.thread = 0
         try:
             self._drive(step)
         finally:
             self._driving = self._looping = self._gone_on = False
 
     def _drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
-        now, queue, commands, known = time.time, self._queue, self._commands, self._tags
+        now, queue, at_hand, known = time.time, self._queue, self.at_hand, self._tags
         items, most_items, changing = queue.items, queue.most_items, known.changing
         tags: tuple[str, ...] = ()
         while True:
@@ -313,17 +338,19 @@ class Boundary:
                 tags = queue.tags_of(values)
             if changing:
                 values = known.read(values)
-            self.step = number = self.step + 1
+            at_hand.step = number = at_hand.step + 1
             if tags and len(items) < most_items:
                 items.extend((tags, number, now(), *values.values()))
             elif tags:
                 queue.append(number, now(), values)  # which thins them
-            if (number >= self._next or commands.attention) and self._look_up():
+            if number >= at_hand.next and self.look_up():
                 return
 
     def leave(self, *, finished: bool) -> None:
         """After the loop: the record of a finished step, what still waits, a last checkpoint."""
-        if finished and self._pending is not None:  # the loop was left without a last boundary
+        if (
+            finished and self.at_hand.values is not None
+        ):  # the loop was left without a last boundary
             self.step += 1
             self._hand_over()
         astray = "" if finished else self._names.astray()
@@ -360,11 +387,11 @@ class Boundary:
         self._tuner.begin(self.step)
         self.keeper.start(self.step)
         self._evaluator.start(self.step)
-        self._commands.attention = True
+        self._commands.call()
         with contextlib.suppress(PhaseError):  # asked to stop while preparing
             self._lifecycle.apply(Event.READY)
 
-    def _look_up(self) -> bool:
+    def look_up(self) -> bool:
         """Do what is not done at every step; ten times a second, and when something waits."""
         self._commands.attention = False  # first: what comes from now on sets it again
         self._hand_over()  # `record` was called by a step that `drive` called
@@ -382,7 +409,7 @@ class Boundary:
             self._obey()
         self._over = self._at_end
         # A whole number: comparing a step with infinity costs more than with it.
-        self._next = int(
+        self.at_hand.next = int(
             min(
                 self.keeper.next_step,
                 self._evaluator.next_step,
@@ -394,15 +421,21 @@ class Boundary:
         )
         # Not the coordinator's word: a Supervisor that prepares its session clears that.
         self._told = self._over or self._lifecycle.phase is Phase.STOPPING
-        if self._told:
-            self._commands.attention = True  # whoever asks again is told again
+        if self._told or self._commands.attention:  # whoever asks again is told again
+            self.at_hand.next = 0
         return self._told
+
+    def thin(self) -> None:
+        """Hand over the record of a step where too many wait; the queue keeps a part."""
+        self._hand_over()
 
     def _hand_over(self) -> None:
         """Hand over the record of the step that was done last, if one is pending."""
-        if self._pending:
-            self._queue.append(self.step, time.time(), self._pending)
-        self._pending = None
+        at_hand = self.at_hand
+        if at_hand.values:
+            values = dict(zip(at_hand.tags, at_hand.values, strict=True))
+            self._queue.append(at_hand.step, time.time(), values)
+        at_hand.values = None
 
     def _set(self, step: int) -> None:
         """Be at this step, which a session counts itself; no step was taken."""

@@ -242,7 +242,7 @@ class Life:
 
     def _evaluate(self, evaluate: Evaluation) -> Mapping[str, SupportsFloat]:
         """Evaluate; `should_stop()` in it is no step boundary, as in any other thread."""
-        self.ident = 0
+        self.ident = self.boundary.at_hand.thread = 0
         try:
             return evaluate()
         finally:
@@ -302,7 +302,7 @@ class Life:
         self._commands.wake()
 
     def _tick(self) -> None:
-        self._commands.attention = True
+        self._commands.call()
         boundary = self.boundary
         self.watch.tick(self._lifecycle.phase, boundary.step, boundary.steps_done, self._thread)
 

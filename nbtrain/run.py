@@ -19,6 +19,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from threading import get_ident
+from time import time
 from typing import TYPE_CHECKING, Any, Protocol, SupportsFloat
 
 from nbtrain import claims, frames, roster
@@ -142,6 +144,7 @@ class Run(Steering):
             total=lambda: self.total_steps,
         )
         life.watch.listeners, life.watch.told = self._listeners, self._told
+        self._at_hand = self._commands.at_hand = life.boundary.at_hand
         return life
 
     # --- life -------------------------------------------------------------------
@@ -367,6 +370,23 @@ class Run(Steering):
         the step, hands over its record, saves when due, executes commands, and blocks
         while paused. Another thread only gets the answer.
         """
+        at_hand = self._at_hand
+        if get_ident() != at_hand.thread:
+            return self._ask()
+        at_hand.step = step = at_hand.step + 1
+        values = at_hand.values
+        if values is not None:
+            items = at_hand.items
+            if len(items) < at_hand.most_items:
+                at_hand.values = None
+                if values:
+                    items.extend((at_hand.tags, step, time(), *values))
+            else:
+                self.life.boundary.thin()
+        return step >= at_hand.next and self.life.boundary.look_up()
+
+    def _ask(self) -> bool:
+        """The same, where the loop begins, or is not the run's own; or from another thread."""
         life = self.life
         if threading.get_ident() == life.ident:
             return life.boundary.reach()
@@ -391,6 +411,18 @@ class Run(Steering):
         Raises:
             ArgumentError: Not a mapping of strings to scalars, or another thread.
         """
+        at_hand = self._at_hand
+        given = scalars or values
+        if (
+            type(given) is dict
+            and (*given,) == at_hand.tags
+            and get_ident() == at_hand.thread
+            and at_hand.values is None
+            and step is None
+            and (given is values or values is NO_VALUES)
+        ):
+            at_hand.values = (*given.values(),)
+            return
         life = self.life
         if threading.get_ident() != life.ident:
             raise ArgumentError(
@@ -402,7 +434,7 @@ class Run(Steering):
     def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
         """Call `step` and record what it returns, until the run stops; training thread only.
 
-        The same as `while not run.should_stop(): run.record(step())`, at a third of its cost.
+        The same as `while not run.should_stop(): run.record(step())`, and quicker.
         """
         self.life.boundary.drive(step)
 

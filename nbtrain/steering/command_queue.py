@@ -6,6 +6,7 @@ import heapq
 import threading
 from collections import deque
 
+from nbtrain.at_hand import AtHand
 from nbtrain.steering.commands import Command, Outcome, Receipt, Stop
 
 
@@ -16,8 +17,8 @@ class CommandQueue:
     never a Stop. Those that are planned for a later step do not count.
 
     Attributes:
-        attention: Whether the training thread should look up from its steps. A plain flag,
-            so that it may be read at every step; set by `post` and `wake`, and by others.
+        at_hand: The step that the training thread is at; None before its first start.
+        attention: Whether the training thread should look up from its steps; see `call`.
         thread: Identity of the training thread, which sets it.
     """
 
@@ -30,6 +31,7 @@ class CommandQueue:
         self._closed: str | None = "the run has not been started"
         self._coming = True  # a life for which can be planned
         self._woken = False
+        self.at_hand: AtHand | None = None
         self.attention = False
         self.thread = 0
 
@@ -70,7 +72,7 @@ class CommandQueue:
                     self._waiting.append(receipt)
                 else:
                     heapq.heappush(self._planned, (at, receipt.number, receipt))
-                self.attention = True
+                self.call()
                 self._changed.notify_all()
         if refusal is not None:
             receipt.answer(Outcome(applied=False, step=step, text=refusal))
@@ -125,8 +127,19 @@ class CommandQueue:
     def wake(self) -> None:
         """Make a `take` that waits, now or later, return; any thread."""
         with self._changed:
-            self._woken = self.attention = True
+            self._woken = True
+            self.call()
             self._changed.notify_all()
+
+    def call(self) -> None:
+        """Have the training thread look up from its steps at the next boundary; any thread.
+
+        The flag comes first: the training thread looks at it after it has set the step at which
+        to look up, so that no call is lost.
+        """
+        self.attention = True
+        if self.at_hand is not None:
+            self.at_hand.next = 0
 
     def open(self) -> None:
         """Accept commands; a training thread is about to start."""

@@ -19,7 +19,7 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 # floors below its own. Rooms of one package, or single rooms of one floor, may import each
 # other, yet never in a circle.
 FLOORS = (
-    "errors frames names threads states cadence claims log hyperparameters ranges roster",
+    "errors frames names threads states cadence claims log hyperparameters ranges roster at_hand",
     "curves",
     "events",
     "folder",
@@ -32,6 +32,7 @@ FLOORS = (
     "nbtrain",
 )
 PURE = ["errors", "states", "cadence", "hyperparameters", "ranges", "settings", "notebook.cells"]
+PURE += ["at_hand"]
 PURE += ["curves.buckets", "curves.parts", "curves.smoothing", "curves.store"]
 PURE += ["recording.alarm", "recording.pace", "steering.commands", "steering.command_queue"]
 # What runs beside a training or in it, and what trains.
