@@ -1,13 +1,8 @@
-"""A chief, workers and a parameter server on this machine, each a process of its own.
-
-They are forked off one process in which TensorFlow is imported and nothing of it has run
-yet: a process more costs no second import.
-"""
+"""A chief, workers and a parameter server on this machine, each a process of its own."""
 
 from __future__ import annotations
 
 import functools
-import multiprocessing
 import os
 import socket
 from multiprocessing.connection import Connection
@@ -18,12 +13,10 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.engines.graph import servers
+from tests.forked import Forked
 from tests.gate import SOON
 
 v1 = tf.compat.v1
-
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["tensorflow", "nbtrain"])
 
 # Steps between two checkpoints of the chief's.
 SAVE_STEPS = 20
@@ -54,43 +47,18 @@ class Status(NamedTuple):
         return self.phase in {"finished", "stopped", "failed"}
 
 
-class Member:
+class Member(Forked):
     """A process of a cluster."""
-
-    def __init__(self, target: Any, *args: Any) -> None:
-        self._pipe, theirs = PROCESSES.Pipe()
-        self.process = PROCESSES.Process(target=target, args=(theirs, *args), daemon=True)
-        self.process.start()
-        theirs.close()
 
     def ask(self, question: str, *args: Any) -> Any:
         """Have it call a method of its `Replica`; what that returns."""
-        self._pipe.send((question, args))
+        self.send((question, args))
         return self.answer()
-
-    def answer(self) -> Any:
-        """The next thing it says."""
-        assert self._pipe.poll(SOON), "no answer: the process hangs"
-        answer = self._pipe.recv()
-        assert not isinstance(answer, BaseException), answer
-        return answer
 
     def status(self) -> Status:
         """Of its run."""
         status: Status = self.ask("status")
         return status
-
-    def leave(self) -> int | None:
-        """Let it end by itself, as a kernel does; its exit code, None if it does not."""
-        self._pipe.close()
-        self.process.join(SOON)
-        return self.process.exitcode
-
-    def kill(self) -> None:
-        """As a machine that is switched off."""
-        self.process.kill()
-        self.process.join(SOON)
-        self._pipe.close()
 
 
 class Cluster:
