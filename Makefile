@@ -66,8 +66,8 @@ notebooks: .venv/made
 	$(BIN)/python -m pytest --nbval notebooks -W default --timeout 600
 
 browser: .venv/made
-	sh tests/lab/chromium.sh
-	$(BIN)/python -m pytest tests/lab -m browser
+	sh tests/chromium.sh
+	$(BIN)/python -m pytest tests/page tests/lab -m browser
 
 demo: .venv/made
 	@mkdir -p demo && rm -rf demo/runs

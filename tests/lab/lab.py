@@ -19,12 +19,13 @@ from typing import Any
 import nbformat
 from playwright.sync_api import Browser, Error, Locator, Page, expect
 
+from tests.chromium import SECOND
+
 SETTINGS = {
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
     "docmanager-extension/plugin": {"autosave": False},
     "notebook-extension/tracker": {"windowingMode": "none"},
 }
-SECOND = 1000.0  # of Playwright's milliseconds
 
 OPEN = "path => void jupyterapp.commands.execute('docmanager:open', { path })"
 # Nothing is asked about what was not saved.
@@ -49,8 +50,6 @@ code => Promise.race([
   new Promise(resolve => setTimeout(resolve, 20000, "late")),
 ])"""
 FORGET = "import ipywidgets; ipywidgets.Widget.close_all(); get_ipython().reset()"
-
-expect.set_options(timeout=30 * SECOND)  # a machine that is busy elsewhere is no failure
 
 
 class Lab:

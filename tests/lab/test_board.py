@@ -14,7 +14,8 @@ import pytest
 import tensorflow as tf
 from playwright.sync_api import Browser, Locator, expect
 
-from tests.lab.lab import SECOND, Lab, NotebookPage, opened
+from tests.chromium import SECOND
+from tests.lab.lab import Lab, NotebookPage, opened
 
 WRITE = """\
 %load_ext nbtrain

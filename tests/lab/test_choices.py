@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from tests.lab.lab import SECOND, Lab, NotebookPage, opened
+from tests.chromium import SECOND
+from tests.lab.lab import Lab, NotebookPage, opened
 from tests.lab.test_hyperparameters import TRAIN
 from tests.lab.test_panel import START, click, in_text, phase, receipt, step_of, wait_for_step
 

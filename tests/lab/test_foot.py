@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.lab.lab import SECOND, Lab, NotebookPage, opened
+from tests.chromium import SECOND
+from tests.lab.lab import Lab, NotebookPage, opened
 from tests.lab.test_panel import click, phase, wait_for_step
 
 START = """\

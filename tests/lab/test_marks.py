@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from tests.lab.lab import SECOND, Lab, NotebookPage, opened
+from tests.chromium import SECOND
+from tests.lab.lab import Lab, NotebookPage, opened
 from tests.lab.test_hyperparameters import TRAIN, field
 from tests.lab.test_panel import (
     START,

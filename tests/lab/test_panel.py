@@ -15,7 +15,8 @@ import nbformat
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from tests.lab.lab import SECOND, Lab, NotebookPage, opened
+from tests.chromium import SECOND
+from tests.lab.lab import Lab, NotebookPage, opened
 
 START = """\
 %load_ext nbtrain

@@ -1,0 +1,97 @@
+"""A bare page in Chromium, used as a person would; and what tests look for in a panel."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from IPython.display import display
+from playwright.sync_api import Browser, Locator, Page, expect
+
+import nbtrain
+from tests.chromium import SECOND
+from tests.page.kernel import Kernel
+
+
+class BarePage:
+    """A page that shows what is displayed.
+
+    Args:
+        browser: The browser.
+        kernel: The other end of it.
+        shell: The IPython that displays.
+    """
+
+    def __init__(self, browser: Browser, kernel: Kernel, shell: Any) -> None:
+        self.kernel, self._shell = kernel, shell
+        self.page: Page = browser.new_page(viewport={"width": 1024, "height": 1500})
+        self.page.set_default_timeout(60 * SECOND)
+        self.errors: list[str] = []  # of scripts in the page
+        self.page.on("pageerror", lambda error: self.errors.append(error.stack or str(error)))
+        self.load()
+
+    def load(self, *, own_clock: bool = False) -> None:
+        """Load the page, or load it again: its outputs are then shown again.
+
+        Args:
+            own_clock: Whether its timers run by `page.clock`, and can be hurried.
+        """
+        if own_clock:
+            self.page.clock.install()
+        self.page.goto(self.kernel.address)
+        expect(self.page.locator("html")).to_have_attribute("data-open", "")
+
+    def show(self, shown: object) -> Locator:
+        """What is shown in a new cell: of a run its panel, or once it has ended its picture."""
+        return self._cell(lambda: display(shown))
+
+    def panel(self, run: nbtrain.Run) -> Locator:
+        """The panel of a run, in a new cell."""
+        return self.show(run).locator(".nbt")
+
+    def line(self, text: str) -> Locator:
+        """What `%nbtrain text` shows in a new cell."""
+        return self._cell(lambda: self._shell.run_line_magic("nbtrain", text))
+
+    def _cell(self, act: Any) -> Locator:
+        self.kernel.cell += 1
+        act()
+        return self.page.locator(f"#cell-{self.kernel.cell}")
+
+    def theme(self, name: str) -> None:
+        """Change the theme: "light" or "dark"."""
+        self.page.evaluate("light => (document.body.dataset.jpThemeLight = light)", name == "light")
+
+
+def click(panel: Locator, command: str) -> None:
+    panel.locator(f"[data-command={command}]").click()
+
+
+def receipt(panel: Locator, text: str) -> str:
+    """The receipt line, once it says `text`."""
+    line = panel.locator("[data-role=receipt]")
+    expect(line).to_contain_text(text, timeout=20 * SECOND)
+    return line.inner_text()
+
+
+def phase(panel: Locator, word: str) -> None:
+    """Wait until the panel shows this phase."""
+    expect(panel.locator("[data-role=phase]")).to_contain_text(word, timeout=20 * SECOND)
+
+
+def step_of(panel: Locator) -> int:
+    return int(panel.get_attribute("data-step") or -1)
+
+
+def in_text(text: str) -> int:
+    """The step that a receipt names."""
+    found = re.search(r"\(step ([\d,]+)\)", text)
+    assert found, text
+    return int(found.group(1).replace(",", ""))
+
+
+def wait_for_step(panel: Locator, step: int) -> None:
+    panel.page.wait_for_function(
+        "([panel, step]) => Number(panel.dataset.step ?? 0) >= step",
+        arg=[panel.element_handle(), step],
+    )

@@ -1,0 +1,69 @@
+"""A bare page in Chromium for each test, and the shell whose outputs it shows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import comm
+import ipywidgets
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from playwright.sync_api import Browser
+
+import nbtrain
+from nbtrain import roster
+from nbtrain.errors import NbtrainError
+from tests.chromium import browser as browser
+from tests.chromium import mark_those_below
+from tests.gate import SOON
+from tests.page.bare import BarePage
+from tests.page.kernel import Comm, Kernel, Publisher
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is here."""
+    mark_those_below(Path(__file__).parent, items)
+
+
+@pytest.fixture(scope="session")
+def kernel() -> Iterator[Kernel]:
+    """The other end of every page."""
+    kernel = Kernel()
+    yield kernel
+    kernel.close()
+
+
+@pytest.fixture(scope="module")
+def shell(kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """An IPython with the extension loaded, which displays in the page."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(os.environ, "IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
+        patch.setattr(comm, "create_comm", lambda **arguments: Comm(kernel, **arguments))
+        shell = InteractiveShell.instance()
+        shell.history_manager.enabled = False
+        shell.display_pub = Publisher(parent=shell)
+        shell.display_pub.kernel = kernel
+        patch.setattr(roster, "listeners", list(roster.listeners))
+        patch.setattr(NbtrainError, "_render_traceback_", None, raising=False)
+        nbtrain._meet_ipython()  # as when it is imported in a notebook
+        shell.run_line_magic("load_ext", "nbtrain")
+        yield shell
+        shell.history_manager.end_session()
+        InteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def page(browser: Browser, kernel: Kernel, shell: Any) -> Iterator[BarePage]:
+    """A page without outputs; the runs and widgets that a test has made are ended after it."""
+    page = BarePage(browser, kernel, shell)
+    yield page
+    page.page.close()
+    for run in nbtrain.runs().values():
+        run.request_stop()
+        run.life.join(SOON)
+    ipywidgets.Widget.close_all()
+    kernel.forget()
+    assert page.errors == []
