@@ -182,7 +182,7 @@ def test_a_train_step_that_is_a_function_of_tensorflow_is_traced_with_the_rest()
     assert type(model.train_step) is before
 
 
-def test_a_train_step_without_a_loss_leaves_the_curve_of_epochs() -> None:
+def test_a_scalar_that_a_train_step_of_ones_own_returns_is_recorded_at_each_batch() -> None:
     class Own(keras.Model):
         def __init__(self) -> None:
             super().__init__()
@@ -195,7 +195,8 @@ def test_a_train_step_without_a_loss_leaves_the_curve_of_epochs() -> None:
     model = Own()
     model.compile()
     run = ended(model, "run", x=X, batch_size=BATCH, epochs=2)
-    assert set(run.scalars) == {"epoch_mine", "hyperparameters/learning_rate"}
+    assert set(run.scalars) == {"batch_mine", "epoch_mine", "hyperparameters/learning_rate"}
+    assert run.scalars["batch_mine"].values.tolist() == [*range(1, 2 * STEPS + 1)]
     assert run.history == {"mine": [12.0, 24.0]}
     assert run.status.step == 2 * STEPS
 

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from nbtrain.engines.keras.guard import Guard
-from nbtrain.engines.keras.loss import BATCH_LOSS, EPOCH, BatchLoss
+from nbtrain.engines.keras.loss import EPOCH, BatchLoss
 from nbtrain.errors import ArgumentError
 from nbtrain.recording.spending import EVALUATE, LOOP
 from nbtrain.run import Run
@@ -18,7 +18,8 @@ class RunCallback(keras.callbacks.Callback):
     """Puts a `model.fit` of one's own under a run.
 
     For `fit` inside `@nbtrain.background` or `%%nbtrain`. Each batch is a step: recorded with
-    its own loss, `batch_loss`, and a boundary, where the run saves, pauses and stops; with
+    its own loss, `batch_loss` (or all that a `train_step` of one's own returns, as in
+    `nbtrain.fit`), and a boundary, where the run saves, pauses and stops; with
     `steps_per_execution` each execution. What an epoch's logs hold is recorded at its last
     step as `epoch_loss`, `epoch_val_loss` and so on. Where the loop goes on after a stop or
     a restore is its own matter; `nbtrain.fit` takes up the very batch.
@@ -86,8 +87,9 @@ class RunCallback(keras.callbacks.Callback):
         done = done if steps is None else min(done, steps)
         number = self._run.life.boundary.step + done - self._done
         self._done = done
-        loss = self._loss.value if self._loss is not None else None
-        self._run.record({} if loss is None else {BATCH_LOSS: loss}, step=number)
+        self._run.record(self._loss.scalars if self._loss is not None else {}, step=number)
+        if self._begun == 0 and self._loss is not None:
+            self._run.life.host.note("batch", self._loss.lacks)
         self._ask()
 
     def on_test_begin(self, logs: Any = None) -> None:

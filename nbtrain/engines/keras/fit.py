@@ -85,6 +85,11 @@ def fit(
     `epoch_loss`, `epoch_val_loss` and so on, of an evaluation between two epochs `val_loss`
     (and so of each epoch from then on); `run.history` has it as Keras does.
 
+    A model with a `train_step` of its own (a GAN, a VAE) is recorded with every scalar that it
+    returns: `batch_d_loss` is the `d_loss` of one batch, also where a `keras.metrics.Mean` is
+    returned, of which the value is taken that the step has given it. Other metrics are recorded
+    as `running_accuracy` and so on: their value since the epoch began.
+
     A checkpoint holds the model, its optimizer, metrics and random generators, and the place
     in the data. A run that was stopped, or killed, goes on with the batch that comes next:
     arrays and a `PyDataset` in the order that the run's seed gives (drawn from NumPy's

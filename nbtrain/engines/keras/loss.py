@@ -1,35 +1,35 @@
-"""The loss of each batch of a Keras model, from the compiled step itself.
+"""The scalars of each batch of a Keras model, from the compiled step itself.
 
 Keras tells its callbacks the running mean of the loss since the epoch began. The loss of the
-batch is taken where the model's loss tracker is given it, and handed over beside Keras's logs.
+batch is taken where the model's loss tracker is given it, and handed over beside Keras's logs; of
+a `train_step` of the user's own every scalar that it returns.
 """
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import tensorflow as tf
 
 from nbtrain.engines.keras.input import InputWaits
+from nbtrain.engines.keras.trackers import Trackers
 
-# Under which the compiled step hands it over.
-_KEY = "nbtrain/batch_loss"
+# Under which the compiled step hands them over.
+_KEY = "nbtrain/batch"
 
-# Tags: of TensorBoard's callback for Keras the first, of the epoch's logs the others' prefix.
-BATCH_LOSS, EPOCH = "batch_loss", "epoch_"
+# Of the tags of an epoch's logs.
+EPOCH = "epoch_"
 
 
 class BatchLoss:
-    """The loss of each batch, from here to `remove`; the thread that calls `fit` only.
+    """The scalars of each batch, from here to `remove`; the thread that calls `fit` only.
 
     Args:
         model: A compiled model, of which no fit is under way.
 
     Attributes:
-        value: Of the last batch, or of the last of an execution of several: a tensor of
-            shape (), with several replicas their mean. None where a `train_step` of the
-            user's own updates no loss tracker.
+        scalars: Of the last batch, or of the last of an execution of several: tag to tensor of
+            shape (), with several replicas their mean. See `Trackers`.
         logs: What Keras's step has returned last.
         count: Batches of the last execution: of data that end in its midst fewer than of others.
         waits: How long it has waited for its batches.
@@ -39,13 +39,12 @@ class BatchLoss:
         left = getattr(model.train_step, "__self__", None)
         if isinstance(left, BatchLoss):  # of a fit that an error has ended
             left.remove()
-        self.value: Any = None
+        self.scalars: dict[str, Any] = {}
         self.logs: Any = {}
         self._model = model
         self._own = {name: vars(model).get(name) for name in ("train_step", "train_function")}
         # Of a tf.function what it calls: or else its graph would keep the loss to itself.
         self._step = getattr(model.train_step, "python_function", model.train_step)
-        self._tracker = model._loss_tracker
         self._function: Any = None
         self.count = self._size = model.steps_per_execution
         self._counted: Any = None  # of the execution under way, where it can be several
@@ -58,13 +57,9 @@ class BatchLoss:
                     aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
                 )
         self.waits = InputWaits(model.steps_per_execution)
-        # Each replica traces the step on a thread of its own.
-        self._seen = threading.local()
+        self._trackers = Trackers(model)  # before the step is another
         model.train_step = self._train_step
         model.train_function = None  # the one there is was made of the other step
-        if self._tracker is not None:
-            self._update = self._tracker.update_state
-            self._tracker.update_state = self._see
 
     def wrap(self) -> None:
         """Once Keras has made the train function."""
@@ -87,8 +82,7 @@ class BatchLoss:
             vars(self._model).pop(name, None)
             if own is not None or name == "train_function":
                 setattr(self._model, name, own)
-        if self._tracker is not None:
-            vars(self._tracker).pop("update_state", None)
+        self._trackers.remove()
 
     def _train(self, iterator: Any) -> Any:
         """In place of Keras's train function."""
@@ -99,26 +93,31 @@ class BatchLoss:
         if self._counted is not None:  # 0 where a train function of the user's own has other steps
             self.count = int(self._counted.numpy()) or self._size
         if type(logs) is dict:
-            self.value = logs.pop(_KEY, None)
+            self.scalars = logs.pop(_KEY, {})
         self.logs = logs
         return logs
-
-    def _see(self, values: Any, sample_weight: Any = None) -> Any:
-        self._seen.loss = values
-        return self._update(values, sample_weight=sample_weight)
 
     def _train_step(self, data: Any) -> Any:
         """In place of the model's own; traced."""
         if not tf.executing_eagerly():
             self.waits.traces()
-        self._seen.loss = None
+        self._trackers.begin()
         if self._counted is not None:
             self._counted.assign_add(1)
         logs = self._step(data)
-        loss = self._seen.loss
-        if loss is None or not isinstance(logs, dict):
-            return logs
-        return {**logs, _KEY: tf.cast(loss, tf.float32)}
+        scalars = self._trackers.scalars(logs)
+        return {**logs, _KEY: scalars} if scalars and isinstance(logs, dict) else logs
+
+    @property
+    def lacks(self) -> str | None:
+        """Why nothing is recorded of a batch, in words; None where something is."""
+        if self.scalars:
+            return None
+        return (
+            f"{type(self._model).__name__}.train_step returns no scalar by name, and updates no "
+            "loss tracker: nothing is recorded of a batch, and a loss that is NaN is seen at the "
+            'end of its epoch. Return a dict, such as {"loss": loss}.'
+        )
 
 
 def trace_anew(model: Any) -> None:

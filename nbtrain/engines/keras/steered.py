@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbtrain.engines.iterators import ended_apart
-from nbtrain.engines.keras.loss import BATCH_LOSS, EPOCH, BatchLoss
+from nbtrain.engines.keras.loss import EPOCH, BatchLoss
 from nbtrain.engines.keras.place import Place
 from nbtrain.recording.spending import EVALUATE, LOOP
 from nbtrain.run import Run
@@ -129,6 +129,7 @@ class Steered(keras.callbacks.CallbackList):
         self._spending = run.life.watch.spending
         self._begun = 0
         self._at_hand = False  # a batch was trained whose boundary is to come
+        self._first = True  # no batch was recorded
         self.begun = False
         # Making numbers of logs that nobody looks at would cost every batch.
         self._seen = _look_at(self.callbacks, "on_train_batch_begin", "on_train_batch_end")
@@ -180,9 +181,11 @@ class Steered(keras.callbacks.CallbackList):
             super().on_train_batch_end(batch, logs)
         number = boundary.step + done - place.batch
         place.batch = done
-        loss = self._loss.value
-        boundary.record({} if loss is None else {BATCH_LOSS: loss}, {}, number)
+        boundary.record(self._loss.scalars, {}, number)
         self._at_hand = True
+        if self._first:
+            self._first = False
+            self._host.note("batch", self._loss.lacks)
 
     def on_test_begin(self, logs: Any = None) -> None:
         """Remember what the epoch's training gave: evaluating counts in the same metrics."""

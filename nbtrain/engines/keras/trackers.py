@@ -1,0 +1,166 @@
+"""The scalars of each batch that a train step returns, from the compiled step itself.
+
+Keras's metrics give the mean since the epoch began. A `keras.metrics.Mean` that the step updates
+is given the batch's own value: that is recorded. Other metrics keep what cannot be taken apart.
+
+trackers = Trackers(model)
+trackers.begin()               # before the step is called, or traced
+trackers.scalars(logs)         # {"batch_d_loss": tensor, "running_accuracy": tensor}
+trackers.remove()
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+# What the names of tags begin with: the value of one batch, and a metric's since the epoch began.
+BATCH, RUNNING = "batch_", "running_"
+
+
+class Trackers:
+    """The metrics of a model, observed from here to `remove`.
+
+    Args:
+        model: A compiled model.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._seen = _Seen()
+        # The loss tracker too, where `metrics` is a property of the user's own.
+        metrics = [*model.metrics, *filter(None, [model._loss_tracker])]
+        self._metrics = list({id(metric): metric for metric in metrics}.values())
+        self._own = [_observe(metric, self._seen) for metric in self._metrics]
+        self._is_keras = getattr(model.train_step, "__func__", None) is keras.Model.train_step
+
+    def remove(self) -> None:
+        """Leave the metrics as they were."""
+        for metric, own in zip(self._metrics, self._own, strict=True):
+            for name, method in own.items():
+                vars(metric).pop(name, None)
+                if method is not None:
+                    setattr(metric, name, method)
+
+    def begin(self) -> None:
+        """Forget the batch before."""
+        self._seen.given, self._seen.results = {}, {}
+
+    def scalars(self, logs: Any) -> dict[str, Any]:
+        """The scalars of the batch, by tag: tensors of shape () and type float32.
+
+        Args:
+            logs: The result of the step. Of Keras's own step only the loss is taken: its metrics
+                are recorded once an epoch.
+        """
+        if self._is_keras:
+            loss = self._own_value(self._model._loss_tracker)
+            return {} if loss is None else {f"{BATCH}loss": loss}
+        return dict(self._tagged(name, value) for name, value in _scalars(logs))
+
+    def _tagged(self, name: str, value: Any) -> tuple[str, Any]:
+        metric = self._seen.results.get(id(value), (None,))[0] or self._updated(name)
+        own = value if metric is None else self._own_value(metric)
+        kind, value = (RUNNING, value) if own is None else (BATCH, own)
+        return kind + name, tf.cast(value, tf.float32)
+
+    def _updated(self, name: str) -> Any:
+        """The metric of a name that the step has updated; None where there is none."""
+        given = self._seen.given
+        return next((m for m in self._metrics if m.name == name and id(m) in given), None)
+
+    def _own_value(self, metric: Any) -> Any:
+        """The mean of the values that a metric was given; None where it cannot be told."""
+        given = self._seen.given.get(id(metric), [])
+        means = [_mean(*each) for each in given]
+        if not means or any(mean is None for mean in means):
+            return None
+        return tf.add_n(means) / len(means) if len(means) > 1 else means[0]
+
+
+class _Seen(threading.local):
+    """The calls of metrics within one step: each replica traces the step on its own thread.
+
+    Attributes:
+        given: Identity of a metric to the values and weights that it was given.
+        results: Identity of a result to the metric, and the result: so the identity stays.
+    """
+
+    def __init__(self) -> None:
+        self.given: dict[int, list[tuple[Any, Any]]] = {}
+        self.results: dict[int, tuple[Any, Any]] = {}
+
+
+def _observe(metric: Any, seen: _Seen) -> dict[str, Any]:
+    """See what a metric is given and gives; returns its own attributes of these names."""
+    own = {name: vars(metric).get(name) for name in ("update_state", "result")}
+    update, result = metric.update_state, metric.result
+    takes_values = type(metric).update_state is keras.metrics.Mean.update_state
+
+    @functools.wraps(update)
+    def update_state(*args: Any, **kwargs: Any) -> Any:
+        given = _values(*args, **kwargs) if takes_values else (None, None)
+        seen.given.setdefault(id(metric), []).append(given)
+        return update(*args, **kwargs)
+
+    @functools.wraps(result)
+    def result_of(*args: Any, **kwargs: Any) -> Any:
+        found = result(*args, **kwargs)
+        for each in tf.nest.flatten(found):
+            seen.results[id(each)] = (metric, each)
+        return found
+
+    metric.update_state, metric.result = update_state, result_of
+    return own
+
+
+def _values(values: Any, sample_weight: Any = None) -> tuple[Any, Any]:
+    """The arguments of `keras.metrics.Mean.update_state`."""
+    return values, sample_weight
+
+
+def _mean(values: Any, weights: Any) -> Any:
+    """The mean that a `keras.metrics.Mean` makes of this; None where it is out of reach."""
+    if values is None or not (_is_here(values) and (weights is None or _is_here(weights))):
+        return None
+    values = tf.cast(values, tf.float32)
+    if values.shape.rank == 0:  # a weight counts among several batches only
+        return values
+    if weights is None:
+        return tf.reduce_mean(values)
+    weights = tf.cast(weights, tf.float32)
+    if values.shape.rank != weights.shape.rank:
+        return None
+    return tf.math.divide_no_nan(
+        tf.reduce_sum(values * weights), tf.reduce_sum(tf.broadcast_to(weights, tf.shape(values)))
+    )
+
+
+def _is_here(value: Any) -> bool:
+    """Whether the step can return it: it is of no loop, branch or function within the step."""
+    if not (isinstance(value, tf.Tensor) and tf.is_symbolic_tensor(value)):
+        return True
+    return not tf.executing_eagerly() and value.graph is tf.compat.v1.get_default_graph()
+
+
+def _scalars(logs: Any) -> Iterator[tuple[str, Any]]:
+    """The numbers of shape () in logs, also in dicts within; by name."""
+    for name, value in logs.items() if isinstance(logs, Mapping) else ():
+        if isinstance(value, Mapping):
+            yield from _scalars(value)
+            continue
+        dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", ())
+        is_number = isinstance(value, (int, float)) or (
+            dtype is not None and _is_real(tf.as_dtype(dtype))
+        )
+        if is_number and tf.TensorShape(shape).rank == 0:
+            yield str(name), value
+
+
+def _is_real(dtype: tf.DType) -> bool:
+    return bool(dtype.is_floating or dtype.is_integer or dtype.is_bool)
