@@ -43,6 +43,7 @@ from nbtrain.settings import Settings
 from nbtrain.states import Event, Lifecycle, Phase
 from nbtrain.steering.command_queue import CommandQueue
 from nbtrain.steering.evaluator import Evaluation
+from nbtrain.switching import begin_short_turns, end_short_turns
 from nbtrain.threads import Coordinator, names_of_live
 
 # Jupyter kills a kernel that has not ended 5 s after it was asked to.
@@ -271,6 +272,7 @@ class Life:
         step = self.boundary.step
         self.ident = self._commands.thread = 0  # the system gives it to other threads
         with contextlib.ExitStack() as last_first:
+            last_first.callback(end_short_turns, self)
             last_first.callback(self.ended.set)
             last_first.callback(_living.discard, self)
             last_first.callback(self._services.request_stop)
@@ -298,6 +300,9 @@ class Life:
             self._lifecycle.apply(Event.STOP)
             self._asked_to_stop = not self._coord.exhausted
             self.watch.stop_asked()
+            begin_short_turns(self)
+            if self.ended.is_set():  # in between
+                end_short_turns(self)
         self.host.stop()
         self._commands.wake()
 
