@@ -8,9 +8,9 @@ import re
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 
 from nbtrain.errors import NbtrainError
 
@@ -55,6 +55,14 @@ def _parts(frames: TracebackType | None) -> Iterator[TracebackType]:
     while frames is not None:
         yield frames
         frames = frames.tb_next
+
+
+def names_of_caller() -> Mapping[str, object]:
+    """The names of the module or notebook whose line has called nbtrain, in this thread."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_filename.startswith(_AROUND):
+        frame = frame.f_back
+    return {} if frame is None else frame.f_globals
 
 
 def named(error: BaseException) -> str:

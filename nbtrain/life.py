@@ -78,6 +78,7 @@ class Life:
         host: Takes in the sessions that its loop opens.
         watch: What happens beside the training.
         log: What TensorFlow logged in the training thread.
+        names: As given.
         ident: Of the training thread while it trains, or else 0.
         error: What ended it, once it has ended; None where it ended well.
         traceback: Of `error`, from the user's own lines on.
@@ -100,6 +101,7 @@ class Life:
         again: bool,
         total: Callable[[], int | None],
     ) -> None:
+        self.names = names
         self.watch = Watch(recorder, folder, marks, grace_secs=settings.stop_grace_secs)
         self.boundary = Boundary(
             settings,

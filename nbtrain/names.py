@@ -6,6 +6,7 @@ binds them to new objects: a training that went on would train those, and save t
 names = Names([step])       # when a run starts
 names.trained()             # optimizers and variables: claimed for this run alone
 names.rebound()             # ("model", "optimizer") once a cell has bound them anew
+names.elsewhere()           # the same of a `tf.function`: it trains what it was traced with
 """
 
 from __future__ import annotations
@@ -25,8 +26,12 @@ import tensorflow as tf
 _TRAINING = {"fit", "train_on_batch", "train_step"}
 _ASSIGNING = {"assign", "assign_add", "assign_sub"}
 
+_NO_NAMES: Mapping[str, object] = types.MappingProxyType({})
+
 # A longer list or dictionary is data: what a program trains has fewer parts.
 _FEW = 64
+
+_COMPILED = tf.types.experimental.PolymorphicFunction
 
 # The nearest first: a walk ends that has lost its way in an object of the user's own.
 _MANY = 2_000
@@ -40,11 +45,18 @@ class _Binding:
         names: The namespace that the function looks the name up in.
         name: The name.
         value: What it stood for.
+        compiled: The `tf.function` through which it was reached; None where it was through none.
     """
 
     names: Mapping[str, object]
     name: str
     value: object
+    compiled: Any = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the name stands for something else now; not where it was deleted."""
+        return self.names.get(self.name, self.value) is not self.value
 
 
 class Names:
@@ -52,12 +64,28 @@ class Names:
 
     Args:
         functions: What a run calls at every step.
+        roots: What else a run trains.
+        namespace: The names of the cell that starts it, which may stand for these.
     """
 
-    def __init__(self, functions: Iterable[object]) -> None:
+    def __init__(
+        self,
+        functions: Iterable[object],
+        roots: Iterable[object] = (),
+        namespace: Mapping[str, object] = _NO_NAMES,
+    ) -> None:
         self._functions = tuple(functions)
         self._first = _Walk(self._functions)
         self._bindings = self._first.bindings
+        # Of each `tf.function` how often it was traced when no name of it had changed yet.
+        self._traces: dict[int, int] = {}
+        self._look_at_traces()
+        of_roots = {id(root) for root in roots if root is not None}
+        self._in_cell = [
+            _Binding(namespace, name, value)
+            for name, value in list(namespace.items())
+            if id(value) in of_roots and not name.startswith("_")
+        ]
 
     def trained(self) -> list[object]:
         """Optimizers that the functions reach now, and variables that these or they change."""
@@ -67,20 +95,48 @@ class Names:
         """The names that would make the functions train something else than at first; any thread.
 
         A function that a cell defines anew does no harm where it reaches the same
-        variables; neither do numbers and data.
+        variables; neither do numbers and data. A `tf.function` looks its names up when it is
+        traced, as it is again for a batch of another shape.
         """
-        changed = {
-            bound.name
-            for bound in self._bindings
-            if bound.names.get(bound.name, bound.value) is not bound.value
-        }
+        changed = {bound.name for bound in self._bindings if bound.changed and self._is_used(bound)}
         if not changed:
+            self._look_at_traces()
             return ()
         now = _Walk(self._functions)
         if now.state.keys() == self._first.state.keys():
             self._bindings = now.bindings
             return ()
         return tuple(sorted(changed))
+
+    def _is_used(self, bound: _Binding) -> bool:
+        """Whether the program has looked a name up since it changed, or will at its next step."""
+        if bound.compiled is None or tf.config.functions_run_eagerly():
+            return True
+        return _traces(bound.compiled) > self._traces.get(id(bound.compiled), 0)
+
+    def _look_at_traces(self) -> None:
+        compiled = [bound for bound in self._bindings if bound.compiled is not None]
+        changed = {id(bound.compiled) for bound in compiled if bound.changed}
+        for bound in compiled:
+            if id(bound.compiled) not in changed:
+                self._traces[id(bound.compiled)] = _traces(bound.compiled)
+
+    def named(self) -> list[tuple[str, object]]:
+        """Models, optimizers, variables and `tf.function`s reached now, with their names."""
+        return list(_Walk(self._functions).named.values())
+
+    def elsewhere(self) -> tuple[str, ...]:
+        """The names that stand for something else now, while the run trains what they stood for."""
+        changed = {bound.name for bound in [*self._bindings, *self._in_cell] if bound.changed}
+        return tuple(sorted(changed.difference(self.rebound()))) if changed else ()
+
+    def anew(self) -> str:
+        """All names of what it trains that stand for something else now, in words; or empty."""
+        names = sorted({*self.rebound(), *self.elsewhere()})
+        if not names:
+            return ""
+        stand = "stands" if len(names) == 1 else "stand"
+        return f"In the notebook {' and '.join(names)} {stand} for something new"
 
     def astray(self) -> str:
         """What `rebound` gives, in words; empty where that is nothing."""
@@ -97,43 +153,49 @@ class _Walk:
     Attributes:
         bindings: Every name on the way that stands for a function or for state.
         state: Models, optimizers, variables and graph tensors, by identity.
+        named: The same and every `tf.function`, with the names by which they were reached.
         trained: Those that only one run at a time may train.
     """
 
     def __init__(self, functions: Iterable[object]) -> None:
         self.bindings: list[_Binding] = []
         self.state: dict[int, object] = {}
+        self.named: dict[int, tuple[str, object]] = {}
         self.trained: list[object] = []
         # The objects too: an identity is theirs as long as they live.
         self._seen: dict[tuple[int, _Way], object] = {}
-        self._waiting = deque((function, _Way()) for function in functions)
+        self._waiting = deque(("", function, _Way()) for function in functions)
         while self._waiting and len(self._seen) < _MANY:
-            item, way = self._waiting.popleft()
+            name, item, way = self._waiting.popleft()
             if (id(item), way) not in self._seen:
                 self._seen[id(item), way] = item
-                self._visit(item, way)
+                self._visit(name, item, way)
 
-    def _visit(self, item: Any, way: _Way) -> None:
-        if isinstance(item, tf.types.experimental.PolymorphicFunction):
+    def _visit(self, name: str, item: Any, way: _Way) -> None:
+        if isinstance(item, _COMPILED):
             if not way.traced:
                 self.state[id(item)] = item
-            self._waiting.append((item.python_function, replace(way, traced=True)))
+            self.named.setdefault(id(item), (name, item))
+            compiled = way.compiled or item  # the outermost is traced first
+            self._waiting.append((name, item.python_function, replace(way, compiled=compiled)))
         elif _is_state(item):
             self.state[id(item)] = item
+            self.named.setdefault(id(item), (name, item))
             self._claim(item, way)
         elif isinstance(item, types.FunctionType) and not _is_library(item):
             uses = _uses(item.__code__)
             way = way.through(uses.names)
             self._read(item.__globals__, uses, way)
-            self._waiting += [(part, way) for part in _held_by_function(item)]
+            self._waiting += [(*part, way) for part in _held_by_function(item)]
         elif isinstance(item, types.MethodType):
-            self._waiting.append((item.__func__, way))
+            self._waiting.append((name, item.__func__, way))
             code = getattr(item.__func__, "__code__", None)
             way = way.through({item.__name__} | (_uses(code).names if code else set()))
-            held = [item.__self__] if _is_state(item.__self__) else _attributes(item.__self__)
-            self._waiting += [(part, way) for part in held]
+            own = item.__self__
+            held = [("self", own)] if _is_state(own) else _attributes(own)
+            self._waiting += [(*part, way) for part in held]
         else:
-            self._waiting += [(part, way) for part in _held_by(item)]
+            self._waiting += [(key or name, part, way) for key, part in _held_by(item)]
 
     def _read(self, names: Mapping[str, object], uses: _Uses, way: _Way) -> None:
         """Follow the names that a function looks up in its module or notebook."""
@@ -141,9 +203,11 @@ class _Walk:
             value = names[name]
             if _is_foreign(value, names):
                 continue
-            if not way.traced and (_is_state(value) or isinstance(value, types.FunctionType)):
+            if way.traced and _is_state(value) and not isinstance(value, _COMPILED):
+                self.bindings.append(_Binding(names, name, value, way.compiled))
+            elif not way.traced and (_is_state(value) or isinstance(value, types.FunctionType)):
                 self.bindings.append(_Binding(names, name, value))
-            self._waiting.append((value, way))
+            self._waiting.append((name, value, way))
 
     def _claim(self, item: Any, way: _Way) -> None:
         """Claim what is trained: other models and variables may only be read."""
@@ -161,14 +225,19 @@ class _Way:
     """How an object was reached.
 
     Attributes:
-        traced: Through a `tf.function`: once traced, it looks up no name again.
+        compiled: Through a `tf.function`, this: once traced, it looks up no name again.
         trains: By a function that calls a method by which a Keras model is trained.
         assigns: By a function that itself assigns to variables.
     """
 
-    traced: bool = False
+    compiled: Any = None
     trains: bool = False
     assigns: bool = False
+
+    @property
+    def traced(self) -> bool:
+        """Whether it was through a `tf.function`."""
+        return self.compiled is not None
 
     def through(self, names: Set[str]) -> _Way:
         """The way on, through a function that uses these names."""
@@ -211,28 +280,34 @@ def _is_library(function: types.FunctionType) -> bool:
     return str(function.__module__).partition(".")[0] in ("tensorflow", "keras")
 
 
-def _held_by_function(function: types.FunctionType) -> Iterator[object]:
-    for cell in function.__closure__ or ():
+def _held_by_function(function: types.FunctionType) -> Iterator[tuple[str, object]]:
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with contextlib.suppress(ValueError):  # not bound yet
-            yield cell.cell_contents
-    yield getattr(function, "__wrapped__", None)
+            yield name, cell.cell_contents
+    yield "", getattr(function, "__wrapped__", None)
 
 
-def _held_by(item: Any) -> Iterator[object]:
-    """What a partial, a small container or an object of the user's own holds."""
+def _held_by(item: Any) -> Iterator[tuple[str, object]]:
+    """What a partial, a small container or an object of the user's own holds, and its names."""
     if isinstance(item, functools.partial):
-        yield from (item.func, *item.args, *item.keywords.values())
+        yield from (("", part) for part in (item.func, *item.args))
+        yield from item.keywords.items()
     elif isinstance(item, (list, tuple)) and len(item) <= _FEW:
-        yield from item
+        yield from (("", part) for part in item)
     elif isinstance(item, dict) and len(item) <= _FEW:
-        yield from list(item.values())
+        yield from ((str(key), part) for key, part in list(item.items()))
     elif type(item).__module__ == "__main__":
         yield from _attributes(item)
-        yield getattr(type(item), "__call__", None)  # noqa: B004 - the function itself
+        yield "", getattr(type(item), "__call__", None)  # noqa: B004 - the function itself
 
 
-def _attributes(item: object) -> list[object]:
-    return list(getattr(item, "__dict__", {}).values())
+def _attributes(item: object) -> list[tuple[str, object]]:
+    return list(getattr(item, "__dict__", {}).items())
+
+
+def _traces(compiled: Any) -> int:
+    """How often a `tf.function` has been traced."""
+    return int(compiled.experimental_get_tracing_count())
 
 
 def _asked(item: object, name: str) -> Any:

@@ -17,7 +17,7 @@ import contextlib
 import functools
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from threading import get_ident
 from time import time
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol, SupportsFloat
 
 from nbtrain import claims, frames, roster
 from nbtrain.curves.store import ScalarStore
-from nbtrain.errors import ArgumentError, PhaseError, WaitError
+from nbtrain.errors import ArgumentError, BusyError, PhaseError, WaitError
 from nbtrain.folder.journal import Marks
 from nbtrain.folder.logdir import Logdir, unwritable
 from nbtrain.hyperparameters import Hyperparameters, Variable
@@ -82,6 +82,9 @@ class Engine(Protocol):
 
     def models(self) -> list[object]:
         """Objects that only one run at a time may train, as far as the engine knows."""
+
+    def roots(self) -> Sequence[object]:
+        """Of these the models and optimizers themselves, for which names of a notebook stand."""
 
     def branched(self, folder: Logdir) -> Engine:
         """The same training, in another folder; its `origin` is yet to be set.
@@ -162,10 +165,11 @@ class Run(Steering):
         """
         if not self._lifecycle.allows(Event.START):
             self._lifecycle.apply(Event.START)  # raises, naming what is possible
-        with contextlib.ExitStack() as undo:
+        with _naming_what_is_new(), contextlib.ExitStack() as undo:
             self._folder.acquire()
             undo.callback(self._folder.discard)
-            names = Names(self._engine.functions)
+            engine = self._engine
+            names = Names(engine.functions, engine.roots(), frames.names_of_caller())
             claims.enter(self.name, lambda: self._engine.models() + names.trained(), self.__repr__)
             undo.callback(claims.leave, self.name)
             if left := names_of_live(self.coord):  # they would take up their work again
@@ -534,3 +538,25 @@ class Run(Steering):
         """Name, phase and step."""
         step = self.life.boundary.step
         return f"<nbtrain run {self.name!r}: {self._lifecycle.phase} at step {step:,}>"
+
+
+@contextlib.contextmanager
+def _naming_what_is_new() -> Iterator[None]:
+    """Say, where a live run refuses another, which names have come to stand for something new.
+
+    Raises:
+        BusyError: As raised within.
+    """
+    try:
+        yield
+    except BusyError as busy:
+        other = roster.runs.get(busy.run or "")
+        anew = other.life.names.anew() if isinstance(other, Run) else ""
+        if not anew:
+            raise
+        raise BusyError(
+            f"{busy} {anew}, which the run {busy.run!r} does not train: what it has trained is no "
+            "more reached by name. Where it saves checkpoints, stop it, wait for its end, and run "
+            "the cell again: that goes on from the last one.",
+            run=busy.run,
+        ) from None

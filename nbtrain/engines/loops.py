@@ -68,6 +68,11 @@ class LoopEngine:
             return []
         return list(tf.train.TrackableView(self._checkpoint).descendants())
 
+    def roots(self) -> list[object]:
+        """What the checkpoint was made of."""
+        held = self._checkpoint
+        return [] if held is None else [*tf.train.TrackableView(held).children(held).values()]
+
     def branched(self, folder: Logdir) -> LoopEngine:
         """The same loop, in another folder.
 

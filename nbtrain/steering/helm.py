@@ -128,6 +128,23 @@ class Helm:
             return
         if astray := self._astray():
             self._hold("names", step, astray)
+        self._watch.note("elsewhere", self._elsewhere())
+
+    def _elsewhere(self) -> str | None:
+        """The names that have nothing to do with the training any more, in words."""
+        if not (names := self._names.elsewhere()):
+            return None
+        it, stand = ("it", "stands") if len(names) == 1 else ("they", "stand")
+        text = (
+            f"In the notebook {' and '.join(names)} {stand} for something new: this run trains "
+            f"what {it} stood for when it started."
+        )
+        if not self._keeper.can_save:
+            return text
+        return (
+            f"{text} To have that by name, stop the run or wait for its end, and run the cell "
+            "again: it goes on from the last checkpoint."
+        )
 
     def _astray(self) -> str:
         if names := self._names.astray():

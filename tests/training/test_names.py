@@ -367,3 +367,82 @@ def test_two_models_learn_from_one_teacher_at_the_same_time() -> None:
 
     runs = [nbtrain.train(student(), steps=3) for _ in range(2)]
     assert [run.wait(SOON).status.phase for run in runs] == [Phase.FINISHED] * 2
+
+
+# --- a start cell that runs again ---------------------------------------------------------
+
+AGAIN = """
+    import tensorflow as tf, nbtrain
+    opt = tf.keras.optimizers.SGD(0.01)
+    M = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+    opt.build(M.trainable_variables)
+
+    @tf.function
+    def st(batch):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(M(batch) ** 2)
+        opt.apply(tape.gradient(loss, M.trainable_variables), M.trainable_variables)
+        return {"loss": loss}
+
+    data = [tf.ones((2, 2))]
+    checkpoint = tf.train.Checkpoint(M=M, opt=opt)
+    run = nbtrain.train(st, data=lambda: iter(data), checkpoint=checkpoint, name="reb")
+"""
+
+
+def test_a_start_cell_that_runs_again_is_told_which_names_are_new_at_once() -> None:
+    notebook = Notebook(AGAIN)
+    run, model = notebook["run"], notebook["M"]
+    reached(run, lambda run: run.status.step > 3)
+    with pytest.raises(
+        BusyError, match=r"'reb' in this kernel.*In the notebook M and opt stand for something new"
+    ) as busy:
+        notebook.cell(AGAIN)
+    assert "stop it, wait for its end, and run the cell again" in str(busy.value)
+    reached(run, lambda run: "M and opt stand for something new" in str(run.status.message))
+    step = run.status.step
+    reached(run, lambda run: run.status.step > step)  # the step was traced: it goes on
+    applied(run.request_stop())
+    run.wait(SOON)
+    notebook.cell(AGAIN)
+    again = notebook["run"]
+    reached(again, lambda again: again.status.step > run.status.step)
+    applied(again.request_stop())
+    again.wait(SOON)
+    assert notebook["M"] is not model
+    assert again.status.message is None
+
+
+def test_a_step_that_is_traced_again_with_what_names_stand_for_now_pauses_the_run() -> None:
+    notebook = Notebook(AGAIN)
+    run = notebook["run"]
+    reached(run, lambda run: run.status.step > 3)
+    notebook.cell("""
+        opt = tf.keras.optimizers.SGD(0.01)
+        M = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+        opt.build(M.trainable_variables)
+    """)
+    reached(run, lambda run: "M and opt stand for something new" in str(run.status.message))
+    assert run.status.phase is Phase.RUNNING
+    notebook.cell("data[:] = [tf.ones((3, 2))]")
+    reached(run, lambda run: run.status.phase is Phase.PAUSED)
+    assert "M and opt are no longer what the run started with" in str(run.status.message)
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_a_fit_whose_model_a_cell_binds_to_another_says_so() -> None:
+    cell = """
+        import keras, nbtrain
+        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+        model.compile("sgd", "mse", run_eagerly=True)
+        data = tf.data.Dataset.from_tensors((tf.ones((2, 2)), tf.ones((2, 1)))).repeat()
+        run = nbtrain.fit(model, data, steps_per_epoch=1000, epochs=9, name="fitted")
+    """
+    notebook = Notebook("import tensorflow as tf", cell)
+    run = notebook["run"]
+    with pytest.raises(BusyError, match="In the notebook model stands for something new"):
+        notebook.cell(cell)
+    reached(run, lambda run: "model stands for something new" in str(run.status.message))
+    run.request_stop()
+    run.wait(SOON)

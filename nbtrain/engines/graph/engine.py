@@ -82,6 +82,10 @@ class GraphEngine:
         """The graph."""
         return [self._supervisor.graph]
 
+    def roots(self) -> list[object]:
+        """The graph, and what trains it."""
+        return [self._supervisor, self._supervisor.graph, self._fetches[0]]
+
     def branched(self, folder: Logdir) -> GraphEngine:
         """The same graph under a further Supervisor, that saves into another folder.
 

@@ -80,6 +80,10 @@ class MonitorEngine:
         """The graph."""
         return [self._graph]
 
+    def roots(self) -> list[object]:
+        """The graph, and what trains it."""
+        return [self._graph, self._train_op]
+
     def branched(self, folder: Logdir) -> MonitorEngine:
         """It cannot be: its session and its hooks were made for their folder."""
         raise ArgumentError(

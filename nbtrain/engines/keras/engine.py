@@ -102,6 +102,10 @@ class FitEngine:
         """Everything that the model reaches."""
         return list(tf.train.TrackableView(self._model).descendants())
 
+    def roots(self) -> list[object]:
+        """The model and its optimizer."""
+        return [self._model, self._model.optimizer]
+
     def branched(self, folder: Logdir) -> FitEngine:
         """The same fit, in another folder, with a place of its own in the same data."""
         return FitEngine(
