@@ -3,141 +3,134 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import random
+import signal
 import sys
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
+import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from tests import ROOT
+import nbtrain
+from nbtrain.run import Run
+from tests.fitted import X, Y, classifier, dataset
+from tests.forked import Forked
 
 LIVES = 21
-
-# Imports TensorFlow once. Each life is a process of its own, forked before TensorFlow runs, that
-# goes on from the last checkpoint and is killed at a batch that its parent draws: at once, or
-# after a checkpoint of that batch, for every seventh batch saves. The last life ends.
-TRAIN = """
-import os, random, signal, sys
-import keras, numpy as np, tensorflow as tf
-import nbtrain
-from tests.fitted import X, Y, classifier, dataset
-
-kind, lives = sys.argv[1], int(sys.argv[2])
 EPOCHS, SIZE = 20, 8
-draw = random.Random(4)
+
+
+class Rows:
+    """Which rows each step was trained on, in a file that outlives the process.
+
+    Args:
+        name: Of the run, and of the file.
+        until: At which line of the file the process is killed.
+    """
+
+    def __init__(self, name: str, until: int) -> None:
+        self._path, self._until = Path(f"{name}.rows"), until
+
+    def write(self, step: Any, rows: Any) -> None:
+        """Write down a step and the first column of its rows."""
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(f"{int(step)} {rows.numpy().tobytes().hex()}\n")
+
+    def kill(self) -> None:
+        """Kill this process if the file is long enough."""
+        if self._path.exists() and len(self._path.read_bytes().splitlines()) >= self._until:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Order(keras.layers.Layer):
-    \"\"\"Passes rows on, and writes down which they are.\"\"\"
+    """Passes rows on, and writes down which they are."""
 
-    def call(self, rows, training=False):
+    def __init__(self, written: Callable[[Any, Any], None], steps: Any) -> None:
+        super().__init__()
+        self._call = lambda rows: tf.py_function(written, [steps().value, rows[:, 0]], [])
+
+    def call(self, rows: Any, training: bool = False) -> Any:
         if training:
-            tf.py_function(written, [rows[:, 0], optimizer.iterations.value], [])
+            self._call(rows)
         return rows
 
 
-def written(rows, step):
-    with open(f"{name}.rows", "a") as file:
-        file.write(f"{step} {rows.numpy().tobytes().hex()}\\n")
-
-
 class Killed(keras.callbacks.Callback):
-    def on_train_batch_end(self, batch, logs=None):
-        with open(f"{name}.rows") as file:
-            if len(file.readlines()) >= until:
-                os.kill(os.getpid(), signal.SIGKILL)
+    """Kills the process at the end of a batch."""
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__()
+        self._rows = rows
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._rows.kill()
 
 
-def life():
-    global optimizer
+def fit(kind: str, name: str, rows: Rows) -> tuple[Run, Any, list[Any]]:
+    """A run of Keras's fit, its optimizer and all that training changes."""
     given = {"x": dataset()} if kind == "dataset" else {"x": X, "y": Y, "batch_size": SIZE}
-    inner = classifier()
-    model = keras.Sequential([keras.Input((X.shape[1],)), Order(), *inner.layers])
-    optimizer = keras.optimizers.Adam(0.01)
+    inner, optimizer = classifier(), keras.optimizers.Adam(0.01)
+    order = Order(rows.write, lambda: optimizer.iterations)
+    model = keras.Sequential([keras.Input((X.shape[1],)), order, *inner.layers])
     model.compile(optimizer, inner.loss, metrics=["accuracy"], jit_compile=False)
-    reducing = keras.callbacks.ReduceLROnPlateau("loss", 0.7, 2, min_delta=0.1)
-    callbacks = [Killed(), reducing]
+    callbacks = [Killed(rows), keras.callbacks.ReduceLROnPlateau("loss", 0.7, 2, min_delta=0.1)]
     run = nbtrain.fit(model, **given, epochs=EPOCHS, name=name, save_steps=7, callbacks=callbacks)
     run.wait()
-    assert optimizer.learning_rate < 0.005
-    np.savez(f"{name}.npz", *[v.numpy() for v in [*model.variables, *model.optimizer.variables]])
-    print(run.status.step, int(model.optimizer.iterations), flush=True)
-    os._exit(0)
-
-"""
+    assert float(optimizer.learning_rate) < 0.005
+    return run, optimizer, [*model.variables, *optimizer.variables]
 
 
-LIVED = """
-
-def lived():
-    child = os.fork()
-    if not child:
-        life()
-    return os.waitpid(child, 0)[1]
-
-
-until, name = sys.maxsize, "whole"
-assert lived() == 0
-name, killed, until = "broken", 0, 0
-for number in range(lives):
-    until += draw.randint(8, 12)
-    if number == lives - 1:
-        until = sys.maxsize
-    killed += lived() == signal.SIGKILL
-print(killed, flush=True)
-"""
-
-# The same with a step function: dropout by a generator of its own, momenta, a shuffled pipeline.
-STEPS = """
-import os, random, signal, sys
-import numpy as np, tensorflow as tf
-import nbtrain
-from tests.fitted import X, Y, dataset
-
-kind, lives = sys.argv[1], int(sys.argv[2])
-draw = random.Random(4)
-
-
-def life():
+def steps(kind: str, name: str, rows: Rows) -> tuple[Run, Any, list[Any]]:
+    """The same of a step function: dropout by a generator of its own, and a shuffled pipeline."""
     weights = tf.Variable(tf.random.stateless_normal([X.shape[1], 3], [1, 2]))
-    random = tf.random.Generator.from_seed(5)
-    optimizer = tf.keras.optimizers.Adam(0.01)
+    generator = tf.random.Generator.from_seed(5)
+    optimizer = keras.optimizers.Adam(0.01)
     optimizer.build([weights])
-    held = {"weights": weights, "optimizer": optimizer, "random": random}
+    checkpoint = tf.train.Checkpoint(weights=weights, optimizer=optimizer, random=generator)
 
     @tf.function
-    def update(x, y):
-        kept = tf.cast(random.uniform(tf.shape(x)) > 0.1, tf.float32)
+    def update(x: Any, y: Any) -> dict[str, Any]:
+        kept = tf.cast(generator.uniform(tf.shape(x)) > 0.1, tf.float32)
         with tf.GradientTape() as tape:
             logits = (x * kept) @ weights
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits)
             loss = tf.reduce_mean(losses)
-        optimizer.apply_gradients(zip(tape.gradient(loss, [weights]), [weights]))
+        optimizer.apply_gradients([(tape.gradient(loss, weights), weights)])
         return {"loss": loss}
 
-    def step(batch):
-        with open(f"{name}.rows", "a+") as file:
-            file.seek(0)
-            if len(file.readlines()) >= until:
-                os.kill(os.getpid(), signal.SIGKILL)
-            file.write(f"{int(optimizer.iterations)} {batch[0][:, 0].numpy().tobytes().hex()}\\n")
+    def step(batch: Any) -> Any:
+        rows.kill()
+        rows.write(optimizer.iterations, batch[0][:, 0])
         return update(*batch)
 
-    def train(run, batches):
+    def loop(run: Run, batches: Iterator[Any]) -> None:
         while not run.should_stop():
             run.record(step(next(batches)))
 
-    options = {"data": dataset(), "epochs": 20, "name": name, "save_steps": 7}
-    options["checkpoint"] = tf.train.Checkpoint(**held)
-    run = nbtrain.train(step, **options) if kind == "step" else nbtrain.background(train, **options)
+    train: Any = nbtrain.train if kind == "step function" else nbtrain.background
+    run = train(
+        step if kind == "step function" else loop,
+        data=dataset(),
+        epochs=EPOCHS,
+        name=name,
+        save_steps=7,
+        checkpoint=checkpoint,
+    )
     run.wait()
-    values = [weights, random.state, *optimizer.variables]
-    np.savez(f"{name}.npz", *[value.numpy() for value in values])
-    print(run.status.step, int(optimizer.iterations), flush=True)
-    os._exit(0)
+    return run, optimizer, [weights, generator.state, *optimizer.variables]
 
-"""
+
+def live(pipe: Connection, kind: str, name: str, until: int) -> None:
+    """Go on from the last checkpoint until the process is killed, or the training ends."""
+    train = fit if kind in {"arrays", "dataset"} else steps
+    run, optimizer, variables = train(kind, name, Rows(name, until))
+    np.savez(f"{name}.npz", *[variable.numpy() for variable in variables])
+    pipe.send((run.status.step, int(optimizer.iterations)))
 
 
 def rows_of_steps(path: Path) -> set[tuple[str, ...]]:
@@ -145,32 +138,20 @@ def rows_of_steps(path: Path) -> set[tuple[str, ...]]:
     return {tuple(line.split()) for line in path.read_text(encoding="utf-8").splitlines()}
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no SIGKILL on this system")
-@pytest.mark.parametrize(
-    ("program", "kind"),
-    [
-        (TRAIN + LIVED, "arrays"),
-        (TRAIN + LIVED, "dataset"),
-        (STEPS + LIVED, "step"),
-        (STEPS + LIVED, "loop"),
-    ],
-    ids=["fit of arrays", "fit of a dataset", "step function", "own loop"],
-)
+@pytest.mark.parametrize("kind", ["arrays", "dataset", "step function", "loop"])
 def test_a_training_that_was_killed_twenty_times_ends_as_an_unbroken_one(
-    program: str, kind: str, tmp_path: Path
+    kind: str, tmp_path: Path
 ) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", program, kind, str(LIVES)],
-        check=True,
-        capture_output=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        cwd=tmp_path,
-        text=True,
-        timeout=280,
-    )
-    whole, broken, killed = done.stdout.splitlines()
-    assert whole == broken == "240 240"
-    assert killed == str(LIVES - 1)
+    """At once, or after a checkpoint of that batch, for every seventh batch saves."""
+    with Forked(live, kind, "whole", sys.maxsize) as whole:
+        assert whole.answer() == (240, 240)
+    draw, until = random.Random(4), 0
+    for _ in range(LIVES - 1):
+        until += draw.randint(8, 12)
+        with Forked(live, kind, "broken", until) as life:
+            assert life.wait() == -signal.SIGKILL, life.err
+    with Forked(live, kind, "broken", sys.maxsize) as last:
+        assert last.answer() == (240, 240)
     order = rows_of_steps(tmp_path / "whole.rows")
     assert rows_of_steps(tmp_path / "broken.rows") == order
     assert len(order) == 240

@@ -45,11 +45,13 @@ def ipython(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture
-def shell(ipython: Any) -> Any:
-    """The shell with an empty namespace."""
-    ipython.reset(new_session=False)
+def shell(ipython: Any) -> Iterator[Any]:
+    """The shell with its first namespace; `%reset` would also collect garbage, a second long."""
+    before = dict(ipython.user_ns)
     ipython.user_ns["tf"] = tf
-    return ipython
+    yield ipython
+    ipython.user_ns.clear()
+    ipython.user_ns.update(before)
 
 
 def line(shell: Any, text: str) -> Any:
