@@ -50,13 +50,13 @@ class Rows:
 class Order(keras.layers.Layer):
     """Passes rows on, and writes down which they are."""
 
-    def __init__(self, written: Callable[[Any, Any], None], steps: Any) -> None:
+    def __init__(self, write: Callable[[Any], None]) -> None:
         super().__init__()
-        self._call = lambda rows: tf.py_function(written, [steps().value, rows[:, 0]], [])
+        self._write = write
 
     def call(self, rows: Any, training: bool = False) -> Any:
         if training:
-            self._call(rows)
+            self._write(rows[:, 0])
         return rows
 
 
@@ -75,8 +75,11 @@ def fit(kind: str, name: str, rows: Rows) -> tuple[Run, Any, list[Any]]:
     """A run of Keras's fit, its optimizer and all that training changes."""
     given = {"x": dataset()} if kind == "dataset" else {"x": X, "y": Y, "batch_size": SIZE}
     inner, optimizer = classifier(), keras.optimizers.Adam(0.01)
-    order = Order(rows.write, lambda: optimizer.iterations)
-    model = keras.Sequential([keras.Input((X.shape[1],)), order, *inner.layers])
+
+    def write(column: Any) -> None:
+        tf.py_function(rows.write, [optimizer.iterations.value, column], [])
+
+    model = keras.Sequential([keras.Input((X.shape[1],)), Order(write), *inner.layers])
     model.compile(optimizer, inner.loss, metrics=["accuracy"], jit_compile=False)
     callbacks = [Killed(rows), keras.callbacks.ReduceLROnPlateau("loss", 0.7, 2, min_delta=0.1)]
     run = nbtrain.fit(model, **given, epochs=EPOCHS, name=name, save_steps=7, callbacks=callbacks)

@@ -2,54 +2,44 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+from multiprocessing.connection import Connection
+from typing import Any
 
-from tests import ROOT
+import numpy as np
+import tensorflow as tf
 
-FIT = """
-import numpy as np, tensorflow as tf
+from tests.fitted import PlainlyAt, SetAt, StopAt, X, Y, assert_same, classifier, ended
+from tests.forked import printed
 
-devices = [tf.config.LogicalDeviceConfiguration()] * 2
-tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], devices)
-import keras
-from tests.fitted import PlainlyAt, SetAt, X, Y, StopAt, assert_same, classifier, ended
 
-def model(dropout=0.0):
+def model(dropout: float = 0.0) -> Any:
+    """A classifier on two replicas."""
     with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
         return classifier(dropout=dropout)
 
-given = {"x": X[:80], "y": Y[:80], "batch_size": 8, "epochs": 2}
-whole, again, alone = model(), model(), classifier(dropout=0.0)
-two = ended(whole, "whole", **given).scalars["batch_loss"]
-one = ended(alone, "alone", **given).scalars["batch_loss"]
-np.testing.assert_allclose(two.values, one.values, rtol=1e-4)
-ended(model(), "run", StopAt(13), **given)
-ended(again, "run", **given)
-assert_same(again, whole)
 
-edited, plain = model(0.5), model(0.5)
-del given["epochs"]
-run = ended(edited, "edited", SetAt(4, dropout_rate=0.25), **given, shuffle=False)
-plain.fit(**given, shuffle=False, verbose=0, callbacks=[PlainlyAt(4, dropout_rate=0.25)])
-assert_same(edited, plain)
-assert run.hyperparameters["dropout_rate"] == 0.25
-print("replicas", whole.distribute_strategy.num_replicas_in_sync)
-"""
+def fit(pipe: Connection) -> None:
+    """Fit on two replicas, break off and go on, and set a rate."""
+    devices = [tf.config.LogicalDeviceConfiguration()] * 2
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(cpu, devices)
+    given: dict[str, Any] = {"x": X[:80], "y": Y[:80], "batch_size": 8}
+    whole, again, alone = model(), model(), classifier(dropout=0.0)
+    two = ended(whole, "whole", **given, epochs=2).scalars["batch_loss"]
+    one = ended(alone, "alone", **given, epochs=2).scalars["batch_loss"]
+    np.testing.assert_allclose(two.values, one.values, rtol=1e-4)
+    ended(model(), "run", StopAt(13), **given, epochs=2)
+    ended(again, "run", **given, epochs=2)
+    assert_same(again, whole)
+
+    edited, plain = model(0.5), model(0.5)
+    given["shuffle"] = False
+    run = ended(edited, "edited", SetAt(4, dropout_rate=0.25), **given)
+    plain.fit(**given, verbose=0, callbacks=[PlainlyAt(4, dropout_rate=0.25)])
+    assert_same(edited, plain)
+    assert run.hyperparameters["dropout_rate"] == 0.25
+    print("replicas", whole.distribute_strategy.num_replicas_in_sync)
 
 
-def test_replicas_give_their_mean_loss_go_on_and_use_a_rate_that_was_set(
-    tmp_path: Path,
-) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", FIT],
-        check=True,
-        capture_output=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        cwd=tmp_path,
-        text=True,
-        timeout=200,
-    )
-    assert done.stdout.splitlines()[-1] == "replicas 2"
+def test_replicas_give_their_mean_loss_go_on_and_use_a_rate_that_was_set() -> None:
+    assert printed(fit) == "replicas 2\n"

@@ -2,90 +2,73 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+import nbtrain
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.saving.checkpoints import listed
-from tests import ROOT
-from tests.models import Line
-
-# Trains a model of 2 MB beside the line, so that a kill often comes while a checkpoint is
-# written; says what it went on from, then each step that was saved.
-TRAIN = """
-import json, sys
-import tensorflow as tf
-import nbtrain
-from tests.models import Line
-
-line = Line()
-ballast = tf.Variable(tf.zeros([512, 1024]))
-count = tf.Variable(0, dtype=tf.int64)
-
-def step():
-    ballast.assign_add(tf.ones_like(ballast))
-    count.assign_add(1)
-    return line.step()
-
-checkpoint = tf.train.Checkpoint(line=line.checkpoint, ballast=ballast, count=count)
-steps = int(sys.argv[1]) or None
-run = nbtrain.train(step, steps=steps, checkpoint=checkpoint, save_steps=1, keep=3, name="killed")
-told = set()
-
-def tell():
-    for saved in run.checkpoints:
-        if saved.step not in told:
-            told.add(saved.step)
-            print(saved.step, flush=True)
-
-run.pause().wait()
-print(json.dumps({"step": run.status.step, "notice": run.status.notice}), flush=True)
-run.on_tick(tell)
-run.resume()
-run.wait()
-print("ended", flush=True)
-"""
+from tests.forked import Forked
+from tests.models import Line, applied
 
 
-@contextlib.contextmanager
-def train(steps: int = 0) -> Iterator[subprocess.Popen[str]]:
-    """A process that trains in this folder; with 0 steps until it is killed."""
-    with subprocess.Popen(
-        [sys.executable, "-c", TRAIN, str(steps)],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        text=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+class Weighty:
+    """A line with 2 MB beside it, so that a kill often comes while a checkpoint is written."""
+
+    def __init__(self) -> None:
+        self.line = Line()
+        self.ballast = tf.Variable(tf.zeros([512, 1024]))
+        self.count = tf.Variable(0, dtype=tf.int64)
+        self.checkpoint = tf.train.Checkpoint(
+            line=self.line.checkpoint, ballast=self.ballast, count=self.count
+        )
+
+    def step(self) -> dict[str, Any]:
+        """Train the line; every number of the ballast counts."""
+        self.ballast.assign_add(tf.ones_like(self.ballast))
+        self.count.assign_add(1)
+        return self.line.step()
 
 
-def gone_on(process: subprocess.Popen[str]) -> dict[str, Any]:
-    """What a process says of its beginning."""
-    assert process.stdout is not None
-    told: dict[str, Any] = json.loads(process.stdout.readline())
-    return told
+def train(pipe: Connection, steps: int | None = None) -> None:
+    """Train; tell where it went on from, then each step that was saved."""
+    weighty, told = Weighty(), set()
+    run = nbtrain.train(
+        weighty.step,
+        steps=steps,
+        checkpoint=weighty.checkpoint,
+        save_steps=1,
+        keep=3,
+        name="killed",
+    )
+
+    def tell() -> None:
+        for saved in run.checkpoints:
+            if saved.step not in told:
+                told.add(saved.step)
+                pipe.send(saved.step)
+
+    applied(run.pause())
+    pipe.send((run.status.step, run.status.notice))
+    if steps is None:
+        run.on_tick(tell)
+    run.resume()
+    run.wait()
+    pipe.send("ended")
 
 
-def killed(process: subprocess.Popen[str]) -> int:
+def killed(process: Forked) -> int:
     """Kill a process after it has told of some checkpoints; the last step it told of."""
-    assert process.stdout is not None
-    told = [int(process.stdout.readline()) for _ in range(8)]
-    process.send_signal(signal.SIGKILL)
-    assert process.wait(60) == -signal.SIGKILL
-    return told[-1]
+    told = [process.answer() for _ in range(8)]
+    process.kill()
+    assert process.exitcode == -signal.SIGKILL
+    return int(told[-1])
 
 
 def assert_whole(path: str, step: int) -> None:
@@ -98,26 +81,26 @@ def assert_whole(path: str, step: int) -> None:
 
 def test_a_killed_run_is_gone_on_with_by_the_next_process() -> None:
     folder = Path("runs/killed/checkpoints")
-    with train() as first:
-        assert gone_on(first)["notice"] is None
+    with Forked(train) as first:
+        _, notice = first.answer()
+        assert notice is None
         told = killed(first)
     left = listed(folder)
     assert left[-1].step >= told, "what was told of is not lost"
     for checkpoint in left:
         assert_whole(checkpoint.path, checkpoint.step)
 
-    with train() as second:
-        begun = gone_on(second)
+    with Forked(train) as second:
+        step, notice = second.answer()
         killed(second)
-    assert f"Goes on from ckpt-{left[-1].step}: 10 variables matched" in begun["notice"]
-    assert "4 optimizer slots" in begun["notice"]
-    assert begun["step"] >= left[-1].step
+    assert f"Goes on from ckpt-{left[-1].step}: 10 variables matched" in notice
+    assert "4 optimizer slots" in notice
+    assert step >= left[-1].step
     again = listed(folder)[-1].step
 
-    with train(steps=again + 10) as third:
-        gone_on(third)
-        out, _ = third.communicate(timeout=120)
-    assert out.splitlines()[-1] == "ended"
+    with Forked(train, again + 10) as third:
+        third.answer()
+        assert third.answer() == "ended"
     last = listed(folder)[-1]
     assert last.step == again + 10
     assert_whole(last.path, last.step)
@@ -129,22 +112,21 @@ def test_a_killed_run_is_gone_on_with_by_the_next_process() -> None:
 def test_momenta_go_on_as_if_nothing_had_happened() -> None:
     """Two processes, the first of them killed, give the numbers of one training."""
     tf.keras.utils.set_random_seed(1)
-    line = Line()
+    weighty = Weighty()
     folder = Path("runs/killed/checkpoints")
-    ballast, count = tf.Variable(tf.zeros([512, 1024])), tf.Variable(0, dtype=tf.int64)
-    whole = tf.train.Checkpoint(line=line.checkpoint, ballast=ballast, count=count)
-    ObjectSaver(whole, folder, keep=3).save(0)  # the first process begins from these weights
-    with train() as process:
-        gone_on(process)
+    saver = ObjectSaver(weighty.checkpoint, folder, keep=3)
+    saver.save(0)  # the first process begins from these weights
+    with Forked(train) as process:
+        process.answer()
         killed(process)
     step = listed(folder)[-1].step + 5
-    with train(steps=step) as process:
-        gone_on(process)
-        process.communicate(timeout=120)
+    with Forked(train, step) as process:
+        process.answer()
+        assert process.answer() == "ended"
     for _ in range(step):
-        line.step()
-    expected = line.state()
-    ObjectSaver(whole, folder, keep=3).resume()
-    assert int(count.numpy()) == step
-    for a, b in zip(line.state(), expected, strict=True):
+        weighty.line.step()
+    expected = weighty.line.state()
+    ObjectSaver(weighty.checkpoint, folder, keep=3).resume()
+    assert int(weighty.count.numpy()) == step
+    for a, b in zip(weighty.line.state(), expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,8 +17,8 @@ from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.errors import ArgumentError, CheckpointError
 from nbtrain.saving.checkpoints import find, listed
 from nbtrain.states import Checkpoint
-from tests import ROOT
 from tests.models import Line
+from tests.room import no_room
 
 NAN = float("nan")
 
@@ -281,43 +278,18 @@ def test_a_folder_that_was_deleted_is_made_again(tmp_path: Path) -> None:
     assert [checkpoint.step for checkpoint in listed(tmp_path / "run" / "checkpoints")] == [2]
 
 
-# A limit on the size of a file says no to a write in the middle of it, as a full disk does.
-FULL = """
-import resource, sys
-from pathlib import Path
-import tensorflow as tf
-from nbtrain.saving.checkpoints import listed
-from nbtrain.engines.object_saver import ObjectSaver
-
-folder = Path(sys.argv[1])
-saver = ObjectSaver(tf.train.Checkpoint(x=tf.Variable(tf.zeros([10_000]))), folder, keep=5)
-saver.save(1)
-resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))
-try:
-    saver.save(2)
-except Exception as error:
-    print(type(error).__name__, error)
-resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-print(*sorted(path.name for path in folder.iterdir()))
-saver.save(3)
-print([checkpoint.step for checkpoint in listed(folder)])
-"""
-
-
 def test_a_write_that_the_system_refuses_is_an_error_in_its_words(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
+    checkpoint = tf.train.Checkpoint(x=tf.Variable(tf.zeros([10_000])))
+    saver = ObjectSaver(checkpoint, tmp_path, keep=5)
+    saver.save(1)
+    with no_room(10_000), pytest.raises(CheckpointError) as raised:
+        saver.save(2)
     refusal = "File too large. Make room or mend the folder, then save again."
-    assert done.stdout.splitlines() == [
-        f"CheckpointError {tmp_path} cannot be written: {refusal}",
-        "checkpoint ckpt-1.data-00000-of-00001 ckpt-1.index",
-        "[1, 3]",
-    ]
+    assert str(raised.value) == f"{tmp_path} cannot be written: {refusal}"
+    left = ["checkpoint", "ckpt-1.data-00000-of-00001", "ckpt-1.index"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == left
+    saver.save(3)
+    assert [checkpoint.step for checkpoint in listed(tmp_path)] == [1, 3]
 
 
 def test_the_newest_are_kept_and_the_others_are_deleted(tmp_path: Path) -> None:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,9 +19,9 @@ from nbtrain.log import hushed
 from nbtrain.saving.checkpoints import listed
 from nbtrain.states import Phase
 from nbtrain.steering.commands import Try
-from tests import ROOT
 from tests.gate import SOON
 from tests.models import Count, applied, reached, refused
+from tests.room import no_room
 
 v1 = tf.compat.v1
 
@@ -527,45 +524,23 @@ def test_a_graph_that_cannot_be_saved_says_so_and_goes_on(stands: str, train: An
     assert folder.is_dir()
 
 
-# A limit on the size of a file says no to a write in the middle of it, as a full disk does.
-FULL = """
-import resource, sys
-import tensorflow as tf
-import nbtrain
-from tests.models import Count
-
-count = Count(size=10_000)
-with count.graph.as_default():
-    saver = tf.compat.v1.train.Saver(sharded="sharded" in sys.argv)
-    tf.compat.v1.add_to_collection("savers", saver)
-run = nbtrain.supervise(count.train_op, save_secs=None)
-run.pause().wait()
-resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))
-print(run.save().wait().text)
-resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-print(list(run.logdir.glob("checkpoints/model*")))
-run.request_stop()
-print(len(run.wait().checkpoints))
-"""
-
-
 @pytest.mark.parametrize("saver", ["whole", "sharded"])
 def test_a_write_of_a_graph_that_the_system_refuses_is_refused_in_its_words_and_leaves_nothing(
     saver: str, tmp_path: Path
 ) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, saver],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
+    count = Count(size=10_000)
+    with count.graph.as_default():
+        own = v1.train.Saver(sharded=saver == "sharded")
+        v1.add_to_collection("savers", own)
+    run = nbtrain.supervise(count.train_op, save_secs=None)
+    applied(run.pause())
+    with no_room(10_000):
+        text = refused(run.save()).text
     refusal = "File too large. Make room or mend the folder, then save again."
-    assert done.stdout.splitlines() == [
-        f"{tmp_path}/runs/supervise-1/checkpoints cannot be written: {refusal}",
-        "[]",
-        "1",
-    ]
+    assert text == f"{tmp_path}/runs/supervise-1/checkpoints cannot be written: {refusal}"
+    assert list(run.logdir.glob("checkpoints/model*")) == []
+    run.request_stop()
+    assert len(run.wait(SOON).checkpoints) == 1
 
 
 def test_what_the_panel_tells_is_not_printed_by_tensorflow_too() -> None:

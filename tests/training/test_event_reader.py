@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 import time
 import tracemalloc
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from nbtrain.errors import ArgumentError
 from nbtrain.events import tail
 from nbtrain.events.event_run import EventRun
 from nbtrain.events.reader import Reader
+from nbtrain.events.writer import EventWriter
 from tests.event_files import (
     NAME,
     Row,
@@ -33,6 +33,7 @@ from tests.event_files import (
     tensor,
     written,
 )
+from tests.forked import Forked
 from tests.gate import SOON
 
 v1 = tf.compat.v1
@@ -520,20 +521,14 @@ def test_the_same_step_again_abandons_nothing(tmp_path: Path) -> None:
 
 # --- a writer that dies -----------------------------------------------------------
 
-WRITER = """
-import sys
-from pathlib import Path
 
-import numpy as np
-
-from nbtrain.events.writer import EventWriter
-
-writer = EventWriter(Path(sys.argv[1]))
-for step in range(1, 1_000_000):
-    number = np.array([step])
-    tag = "loss" + "s" * (step % 3)
-    writer.scalars(number, number.astype(float), {tag: number.astype(float)})
-"""
+def write(pipe: Connection, folder: Path) -> None:
+    """Write scalars until the process is killed."""
+    writer = EventWriter(folder)
+    for step in range(1, 1_000_000):
+        number = np.array([step])
+        tag = "loss" + "s" * (step % 3)
+        writer.scalars(number, number.astype(float), {tag: number.astype(float)})
 
 
 @pytest.mark.parametrize("points", [1, 500, 5_000])
@@ -541,14 +536,11 @@ def test_what_a_writer_wrote_before_it_was_killed_is_there_exactly(
     points: int, tmp_path: Path
 ) -> None:
     reader, deadline = read(tmp_path), time.monotonic() + SOON
-    with subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)]) as process:
-        try:
-            while not reader.runs or sum(map(len, rows(reader).values())) < points:
-                assert time.monotonic() < deadline, "too little was written"
-                reader.look()
-                reader.read()
-        finally:
-            process.kill()
+    with Forked(write, tmp_path):
+        while not reader.runs or sum(map(len, rows(reader).values())) < points:
+            assert time.monotonic() < deadline, "too little was written"
+            reader.look()
+            reader.read()
     reader.look()
     reader.read()
     found = sorted(row for part in rows(reader).values() for row in part)

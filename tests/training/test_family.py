@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -15,9 +12,10 @@ import nbtrain
 from nbtrain import roster
 from nbtrain.errors import ArgumentError
 from nbtrain.notebook.family import tree
-from tests import ROOT
+from nbtrain.steering.commands import Pause
+from tests.forked import Forked
 from tests.gate import SOON, Gate
-from tests.models import Counter, applied
+from tests.models import Counter, applied, reached
 from tests.training.test_branch import Paced, parent
 
 
@@ -75,43 +73,30 @@ def test_the_tree_shows_live_runs_as_they_are_and_failed_ones_as_failed(gate: Ga
     assert words(tree())[2][:2] == ["b", "stopped"]
 
 
-OTHER_KERNEL = """
-import os, signal, sys, nbtrain
-from nbtrain.steering.commands import Pause
-from tests.models import Counter
+def written(run: nbtrain.Run) -> str:
+    """The journal of a run so far."""
+    path = run.logdir / "steering.jsonl"
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
-counter = Counter()
-run = nbtrain.train(counter.step, steps=50, checkpoint=counter.checkpoint, name="other")
-run.wait()
-counter.count.assign(0)
-run = nbtrain.train(lambda: {}, name="killed", start=False)
-run.post(Pause(), at=7)
-run.start()
-journal = run.logdir / "steering.jsonl"
-while not journal.exists() or '"pause"' not in journal.read_text():
-    run.life.ended.wait(0.01)
-print("ready", flush=True)
-sys.stdin.read()
-os.kill(os.getpid(), signal.SIGKILL)
-"""
+
+def other_kernel(pipe: Connection) -> None:
+    """Train one run to its end, and another until this process is killed."""
+    counter = Counter()
+    nbtrain.train(counter.step, steps=50, checkpoint=counter.checkpoint, name="other").wait()
+    run = nbtrain.train(dict, name="killed", start=False)
+    pause = run.post(Pause(), at=7)
+    run.start()
+    applied(pause)
+    reached(run, lambda run: '"pause"' in written(run))
+    pipe.send("ready")
+    pipe.recv()
 
 
 def test_the_tree_tells_of_another_kernel_that_trains_and_that_was_killed() -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", OTHER_KERNEL],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as other:
-        assert other.stdin is not None
-        assert other.stdout is not None
-        try:
-            assert other.stdout.readline() == b"ready\n"
-            assert tree().splitlines()[2].rstrip() == "killed  running in another kernel  7"
-            other.stdin.close()
-            assert other.wait(SOON) == -signal.SIGKILL
-        finally:
-            other.kill()
+    with Forked(other_kernel) as other:
+        assert other.answer() == "ready"
+        assert tree().splitlines()[2].rstrip() == "killed  running in another kernel  7"
+        other.kill()
     assert tree().splitlines()[1:] == [
         "other   finished            50 of 50",
         "killed  no end was written  7",

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +20,8 @@ from nbtrain.saving.checkpoints import find, listed
 from nbtrain.saving.listing import restorable
 from nbtrain.states import Phase
 from nbtrain.steering.commands import Save
-from tests import ROOT
 from tests.diverging import BAD, GOOD, GraphRegression, Regression, X, Y, assert_all_finite
+from tests.forked import Forked
 from tests.gate import SOON
 from tests.models import Counter, applied, reached, refused
 from tests.room import no_room
@@ -590,29 +587,19 @@ def test_copies_that_were_deleted_meanwhile_are_not_offered() -> None:
     assert restorable(folder(run)) == ()
 
 
-# Trains until it has diverged, and is killed then, before or after it was told to stop.
-KILLED = """
-import nbtrain
-from tests.diverging import BAD, Regression
-line = Regression(BAD)
-run = nbtrain.train(line.step, checkpoint=line.checkpoint, save_steps=1, name="killed")
-while str(run.status.phase) != "paused":
-    run.life.ended.wait(0.1)
-print("paused", flush=True)
-run.wait()
-"""
+def diverge(pipe: Connection) -> None:
+    """Train until the process is killed, before or after the run was told to stop."""
+    line = Regression(BAD)
+    run = nbtrain.train(line.step, checkpoint=line.checkpoint, save_steps=1, name="killed")
+    reached(run, lambda run: run.status.phase is Phase.PAUSED)
+    pipe.send("paused")
+    run.wait()
 
 
 def test_a_process_that_is_killed_then_leaves_only_good_values() -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", KILLED],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "paused\n"
-        process.send_signal(signal.SIGKILL)
+    with Forked(diverge) as process:
+        assert process.answer() == "paused"
+        process.kill()
     kept = assert_all_finite(Path("runs/killed/checkpoints"))
     line = Regression(GOOD)
     run = nbtrain.train(line.step, checkpoint=line.checkpoint, name="killed", start=False)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +19,11 @@ from nbtrain.engines.keras.fit import FitRun
 from nbtrain.errors import ArgumentError
 from nbtrain.run import Run
 from nbtrain.steering.commands import Command, Pause, Replay, Restore, Save, Set, Try
-from tests import ROOT, fitted
+from tests import fitted
 from tests.diverging import BAD, Regression
+from tests.forked import Forked
 from tests.gate import SOON, Gate
-from tests.models import Counter, Line, applied, refused
+from tests.models import Counter, Line, applied, reached, refused
 
 RATE = "learning_rate"
 
@@ -329,33 +327,25 @@ def test_a_start_without_a_checkpoint_begins_a_new_course() -> None:
     assert nbtrain.replay("runs/a").edits == ((3, {RATE: 0.3}),)
 
 
-KILLED = """
-import os, signal
-from nbtrain.steering.commands import Pause, Save
-from tests.training.test_replay import Weighted, rate, weight
-
-line = Weighted()
-run = line.run("a")
-receipts = [run.post(command, at=step) for step, command in
-            ((3, rate(0.2)), (10, Save()), (13, rate(0.7)), (13, weight(5.0)))]
-
-def kill():
-    text = (run.logdir / "steering.jsonl").read_text() if receipts[-1].outcome else ""
-    if "weight 1" in text:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-run.on_tick(kill)
-run.post(Pause(), at=14)
-run.start().wait()
-"""
+def train_on(pipe: Connection) -> None:
+    """Save at step 10, make an edit at step 13, and wait to be killed."""
+    run = Weighted().run("a")
+    plan = ((3, rate(0.2)), (10, Save()), (13, rate(0.7)), (13, weight(5.0)), (14, Pause()))
+    receipts = [run.post(command, at=step) for step, command in plan]
+    run.start()
+    for receipt in receipts:
+        applied(receipt)
+    journal = run.logdir / "steering.jsonl"
+    reached(run, lambda run: "weight 1" in journal.read_text(encoding="utf-8"))
+    pipe.send("edited")
+    pipe.recv()
 
 
 @pytest.mark.usefixtures("determinism")
 def test_what_a_killed_run_did_after_its_last_checkpoint_is_no_part_of_the_course() -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    killed = [sys.executable, "-c", KILLED]
-    done = subprocess.run(killed, env=environment, timeout=120, check=False)
-    assert done.returncode == -signal.SIGKILL
+    with Forked(train_on) as process:
+        assert process.answer() == "edited"
+        process.kill()
     with (Path("runs/a") / "steering.jsonl").open("a") as file:
         file.write('{"wall_time": 1, "event": "se')  # cut short
     line = Weighted()

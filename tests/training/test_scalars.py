@@ -6,6 +6,7 @@ import csv
 import subprocess
 import sys
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,6 +24,7 @@ from nbtrain.events.scalars import Scalars
 from nbtrain.events.series import Points
 from nbtrain.events.writer import EventWriter
 from tests.event_files import NAME, expected, records, simple, start, written
+from tests.forked import Forked
 from tests.gate import SOON
 
 v1 = tf.compat.v1
@@ -147,22 +149,23 @@ def test_a_data_frame(logdir: Path) -> None:
 # --- live -------------------------------------------------------------------------
 
 
+def write(pipe: Connection, folder: Path) -> None:
+    """Write scalars as TensorFlow does, each at once."""
+    writer = tf.summary.create_file_writer(str(folder))
+    with writer.as_default():
+        for step in range(200):
+            tf.summary.scalar("loss", 1.0 / (step + 1), step)
+            writer.flush()
+
+
 def test_what_another_process_writes_is_followed(tmp_path: Path) -> None:
-    code = (
-        "import sys, tensorflow as tf\n"
-        "writer = tf.summary.create_file_writer(sys.argv[1])\n"
-        "with writer.as_default():\n"
-        "    for step in range(200):\n"
-        "        tf.summary.scalar('loss', 1.0 / (step + 1), step)\n"
-        "        writer.flush()\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "run")]) as process:
-        deadline, seen = time.monotonic() + SOON, []
+    deadline, seen = time.monotonic() + SOON, []
+    with Forked(write, tmp_path / "run") as process:
         for log in nbtrain.scalars(tmp_path).follow(secs=0.01):
             seen.append(len(log["run", "loss"]) if len(log) else 0)
             if seen[-1] == 200 or time.monotonic() > deadline:
                 break
-        assert process.wait(SOON) == 0
+        assert process.wait() == 0
     assert seen[-1] == 200
     assert seen == sorted(seen)
 
