@@ -286,15 +286,6 @@ def test_a_stop_while_the_supervisor_prepares_is_kept() -> None:
     assert (run.status.phase, run.status.step) == (Phase.STOPPED, 0)
 
 
-def test_an_empty_graph_is_refused_by_the_supervisor() -> None:
-    with pytest.raises(
-        ArgumentError, match="is empty: pass graph=, or build the Supervisor inside"
-    ):
-        nbtrain.Supervisor()
-    with pytest.raises(ArgumentError, match="is empty"):
-        nbtrain.Supervisor(tf.Graph())
-
-
 def test_a_run_can_be_started_twice_on_one_graph_but_not_at_once() -> None:
     count = Count()
     run = nbtrain.supervise(count.train_op, name="first")

@@ -7,16 +7,16 @@ or look into an empty graph. These enter the graph that their arguments belong t
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, cast
 
 import tensorflow as tf
 
 from nbtrain.engines.graph.finalized import adding_to
-from nbtrain.engines.graph.fitting import check_fit, read_all
-from nbtrain.engines.graph.servers import LOST
+from nbtrain.engines.graph.fitting import check_fit, restoring
+from nbtrain.engines.graph.signatures import bound, taking
 from nbtrain.engines.graph.turns import turns_at
 from nbtrain.engines.graph.waiting import ready_session, wait_for, wait_for_servers
 from nbtrain.errors import ArgumentError
@@ -25,10 +25,6 @@ from nbtrain.threads import Coordinator
 v1 = tf.compat.v1
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
-
-# Seconds between two attempts where TensorFlow waits: its own default.
-_RECOVERY_WAIT_SECS = 30.0
-
 
 _EARLIER = "make it before a Supervisor or a session that trains, or in a graph built anew."
 
@@ -41,43 +37,34 @@ def _told_as(method: Callable[..., Any]) -> Callable[[_Method], _Method]:
 class SessionManager(tf.compat.v1.train.SessionManager):
     """A `tf.compat.v1.train.SessionManager` for any cell and thread.
 
-    It takes the same arguments and has the same methods. In addition a wait ends when
-    `coord` stops, and a checkpoint of another model is refused before anything is restored.
+    It takes the same arguments and has the same methods. Two things differ:
+
+    - A wait ends when `coord` stops: TensorFlow's hears no stop for as long as it waits.
+    - A checkpoint of another model is refused before anything is restored, as in `Saver`.
 
     Args:
-        local_init_op: Run in every new session, if it is ready for it; or None.
-        ready_op: Names of what is not initialized: empty when a session is ready; or None.
-        ready_for_local_init_op: The same, for being ready for `local_init_op`; or None.
-        graph: The graph; None takes that of the operations given, or the default graph.
-        recovery_wait_secs: Seconds between two attempts, of a wait.
+        args, kwargs: TensorFlow's arguments. For graph=None it takes the graph of the
+            operations given, or the default graph.
         coord: Its stop ends a wait; None waits on.
-        kwargs: TensorFlow's further arguments.
 
     Raises:
-        ArgumentError: There is no graph with operations.
+        ArgumentError: There is no graph: the default graph is empty, and was not entered.
     """
 
+    @taking(v1.train.SessionManager.__init__)
     def __init__(
-        self,
-        local_init_op: Any = None,
-        ready_op: Any = None,
-        ready_for_local_init_op: Any = None,
-        graph: tf.Graph | None = None,
-        recovery_wait_secs: float = _RECOVERY_WAIT_SECS,
-        *,
-        coord: tf.train.Coordinator | None = None,
-        **kwargs: Any,
+        self, *args: Any, coord: tf.train.Coordinator | None = None, **kwargs: Any
     ) -> None:
-        operations = (local_init_op, ready_op, ready_for_local_init_op)
-        _check_arguments(v1.train.SessionManager, **kwargs)
-        graph = graph or graph_of(operations, "SessionManager")
-        super().__init__(
-            local_init_op, ready_op, ready_for_local_init_op, graph, recovery_wait_secs, **kwargs
-        )
+        given = bound(v1.train.SessionManager, *args, **kwargs)
+        names = ("local_init_op", "ready_op", "ready_for_local_init_op")
+        operations = [given.arguments[name] for name in names]
+        if given.arguments["graph"] is None:
+            given.arguments["graph"] = graph_of(operations, "SessionManager")
+        super().__init__(*given.args, **given.kwargs)
         self._coord = coord or Coordinator()
 
     def wait_for_session(
-        self, master: str, config: Any = None, max_wait_secs: float | None = None
+        self, master: str, config: Any = None, max_wait_secs: float | None = float("inf")
     ) -> tf.compat.v1.Session:
         """A session that another thread or process has made ready.
 
@@ -131,14 +118,10 @@ class SessionManager(tf.compat.v1.train.SessionManager):
             if saver and path:
                 check_fit(saver, path)
             wait_for_servers(master, config, self._coord)
-            try:
+            with restoring(path) if saver and path else contextlib.nullcontext():
                 restored: tuple[tf.compat.v1.Session, bool] = super()._restore_checkpoint(
                     master, saver, checkpoint_dir, checkpoint_filename_with_path, config=config
                 )
-            except Exception as error:
-                if saver and path and not isinstance(error, LOST):
-                    read_all(path)  # of one that was cut short TensorFlow says: no more input
-                raise
             return restored
 
     @_told_as(v1.train.SessionManager.prepare_session)
@@ -150,25 +133,34 @@ class SessionManager(tf.compat.v1.train.SessionManager):
 class Saver(tf.compat.v1.train.Saver):
     """A `tf.compat.v1.train.Saver` for any cell and thread.
 
-    It takes the same arguments. In addition it saves and restores between two steps of a
-    session that an `nbtrain.Supervisor` has made, whichever thread asks for it, and refuses
-    a checkpoint that does not fit before anything is restored.
+    It takes the same arguments, and writes and reads the same files. Variables of eager
+    execution are saved and restored with None for the session, as by TensorFlow's. Three
+    things differ:
+
+    - It saves and restores between two steps of a session that an `nbtrain.Supervisor` has
+      made, whichever thread asks for it: TensorFlow's then saves a mixture of two steps.
+    - A checkpoint that does not fit is refused before anything is restored. TensorFlow's
+      takes a value of another shape without a word, and a later step fails.
+    - A restore that fails raises a CheckpointError that says what to do. It is the error of
+      TensorFlow's too, except for a file that was cut short: that is a
+      `tf.errors.DataLossError`, and not TensorFlow's OutOfRangeError, which a Supervisor
+      takes for the end of the input.
 
     Args:
-        var_list: What to save: variables, or a dict of them by their names in a checkpoint;
-            None saves all variables of the default graph.
-        args, kwargs: TensorFlow's further arguments.
+        args, kwargs: TensorFlow's arguments. var_list=None saves all variables of the default
+            graph.
 
     Raises:
-        ArgumentError: There is no graph with operations.
+        ArgumentError: There is no graph: the default graph is empty, and was not entered.
     """
 
-    def __init__(self, var_list: Any = None, *args: Any, **kwargs: Any) -> None:
-        _check_arguments(v1.train.Saver, var_list, *args, **kwargs)
-        items = var_list.values() if isinstance(var_list, dict) else var_list or ()
-        graph = graph_of(items, "Saver")
-        with graph.as_default(), adding_to(graph, "a Saver", _EARLIER):
-            super().__init__(var_list, *args, **kwargs)
+    @taking(v1.train.Saver.__init__)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        var_list = bound(v1.train.Saver, *args, **kwargs).arguments["var_list"]
+        items = list(var_list.values() if isinstance(var_list, dict) else var_list or ())
+        self._is_eager = _are_eager(items)
+        with _entered(items, eager=self._is_eager) as graph, adding_to(graph, "a Saver", _EARLIER):
+            super().__init__(*args, **kwargs)
 
     @_told_as(v1.train.Saver.save)
     def save(  # noqa: D102
@@ -182,68 +174,104 @@ class Saver(tf.compat.v1.train.Saver):
         path: str | None = self._in_turn(sess, super().save, save_path, *args, **kwargs)
         return path
 
-    def restore(self, sess: tf.compat.v1.Session, save_path: str) -> None:
+    def restore(self, sess: tf.compat.v1.Session | None, save_path: str) -> None:
         """Set the variables from a checkpoint.
 
+        Args:
+            sess: The session; None for variables of eager execution.
+            save_path: The path that `save` returned.
+
         Raises:
-            CheckpointError: It cannot be read, lacks variables, or has them in other shapes;
-                it names them, and nothing was restored.
+            CheckpointError: Nothing was restored. It is also a `ValueError` where no checkpoint
+                has this path, a `tf.errors.NotFoundError` where variables are missing, a
+                `tf.errors.InvalidArgumentError` where they have other shapes, and a
+                `tf.errors.DataLossError` where the files cannot be read.
         """
+        if self._is_empty:
+            return
         check_fit(self, save_path)
-        self._in_turn(sess, super().restore, save_path)
+        with restoring(save_path):
+            self._in_turn(sess, super().restore, save_path)
 
     def _in_turn(self, sess: Any, act: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         def inside() -> Any:
-            with graph_of((sess,), "Saver").as_default():
+            with _entered((sess,), eager=self._is_eager):
                 return act(sess, *args, **kwargs)
 
         turns = turns_at(sess)
         return turns.take(inside) if turns else inside()
 
+    @staticmethod
+    def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
+        """A saver that runs operations of the default graph, as a `SaverDef` describes them."""
+        return Saver(saver_def=saver_def, name=import_scope)
+
 
 class QueueRunner(tf.compat.v1.train.QueueRunner):
     """A `tf.compat.v1.train.QueueRunner` that can be made in any cell and thread.
 
-    It takes the same arguments (queue, enqueue_ops, close_op, cancel_op,
-    queue_closed_exception_types, queue_runner_def, import_scope). Supervisors and
-    `tf.compat.v1.train.add_queue_runner` take it.
+    It takes the same arguments. Supervisors and `tf.compat.v1.train.add_queue_runner` take it.
+
+    Args:
+        args, kwargs: TensorFlow's arguments.
 
     Raises:
-        ArgumentError: There is no graph with operations.
+        ArgumentError: There is no graph: the default graph is empty, and was not entered.
     """
 
-    def __init__(self, queue: Any = None, enqueue_ops: Any = None, **kwargs: Any) -> None:
-        _check_arguments(v1.train.QueueRunner, queue, enqueue_ops, **kwargs)
-        graph = graph_of(enqueue_ops or (), "QueueRunner")
+    @taking(v1.train.QueueRunner.__init__)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        given = bound(v1.train.QueueRunner, *args, **kwargs).arguments
+        graph = graph_of(given["enqueue_ops"] or (), "QueueRunner")
         with graph.as_default(), adding_to(graph, "a QueueRunner", _EARLIER):
-            super().__init__(queue, enqueue_ops, **kwargs)
+            super().__init__(*args, **kwargs)
 
-
-def _check_arguments(kind: type, *args: Any, **kwargs: Any) -> None:
-    """Raise the TypeError for arguments that a class does not take, before any other error."""
-    try:
-        inspect.signature(kind).bind(*args, **kwargs)
-    except TypeError as error:
-        raise TypeError(f"{kind.__name__}() {error}") from None
+    @staticmethod
+    def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
+        """A queue runner of operations of the default graph, as a `QueueRunnerDef` describes it."""
+        return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
 
 def graph_of(items: Iterable[Any], of: str) -> tf.Graph:
     """The graph of the first item that has one, or else the default graph.
 
     Raises:
-        ArgumentError: That graph is empty.
+        ArgumentError: That is empty, and nobody has entered it.
     """
     for item in items:
         graph = getattr(item, "graph", None)
         if isinstance(graph, tf.Graph):
             return graph
     graph = v1.get_default_graph()
-    if not graph.get_operations():
+    if is_nobodys(graph):
         raise ArgumentError(
             f"{of}: the default graph of this thread is empty. Make it inside `with "
             "graph.as_default():`, or of variables and operations of a graph."
         )
     return graph
+
+
+def is_nobodys(graph: tf.Graph) -> bool:
+    """Whether a default graph is the empty one that every thread has; not one that was entered."""
+    return tf.executing_eagerly() and not graph.get_operations()
+
+
+def _are_eager(items: list[Any]) -> bool:
+    """Whether these are variables of eager execution."""
+    return bool(items) and all(
+        isinstance(item, tf.Variable) and getattr(item, "graph", None) is None for item in items
+    )
+
+
+@contextlib.contextmanager
+def _entered(items: Iterable[Any], *, eager: bool) -> Iterator[tf.Graph]:
+    """Inside the graph of some items; or else in eager execution."""
+    if eager:
+        with tf.__internal__.eager_context.eager_mode():
+            yield v1.get_default_graph()
+    else:
+        with graph_of(items, "Saver").as_default() as graph:
+            yield graph
 
 
 def _unending(secs: float | None) -> float:

@@ -22,6 +22,7 @@ from nbtrain.engines.graph.below import placeholders_below
 from nbtrain.engines.graph.finalized import adding_to
 from nbtrain.engines.graph.fitting import check_fit
 from nbtrain.engines.graph.global_step import adopt_global_step, step_of
+from nbtrain.engines.graph.in_graph import is_nobodys
 from nbtrain.engines.graph.saver import Saved
 from nbtrain.engines.graph.savers import find_saver, own_saver
 from nbtrain.engines.graph.servers import limit_closing
@@ -91,7 +92,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
                 "session in the function that @nbtrain.background calls, or use nbtrain.monitor()."
             )
         self._graph = graph = v1.get_default_graph()
-        if not graph.get_operations():
+        if is_nobodys(graph):
             raise ArgumentError(
                 "The default graph is empty: make the MonitoredSession inside `with "
                 "graph.as_default():`."

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.engines.graph.fitting import check_fit, read_all, saved_variables
+from nbtrain.engines.graph.fitting import check_fit, restoring, saved_variables
 from nbtrain.engines.graph.global_step import step_of
 from nbtrain.engines.graph.savers import own_saver
 from nbtrain.engines.graph.servers import LOST, REMEDY, lost, unanswered
@@ -78,15 +78,11 @@ class GraphSaver:
                 TensorFlow does not look at.
         """
         mend_state(self.directory)
-        latest = [checkpoint.path for checkpoint in listed(self.directory)[-1:]]
-        for path in latest:
-            self._fitting(path)
-        try:
+        with contextlib.ExitStack() as stack:
+            for checkpoint in listed(self.directory)[-1:]:
+                self._fitting(checkpoint.path)
+                stack.enter_context(restoring(checkpoint.path))
             yield
-        except Exception:  # of a file that was cut short TensorFlow says: the input is exhausted
-            for path in latest:
-                read_all(path)
-            raise
 
     def resume(self) -> Restored | None:
         """The proof of what the Supervisor restored when it prepared the session.

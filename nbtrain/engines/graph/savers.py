@@ -28,12 +28,14 @@ def find_saver(graph: tf.Graph, scaffold: Any) -> Any:
     """The saver of a scaffold or a graph; made where there is none and can be one.
 
     Returns:
-        None for a graph without variables, or one that is finalized and has no saver.
+        None for a graph without variables, one that is finalized and has no saver, and a saver
+        of no variables.
     """
     saver = scaffold.saver if scaffold is not None else None
     known = graph.get_collection(v1.GraphKeys.SAVERS)
     if saver is not None or known:
-        return known[0] if saver is None else saver
+        saver = known[0] if saver is None else saver
+        return saver if saves(saver) else None
     if graph.finalized or not graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES):
         return None
     with graph.as_default():
@@ -41,6 +43,11 @@ def find_saver(graph: tf.Graph, scaffold: Any) -> Any:
     # Where a Scaffold looks for it, and a cell that is run again.
     graph.add_to_collection(v1.GraphKeys.SAVERS, saver)
     return saver
+
+
+def saves(saver: Any) -> bool:
+    """Whether there is a saver, and it has variables; one of allow_empty=True may have none."""
+    return saver is not None and not getattr(saver, "_is_empty", False)  # nowhere public
 
 
 def own_saver(saver: Any, directory: Path, keep: int | None) -> Any:

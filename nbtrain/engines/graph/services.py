@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from nbtrain.cadence import Every
 from nbtrain.engines.graph.below import placeholders_below
+from nbtrain.engines.graph.savers import saves
 from nbtrain.engines.graph.servers import LOST, unanswered
 from nbtrain.engines.graph.turns import Turns
 from nbtrain.errors import ArgumentError
@@ -82,7 +83,7 @@ class Services:
         self._turns = turns
         self._writer = supervisor.summary_writer
         self._save_secs = save_model_secs
-        self._saves = bool(supervisor.saver and (save_model_secs or save_model_steps))
+        self._saves = saves(supervisor.saver) and bool(save_model_secs or save_model_steps)
         self._summarizes = bool(
             self._writer
             and supervisor.summary_op is not None

@@ -27,11 +27,13 @@ from nbtrain.engines.graph.event_file import EventFile
 from nbtrain.engines.graph.finalized import adding_to
 from nbtrain.engines.graph.fitting import check_fit
 from nbtrain.engines.graph.global_step import adopt_global_step, step_of
+from nbtrain.engines.graph.in_graph import is_nobodys
 from nbtrain.engines.graph.queues import add_closing, close_on_stop
 from nbtrain.engines.graph.saver import GraphSaver, Saved
-from nbtrain.engines.graph.savers import supervised_saver
+from nbtrain.engines.graph.savers import saves, supervised_saver
 from nbtrain.engines.graph.servers import REMEDY, limit_closing, lost
 from nbtrain.engines.graph.services import Services
+from nbtrain.engines.graph.signatures import bound, taking
 from nbtrain.engines.graph.turns import Turns
 from nbtrain.engines.graph.waiting import ready_session, wait_for, wait_for_servers
 from nbtrain.errors import ArgumentError, BusyError
@@ -52,43 +54,40 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     """A `tf.compat.v1.train.Supervisor` for programs in which eager execution stays on.
 
     It takes the same arguments, and its threads and methods do the same in the same order.
-    In addition it writes a last summary and a last checkpoint when it stops; saves between
-    two `run` calls of the thread that trains, under the step that the
-    checkpoint holds; finds a global step that is a resource variable or has the shape [1];
-    loses no error that comes after a request to stop; and heeds such a request also before
-    and while it prepares its session.
+    It differs where TensorFlow's loses or misnames what was trained:
+
+    - It writes a last summary and a last checkpoint when it stops: TensorFlow's loses what
+      was trained since the last timed ones.
+    - It saves between two `run` calls of the thread that trains, under the step that the
+      checkpoint holds: TensorFlow's timer saves in the midst of a step.
+    - It finds a global step that is a resource variable, as `tf.Variable` is now, or has the
+      shape [1]: TensorFlow's then counts nothing, or fails.
+    - It raises an error that comes after a request to stop, and heeds such a request before
+      and while it prepares its session: TensorFlow's loses the one and ignores the other.
+    - It refuses a checkpoint that does not fit, as `nbtrain.Saver` does.
 
     Args:
-        graph: The graph; None takes the default graph of the calling thread.
-        args: TensorFlow's other arguments, by position.
+        args, kwargs: TensorFlow's arguments. For graph=None it takes the default graph of the
+            calling thread.
         save_model_steps: Steps between two checkpoints; None saves none by steps.
         save_summaries_steps: Steps between two summaries; None computes none by steps.
-        kwargs: TensorFlow's other arguments, by name.
 
     Raises:
-        ArgumentError: The graph is empty, or finalized and without what must be added; or
-            something is to be saved by steps, and there is no logdir.
+        ArgumentError: There is no graph: the default graph is empty, and was not entered; it is
+            finalized and lacks what must be added; or something is to be saved by steps, and
+            there is no logdir.
     """
 
+    @taking(v1.train.Supervisor.__init__)
     def __init__(
         self,
-        graph: tf.Graph | None = None,
         *args: Any,
         save_model_steps: int | None = None,
         save_summaries_steps: int | None = None,
         **kwargs: Any,
     ) -> None:
-        if graph is None:
-            graph = v1.get_default_graph()
-        # Unwrapped: without the advice, in every notebook, to use something else.
-        make = inspect.unwrap(v1.train.Supervisor.__init__)
-        given = inspect.signature(make).bind(self, graph, *args, **kwargs)
-        given.apply_defaults()
-        if not isinstance(graph, tf.Graph) or not graph.get_operations():
-            raise ArgumentError(
-                f"The graph {graph!r} is empty: pass graph=, or build the Supervisor inside "
-                "`with graph.as_default():`."
-            )
+        given = bound(v1.train.Supervisor, *args, **kwargs)
+        graph = given.arguments["graph"] = _graph(given.arguments["graph"])
         if given.arguments["is_chief"] and not given.arguments["logdir"]:
             _check_unsaved("save_model_steps", save_model_steps)
             _check_unsaved("save_summaries_steps", save_summaries_steps)
@@ -104,7 +103,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             own = given.arguments["summary_writer"] is self.USE_DEFAULT
             if own:  # made last: a Supervisor that is refused leaves nothing behind
                 given.arguments["summary_writer"] = None
-            make(*given.args, **given.kwargs)
+            # Unwrapped: without the advice, in every notebook, to use something else.
+            inspect.unwrap(v1.train.Supervisor.__init__)(self, *given.args, **given.kwargs)
             if own and self._logdir:
                 self._summary_writer = EventFile(self._logdir)
         self._coord = Coordinator(graph=graph)
@@ -181,7 +181,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
 
     def _come_under(self, run: Owner, sess: tf.compat.v1.Session) -> None:
         saver = None
-        if self.saver is not None and self.save_path:
+        if saves(self.saver) and self.save_path:
             saver = GraphSaver(Saved.by(self), Path(self._logdir))
             saver.sess = sess
         due = Every(steps=self._save_model_steps, secs=self.save_model_secs)
@@ -347,13 +347,13 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         self,
         timer_interval_secs: float | None,
         target: Callable[..., object],
-        args: Sequence[Any] = (),
+        args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
         """Call `target` every so many seconds in a thread of the graph, until a stop."""
         name = f"nbtrain loop {getattr(target, '__name__', '')}".rstrip()
         looper = LooperThread(
-            self._coord, timer_interval_secs, target, name=name, args=args or (), kwargs=kwargs
+            self._coord, timer_interval_secs, target, name=name, args=args, kwargs=kwargs
         )
         looper.start()
         return looper
@@ -477,6 +477,22 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     Loop = loop
     ShouldStop = should_stop
     SummaryComputed = summary_computed
+
+
+def _graph(given: Any) -> tf.Graph:
+    """The graph that was given; for None the default graph.
+
+    Raises:
+        ArgumentError: It is none, or nobody has entered one.
+    """
+    if given is None and is_nobodys(v1.get_default_graph()):
+        raise ArgumentError(
+            "The default graph of this thread is empty: pass graph=, or build the Supervisor "
+            "inside `with graph.as_default():`."
+        )
+    if given is not None and not isinstance(given, tf.Graph):
+        raise ArgumentError(f"graph={given!r} is no tf.Graph: give one, or None for the default.")
+    return v1.get_default_graph() if given is None else given
 
 
 def _check_unsaved(name: str, steps: int | None) -> None:

@@ -1,0 +1,40 @@
+"""The signatures of TensorFlow's classes, for those that take their place."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def taking(theirs: Callable[..., Any]) -> Callable[[_Method], _Method]:
+    """Show the parameters of TensorFlow's method, then what the method adds by keyword."""
+    # Unwrapped: TensorFlow's advice to use something else stands before some of them.
+    parameters = inspect.signature(inspect.unwrap(theirs)).parameters.values()
+
+    def show(own: _Method) -> _Method:
+        added = [
+            parameter
+            for parameter in inspect.signature(own).parameters.values()
+            if parameter.kind is parameter.KEYWORD_ONLY
+        ]
+        own.__signature__ = inspect.Signature([*parameters, *added])  # type: ignore[attr-defined]
+        return own
+
+    return show
+
+
+def bound(kind: type[Any], *args: Any, **kwargs: Any) -> inspect.BoundArguments:
+    """The arguments of TensorFlow's class by name, `self` left out, with its defaults.
+
+    Raises:
+        TypeError: It does not take them.
+    """
+    try:
+        given = inspect.signature(kind).bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{kind.__name__}() {error}") from None
+    given.apply_defaults()
+    return given

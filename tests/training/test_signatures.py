@@ -1,0 +1,121 @@
+"""The signatures of the classes that take the place of TensorFlow's."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import nbtrain
+from tests.models import Count
+
+v1 = tf.compat.v1
+CLASSES = ["Supervisor", "SessionManager", "Saver", "QueueRunner", "Coordinator", "LooperThread"]
+METHODS = [
+    (kind, name)
+    for kind in CLASSES
+    for name in ["__init__", *dir(getattr(v1.train, kind))]
+    if name == "__init__"
+    or (name[0] != "_" and callable(inspect.getattr_static(getattr(v1.train, kind), name)))
+]
+
+
+def parameters(function: Any) -> list[inspect.Parameter]:
+    """What a function takes."""
+    return list(inspect.signature(inspect.unwrap(function)).parameters.values())
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_it_is_a_kind_of_tensorflows(kind: str) -> None:
+    assert issubclass(getattr(nbtrain, kind), getattr(v1.train, kind))
+
+
+@pytest.mark.parametrize(("kind", "name"), METHODS)
+def test_a_method_takes_what_tensorflows_takes_in_the_same_order(kind: str, name: str) -> None:
+    theirs = parameters(getattr(getattr(v1.train, kind), name))
+    ours = parameters(getattr(getattr(nbtrain, kind), name))
+    assert [(each.name, each.kind, each.default) for each in ours[: len(theirs)]] == [
+        (each.name, each.kind, each.default) for each in theirs
+    ]
+    assert {each.kind for each in ours[len(theirs) :]} <= {inspect.Parameter.KEYWORD_ONLY}
+
+
+def held(made: Any) -> dict[str, Any]:
+    """What an object has kept of its arguments, as far as it can be compared."""
+    kinds = (tf.Graph, tf.Tensor, tf.Operation, str, float, list, tuple, type(None))
+    return {name: value for name, value in vars(made).items() if isinstance(value, kinds)}
+
+
+def test_a_queue_runner_takes_every_argument_by_position() -> None:
+    with tf.Graph().as_default():
+        queue = tf.queue.FIFOQueue(3, [tf.int32], [[]])
+        given = (
+            queue,
+            [queue.enqueue(7)],
+            queue.close(name="close"),
+            queue.close(cancel_pending_enqueues=True, name="cancel"),
+            (tf.errors.CancelledError, tf.errors.OutOfRangeError),
+            None,
+            None,
+        )
+        ours, theirs = nbtrain.QueueRunner(*given), v1.train.QueueRunner(*given)
+    names = ("queue", "enqueue_ops", "close_op", "cancel_op", "queue_closed_exception_types")
+    for name in names:
+        assert getattr(ours, name) == getattr(theirs, name)
+    assert ours.close_op.name == "close"
+
+
+def test_a_session_manager_takes_every_argument_by_position() -> None:
+    count = Count()
+    with count.graph.as_default():
+        nothing, ready = tf.no_op(), v1.report_uninitialized_variables()
+        options = v1.RunOptions(trace_level=0)
+        given: Any = (nothing, ready, ready, count.graph, 7, options, {ready: []})
+        ours, theirs = nbtrain.SessionManager(*given), v1.train.SessionManager(*given)
+    assert {**vars(ours), "_coord": None} == {**vars(theirs), "_coord": None}
+
+
+def test_a_saver_takes_every_argument_by_position() -> None:
+    count = Count()
+    with count.graph.as_default():
+        given: Any = (
+            [count.weight],
+            True,
+            True,
+            3,
+            4.0,
+            "own",
+            True,
+            None,
+            None,
+            False,
+            True,
+            2,
+            True,
+        )
+        ours, theirs = nbtrain.Saver(*given), v1.train.Saver(*given)
+    assert held(ours).keys() == held(theirs).keys()
+    for name in held(theirs).keys() - {"_next_checkpoint_time"}:
+        assert held(ours)[name] == held(theirs)[name]
+    assert ours.saver_def.max_to_keep == 3
+
+
+@pytest.mark.parametrize("kind", ["SessionManager", "Saver", "QueueRunner", "Supervisor"])
+def test_an_argument_that_tensorflow_does_not_know_is_what_is_wrong(kind: str) -> None:
+    with pytest.raises(TypeError, match=rf"{kind}\(\) got an unexpected keyword argument 'grph'"):
+        getattr(nbtrain, kind)(grph=Count().graph)
+
+
+@pytest.mark.parametrize("kind", ["SessionManager", "Saver", "QueueRunner"])
+def test_more_arguments_than_tensorflow_takes_are_refused(kind: str) -> None:
+    with pytest.raises(TypeError, match=rf"{kind}\(\) too many positional arguments"):
+        getattr(nbtrain, kind)(*[None] * 16)
+
+
+def test_what_a_coordinator_joins_may_be_given_by_position() -> None:
+    coord = nbtrain.Coordinator((ValueError,))
+    coord.request_stop(ValueError("a clean stop"))
+    coord.join([], 1.0, True)
+    assert coord.joined
