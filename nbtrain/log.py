@@ -11,7 +11,6 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 
 # Lines that are kept, the newest.
 MOST_LINES = 200
@@ -78,24 +77,29 @@ def hushed() -> Iterator[None]:
     logger = logging.getLogger("tensorflow")
 
     def is_wanted(record: logging.LogRecord) -> bool:
-        return not (_is_told(record) or (_hushed.get() and _is_internal(record)))
+        return not (_is_told(record) or (_thread.hushed and _is_internal(record)))
 
     logger.addFilter(is_wanted)
-    token = _hushed.set(True)
+    before, _thread.hushed = _thread.hushed, True
     try:
         yield
     finally:
-        _hushed.reset(token)
+        _thread.hushed = before
         logger.removeFilter(is_wanted)
 
 
-# Whether the calling thread is; threads that it starts do not inherit it.
-_hushed: ContextVar[bool] = ContextVar("hushed", default=False)
+class _OfThread(threading.local):
+    """Whether the calling thread is hushed; no thread that it starts inherits it."""
+
+    hushed = False
+
+
+_thread = _OfThread()
 
 
 def _is_told(record: logging.LogRecord) -> bool:
     """Whether the thread that logs a record is hushed, and the record is no warning."""
-    return _hushed.get() and record.levelno <= logging.INFO
+    return _thread.hushed and record.levelno <= logging.INFO
 
 
 def _is_internal(record: logging.LogRecord) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
 from typing import Protocol, SupportsFloat
 
 import tensorflow as tf
@@ -100,8 +100,24 @@ class Driver:
         self._run.note(topic, text)
 
 
-# Set in the context of a training thread; threads that it starts do not inherit it.
-owner: ContextVar[Owner | None] = ContextVar("owner", default=None)
+class _OfThread(threading.local):
+    """The owner of what the calling thread opens.
+
+    No thread that it starts inherits it, nor does a copy of its context.
+    """
+
+    _owner: Owner | None = None
+
+    def get(self) -> Owner | None:
+        """The run that trains in this thread, or None."""
+        return self._owner
+
+    def set(self, owner: Owner | None) -> None:
+        """Set it for this thread."""
+        self._owner = owner
+
+
+owner = _OfThread()
 
 
 def tell(topic: str, text: str | None) -> None:

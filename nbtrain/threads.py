@@ -7,9 +7,11 @@ on, and loops on a clock that neither jumps nor catches up.
 
 from __future__ import annotations
 
+import contextvars
+import functools
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -17,6 +19,12 @@ import tensorflow as tf
 
 class Coordinator(tf.train.Coordinator):
     """A `tf.train.Coordinator` whose threads run in a graph, and that tells of a stop.
+
+    It takes the same arguments. Two things differ:
+
+    - `join` raises the first error of a thread, also one that comes after a request to stop:
+      TensorFlow's loses it. The errors that the stop itself causes are dropped.
+    - A thread that has not ended stays registered after a `join`, so that it can be named.
 
     Args:
         clean_stop_exception_types: Errors that stop it without being raised by `join`; None
@@ -79,14 +87,19 @@ class Coordinator(tf.train.Coordinator):
         self.exhausted = self.unanswered = False
         super().clear_stop()
 
-    def join(self, *args: Any, **kwargs: Any) -> None:
+    def join(
+        self,
+        threads: Iterable[threading.Thread] | None = None,
+        stop_grace_period_secs: float = 120,
+        ignore_live_threads: bool = False,
+    ) -> None:
         """Wait for the threads to end, and raise the first error, as TensorFlow's does.
 
         A thread that has not ended stays registered.
         """
         registered = set(self._registered_threads)
         try:
-            super().join(*args, **kwargs)
+            super().join(threads, stop_grace_period_secs, ignore_live_threads)
         finally:
             self.unanswered = False
             with self._lock:
@@ -126,9 +139,15 @@ def names_of_live(coord: Any) -> list[str]:
 class LooperThread(tf.compat.v1.train.LooperThread):
     """Calls a function every so many seconds until the coordinator stops.
 
-    Ticks that were missed are dropped, never caught up. An error of the function
-    stops the coordinator. A daemon thread. A subclass may override `start_loop`,
-    `run_loop` and `stop_loop`; the last is called after an error too.
+    A daemon thread; an error of the function stops the coordinator. A subclass may override
+    `start_loop`, `run_loop` and `stop_loop`. It takes the arguments of
+    `tf.compat.v1.train.LooperThread`, and differs in three things:
+
+    - Ticks that were missed are dropped: TensorFlow's makes up for each, in a burst after a
+      long call or the sleep of a laptop. Its clock does not jump with the time of day.
+    - `stop_loop` is called after an error too: what the loop has opened is closed.
+    - The function runs in the context of the thread that starts the loop: in a notebook, what
+      it prints appears under the cell of that thread.
 
     Args:
         coord: The coordinator it registers with, nbtrain's or TensorFlow's.
@@ -165,6 +184,13 @@ class LooperThread(tf.compat.v1.train.LooperThread):
         looper = LooperThread(coord, timer_interval_secs, target, args, kwargs)
         looper.start()
         return looper
+
+    def start(self) -> None:
+        """Start the thread, in the context of the calling one."""
+        self.run = functools.partial(  # type: ignore[method-assign]
+            contextvars.copy_context().run, self.run
+        )
+        super().start()
 
     def run(self) -> None:
         """The thread's body: start_loop, run_loop at every tick, stop_loop."""

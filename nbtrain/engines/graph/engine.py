@@ -15,7 +15,7 @@ from nbtrain.engines.calls import check_evaluation
 from nbtrain.engines.graph.arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
 from nbtrain.engines.graph.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph.saver import GraphSaver, Saved
-from nbtrain.engines.graph.savers import find_saver, own_saver
+from nbtrain.engines.graph.savers import find_saver, own_saver, saves
 from nbtrain.engines.graph.supervisor import Supervisor
 from nbtrain.engines.hyperparameters import held_by, in_session
 from nbtrain.errors import ArgumentError
@@ -121,11 +121,11 @@ class GraphEngine:
         supervisor, saver = self._supervisor, None
         if self._directory is not None:
             self._directory.mkdir(parents=True, exist_ok=True)
-            if supervisor.saver is not None:
+            if saves(supervisor.saver):
                 saver = GraphSaver(Saved.by(supervisor), self._directory, self.origin)
         run = owner.get()
         assert run is not None, "this is the training thread"
-        driver = owner.set(Driver(run, frozenset(self._tags)))
+        owner.set(Driver(run, frozenset(self._tags)))
         supervisor.graph.finalize()
         try:
             with contextlib.ExitStack() as stack:
@@ -138,7 +138,7 @@ class GraphEngine:
                     saver.sess = self._sess
                 yield saver
         finally:
-            owner.reset(driver)
+            owner.set(run)
             if self._reopen:
                 supervisor.graph._unsafe_unfinalize()  # as TensorFlow's MonitoredSession does
 
@@ -287,7 +287,7 @@ def supervise(
 
 def _check_saving(supervisor: Supervisor, settings: Settings) -> None:
     """Raise an ArgumentError if the run is to save what its Supervisor cannot."""
-    lacks = "logdir" if not supervisor.save_path else "saver" if supervisor.saver is None else ""
+    lacks = "logdir" if not supervisor.save_path else "" if saves(supervisor.saver) else "saver"
     for name, cadence in (("save_steps", settings.save_steps), ("save_secs", settings.save_secs)):
         if lacks and cadence and cadence != getattr(Settings(), name):
             raise ArgumentError(
