@@ -12,6 +12,7 @@ when that is due, and executes the commands that wait; paused, it waits here.
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -57,6 +58,7 @@ class Boundary:
         at_hand: The step at hand, which `Run.should_stop` and `Run.record` count and fill
             themselves where nothing else is to be done.
         keeper: Keeps the checkpoints.
+        flush: Records what the program has set; may be called by any thread.
     """
 
     def __init__(
@@ -76,7 +78,9 @@ class Boundary:
         self.at_hand = AtHand(recorder.queue.items, recorder.queue.most_items)
         self._origin = 0
         self.keeper = Keeper(settings.save_cadence(), watch, recorder)
-        self._tuner = Tuner(hyperparameters, recorder, watch, self.keeper.outdate)
+        attend = functools.partial(setattr, self.at_hand, "next", 0)
+        self._tuner = Tuner(hyperparameters, recorder, watch, self.keeper.outdate, attend)
+        self.flush = self._tuner.flush
         self._evaluator = Evaluator(evaluate, settings.evaluate_cadence(), recorder, watch)
         self._helm = Helm(
             lifecycle,
@@ -113,6 +117,7 @@ class Boundary:
         self._passing = False  # `pass_by` is at work, or must not be
         self._handed = 0  # step of the record that it handed over last
         self._ending = False  # the loop will end by itself
+        self._later = 0  # step at which to look up, whatever the program sets
 
     def go_on(self, saver: Saver | None, due: Every | None = None, step: int | None = None) -> None:
         """Take up the latest checkpoint of a saver's folder, if there is one.
@@ -346,6 +351,11 @@ class Boundary:
             if number >= at_hand.next and self.look_up():
                 return
 
+    def settle(self) -> None:
+        """What the program has set since the last boundary is of the step that is done."""
+        self._tuner.settle(self.step)
+        self._look_next()
+
     def leave(self, *, finished: bool) -> None:
         """After the loop: the record of a finished step, what still waits, a last checkpoint."""
         if (
@@ -393,6 +403,9 @@ class Boundary:
 
     def look_up(self) -> bool:
         """Do what is not done at every step; ten times a second, and when something waits."""
+        if self.step < self._later and not (self._told or self._commands.attention):
+            self.settle()
+            return False
         self._commands.attention = False  # first: what comes from now on sets it again
         self._hand_over()  # `record` was called by a step that `drive` called
         at_end = self._at_end
@@ -409,7 +422,7 @@ class Boundary:
             self._obey()
         self._over = self._at_end
         # A whole number: comparing a step with infinity costs more than with it.
-        self.at_hand.next = int(
+        self._later = int(
             min(
                 self.keeper.next_step,
                 self._evaluator.next_step,
@@ -421,9 +434,13 @@ class Boundary:
         )
         # Not the coordinator's word: a Supervisor that prepares its session clears that.
         self._told = self._over or self._lifecycle.phase is Phase.STOPPING
+        self._look_next()
+        return self._told
+
+    def _look_next(self) -> None:
+        self.at_hand.next = min(self._later, self._tuner.next_step(self.step))
         if self._told or self._commands.attention:  # whoever asks again is told again
             self.at_hand.next = 0
-        return self._told
 
     def thin(self) -> None:
         """Hand over the record of a step where too many wait; the queue keeps a part."""

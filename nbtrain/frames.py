@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import sys
+import sysconfig
 import threading
 import traceback
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,9 @@ _PACKAGE = str(Path(__file__).parent) + os.sep
 
 # Where Python itself waits, and what led to the program: no line of the user's.
 _AROUND = (_PACKAGE, threading.__file__, contextlib.__file__)
+
+# Where libraries are, and Python's own modules.
+_LIBRARIES = tuple(sysconfig.get_paths()[key] + os.sep for key in ("purelib", "platlib", "stdlib"))
 
 # Calls of a stack that are shown: the newest say where it stands.
 _NEWEST = 8
@@ -40,6 +44,11 @@ def of_the_user(frames: TracebackType | None) -> TracebackType | None:
     while first is not None and first.tb_frame.f_code.co_filename.startswith(_PACKAGE):
         first = first.tb_next
     return first or frames
+
+
+def is_of_the_user(filename: str) -> bool:
+    """Whether code is the user's own: of a cell or a program, and of no library."""
+    return not filename.startswith((_PACKAGE, "<frozen", *_LIBRARIES))
 
 
 def without_ours(frames: TracebackType | None) -> TracebackType | None:

@@ -9,9 +9,10 @@ hyperparameters.known                            # any thread: as they were read
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -27,6 +28,26 @@ _ROUNDING = 0.01
 
 # Of two values that are the same in a variable of 32 bits.
 _SAME = 1e-7
+
+
+@dataclass(frozen=True, slots=True)
+class Setter:
+    """Who in the program has set a hyperparameter.
+
+    Attributes:
+        name: In words: a callback's class, or a line.
+        callback: Whether it is a Keras callback.
+        follows: Whether it starts from the value that it finds, and so keeps to an edit.
+    """
+
+    name: str
+    callback: bool = False
+    follows: bool = False
+
+
+# Takes a value that the program has assigned, not read yet; and what finds out who did it, which
+# is to be called at once.
+Tell = Callable[[Any, Callable[[], Setter]], object]
 
 
 class Variable(ABC):
@@ -52,6 +73,27 @@ class Variable(ABC):
     def astray(self) -> str:
         """Why the steps do not use what `read` gives, after its name; empty where none is known."""
         return ""
+
+    def watch(self, tell: Tell) -> None:  # noqa: B027 - most can only be looked at
+        """Have `tell` called whenever the program assigns to it."""
+
+    def unwatch(self) -> None:  # noqa: B027 - as above
+        """Tell nothing any more."""
+
+    def now(self) -> Any:
+        """Its value, not read yet, where it may change untold in any step; else None."""
+        return None
+
+    def distrust(self) -> None:  # noqa: B027 - as above
+        """It has changed untold: from now on, `now` gives its value."""
+
+    def number(self, value: Any) -> float:
+        """A value that was told, or that `now` gave; any thread."""
+        return float(value)
+
+    def effect(self) -> float | None:
+        """What the next step makes of it, where that is another number; any thread."""
+        return None
 
 
 NO_VARIABLES: Mapping[str, Variable] = MappingProxyType({})
@@ -103,6 +145,33 @@ class Hyperparameters:
                 self._learnt[name] = Hyperparameter.of(name, value, whole=variable.whole)
             known.append(self._learnt[name].at(value))
         self.known = tuple(known)
+
+    def watch(self, tell: Callable[[str, Any, Callable[[], Setter]], object]) -> None:
+        """Have `tell` called with name and value whenever the program assigns to one."""
+        for name, variable in self._variables.items():
+            variable.watch(functools.partial(tell, name))
+
+    def unwatch(self) -> None:
+        """Tell nothing any more."""
+        for variable in self._variables.values():
+            variable.unwatch()
+
+    def untold(self) -> dict[str, Any]:
+        """Values, not read yet, of those that may change untold in any step."""
+        now = {name: variable.now() for name, variable in self._variables.items()}
+        return {name: value for name, value in now.items() if value is not None}
+
+    def distrust(self, name: str) -> None:
+        """This one has changed untold."""
+        self._variables[name].distrust()
+
+    def number(self, name: str, value: Any) -> float:
+        """A value that was told, as a number; any thread."""
+        return self._variables[name].number(value)
+
+    def note(self, name: str, value: float) -> None:
+        """Know that one has this value now; any thread."""
+        self.known = tuple(each.at(value) if each.name == name else each for each in self.known)
 
     def begin(self, *, restored: bool) -> None:
         """The run begins, or was `restored`; training thread, before its next step."""

@@ -116,6 +116,7 @@ class Life:
             total=total,
         )
         self.host = Host(coord, self.boundary, commands, recorder, self.watch, folder)
+        self.watch.each_tick = [self.boundary.flush]
         self.watch.each_second = [self.boundary.keeper.list_again]
         self.log = Log()
         self.ident = 0

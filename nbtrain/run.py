@@ -510,7 +510,8 @@ class Run(Steering):
             event: "finished", "stopped" or "failed", once the run has ended; or what
                 `steering.jsonl` tells: "checkpoint" (saved by cadence), "save", "restore", "set",
                 "try", "pause", "resume", "evaluate" (when asked), "evaluated" (by cadence),
-                "nan" and so on. What was refused has not happened.
+                "undone" (an edit, by the program), "nan" and so on. What was refused has not
+                happened.
             function: Takes a `Mark`: `event`, `step`, `wall_time`, `text` and `edits`.
 
         Returns:

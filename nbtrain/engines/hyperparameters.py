@@ -14,9 +14,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.engines.assignments import Assignments
 from nbtrain.engines.schedules import ScheduledRate
 from nbtrain.errors import ArgumentError
-from nbtrain.hyperparameters import Variable
+from nbtrain.hyperparameters import Tell, Variable
 
 v1 = tf.compat.v1
 
@@ -33,6 +34,7 @@ class EagerVariable(Variable):
     def __init__(self, variable: Any) -> None:
         self.variable = variable
         self.whole = tf.as_dtype(variable.dtype).is_integer
+        self.assignments = Assignments(variable)
 
     def read(self) -> float:
         """Its value."""
@@ -40,7 +42,28 @@ class EagerVariable(Variable):
 
     def write(self, value: float) -> None:
         """Assign to it."""
-        self.variable.assign(int(value) if self.whole else value)
+        with self.assignments.quiet():
+            self.variable.assign(int(value) if self.whole else value)
+
+    def watch(self, tell: Tell) -> None:
+        """Tell each assignment; of one in a graph `now` gives the value."""
+        self.assignments.begin(tell)
+
+    def unwatch(self) -> None:
+        """Leave the variable as it was."""
+        self.assignments.end()
+
+    def now(self) -> Any:
+        """Its value as a tensor, where a graph assigns to it."""
+        return self.assignments.now() if self.assignments.traced else None
+
+    def distrust(self) -> None:
+        """A graph that was traced earlier assigns to it."""
+        self.assignments.traced = True
+
+    def number(self, value: Any) -> float:
+        """A tensor's value."""
+        return _as_written(value.numpy())
 
 
 class GraphVariable(Variable):
@@ -80,6 +103,18 @@ def in_session(variables: Mapping[str, Variable], session: tf.compat.v1.Session)
     for variable in variables.values():
         if isinstance(variable, GraphVariable):
             variable.session = session
+
+
+def look_into(graph: Any, variables: Mapping[str, Variable]) -> None:
+    """See which variables a traced function assigns to.
+
+    Args:
+        graph: The function's, a `FuncGraph`.
+        variables: Those that are watched.
+    """
+    for variable in variables.values():
+        if isinstance(variable, EagerVariable):
+            variable.assignments.look_into(graph)
 
 
 def held_by(given: Any, graph: tf.Graph | None = None) -> dict[str, Variable]:

@@ -11,7 +11,7 @@ from typing import Any, SupportsFloat
 import tensorflow as tf
 
 from nbtrain.engines.calls import check_call, check_evaluation
-from nbtrain.engines.hyperparameters import held_by
+from nbtrain.engines.hyperparameters import held_by, look_into
 from nbtrain.engines.loops import LoopEngine
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.passes import passes_over
@@ -53,6 +53,8 @@ class StepEngine(LoopEngine):
         if self._trace.failed:  # what it had found wrong may be mended by now
             self._trace = self._trace.again()
         self._trace.join()
+        if self._trace.graph is not None:
+            look_into(self._trace.graph, self.hyperparameters)
         with super().session() as saver:
             yield saver
 

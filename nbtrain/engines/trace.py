@@ -20,10 +20,14 @@ class Trace:
         step: The function.
         args: Specifications of what it is called with; None, where nobody knows them, traces
             nothing.
+
+    Attributes:
+        graph: The graph of the function, a `FuncGraph`; None before, or of a plain function.
     """
 
     def __init__(self, step: Any, args: Sequence[Any] | None = ()) -> None:
         self.step = step
+        self.graph: Any = None
         self._args = args
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._check, name="nbtrain trace", daemon=True)
@@ -49,6 +53,7 @@ class Trace:
             if hasattr(self.step, "get_concrete_function") and self._args is not None:
                 traced = self.step.get_concrete_function(*self._args)
                 _check_result(traced.structured_outputs)
+                self.graph = traced.graph
         except BaseException as error:  # noqa: BLE001 - kept, and raised by join()
             self._error = error
 

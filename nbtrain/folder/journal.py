@@ -33,7 +33,7 @@ _UNMARKED = frozenset(
 EVENTS = (
     *("start", "pause", "resume", "stop", "save", "checkpoint", "restore", "set", "try", "replay"),
     *("evaluate", "evaluated", "nan", "recovery", "folder", "finished", "stopped", "failed"),
-    *("origin", "segment", "copy"),
+    *("undone", "origin", "segment", "copy"),
 )
 
 # Marks that a run holds, the newest.

@@ -20,6 +20,7 @@ GLYPHS = {
     "reverted": "↺",
     "kept": "✓",
     "try": "◇",
+    "undone": "≠",
     "set": "◆",
     "evaluate": "□",
     "pause": "❚❚",

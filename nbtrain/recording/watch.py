@@ -69,6 +69,7 @@ class Watch:
 
     Attributes:
         folder: Looks after the folder.
+        each_tick: What else is to be called before the records are drained.
         each_second: What else is to be called once a second.
         meter: Measures what the run uses.
         notice: What is good to know and no warning; see `inform`.
@@ -92,6 +93,7 @@ class Watch:
         self._read_from: float | None = None  # when the run was first seen running under it
         self.listeners: list[Callable[[], object]] = []
         self.told = Listeners()
+        self.each_tick: list[Callable[[], object]] = []
         self.each_second: list[Callable[[], object]] = []
         self.folder = FolderWatch(logdir, recorder, self._tell_of_folder)
         self._recorder = recorder
@@ -159,7 +161,7 @@ class Watch:
         self._look_at_folder(step)
         secs = math.inf if phase.ended else RECALL_SECS
         self._guarded("look at earlier curves", lambda: self._recorder.recall(secs))
-        self._guarded("record", self._record)
+        self._guarded("record", *self.each_tick, self._record)
         self._tell_of_work()
         self._guarded("speed", lambda: self._keep_pace(phase, done))
         self._guarded("look at the training thread", lambda: self._look_for(phase, thread))

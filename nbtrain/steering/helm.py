@@ -174,6 +174,7 @@ class Helm:
         """The run went back to `step`, and with it what a checkpoint holds."""
         if self._trials.begun_since(step):
             self._leave_trial(step, "the run went back")
+        self._tuner.flush()  # of the segment that ends here
         self._recorder.open_segment(step)
         self._tuner.look(step, anew=True)
         self._commands.go_back(step)
@@ -216,7 +217,8 @@ class Helm:
                 self._check_not_stopping("set")
                 self._trials.check_free(values)
                 edits = self._tuner.set(values, step)
-                return done(", ".join(map(str, edits)), edits), step
+                advice = self._tuner.advice(edits)
+                return done(", ".join(map(str, edits)) + advice, edits), step
             case Evaluate():
                 self._check_not_stopping("evaluate")
                 return done(described(self._evaluator.now(step))), step

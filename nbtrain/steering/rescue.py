@@ -15,8 +15,8 @@ from nbtrain.states import Checkpoint, Event, Lifecycle, Phase
 from nbtrain.steering.commands import Outcome, Receipt, Restore, Set
 from nbtrain.steering.helm import Helm
 
-# What a rescue halves, the first that a run has.
-_RATES = ("learning_rate", "learning_rate_factor")
+# What a rescue halves, the first that a run has: a rate under a factor is set by the program.
+_RATES = ("learning_rate_factor", "learning_rate")
 
 # Rescues one after the other: what has gone bad so often needs another look.
 _MOST = 5

@@ -2,21 +2,27 @@
 
 tuner.begin(step)            # what they are when the run begins: hparams of the event file
 tuner.set(values, step)      # an edit: a step in the curve of each
-tuner.look(step)             # after a restore, and now and then: the program may set them too
+tuner.look(step)             # at a boundary: what the program itself has set meanwhile
+tuner.flush()                # the watch: that is read, and recorded
 tuner.end(step)              # the last point of each curve
 """
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from nbtrain.hyperparameters import PREFIX, Edit, Hyperparameters
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.watch import Watch
+from nbtrain.steering.changes import Changes
 
-# How often they are read without being asked for: a variable on an accelerator takes a while.
+# How often they are read without being asked for, which finds what nobody has told: a variable on
+# an accelerator takes a while.
 _LOOK_SECS = 1.0
+
+_NEVER = sys.maxsize
 
 
 class Tuner:
@@ -27,6 +33,7 @@ class Tuner:
         recorder: Takes their values.
         watch: Is told what could not be read.
         edited: Called when some were set.
+        attend: Called when the program has set one: the next boundary is to look.
         clock: Gives the time in seconds.
     """
 
@@ -36,6 +43,7 @@ class Tuner:
         recorder: Recorder,
         watch: Watch,
         edited: Callable[[], object],
+        attend: Callable[[], object],
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -45,7 +53,7 @@ class Tuner:
         self._edited = edited
         self._clock = clock
         self._due = 0.0
-        self._recorded: dict[str, float] = {}
+        self._changes = Changes(hyperparameters, watch, self._append, attend)
 
     def now(self) -> dict[str, float]:
         """Read anew, by name."""
@@ -60,19 +68,40 @@ class Tuner:
             self._recorder.describe(step, values)
             self._record(step, values)
         self._tell(step, values)
+        self._changes.begin()
 
     def look(self, step: int, *, anew: bool = False) -> None:
-        """Read them again, where that is due; `anew`: at once, they were restored."""
+        """See what the program has set; read them again where that is due.
+
+        Args:
+            step: The step that was done last.
+            anew: Read them at once, they were restored.
+        """
+        self._changes.settle(step)
         if not anew and (not self._hyperparameters or self._clock() < self._due):
             return
+        self._changes.flush()
         if anew:
             self._hyperparameters.begin(restored=True)
+            self._changes.went_back()
         self._read()
-        values = self._hyperparameters.values
-        if anew or values != self._recorded:
-            self._record(step, values)
         if anew:
+            self._record(step, values := self._hyperparameters.values)
             self._tell(step, values)
+        else:
+            self._changes.compare(step)
+
+    def settle(self, step: int) -> None:
+        """What the program has set since the last boundary is of this step."""
+        self._changes.settle(step)
+
+    def flush(self) -> None:
+        """Record what the program has set; any thread."""
+        self._changes.flush()
+
+    def next_step(self, step: int) -> int:
+        """The step after which it is to look, at the latest, though nobody tells it to."""
+        return step + 1 if self._changes.untold else _NEVER
 
     def check(self, values: Mapping[str, object]) -> None:
         """Raise an ArgumentError for what cannot be set."""
@@ -88,11 +117,21 @@ class Tuner:
         Raises:
             Exception: Why they cannot be set; they are as before.
         """
+        self._changes.flush()
+        before = self._hyperparameters.values
         edits = self._hyperparameters.set(values)
         self._edited()
-        self._record(step, {edit.name: edit.old for edit in edits})
-        self._record(step, {edit.name: edit.new for edit in edits})
+        now = self._hyperparameters.values
+        old = {name: value for name, value in before.items() if now[name] != value}
+        old |= {edit.name: edit.old for edit in edits}  # a factor changes what it is on, too
+        self._record(step, old)
+        self._record(step, {name: now[name] for name in old})
+        self._changes.edited(edits, step)
         return edits
+
+    def advice(self, edits: Iterable[Edit]) -> str:
+        """What to do so that edits last; empty where nothing is known to undo them."""
+        return self._changes.advice(edits)
 
     def astray(self) -> str:
         """Which are not as the steps have them, and why; empty where none is known."""
@@ -100,6 +139,9 @@ class Tuner:
 
     def end(self, step: int) -> None:
         """Lead the curves on to the last step."""
+        self._changes.settle(step)
+        self._changes.end()
+        self._changes.flush()
         self._record(step, self._hyperparameters.values)
 
     def _read(self) -> None:
@@ -117,6 +159,9 @@ class Tuner:
 
     def _record(self, step: int, values: Mapping[str, float]) -> None:
         if values:
-            self._recorded.update(values)
-            scalars = {f"{PREFIX}{name}": value for name, value in values.items()}
-            self._recorder.queue.append(step, time.time(), scalars)
+            self._changes.recorded(step, values)
+            self._append(step, time.time(), values)
+
+    def _append(self, step: int, wall_time: float, values: Mapping[str, float]) -> None:
+        scalars = {f"{PREFIX}{name}": value for name, value in values.items()}
+        self._recorder.queue.append(step, wall_time, scalars)

@@ -11,6 +11,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from nbtrain.engines.keras.callback_rate import CallbackRate
 from nbtrain.engines.keras.data import Data
 from nbtrain.engines.keras.guard import Guard
 from nbtrain.engines.keras.memory import Memory
@@ -150,6 +151,7 @@ class FitEngine:
             loss,
             self._arguments["callbacks"],
             self._model,
+            [each for each in self.hyperparameters.values() if isinstance(each, CallbackRate)],
             verbose=self._arguments["verbose"],
             epochs=self.epochs,
             steps=place.data.steps,

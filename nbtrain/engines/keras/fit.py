@@ -9,6 +9,7 @@ from typing import Any
 from nbtrain.engines.calls import check_cadence
 from nbtrain.engines.hyperparameters import held_beside
 from nbtrain.engines.keras.arguments import Input, check_model, further
+from nbtrain.engines.keras.callback_rate import factor_on
 from nbtrain.engines.keras.engine import FitEngine
 from nbtrain.engines.keras.numbers import Numbers
 from nbtrain.engines.keras.place import History
@@ -129,14 +130,15 @@ def fit(
         validation_batch_size: Rows of its batches.
         validation_freq: Epochs after which there is one.
         hyperparameters: What else `run.set` and the panel can change, as in `train`. Found by
-            themselves are the learning rate (a `LearningRateSchedule` gets a factor,
-            `learning_rate_factor`) and what else of the optimizer is a variable; its
-            `weight_decay` and `momentum`, and the `dropout_rate` of the layers (`dropout` and
-            `recurrent_dropout` of recurrent ones). Those Keras keeps as Python numbers: after
-            an edit the next batch traces the step again, which takes as long as at the first.
-            Momentum and rates that are 0 are not found: what Keras builds with 0 has no momenta,
-            or no random generator, as another value would need. Layers of another rate than the
-            others have theirs under their name: `head_dropout_rate`.
+            themselves are the learning rate (one by a `LearningRateSchedule`, and one that a
+            `LearningRateScheduler` sets, gets a factor, `learning_rate_factor`) and what else of
+            the optimizer is a variable; its `weight_decay` and `momentum`, and the `dropout_rate`
+            of the layers (`dropout` and `recurrent_dropout` of recurrent ones). Those Keras keeps
+            as Python numbers: after an edit the next batch traces the step again, which takes as
+            long as at the first. Momentum and rates that are 0 are not found: what Keras builds
+            with 0 has no momenta, or no random generator, as another value would need. Layers of
+            another rate than the others have theirs under their name: `head_dropout_rate`. What
+            callbacks set is recorded where they set it; one that undoes an edit is named.
         evaluate_secs: Seconds between two evaluations on the validation data, besides those
             after epochs; None or 0 evaluates none by time. `run.evaluate()` does it when asked.
         evaluate_steps: Batches between two; None evaluates none by steps.
@@ -185,6 +187,7 @@ def fit(
         check_cadence("validation_data", settings, "give what to evaluate on.")
     numbers = Numbers(model)
     held = held_beside(model.optimizer, hyperparameters)
+    held |= factor_on(model.optimizer, arguments["callbacks"], held)
     folder = Logdir(logdir, name, kind="fit")
     engine = FitEngine(
         model,

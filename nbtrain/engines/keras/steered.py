@@ -11,6 +11,7 @@ for each epoch:
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
@@ -20,6 +21,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbtrain.engines.iterators import ended_apart
+from nbtrain.engines.keras.callback_rate import CallbackRate
 from nbtrain.engines.keras.loss import EPOCH, BatchLoss
 from nbtrain.engines.keras.place import Place
 from nbtrain.recording.spending import EVALUATE, LOOP
@@ -105,6 +107,7 @@ class Steered(keras.callbacks.CallbackList):
         loss: Of the model's batches.
         callbacks: Those of the user.
         model: The model.
+        rates: Factors on what they set.
         params: What Keras tells callbacks: verbose, epochs, steps.
 
     Attributes:
@@ -118,6 +121,7 @@ class Steered(keras.callbacks.CallbackList):
         loss: PlacedLoss,
         callbacks: Sequence[Any],
         model: Any,
+        rates: Sequence[CallbackRate] = (),
         **params: Any,
     ) -> None:
         add_progbar = params["verbose"] != 0
@@ -127,6 +131,7 @@ class Steered(keras.callbacks.CallbackList):
         self._place, self._loss = place, loss
         self._host, self._boundary = run.life.host, run.life.boundary
         self._spending = run.life.watch.spending
+        self._rates = rates
         self._begun = 0
         self._at_hand = False  # a batch was trained whose boundary is to come
         self._first = True  # no batch was recorded
@@ -159,7 +164,11 @@ class Steered(keras.callbacks.CallbackList):
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Have the data of this epoch."""
         self._loss.begin(epoch)
-        super().on_epoch_begin(epoch, logs)
+        with contextlib.ExitStack() as lifted:
+            for rate in self._rates:
+                lifted.enter_context(rate.lifted())
+            super().on_epoch_begin(epoch, logs)
+        self._boundary.settle()
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """The boundary of the batch before."""
@@ -168,6 +177,7 @@ class Steered(keras.callbacks.CallbackList):
         self._begun = batch
         if self._seen and batch >= self._place.batch:
             super().on_train_batch_begin(batch, logs)
+            self._boundary.settle()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Record the batch, or the last of an execution of several."""

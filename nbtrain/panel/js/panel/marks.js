@@ -8,7 +8,7 @@ import { clock, place } from "../words.js";
 // The most telling first: what a mark that stands for several is drawn as.
 export const GLYPHS = {
   nan: "×", failed: "⊗", recovery: "✚", restore: "◀", reverted: "↺", kept: "✓", try: "◇",
-  set: "◆", evaluate: "□", pause: "❚❚", resume: "▶", save: "●", checkpoint: "○",
+  undone: "≠", set: "◆", evaluate: "□", pause: "❚❚", resume: "▶", save: "●", checkpoint: "○",
 };
 const OTHER = "▪";
 const ORDER = Object.keys(GLYPHS);

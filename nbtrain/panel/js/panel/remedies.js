@@ -5,7 +5,7 @@ import { exact } from "./scale.js";
 import { clock, place } from "../words.js";
 
 const ENDED = ["finished", "stopped", "failed"];
-const RATES = ["learning_rate", "learning_rate_factor"];
+const RATES = ["learning_rate_factor", "learning_rate"]; // under a factor, the program sets the rate
 
 // What can be done about a mark: [{text, why, command, more, halve}]. why: why it cannot be done
 // now, or null; halve: the hyperparameter to be halved when the command has been applied.

@@ -1,0 +1,286 @@
+"""Hyperparameters that the program sets: recorded at their steps, and when they undo an edit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import pytest
+import tensorflow as tf
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+import nbtrain
+from nbtrain.run import Run
+from nbtrain.steering.commands import Restore, Set
+from tests.fitted import BATCH, STEPS, Late, SetAt, X, Y, started
+from tests.gate import SOON
+from tests.models import applied, reached
+from tests.training.test_tuner import curve, journal
+
+RATE = "hyperparameters/learning_rate"
+
+
+class Program:
+    """A step that assigns its rate itself: in its third step, or in each from there on."""
+
+    def __init__(self, *, every: bool = False, compiled: bool = False) -> None:
+        self.rate = tf.Variable(0.5)
+        self.count = tf.Variable(0)
+        self._every = every
+        self.step: Any = tf.function(self._step) if compiled else self._step
+
+    def _step(self) -> dict[str, Any]:
+        count = self.count.assign_add(1)
+        due = count >= 3 if self._every else count == 3
+        if due:
+            self.rate.assign(self.rate * 0.5)
+        return {"rate": self.rate.read_value()}
+
+    def run(self, steps: int, **options: Any) -> Run:
+        return nbtrain.train(
+            self.step, steps=steps, hyperparameters={"rate": self.rate}, **options
+        ).wait(SOON)
+
+
+# --- at the very step -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_step_that_assigns_is_recorded_at_that_step(compiled: bool) -> None:
+    run = Program(compiled=compiled).run(1000)
+    assert curve(run) == [(0, 0.5), (3, 0.5), (3, 0.25), (1000, 0.25)]
+    assert run.hyperparameters == {"rate": 0.25}
+    events = EventAccumulator(str(run.logdir))
+    events.Reload()
+    tag = "hyperparameters/rate"
+    assert [(event.step, event.value) for event in events.Scalars(tag)] == curve(run)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_step_that_assigns_each_time_has_each_value_in_its_curve(compiled: bool) -> None:
+    run = Program(every=True, compiled=compiled).run(6)
+    falling = [(3, 0.25), (4, 0.125), (5, 0.0625), (6, 0.03125)]
+    assert curve(run) == [(0, 0.5), (3, 0.5), *falling, (6, 0.03125)]
+    assert run.scalars["rate"].values.tolist()[2:] == [value for _, value in falling]
+
+
+def test_a_step_that_was_traced_before_the_run_is_looked_into() -> None:
+    program = Program(compiled=True)
+    program.step()
+    assert curve(program.run(4)) == [(0, 0.5), (2, 0.5), (2, 0.25), (4, 0.25)]
+
+
+def test_a_loop_of_ones_own_and_a_cell_are_heard_too() -> None:
+    rate = tf.Variable(0.5)
+
+    @nbtrain.background(hyperparameters={"rate": rate}, steps=100)
+    def loop(run: Run) -> None:
+        while not run.should_stop():
+            if run.status.step == 41:
+                rate.assign_sub(0.25)
+            run.record(loss=0.5)
+
+    loop.wait(SOON)
+    assert curve(loop) == [(0, 0.5), (42, 0.5), (42, 0.25), (100, 0.25)]
+
+
+def test_the_variable_is_left_as_it_was() -> None:
+    program = Program()
+    before = {*vars(program.rate)}
+    program.run(2)
+    assert {*vars(program.rate)} == before
+
+
+def test_a_step_that_assigns_nothing_has_nothing_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = []
+    rate = tf.Variable(0.5)
+    monkeypatch.setattr("nbtrain.engines.assignments.Assignments.now", lambda _: reads.append(1))
+    step = tf.function(lambda: {"loss": rate * 2.0})
+    nbtrain.train(step, steps=500, hyperparameters={"rate": rate}).wait(SOON)
+    assert not reads
+
+
+def model(rate: Any = 0.1) -> Any:
+    """Compiled, and trained eagerly: nothing of this is about the traced step."""
+    made = keras.Sequential([keras.Input((X.shape[1],)), keras.layers.Dense(3)])
+    made.compile(keras.optimizers.SGD(rate), "mse", run_eagerly=True)
+    return made
+
+
+def fitted(epochs: int, *callbacks: Any, name: str = "f", **options: Any) -> Any:
+    """A run of the model that has not ended."""
+    given = {"x": X, "y": keras.utils.to_categorical(Y), "batch_size": BATCH, "epochs": epochs}
+    return started(options.pop("trained", None) or model(), name, *callbacks, **given, **options)
+
+
+def falling(epoch: int) -> float:
+    return [0.1, 0.05, 0.025, 0.0125][epoch]
+
+
+def scheduler(schedule: Any = falling) -> Any:
+    return Named(schedule)
+
+
+class Named(keras.callbacks.LearningRateScheduler):
+    """One that comes to know its run, as those of `started` do."""
+
+    run: Any
+
+
+class Plateau(keras.callbacks.ReduceLROnPlateau):
+    """The same; nothing is ever better."""
+
+    run: Any
+
+    def __init__(self) -> None:
+        super().__init__(monitor="loss", factor=0.5, patience=1, min_delta=1e9)
+
+
+class Warm(Late):
+    """Sets the rate before each of the first batches."""
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        if self.model.optimizer.iterations < 4:
+            self.model.optimizer.learning_rate = 0.01 * (batch + 1)
+
+
+def test_a_scheduler_of_keras_is_recorded_where_its_epoch_begins() -> None:
+    run = fitted(3, scheduler()).wait(SOON)
+    first, second = STEPS, 2 * STEPS
+    assert curve(run, RATE) == [
+        *[(0, 0.1), (first, 0.1), (first, 0.05), (second, 0.05), (second, 0.025)],
+        (3 * STEPS, 0.025),
+    ]
+
+
+def test_a_plateau_and_a_warm_up_are_recorded_at_their_steps() -> None:
+    run = fitted(3, Plateau(), Warm(), name="w").wait(SOON)
+    points = curve(run, RATE)
+    assert points[:6] == [(0, 0.1), (0, 0.01), (1, 0.02), (2, 0.03), (3, 0.04), (24, 0.04)]
+    assert points[6:] == [(24, 0.02), (36, 0.02), (36, 0.01), (36, 0.01)]
+
+
+# --- an edit that is undone -------------------------------------------------------
+
+
+def undone(run: Run) -> Any:
+    """The one mark of an edit that was undone."""
+    (mark,) = [mark for mark in run.marks if mark.event == "undone"]
+    return mark
+
+
+def test_an_edit_that_a_callback_undoes_is_a_mark_and_a_sentence() -> None:
+    edit = SetAt(5, learning_rate=0.02)
+    run = fitted(3, scheduler(), edit).wait(SOON)
+    outcome = applied(edit.receipts[0])
+    assert outcome.text == (
+        "learning_rate 0.1 → 0.02. Named has set it at step 0, and may do so again. To keep an "
+        "edit, set the factor on what it sets, run.set(learning_rate_factor=0.2); or stop the run "
+        "and start it again without the callback."
+    )
+    mark = undone(run)
+    what = "Named has set learning_rate 0.02 → 0.05, over the edit of step 5"
+    assert (mark.step, mark.text) == (STEPS, f"{what}.")
+    assert str(run.status.message).startswith(f"At step 12 {what} (learning_rate 0.1 → 0.02). To")
+    assert "run.set(learning_rate_factor=0.2)" in str(run.status.message)
+    assert [line["step"] for line in journal(run, "undone")] == [STEPS]
+    assert (STEPS, 0.05) in curve(run, RATE)
+
+
+def test_an_edit_under_a_plateau_stays_in_effect_and_nothing_is_said() -> None:
+    edit = SetAt(5, learning_rate=0.02)
+    run = fitted(3, Plateau(), edit).wait(SOON)
+    assert applied(edit.receipts[0]).text == "learning_rate 0.1 → 0.02"
+    assert run.hyperparameters["learning_rate"] == 0.005
+    assert run.status.message is None
+    assert not journal(run, "undone")
+
+
+def test_an_edit_that_a_step_undoes_names_the_line() -> None:
+    rate = tf.Variable(0.5)
+
+    def step() -> dict[str, Any]:
+        if run.status.step == 7:
+            rate.assign(0.25)
+        return {"loss": 1.0}
+
+    run = nbtrain.train(step, steps=12, hyperparameters={"rate": rate}, start=False)
+    receipt = run.post(Set({"rate": 4.0}), at=3)
+    told: list[Any] = []
+    run.on("undone", told.append)
+    run.start().wait(SOON)
+    assert applied(receipt).text == "rate 0.5 → 4"
+    line = step.__code__.co_firstlineno + 2
+    assert undone(run).step == 8
+    assert undone(run).text == (
+        f"line {line} of step() has set rate 4 → 0.25, over the edit of step 3."
+    )
+    assert "let it multiply by a variable that is given in hyperparameters=" in str(
+        run.status.message
+    )
+    reached(run, lambda _: bool(told))
+
+
+def test_an_edit_that_a_traced_step_undoes_is_told_at_its_step() -> None:
+    program = Program(compiled=True)
+    held = {"rate": program.rate}
+    run = nbtrain.train(program.step, steps=200, hyperparameters=held, start=False)
+    run.post(Set({"rate": 4.0}), at=1)
+    run.start().wait(SOON)
+    assert undone(run).step == 3
+    assert undone(run).text == "a tf.function has set rate 4 → 2, over the edit of step 1."
+
+
+def test_after_a_restore_or_a_new_edit_the_sentence_is_gone() -> None:
+    rate = tf.Variable(0.5)
+    undo, count = tf.Variable(False), tf.Variable(0)
+    checkpoint = tf.train.Checkpoint(rate=rate, count=count)
+
+    def step() -> dict[str, Any]:
+        count.assign_add(1)
+        if undo:
+            rate.assign(0.5)
+            undo.assign(False)
+        return {"loss": 1.0}
+
+    run = nbtrain.train(step, hyperparameters={"rate": rate}, checkpoint=checkpoint)
+    applied(run.save())
+    for command in (Set({"rate": 2.0}), Restore()):
+        applied(run.set(rate=4.0))
+        undo.assign(True)
+        reached(run, lambda run: "over the edit" in str(run.status.message))
+        applied(run.post(command))
+        assert run.status.message is None
+    run.request_stop()
+    run.wait(SOON)
+
+
+# --- the factor on what a callback sets -------------------------------------------
+
+
+@pytest.mark.parametrize("schedule", [falling, lambda _epoch, rate: rate / 2])
+def test_a_factor_lasts_over_the_epochs_of_a_scheduler(schedule: Any) -> None:
+    edit = SetAt(STEPS + 5, learning_rate_factor=0.5)
+    trained = model(0.2 if schedule is not falling else 0.1)
+    run = fitted(4, scheduler(schedule), edit, trained=trained).wait(SOON)
+    assert applied(edit.receipts[0]).text == "learning_rate_factor 1 → 0.5"
+    points = curve(run, RATE)
+    assert {(17, 0.05), (17, 0.025)} <= {*points}
+    assert [value for step, value in points if step == 2 * STEPS][-1] == 0.0125
+    assert run.hyperparameters["learning_rate"] == pytest.approx(0.1 / 16)
+    assert run.hyperparameters["learning_rate_factor"] == 0.5
+    assert run.status.message is None
+    assert not journal(run, "undone")
+
+
+def test_a_factor_is_saved_and_restored_with_the_rate() -> None:
+    edit = SetAt(2, learning_rate_factor=0.5)
+    fitted(1, scheduler(), edit, name="kept").wait(SOON)
+    run = fitted(2, scheduler(), name="kept").wait(SOON)
+    assert run.hyperparameters["learning_rate_factor"] == 0.5
+    assert run.hyperparameters["learning_rate"] == 0.025
+
+
+def test_without_a_scheduler_there_is_no_factor() -> None:
+    run = fitted(1).wait(SOON)
+    assert "learning_rate_factor" not in run.hyperparameters
