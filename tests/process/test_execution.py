@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from jupyter_client.manager import run_kernel
 from nbclient import NotebookClient
 
 from tests import ROOT
+from tests.kernels import forked_kernels
 
 FIRST = """\
 %load_ext nbtrain
@@ -54,6 +56,13 @@ CELLS = {
     "run = None; _ = gc.collect(); print(len(runs) < 12)",
 }
 PANEL = "nbtrain run"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forked() -> Iterator[None]:
+    """The kernels of this module have TensorFlow loaded from their start."""
+    with forked_kernels():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from jupyter_client.manager import run_kernel
 from nbclient import NotebookClient
 
 from tests import ROOT
+from tests.kernels import forked_kernels
 
 CELLS = [
     """\
@@ -59,6 +61,13 @@ REFUSED = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def forked() -> Iterator[None]:
+    """The kernels of this module have TensorFlow loaded from their start."""
+    with forked_kernels():
+        yield
+
+
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The cells, executed by a real kernel."""
@@ -79,7 +88,8 @@ def refused(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
 import threading
 import nbtrain
 both = threading.Barrier(2)
-live = nbtrain.train(lambda: {"loss": 1.0}, name="live")"""
+pace = threading.Event()
+live = nbtrain.train(lambda: {"loss": float(pace.wait(0.01))}, name="live")"""
     two = [TWO.format(name="one", value=1.0), TWO.format(name="two", value=2.0)]
     told = """\
 one, two = nbtrain.runs()["one"].wait(60), nbtrain.runs()["two"].wait(60)

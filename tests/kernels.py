@@ -1,0 +1,79 @@
+"""Kernels of Jupyter for tests, forked with TensorFlow loaded: two seconds less than others.
+
+    @pytest.fixture(scope="module", autouse=True)
+    def forked() -> Iterator[None]:
+        with forked_kernels():
+            yield
+
+Everything of Jupyter is real: a client or a manager starts a kernel as ever, and ipykernel runs
+in a process of its own, with the environment that it was given. Only its interpreter is a copy
+of one that has imported TensorFlow; nbtrain is imported by the kernel itself. A fresh kernel is
+needed to test what a kernel imports and when, and how its process ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.forked import Forked
+
+
+@contextlib.contextmanager
+def forked_kernels() -> Iterator[None]:
+    """Fork the kernels that this process starts meanwhile."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jupyter_client.provisioning.local_provisioner.launch_kernel", _launched)
+        yield
+
+
+class _Process:
+    """A forked kernel as Jupyter looks at it, which expects a `subprocess.Popen`."""
+
+    stdin = stdout = stderr = None
+
+    def __init__(self, child: Forked) -> None:
+        self._child = child
+        self.pid = child.pid
+        self.send_signal = child.signal
+        self.kill = self.terminate = child.kill
+
+    def poll(self) -> int | None:
+        """Its exit code, or None while it lives."""
+        if self._child.exitcode is not None:
+            self._child.kill()  # its files are closed
+        return self._child.exitcode
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Its exit code, once it has ended."""
+        self._child.wait()
+        return self.poll()
+
+
+def _launched(cmd: list[str], *, env: dict[str, str], cwd: str | None, **_more: Any) -> Any:
+    """What Jupyter starts a kernel with; it signals the group that the kernel leads."""
+    arguments = cmd[cmd.index("-f") :]
+    child = Forked(_serve, arguments, env, folder=Path(cwd or "."))
+    assert child.answer() == "leads its group"
+    return _Process(child)
+
+
+def _serve(pipe: Connection, arguments: list[str], env: dict[str, str]) -> None:
+    """Be a kernel until it is shut down."""
+    os.setsid()
+    pipe.send("leads its group")
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv = ["ipykernel_launcher.py", *arguments]
+    for name in [name for name in sys.modules if name.split(".")[0] == "nbtrain"]:
+        del sys.modules[name]  # it meets IPython when it is imported
+    from ipykernel import kernelapp
+
+    kernelapp.launch_new_instance()
