@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nbtrain.errors import ArgumentError
+from nbtrain.events.last_step import last_step
 from nbtrain.events.text_table import in_columns
 from nbtrain.folder.journal import ENDS, FILE, Entry, edits_of, entries, when
 from nbtrain.folder.lock import is_held
@@ -34,7 +35,7 @@ class RunFolder:
         path: The folder.
         began: When it was started first, in seconds since the epoch.
         phase: How it stands, or has ended, in words.
-        step: Steps completed, as far as they were written down.
+        step: Steps completed, as far as the event file or the journal tell.
         total_steps: Step at which it finishes; None where that is not known.
         parent: The folder of the run that it is a branch of; None where it is none.
         branch: Where it branches off, in words.
@@ -69,7 +70,7 @@ class RunFolder:
             path=path,
             began=min(map(when, lines), default=float("inf")),
             phase=ends[-1] if ends else _unended(path),
-            step=steps[-1] if steps else 0,
+            step=max(steps[-1] if steps else 0, last_step(path) or 0),
             total_steps=total if type(total) is int else None,
             parent=None if parent is None else (path / parent["logdir"]).resolve(),
             branch="" if parent is None else _branch(parent["step"], lines),

@@ -11,6 +11,7 @@ import pytest
 import nbtrain
 from nbtrain import roster
 from nbtrain.errors import ArgumentError
+from nbtrain.events.last_step import last_step
 from nbtrain.notebook.family import tree
 from nbtrain.steering.commands import Pause
 from tests.forked import Forked
@@ -123,3 +124,42 @@ def test_journals_that_nobody_wrote_are_shown_as_far_as_they_go() -> None:
     lines = words(tree())[1:]
     assert sorted(line[0] for line in lines) == ["a", "b", "c", "d", "f"]
     assert all(line[1:5] == ["no", "end", "was", "written"] for line in lines)
+
+
+def test_a_run_of_another_kernel_is_as_far_as_its_event_file_tells(gate: Gate) -> None:
+    def at_step(count: int) -> None:
+        if count == 245:
+            gate()
+
+    run = nbtrain.train(Counter(at_step).step, steps=100_000, name="far")
+    gate.wait_for_arrivals()
+    reached(run, lambda run: 244 in run.scalars["count"].steps)
+    roster.runs.clear()  # as another kernel sees it, and after a kill
+    assert tree().splitlines()[1].split()[-3:] == ["244", "of", "100,000"]
+    assert '"step": 244' not in (run.logdir / "steering.jsonl").read_text(), "nothing was asked"
+    run.request_stop()
+    gate.open()
+    run.wait(SOON)
+
+
+def test_a_run_that_went_back_is_where_it_went(tmp_path: Path) -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint, name="back", save_steps=50)
+    reached(run, lambda run: run.status.step > 60)
+    applied(run.pause())
+    applied(run.restore(50))
+    reached(run, lambda run: last_step(run.logdir) == 50)
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_a_damaged_end_and_a_large_last_record_hide_no_step(tmp_path: Path) -> None:
+    run = nbtrain.train(Counter().step, steps=12, name="whole").wait(SOON)
+    (file,) = run.logdir.glob("events*")
+    whole = file.read_bytes()
+    for end in (b"\x07", whole[-30:-9], bytes(9000)):
+        file.write_bytes(whole + end)
+        assert last_step(run.logdir) == 12
+    file.write_bytes(b"")
+    assert last_step(run.logdir) is None
+    assert last_step(tmp_path / "nowhere") is None
