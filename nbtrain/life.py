@@ -11,11 +11,9 @@ life.ended                     # set
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import contextvars
 import functools
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -25,7 +23,7 @@ from typing import SupportsFloat
 
 import tensorflow as tf
 
-from nbtrain import claims, frames
+from nbtrain import claims, endings, frames
 from nbtrain.boundary import Boundary
 from nbtrain.errors import BusyError, PhaseError
 from nbtrain.folder.journal import Marks
@@ -45,15 +43,6 @@ from nbtrain.steering.command_queue import CommandQueue
 from nbtrain.steering.evaluator import Evaluation
 from nbtrain.switching import begin_short_turns, end_short_turns
 from nbtrain.threads import Coordinator, names_of_live
-
-# Jupyter kills a kernel that has not ended 5 s after it was asked to.
-_EXIT_SECS = 4.0
-
-_living: set[Life] = set()
-
-# A forked process has none of its parent's threads: at its end it would wait for them in vain.
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_living.clear)
 
 
 class Life:
@@ -124,6 +113,7 @@ class Life:
         self.traceback: TracebackType | None = None
         self.ended = threading.Event()
         self._coord = coord
+        self._grace = settings.grace
         self._grace_secs = settings.stop_grace_secs
         self._lifecycle = lifecycle
         self._commands = commands
@@ -153,7 +143,6 @@ class Life:
         self._coord.on_stop = self._on_stop
         self._commands.open()
         self._began = time.monotonic()
-        _living.add(self)
         # In the context of the starting cell: what the training prints appears under it.
         self._thread = threading.Thread(
             target=contextvars.copy_context().run,
@@ -165,6 +154,7 @@ class Life:
             WatchThread(self._services, TICK_SECS, act, name=f"nbtrain {verb} {self._folder.name}")
             for verb, act in (("watch", self._tick), ("tell", self._tell))
         ]
+        endings.enlist(self, [*self._loopers, self._thread])
         try:
             for looper in self._loopers:
                 looper.start()
@@ -184,11 +174,33 @@ class Life:
             if looper.ident != threading.get_ident():
                 looper.join(max(0.0, deadline - time.monotonic()))
 
+    def stop(self) -> None:
+        """Ask it to stop; any thread."""
+        self._coord.request_stop()
+
+    def say_unsaved(self, when: str) -> str:
+        """Write down that the process ends, and what is not saved; any thread.
+
+        Args:
+            when: How the end stands, as the beginning of a sentence.
+        """
+        step, held = self.boundary.step, self.boundary.keeper.checkpoints
+        last = f"Its last checkpoint is {held[-1]}" if held else "It has no checkpoint"
+        text = f"{when}, and the run {self._folder.name!r} has not saved step {step:,}. {last}."
+        self.watch.log(event="unsaved", step=step, text=text)
+        self.watch.write_journal()
+        return text
+
     def is_watched_by(self, ident: int) -> bool:
         """Whether this is a thread of its watch."""
         return any(looper.ident == ident for looper in self._loopers)
 
     # --- what it says of itself -----------------------------------------------------
+
+    @property
+    def grace(self) -> float:
+        """Seconds that the end of the process waits for it."""
+        return self._grace
 
     @property
     def elapsed_s(self) -> float:
@@ -277,7 +289,7 @@ class Life:
         with contextlib.ExitStack() as last_first:
             last_first.callback(end_short_turns, self)
             last_first.callback(self.ended.set)
-            last_first.callback(_living.discard, self)
+            last_first.callback(endings.dismiss, self)
             last_first.callback(self._services.request_stop)
             last_first.callback(lambda: self._lifecycle.apply(Event.FAILED if error else event))
             last_first.callback(self._folder.release)
@@ -316,14 +328,3 @@ class Life:
 
     def _tell(self) -> None:
         self.watch.tell(self._lifecycle.phase)
-
-
-@atexit.register
-def _end_all() -> None:
-    """At the polite end of the kernel: a last checkpoint of every run, if it comes in time."""
-    living = list(_living)
-    for life in living:
-        life._coord.request_stop()
-    deadline = time.monotonic() + _EXIT_SECS
-    for life in living:
-        life.ended.wait(max(0.0, deadline - time.monotonic()))

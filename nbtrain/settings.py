@@ -26,6 +26,9 @@ class Settings:
             has jumped: "pause", "recover" (go back, and halve the learning rate: that of the
             checkpoint or, where it is less, the one that has led there), or None.
         jump: So many times the recent level is a jump of the loss; None for none.
+        grace: Seconds that the end of the process (the end of a script, a shutdown of the
+            kernel, SIGTERM, SIGHUP) waits for the run to stop and save. Then the process
+            ends, and says what was not saved.
         stop_grace_secs: Seconds after a request to stop until the panel says where the
             training thread is.
 
@@ -41,6 +44,7 @@ class Settings:
     evaluate_steps: int | None = None
     on_nan: str | None = "pause"
     jump: float | None = None
+    grace: float = 10.0
     stop_grace_secs: float = 5.0
 
     def __post_init__(self) -> None:
@@ -57,6 +61,11 @@ class Settings:
             # A whole number of NumPy's counts as well, and JSON knows only Python's.
             object.__setattr__(self, name, int(value))
         self._check_alarm()
+        is_number = isinstance(self.grace, Real) and not isinstance(self.grace, bool)
+        if not is_number or not 0 < self.grace < float("inf"):
+            raise ArgumentError(
+                f"grace={self.grace!r}: give a number of seconds above 0, such as 10.0."
+            )
         for name, number in (
             ("save_secs", "number above 0"),
             ("save_steps", "whole number of at least 1"),

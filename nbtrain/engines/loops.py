@@ -127,6 +127,7 @@ def background(
     keep: int | None = 5,
     on_nan: str | None = "pause",
     jump: float | None = None,
+    grace: float = 10.0,
     start: bool = True,
 ) -> Any:
     """Run a loop of one's own in the background: a decorator that gives the run.
@@ -150,6 +151,7 @@ def background(
         keep: Checkpoints that stay.
         on_nan: What is done about a loss or a variable that is NaN or infinite.
         jump: What jump of the loss is bad.
+        grace: Seconds that the end of the process waits for the run to stop and save; see README.
         start: Whether to start at once.
 
     Returns:
@@ -166,7 +168,7 @@ def background(
         ...         run.record(loss=train_step(next(batches)))
     """
     settings = Settings(
-        steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump
+        steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump, grace
     )
     check_evaluation(evaluate, settings)
     checkpoint = as_checkpoint(checkpoint)

@@ -99,6 +99,7 @@ def train(
     keep: int | None = 5,
     on_nan: str | None = "pause",
     jump: float | None = None,
+    grace: float = 10.0,
     start: bool = True,
 ) -> Run:
     """Train by a step function in the background, and return the run at once.
@@ -149,6 +150,7 @@ def train(
             Where it goes bad with the last of the data, it ends: told, and not saved.
         jump: So many times the median of the last losses is bad as well, such as 10.0; None:
             no height is.
+        grace: Seconds that the end of the process waits for the run to stop and save; see README.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
@@ -159,7 +161,7 @@ def train(
         >>> run = nbtrain.train(step, data=dataset, epochs=20, checkpoint=checkpoint)
     """
     settings = Settings(
-        steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump
+        steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump, grace
     )
     check_evaluation(evaluate, settings)
     passes = passes_over(data, epochs)

@@ -26,14 +26,15 @@ ENDS = frozenset({"finished", "stopped", "failed"})
 
 # What of it is no mark: a run's own beginning and end, where its curves go on, what has a curve.
 _UNMARKED = frozenset(
-    ("start", "origin", "segment", "copy", "evaluated", "stop", "finished", "stopped", "folder")
+    {"start", "origin", "segment", "copy", "evaluated", "stop", "finished", "stopped", "folder"}
+    | {"unsaved"}  # the process ends
 )
 
 # Everything that there is an entry of.
 EVENTS = (
     *("start", "pause", "resume", "stop", "save", "checkpoint", "restore", "set", "try", "replay"),
     *("evaluate", "evaluated", "nan", "recovery", "folder", "finished", "stopped", "failed"),
-    *("undone", "origin", "segment", "copy"),
+    *("undone", "origin", "segment", "copy", "unsaved"),
 )
 
 # Marks that a run holds, the newest.

@@ -60,7 +60,7 @@ class NbtrainMagics(Magics):
         %%nbtrain [--name NAME] [--logdir DIR] [--steps N] [--checkpoint EXPR]
                   [--hyperparameters EXPR] [--evaluate EXPR] [--evaluate-secs S]
                   [--evaluate-steps N] [--save-secs S] [--save-steps N] [--keep N]
-                  [--on-nan pause|recover|none] [--jump FACTOR]
+                  [--on-nan pause|recover|none] [--jump FACTOR] [--grace SECS]
 
         `%nbtrain -h`, `%nbtrain restore -h` and `%%nbtrain -h` explain each option.
         """
@@ -140,6 +140,7 @@ class NbtrainMagics(Magics):
             keep=options.keep,
             on_nan=None if options.on_nan == "none" else options.on_nan,
             jump=options.jump,
+            grace=options.grace,
             start=False,
         )
         names = shell.user_ns

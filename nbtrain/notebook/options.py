@@ -171,6 +171,7 @@ def cell_parser() -> argparse.ArgumentParser:
     nan = "what to do where the loss is NaN or infinite (pause)"
     add("--on-nan", choices=ON_NAN, default="pause", help=nan)
     add("--jump", type=float, metavar="FACTOR", help="so many times the recent loss is bad as well")
+    add("--grace", type=float, default=10.0, help="seconds that the kernel waits at its end (10)")
     return parser
 
 

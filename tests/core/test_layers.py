@@ -20,7 +20,7 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 # other, yet never in a circle.
 FLOORS = (
     "errors frames names threads states cadence claims log hyperparameters ranges roster",
-    "at_hand switching",
+    "at_hand switching endings",
     "curves",
     "events",
     "folder",

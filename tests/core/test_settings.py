@@ -40,6 +40,11 @@ from nbtrain.settings import Settings
         ({"jump": float("inf")}, r"jump=inf: give a factor"),
         ({"jump": True}, r"jump=True: give a factor"),
         ({"jump": "high"}, r"jump='high': give a factor"),
+        ({"grace": 0}, r"grace=0: give a number of seconds above 0, such as 10\.0"),
+        ({"grace": None}, r"grace=None: give a number"),
+        ({"grace": True}, r"grace=True: give a number"),
+        ({"grace": float("inf")}, r"grace=inf: give a number"),
+        ({"grace": "long"}, r"grace='long': give a number"),
         ({"jump": 10.0, "on_nan": None}, r"jump=10\.0, and with on_nan=None nothing is done"),
     ],
 )

@@ -10,30 +10,35 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 
 from nbtrain.saving.checkpoints import listed
+from tests.gate import SOON
 
 CODE = """\
-import tensorflow as tf, nbtrain
+import threading, tensorflow as tf, nbtrain
 v = tf.Variable(0.0)
 def step():
     v.assign_add(1.0)
     return {"v": v.value()}
 run = nbtrain.train(step, checkpoint=tf.train.Checkpoint(v=v), logdir="exited")
+reached = threading.Event()
 run.loop(0.01, lambda: reached.set() if run.status.step > 100 else None)
+assert reached.wait(60)
 """
 
 
 @pytest.mark.filterwarnings("ignore")  # the client of the kernel has warnings of its own
-def test_a_kernel_that_is_shut_down_leaves_a_last_checkpoint(tmp_path: Path) -> None:
+def test_a_kernel_that_is_shut_down_leaves_a_last_checkpoint_and_ends_well(tmp_path: Path) -> None:
+    """At its end a thread draws the picture of the run: the interpreter waits for it."""
     manager, client = start_new_kernel(kernel_name="python3", cwd=str(tmp_path))
     try:
-        setup = "import threading; reached = threading.Event()\n"
-        reply = client.execute_interactive(
-            setup + CODE + "assert reached.wait(60)", timeout=120, output_hook=lambda _: None
-        )
+        reply = client.execute_interactive(CODE, timeout=SOON, output_hook=lambda _: None)
         assert reply["content"]["status"] == "ok", reply["content"]
+        # Not by the manager, which sends SIGTERM to a kernel that takes more than 2.5 s.
+        client.shutdown()
+        assert manager.provisioner is not None
+        assert manager.provisioner.process.wait(SOON) == 0
     finally:
         client.stop_channels()
-        manager.shutdown_kernel()
+        manager.shutdown_kernel(now=True)
     (checkpoint,) = listed(tmp_path / "exited" / "checkpoints")
     assert checkpoint.step > 100
     assert '"stopped"' in (tmp_path / "exited" / "steering.jsonl").read_text()

@@ -209,6 +209,7 @@ def supervise(
     keep: int | None = 5,
     on_nan: str | None = "pause",
     jump: float | None = None,
+    grace: float = 10.0,
     start: bool = True,
 ) -> Run:
     """Train a TF1 graph in the background under a Supervisor, and return the run at once.
@@ -236,6 +237,7 @@ def supervise(
         keep: Checkpoints that stay, where no supervisor is given; None keeps all.
         on_nan: As in `train`; in a cluster the losses alone are looked at, and nothing is copied.
         jump: As in `train`.
+        grace: Seconds that the end of the process waits for the run to stop and save; see README.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
@@ -246,7 +248,7 @@ def supervise(
         >>> run = nbtrain.supervise(train_op, scalars={"loss": loss}, steps=2_000)
     """
     settings = Settings(
-        steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump
+        steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump, grace
     )
     check_evaluation(evaluate, settings, None)
     graph = graph_of(train_op, supervisor)

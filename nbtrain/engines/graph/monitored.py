@@ -154,6 +154,7 @@ def monitor(
     keep: int | None = 5,
     on_nan: str | None = "pause",
     jump: float | None = None,
+    grace: float = 10.0,
     start: bool = True,
 ) -> Run:
     """Train a TF1 graph in the background in a MonitoredSession, and return the run at once.
@@ -183,6 +184,7 @@ def monitor(
         keep: Checkpoints that stay; None keeps all.
         on_nan: As in `train`; in a cluster the losses alone are looked at, and nothing is copied.
         jump: As in `train`.
+        grace: Seconds that the end of the process waits for the run to stop and save; see README.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
@@ -193,7 +195,7 @@ def monitor(
         >>> stop = tf.compat.v1.train.StopAtStepHook(last_step=2_000)
         >>> run = nbtrain.monitor(train_op, scalars={"loss": loss}, hooks=[stop])
     """
-    settings = Settings(steps, save_secs, save_steps, keep, on_nan=on_nan, jump=jump)
+    settings = Settings(steps, save_secs, save_steps, keep, on_nan=on_nan, jump=jump, grace=grace)
     graph = graph_of(train_op, None)
     tensors = tensors_of(graph, scalars)
     check_feed(feed)

@@ -76,6 +76,7 @@ def fit(
     keep: int | None = 5,
     on_nan: str | None = "pause",
     jump: float | None = None,
+    grace: float = 10.0,
     start: bool = True,
 ) -> FitRun:
     """Fit a Keras model in the background, and return the run at once.
@@ -149,6 +150,7 @@ def fit(
         keep: Checkpoints that stay.
         on_nan: What is done about a loss or a variable that is NaN or infinite.
         jump: What jump of the loss is bad.
+        grace: Seconds that the end of the process waits for the run to stop and save; see README.
         start: Whether to start at once.
 
     Raises:
@@ -181,7 +183,7 @@ def fit(
         validation_freq=validation_freq,
     )
     settings = Settings(
-        None, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump
+        None, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump, grace
     )
     if arguments["validation_data"] is None:
         check_cadence("validation_data", settings, "give what to evaluate on.")
