@@ -135,7 +135,8 @@ def _end_all() -> None:
             _print(life.say_unsaved(f"The process has ended after grace={life.grace:g} s"))
         until = began + max((life.grace for life in living), default=_SAY_SECS)
         for thread in list(_threads):
-            thread.join(max(0.0, until - time.monotonic()))
+            if thread.is_alive():  # one that could not be started cannot be joined
+                thread.join(max(0.0, until - time.monotonic()))
     finally:
         _ending = False
 
