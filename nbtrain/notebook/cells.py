@@ -24,9 +24,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from nbtrain.errors import ArgumentError
+from nbtrain.notebook.askers import ASKS, unheard
 
 _RUN = "run"
-_ASKS = {"should_stop", "ShouldStop"}
 
 # What Python calls the code of a cell: by this, tracebacks show its lines as those of a cell.
 _CODE = "<module>"
@@ -55,7 +55,7 @@ def loop_of(
     compiled(source, filename, "exec")  # what is no cell is no body of a function either
     table = symtable.symtable(source, filename, "exec")
     tree = ast.parse(source, filename)
-    _check_use(table, tree)
+    _check_use(table, tree, names)
     future = [node for node in tree.body if _is_future(node)]
     tree.body = [node for node in tree.body if not _is_future(node)]
     bound = {symbol.get_name() for symbol in table.get_symbols() if _is_bound(symbol)}
@@ -190,15 +190,18 @@ def _shared(tree: ast.AST) -> set[str]:
     return {name for name in shared if name is not None}
 
 
-def _check_use(table: symtable.SymbolTable, tree: ast.AST) -> None:
+def _check_use(table: symtable.SymbolTable, tree: ast.Module, names: dict[str, Any]) -> None:
     """See that it can be a loop: a Supervisor's `should_stop()` is a step boundary, too."""
-    asks = any(isinstance(node, ast.Attribute) and node.attr in _ASKS for node in ast.walk(tree))
-    if not asks and not any(_uses_run(part) for part in _parts(table)):
+    if any(_uses_run(part) for part in _parts(table)):
+        return
+    if not any(isinstance(node, ast.Attribute) and node.attr in ASKS for node in ast.walk(tree)):
         raise ArgumentError(
             "The cell does not use `run`: it is the loop of a run, and asks run.should_stop() "
             "once a step. Begin it with `while not run.should_stop():` (or `sv.should_stop()` of "
             "an nbtrain.Supervisor), or hand `run` to the function that does."
         )
+    if why := unheard(tree, names):
+        raise ArgumentError(why)
 
 
 def _parts(table: symtable.SymbolTable) -> list[symtable.SymbolTable]:

@@ -197,3 +197,65 @@ def test_an_error_tells_the_line_of_the_cell(names: dict[str, Any]) -> None:
         loop(None)
     last = raised.traceback[-1]
     assert (last.frame.code.raw.co_filename, last.lineno + 1) == ("<cell>", 4)
+
+
+def tensorflows(name: str, module: str = "tensorflow.python.training") -> type:
+    """A class such as TensorFlow has."""
+    return type(name, (), {"__module__": module, "should_stop": lambda _self: True})
+
+
+MONITORED = "with {} as sess:\n    while not sess.should_stop():\n        sess.run(1)\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "asker", "remedy"),
+    [
+        (
+            MONITORED.format("tf.train.MonitoredTrainingSession(checkpoint_dir='x')"),
+            r"sess\.should_stop\(\), and that of a MonitoredTrainingSession",
+            r"Give the session hooks=\[nbtrain\.RunHook\(run\)\]",
+        ),
+        (
+            "sess = SingularMonitoredSession()\nwhile not sess.should_stop(): sess.run(1)",
+            r"sess\.should_stop\(\), and that of a SingularMonitoredSession",
+            r"Give the session hooks=",
+        ),
+        (
+            "coord = tf.train.Coordinator()\nwhile not coord.should_stop(): step()",
+            r"coord\.should_stop\(\), and that of a Coordinator",
+            r"Ask run\.should_stop\(\) in its place",
+        ),
+        ("while not mine.should_stop(): step()", r"mine\.should_stop\(\)", "hooks="),
+        ("while not sv.coord.should_stop(): step()", r"sv\.coord\.should_stop", "in its place"),
+        (
+            "sv = Supervisor()\nwith sv.managed_session() as s:\n  while not sv.should_stop(): 1",
+            r"and that of a Supervisor is no step boundary",
+            r"Make it an nbtrain\.Supervisor",
+        ),
+    ],
+)
+def test_a_loop_that_a_run_would_not_hear_is_refused_with_what_to_write(
+    names: dict[str, Any], source: str, asker: str, remedy: str
+) -> None:
+    names["mine"] = tensorflows("MonitoredSession")()
+    names["Supervisor"] = tensorflows("Supervisor")
+    with pytest.raises(ArgumentError, match=rf"The cell asks .*{asker}.*{remedy}"):
+        loop_of(source, "<cell>", names)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        MONITORED.format("tf.train.MonitoredTrainingSession(hooks=[nbtrain.RunHook(run)])"),
+        "sv = nbtrain.Supervisor()\nwhile not sv.should_stop(): step()",
+        "sv = ours()\nwhile not sv.should_stop(): step()",
+        "while not unknown.should_stop(): step()",
+        "with sv.managed_session() as s:\n    while not coord.should_stop(): s.run(1)",
+    ],
+)
+def test_a_loop_that_a_run_hears_or_that_nobody_knows_is_taken(
+    names: dict[str, Any], source: str
+) -> None:
+    names["coord"] = tensorflows("Coordinator")()
+    names["ours"] = tensorflows("Supervisor", "nbtrain.engines.graph.supervisor")
+    loop_of(source, "<cell>", names)

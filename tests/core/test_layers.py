@@ -32,7 +32,16 @@ FLOORS = (
     "notebook",
     "nbtrain",
 )
-PURE = ["errors", "states", "cadence", "hyperparameters", "ranges", "settings", "notebook.cells"]
+PURE = [
+    "errors",
+    "states",
+    "cadence",
+    "hyperparameters",
+    "ranges",
+    "settings",
+    "notebook.askers",
+    "notebook.cells",
+]
 PURE += ["at_hand"]
 PURE += ["curves.buckets", "curves.parts", "curves.smoothing", "curves.store"]
 PURE += ["recording.alarm", "recording.pace", "steering.commands", "steering.command_queue"]
