@@ -1,0 +1,271 @@
+"""A logdir in a board: zoomed, filtered, smoothed, and followed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, expect
+
+import nbtrain
+from nbtrain.events.writer import EventWriter
+from tests.chromium import SECOND
+from tests.page.bare import BarePage
+
+WICKED = "<img src=x onerror='window.wicked=1'>"
+
+
+def write(run: str, values: Sequence[float], tag: str = "train/loss", start: int = 0) -> None:
+    """Write a curve into a file of its own."""
+    folder = Path("logs", run)
+    folder.mkdir(parents=True, exist_ok=True)
+    writer, steps = EventWriter(folder), np.arange(start, start + len(values))
+    writer.scalars(steps, steps + 1.7e9, {tag: np.asarray(values, float)})
+    writer.close()
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A logdir of three runs."""
+    folder, noise, t = tmp_path_factory.mktemp("written"), np.random.default_rng(1), np.arange(3000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for n, run in enumerate(["adam", "sgd", "rmsprop"]):
+            falling = np.exp(-t / (400 + 300 * n))
+            write(run, falling + 0.05 * n + noise.normal(0, 0.03, 3000))
+            write(run, 1 - falling, "validation/accuracy")
+        write("adam", [1.0, float("nan"), 0.5, 0.25], "rate")
+    return folder / "logs"
+
+
+@pytest.fixture
+def logdir(written: Path, own_folder: Path) -> Path:
+    """The logdir, for a test to write into."""
+    return shutil.copytree(written, own_folder / "logs")
+
+
+def shown(cell: Locator) -> Locator:
+    """The board in a cell, once it has drawn a curve."""
+    board = cell.locator(".nbt-board")
+    expect(board.locator(".u-over").first).to_be_visible()
+    return board
+
+
+@pytest.fixture
+def board(page: BarePage, logdir: Path) -> Locator:
+    """A board of it."""
+    return shown(page.line("scalars logs"))
+
+
+def chart_of(board: Locator, tag: str) -> Locator:
+    """A chart, scrolled into sight: out of it there is nothing drawn."""
+    chart = board.locator(f'section[data-tag="{tag}"]')
+    chart.scroll_into_view_if_needed()
+    expect(chart.locator(".u-over")).to_be_visible()
+    return chart
+
+
+def drag(page: BarePage, chart: Locator, begin: float, end: float) -> None:
+    """Drag over a part of a chart, from 0 to 1."""
+    box = chart.locator(".u-over").bounding_box()
+    assert box is not None
+    y = box["y"] + box["height"] / 2
+    page.page.mouse.move(box["x"] + begin * box["width"], y)
+    page.page.mouse.down()
+    page.page.mouse.move(box["x"] + (begin + end) / 2 * box["width"], y)
+    page.page.mouse.move(box["x"] + end * box["width"], y)
+    page.page.mouse.up()
+
+
+def test_a_zoom_shows_finer_points_and_a_double_click_everything(
+    page: BarePage, board: Locator
+) -> None:
+    loss = chart_of(board, "train/loss")
+    expect(loss).to_have_attribute("data-stride", "6")
+    drag(page, loss, 0.5, 0.55)
+    expect(loss).to_have_attribute("data-stride", "1")
+    loss.locator(".u-over").hover(position={"x": 100, "y": 60})
+    told = loss.locator("[data-role=values]")
+    expect(told).to_contain_text(re.compile(r"step 1,[56]\d\d"))
+    for run in ("adam", "sgd", "rmsprop"):
+        expect(told).to_contain_text(run)
+    loss.locator(".u-over").dblclick()
+    expect(loss).to_have_attribute("data-stride", "6")
+
+
+def test_filters_and_checkboxes_choose_tags_and_runs(page: BarePage, board: Locator) -> None:
+    tags = board.locator("[data-role=filter-tags]")
+    expect(board.locator("[data-group]")).to_have_count(3)
+    tags.fill("acc.*y$")
+    expect(board.locator("section[data-tag]")).to_have_count(1)
+    expect(board.locator("[data-role=tag-count]")).to_have_text("1 of 3 tags")
+    tags.fill("(")
+    expect(tags).to_have_attribute("aria-invalid", "true")
+    expect(board.locator("section[data-tag]")).to_have_count(3)
+    tags.fill("loss")
+    loss = chart_of(board, "train/loss")
+    loss.locator("[data-act=table]").click()
+    rows = loss.locator("tbody tr")
+    expect(rows).to_have_count(3)
+    board.locator("[data-run=sgd] input").uncheck()
+    expect(rows).to_have_count(2)
+    board.locator("[data-role=filter-runs]").fill("^adam$")
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("adam")
+    expect(rows.locator("[title]")).to_have_attribute("title", "adam: 3,000 points")
+
+
+def test_smoothing_leaves_the_raw_line_behind(page: BarePage, board: Locator) -> None:
+    loss = chart_of(board, "train/loss")
+    board.locator("[data-role=smoothing]").fill("0.9")
+    loss.locator(".u-over").hover(position={"x": 100, "y": 60})
+    expect(loss.locator("[data-role=values]")).to_contain_text("raw")
+
+
+def test_a_logarithmic_axis_shows_the_first_steps_apart(page: BarePage, board: Locator) -> None:
+    loss = chart_of(board, "train/loss")
+    board.locator("[data-role=log-x]").check()
+    expect(loss.locator("[data-role=left-out]")).to_have_text("3 with no place on the x axis")
+    told = loss.locator("[data-role=values]")
+    loss.locator(".u-over").hover(position={"x": 2, "y": 60})
+    expect(told).to_contain_text("step 1")
+    drag(page, loss, 0.5, 0.6)
+    expect(loss).to_have_attribute("data-stride", "1")
+    board.locator("[data-role=axis]").select_option("relative")
+    expect(loss).not_to_have_attribute("data-zoomed", "")
+    board.locator("[data-role=axis]").select_option("wall")
+    expect(board.locator("[data-role=log-x]")).to_be_disabled()
+    expect(loss.locator("[data-role=left-out]")).to_be_empty()
+
+
+def test_what_is_written_comes_into_sight_when_followed(page: BarePage, board: Locator) -> None:
+    board.locator("[data-role=follow]").check()
+    write("later", [*np.linspace(1, 0, 50)])
+    write("adam", [0.125], "rate", 4)
+    expect(board.locator("[data-run=later]")).to_be_visible(timeout=20 * SECOND)
+    loss = chart_of(board, "train/loss")
+    loss.locator("[data-act=table]").click()
+    expect(loss.locator("tbody tr")).to_have_count(4)
+
+
+def test_a_name_from_a_file_is_text_and_nothing_else(page: BarePage) -> None:
+    write("<img src=x onerror=window.wicked=1>", [1.0, 2.0, 3.0], f"{WICKED}/{WICKED}")
+    board = shown(page.show(nbtrain.scalars("logs")))
+    over = board.locator(".u-over")
+    expect(over).to_have_count(1, timeout=30 * SECOND)
+    board.locator("[data-act=table]").click()
+    over.hover(position={"x": 100, "y": 60})
+    expect(board.locator("[data-role=values]")).to_contain_text("<img src=x")
+    expect(board.locator("[data-role=table]")).to_contain_text("<img src=x")
+    assert board.locator("img").count() == 0
+    assert page.page.evaluate("() => window.wicked === undefined")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are text on this system")
+def test_odd_names_are_drawn_and_downloaded(page: BarePage, tmp_path: Path) -> None:
+    Path("odd/run").mkdir(parents=True)
+    writer, three = EventWriter(Path("odd/run")), np.arange(3)
+    tags = ["x" * 10_000, "\u202eoverridden\nline", ""]
+    writer.scalars(three, three + 1.7e9, {tag: np.array([1.0, 3.0, 2.0]) for tag in tags})
+    writer.close()
+    Path("odd/run").rename(os.fsdecode(b"odd/caf\xe9"))
+    board = shown(page.show(nbtrain.scalars("odd")))
+    charts = board.locator("section[data-tag]")
+    expect(charts).to_have_count(3, timeout=30 * SECOND)
+    for chart in charts.all():
+        chart.scroll_into_view_if_needed()
+        expect(chart.locator(".u-over")).to_be_visible()
+    expect(board.locator(".nbt-run")).to_contain_text(r"caf\xe9")
+    long = board.locator("section[data-tag^=xxx]")
+    for act, ending in (("CSV", ".csv"), ("PNG", ".png")):
+        with page.page.expect_download() as found:
+            long.locator(f"[data-act={act}]").click()
+        assert found.value.suggested_filename == "x" * 80 + ending
+    with page.page.expect_download() as found:
+        board.locator('section[data-tag=""] [data-act=CSV]').click()
+    assert found.value.suggested_filename == "untitled.csv"
+    assert rb"caf\xe9,,0," in Path(found.value.path()).read_bytes()
+    assert board.evaluate("root => root.scrollWidth <= root.clientWidth")
+    board.screenshot(path=Path(os.environ.get("NBTRAIN_SCREENSHOTS", tmp_path)) / "odd.png")
+
+
+@pytest.mark.parametrize(
+    ("tag", "more"), [("tag{n}", "9940 more"), ("{n}/tag", "9940 more groups")]
+)
+def test_ten_thousand_tags_are_found_by_a_filter_whatever_their_groups(
+    page: BarePage, own_folder: Path, tag: str, more: str
+) -> None:
+    one, folder = np.array([0]), own_folder / "many" / "one"
+    folder.mkdir(parents=True)
+    writer = EventWriter(folder)
+    writer.scalars(one, one + 1.7e9, {tag.format(n=n): np.array([0.5]) for n in range(10_000)})
+    writer.close()
+    board = page.show(nbtrain.scalars("many")).locator(".nbt-board")
+    expect(board.locator("[data-role=tag-count]")).to_have_text("10000 of 10000 tags")
+    expect(board.get_by_text(more, exact=True)).to_be_visible()
+    assert board.locator("*").count() < 3000, "what is not shown is not in the page"
+    board.locator("[data-role=filter-tags]").fill("9876")
+    expect(board.locator("section[data-tag]")).to_have_count(1)
+    expect(board.locator(".u-over")).to_be_visible()
+
+
+def test_a_kernel_that_has_gone_leaves_what_was_drawn(page: BarePage, board: Locator) -> None:
+    page.kernel.die()
+    board.locator("[data-role=smoothing]").fill("0.5")
+    expect(board.locator("[data-role=words]")).to_contain_text("The kernel has gone")
+    chart_of(board, "train/loss")
+
+
+@pytest.mark.parametrize(("act", "ending"), [("CSV", ".csv"), ("PNG", ".png")])
+def test_a_chart_is_downloaded(page: BarePage, board: Locator, act: str, ending: str) -> None:
+    loss = chart_of(board, "train/loss")
+    with page.page.expect_download() as found:
+        loss.locator(f"[data-act={act}]").click()
+    assert found.value.suggested_filename == f"train_loss{ending}"
+    data = Path(found.value.path()).read_bytes()
+    assert data[:4] == b"\x89PNG" if act == "PNG" else data.count(b"\n") == 9001
+
+
+# In the middle of the first half: how far down a chart, as a part of it, its coloured points are.
+MIDDLE = """\
+over => {
+  const chart = over.closest(".uplot"), canvas = chart.querySelector("canvas");
+  const scale = canvas.width / canvas.getBoundingClientRect().width;
+  const [box, own] = [over.getBoundingClientRect(), canvas.getBoundingClientRect()];
+  const [left, top] = [(box.left - own.left + box.width / 4) * scale, (box.top - own.top) * scale];
+  const { data } = canvas.getContext("2d").getImageData(left, top, 1, box.height * scale);
+  const found = [];
+  for (let y = 0; 4 * y < data.length; y++) {
+    const [r, g, b, alpha] = data.slice(4 * y, 4 * y + 4);
+    const coloured = alpha > 200 && Math.max(r, g, b) - Math.min(r, g, b) > 60;
+    if (coloured) found.push(y / (box.height * scale));
+  }
+  return [Math.min(...found), Math.max(...found)];
+}"""
+
+
+def test_an_edit_of_a_hyperparameter_is_a_step_and_no_ramp(page: BarePage, logdir: Path) -> None:
+    tag = "hyperparameters/learning_rate"
+    for start, value in ((0, 0.01), (50, 0.01), (50, 0.001), (100, 0.001)):
+        write("adam", [value], tag, start)
+    chart = chart_of(shown(page.line("scalars logs")), "hyperparameters/learning_rate")
+    expect(chart).to_have_attribute("data-stride", "1")
+    highest, lowest = chart.locator(".u-over").evaluate(MIDDLE)
+    assert highest < 0.3
+    assert lowest < 0.3, "the value of before, until the edit"
+
+
+def test_an_abandoned_tail_does_not_set_the_scale(page: BarePage, logdir: Path) -> None:
+    low = np.linspace(1, 0, 120)
+    for start, values in ((0, low[:60]), (60, [1e10] * 40), (60, low[60:])):
+        write("adam", [*values], "wild/loss", start)
+    chart = chart_of(shown(page.line("scalars logs")), "wild/loss")
+    expect(chart).to_have_attribute("data-stride", "1")
+    _, lowest = chart.locator(".u-over").evaluate(MIDDLE)
+    assert lowest < 0.9, "the curve falls from 1 to 0, and is not flat below 1e10"

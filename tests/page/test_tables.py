@@ -1,0 +1,246 @@
+"""HParams, Custom Scalars and Compare, as a board shows them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from playwright.sync_api import Locator, expect
+from tensorboard.plugins.custom_scalar import layout_pb2
+from tensorboard.plugins.custom_scalar import summary as custom
+from tensorboard.plugins.hparams import api as hp
+from tensorboard.plugins.hparams import api_pb2
+from tensorboard.plugins.hparams import summary as hparams_summary
+
+import nbtrain
+from nbtrain.events.writer import EventWriter
+from tests.page.bare import BarePage
+from tests.page.test_board import chart_of
+
+WICKED = "<img src=x onerror='window.wicked=1'>"
+TRIALS: list[dict[str, Any]] = [
+    {"optimizer": "adam", "learning_rate": 0.001, "batch_size": 64, "dropout": 0.3},
+    {"optimizer": "adam", "learning_rate": 0.01, "batch_size": 9, "dropout": 0.1},
+    {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 128, "dropout": 0.3},
+    {"optimizer": "sgd", "learning_rate": 0.02, "batch_size": 128, "dropout": 0.0},
+]
+ENDS = {0: api_pb2.STATUS_SUCCESS, 1: api_pb2.STATUS_FAILURE, 3: api_pb2.STATUS_RUNNING}
+chart, category = layout_pb2.Chart, layout_pb2.Category
+multiline, margin = layout_pb2.MultilineChartContent, layout_pb2.MarginChartContent
+
+
+def write_trial(folder: Path, n: int) -> None:
+    """Write the hyperparameters of a trial, its curves, and how it ended."""
+    noise, steps = np.random.default_rng(n), np.arange(200)
+    with tf.summary.create_file_writer(str(folder)).as_default():
+        hp.hparams({**TRIALS[n], "layers": 2, "shuffle": True})
+        if n in ENDS:
+            end = hparams_summary.session_end_pb(ENDS[n])
+            tf.summary.experimental.write_raw_pb(end.SerializeToString(), step=0)
+    loss = np.exp(-steps * 0.01 * (n + 1)) + noise.normal(0, 0.01, 200)
+    bounds = {"loss_low": loss - 0.1, "loss_high": loss + 0.1 + 0.2 / (1 + steps)}
+    writer = EventWriter(folder)
+    writer.scalars(steps, steps + 1.7e9, {"loss": loss, "validation/accuracy": 1 - loss * 0.8})
+    writer.scalars(steps, steps + 1.7e9, bounds)
+    writer.close()
+
+
+def write_layout(logdir: Path, *categories: Any) -> None:
+    """Write a layout of Custom Scalars."""
+    layout = custom.pb(layout_pb2.Layout(category=categories))
+    with tf.summary.create_file_writer(str(logdir)).as_default():
+        tf.summary.experimental.write_raw_pb(layout.SerializeToString(), step=0)
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four trials, and a layout of their curves in which something is wrong."""
+    logdir = tmp_path_factory.mktemp("logs")
+    for n in range(len(TRIALS)):
+        write_trial(logdir / f"trial-{n}", n)
+    bounds = margin.Series(value="loss", lower="loss_low", upper="loss_high")
+    lacking = margin.Series(value="loss", lower="no", upper="loss_high")
+    charts = [
+        chart(title="losses", multiline=multiline(tag=[r"loss.*"])),
+        chart(title="loss with its bounds", margin=margin(series=[bounds])),
+    ]
+    wrong = [
+        chart(title="wrong", multiline=multiline(tag=["(", "nothing.*", "loss$"])),
+        chart(title="lacking", margin=margin(series=[lacking])),
+    ]
+    write_layout(
+        logdir, category(title="training", chart=charts), category(title="odd ones", chart=wrong)
+    )
+    return logdir
+
+
+def shown(cell: Locator) -> Locator:
+    """The board in a cell, once a page of it is there."""
+    board = cell.locator(".nbt-board")
+    expect(board.locator(".nbt-front")).to_be_visible()
+    return board
+
+
+@pytest.fixture
+def board(page: BarePage, logdir: Path) -> Locator:
+    """A board of the hyperparameters."""
+    return shown(page.line(f"hparams {logdir}"))
+
+
+def rows(board: Locator) -> list[str]:
+    """The names of the table's rows, from above."""
+    return board.locator("tbody [data-session]").all_inner_texts()
+
+
+def count(board: Locator, text: str) -> None:
+    expect(board.locator("[data-role=row-count]")).to_have_text(text)
+
+
+def test_a_heading_sorts_numbers_as_numbers_by_click_and_by_key(
+    page: BarePage, board: Locator
+) -> None:
+    heading = board.locator("[data-column$=batch_size]")
+    expect(heading).to_have_attribute("aria-sort", "none")
+    heading.get_by_role("button").click()
+    expect(heading).to_have_attribute("aria-sort", "ascending")
+    assert rows(board)[:2] == ["trial-1", "trial-0"], "9 is less than 64, and 64 than 128"
+    heading.get_by_role("button").press("Enter")
+    expect(heading).to_have_attribute("aria-sort", "descending")
+    assert rows(board)[2:] == ["trial-0", "trial-1"]
+    expect(heading.get_by_role("button")).to_be_focused()
+    board.locator(".nbt-sheet").focus()
+    page.page.keyboard.press("End")
+    page.page.keyboard.press("ArrowRight")
+    expect(board.locator(".nbt-sheet")).to_be_focused()
+    board.locator("[data-column$='validation/accuracy'] button").click()
+    expect(heading).to_have_attribute("aria-sort", "none")
+    assert rows(board)[-1] == "trial-0", "of an accuracy the highest come first"
+
+
+def test_filters_choose_rows_and_checkboxes_are_those_of_the_run_list(
+    page: BarePage, board: Locator
+) -> None:
+    count(board, "4 of 4 runs")
+    expect(board.locator(".nbt-status")).to_have_text(
+        ["✓ success", "✗ failure", "– unknown", "● running"]
+    )
+    board.locator("[data-act=Filters]").click()
+    rate = board.locator("[data-filter$=learning_rate]")
+    rate.locator("[data-end=from]").fill("1e-2")
+    rate.locator("[data-end=to]").fill("0.05")
+    count(board, "2 of 4 runs")
+    assert rows(board) == ["trial-1", "trial-3"]
+    board.locator("[data-filter$=optimizer]").get_by_label("sgd").uncheck()
+    count(board, "1 of 4 runs")
+    board.get_by_role("button", name="clear all filters").click()
+    count(board, "4 of 4 runs")
+    rate.locator("[data-end=from]").fill("many")
+    expect(rate.locator("[data-end=from]")).to_have_attribute("aria-invalid", "true")
+    count(board, "4 of 4 runs")
+    board.locator("[data-session=trial-2] input").uncheck()
+    expect(board.locator("[data-run=trial-2] input")).not_to_be_checked()
+    board.locator("[data-run=trial-2] input").check()
+    expect(board.locator("[data-session=trial-2] input")).to_be_checked()
+    board.locator("[data-role=filter-runs]").fill("[01]$")
+    count(board, "2 of 4 runs")
+
+
+def test_what_is_shown_of_the_table_is_downloaded(page: BarePage, board: Locator) -> None:
+    board.locator("[data-act=Columns]").click()
+    board.locator("[data-role=columns]").get_by_label("layers").uncheck()
+    board.locator("[data-role=filter-tags]").fill("optimizer|layers|learning")
+    expect(board.locator("[data-role=tag-count]")).to_have_text("2 of 10 columns")
+    board.locator("[data-role=filter-runs]").fill("0$")
+    with page.page.expect_download() as found:
+        board.locator("[data-act=CSV]").click()
+    assert found.value.suggested_filename == "hparams.csv"
+    assert Path(found.value.path()).read_text().splitlines() == [
+        "run,status,learning_rate,optimizer",
+        "trial-0,success,0.001,adam",
+    ]
+
+
+def test_a_layouts_charts_show_several_tags_and_bounds_and_what_is_wrong(
+    page: BarePage,
+    logdir: Path,
+) -> None:
+    board = shown(page.line(f"custom_scalars {logdir}"))
+    losses = chart_of(board, "losses")
+    expect(losses.locator("[data-role=tags]")).to_have_text("lossloss_highloss_low")
+    expect(losses).to_have_attribute("data-points", str(4 * 3 * 200))
+    losses.locator(".u-over").hover(position={"x": 100, "y": 60})
+    expect(losses.locator("[data-role=values]")).to_contain_text("loss_low · trial-3")
+    board.locator("[data-run=trial-3]").hover()
+    full = (
+        "(root) => root.card.chart.plot.series.slice(1).filter(({ alpha }) => alpha === 1).length"
+    )
+    assert losses.evaluate(full) == 3, "the lines of the run that is pointed at stand out"
+    bounded = chart_of(board, "loss with its bounds")
+    expect(bounded).to_have_attribute("data-points", str(4 * 200))
+    bounded.locator(".u-over").hover(position={"x": 100, "y": 60})
+    expect(bounded.locator("[data-role=values]")).to_contain_text(re.compile(r"\d to 0\.\d"))
+    wrong = chart_of(board, "wrong")
+    expect(wrong).to_contain_text("'(' is no regular expression")
+    expect(wrong).to_contain_text("No run has a tag that 'nothing.*' matches.")
+    expect(wrong).to_have_attribute("data-points", str(4 * 200))
+    lacking = board.locator("[data-tag=lacking]")
+    expect(lacking).to_contain_text("No run has the tag 'no'.")
+    board.locator("[data-role=filter-runs]").fill("0$")
+    expect(losses).to_have_attribute("data-points", str(3 * 200))
+    with page.page.expect_download() as found:
+        losses.locator("[data-act=CSV]").click()
+    assert Path(found.value.path()).read_text().count("\n") == 1 + 3 * 200
+
+
+def test_two_runs_are_compared_side_by_side(page: BarePage, logdir: Path) -> None:
+    board = shown(page.show(nbtrain.compare(str(logdir))))
+    expect(board).to_have_attribute("data-tab", "compare")
+    board.get_by_role("button", name="none").click()
+    expect(board.locator("[data-role=compare-words]")).to_contain_text("Check two or more runs")
+    for run in ("trial-0", "trial-2"):
+        board.locator(f"[data-run={run}] input").check()
+    expect(board.locator("[data-baseline]")).to_have_count(2)
+    expect(board.locator("[data-hparam]")).to_have_count(3)
+    expect(board.locator("[data-hparam=optimizer]")).to_have_text("optimizeradamsgd")
+    board.locator("[data-role=same]").check()
+    expect(board.locator("[data-hparam=dropout]")).to_have_text("dropout0.30.3")
+    board.locator("[data-baseline=trial-0]").press("Enter")
+    expect(board.locator("[data-baseline=trial-0]")).to_have_attribute("aria-pressed", "true")
+    loss = board.locator("tr[data-tag=loss]")
+    expect(loss.locator("small")).to_have_text(re.compile(r"^-0\.1\d+, -\d+ %$"))
+    board.locator("[data-role=extent]").check()
+    expect(board.locator("tr.nbt-inner")).to_have_count(4 * 3)
+    board.locator("[data-role=filter-tags]").fill("accuracy")
+    expect(board.locator("tr[data-tag]")).to_have_count(1)
+    chart = chart_of(board, "validation/accuracy")
+    expect(chart).to_have_attribute("data-points", str(2 * 200))
+
+
+def test_a_hyperparameter_from_a_file_is_text_and_nothing_else(
+    page: BarePage, own_folder: Path
+) -> None:
+    for run in ("<img src=x onerror=window.wicked=1>", "other"):
+        with tf.summary.create_file_writer(str(own_folder / "wicked" / run)).as_default():
+            hp.hparams({WICKED: WICKED + run, "plain": run})
+            tf.summary.scalar(WICKED, 1.0, step=0)
+            tf.summary.scalar(WICKED, 2.0, step=1)
+    odd = [chart(title=WICKED, multiline=multiline(tag=[".*", WICKED + "("]))]
+    write_layout(own_folder / "wicked", category(title=WICKED, chart=odd))
+    board = shown(page.show(nbtrain.hparams("wicked")))
+    expect(board.locator("tbody")).to_contain_text("<img src=x onerror='window.wicked=1'>other")
+    for act in ("Filters", "Columns"):
+        board.locator(f"[data-act={act}]").click()
+    expect(board.locator("[data-role=filters]")).to_contain_text("<img src=x")
+    for tab in ("custom_scalars", "compare"):
+        board.locator(f"[data-tab={tab}]").click()
+        first = board.locator("section[data-tag]:visible").first
+        first.scroll_into_view_if_needed()
+        first.locator(".u-over").hover(position={"x": 100, "y": 60})
+        expect(first.locator("[data-role=values]")).to_contain_text("<img src=x")
+    expect(board.locator("tbody").first).to_contain_text("<img src=x onerror='window.wicked=1'>")
+    assert board.locator("img").count() == 0
+    assert page.page.evaluate("() => window.wicked === undefined")
