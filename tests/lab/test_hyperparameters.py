@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, expect
 
 from tests.lab.lab import Lab, NotebookPage, opened
-from tests.lab.test_panel import START, click, phase, read, receipt
+from tests.lab.test_panel import START, read
+from tests.page.bare import click, phase, receipt
+from tests.page.test_hyperparameters import slider
 
 TRAIN = """\
 dropout = tf.Variable(0.25)
@@ -18,14 +20,6 @@ run = nbtrain.train(step, steps=100_000, name={name!r},
                                       "dropout": dropout}})
 """
 VALUES = "(float(str(optimizer.learning_rate.numpy())), float(dropout.numpy()))"
-
-
-def slider(panel: Locator, name: str) -> Locator:
-    return panel.locator(f"[data-hyperparameter={name}] input[type=range]")
-
-
-def field(panel: Locator, name: str) -> Locator:
-    return panel.locator(f"[data-hyperparameter={name}] input[type=text]")
 
 
 @pytest.fixture

@@ -1,9 +1,8 @@
-"""The panel in a real JupyterLab: its buttons, its curves, and what stays of it."""
+"""The panel in a real JupyterLab: clicks while a cell runs, reloads, views, what stays of it."""
 
 from __future__ import annotations
 
 import ast
-import json
 import os
 import re
 import signal
@@ -17,6 +16,7 @@ from playwright.sync_api import Browser, Locator, expect
 
 from tests.chromium import SECOND
 from tests.lab.lab import Lab, NotebookPage, opened
+from tests.page.bare import click, in_text, phase, receipt, see_curve, silent, step_of
 
 START = """\
 %load_ext nbtrain
@@ -62,33 +62,6 @@ run = nbtrain.train(step, steps=100_000, name={name!r},
 RECEIPTS = "[(r.name, r.outcome.applied, r.outcome.step) for r in run.receipts]"
 
 
-def click(panel: Locator, command: str) -> None:
-    panel.locator(f"[data-command={command}]").click()
-
-
-def receipt(panel: Locator, text: str) -> str:
-    """The receipt line, once it says `text`."""
-    line = panel.locator("[data-role=receipt]")
-    expect(line).to_contain_text(text, timeout=20 * SECOND)
-    return line.inner_text()
-
-
-def phase(panel: Locator, word: str) -> None:
-    """Wait until the panel shows this phase."""
-    expect(panel.locator("[data-role=phase]")).to_contain_text(word, timeout=20 * SECOND)
-
-
-def step_of(panel: Locator) -> int:
-    return int(panel.get_attribute("data-step") or -1)
-
-
-def in_text(text: str) -> int:
-    """The step that a receipt names."""
-    found = re.search(r"\(step ([\d,]+)\)", text)
-    assert found, text
-    return int(found.group(1).replace(",", ""))
-
-
 def wait_for_step(page: NotebookPage, index: int, step: int) -> None:
     page.page.wait_for_function(
         "([index, step]) => Number(document.querySelectorAll('.jp-CodeCell')[index]"
@@ -116,15 +89,32 @@ def page(browser: Browser, lab: Lab, request: pytest.FixtureRequest) -> Iterator
         yield notebook
 
 
-@pytest.mark.cells("time.sleep(14); time.time()", RECEIPTS)
-def test_every_button_works_while_another_cell_sleeps(page: NotebookPage, lab: Lab) -> None:
+# A cell that draws figures, and goes on when it is told to.
+BUSY = """\
+import matplotlib.pyplot as plt
+for n in range(3):
+    plt.figure(); plt.plot([0, n])
+    while not os.path.exists(f"go-on-{n}"):
+        time.sleep(0.02)
+"""
+
+
+@pytest.mark.cells(BUSY, RECEIPTS)
+def test_every_button_works_while_another_cell_draws_and_leaves_its_figures_alone(
+    page: NotebookPage, lab: Lab
+) -> None:
+    def go_on(count: int) -> None:
+        (lab.root / f"go-on-{count}").touch()
+
     panel = page.panel(1)
     page.run(2, wait=False)
     click(panel, "save")
     saved = in_text(receipt(panel, "saved ckpt-"))
+    go_on(0)
     click(panel, "pause")
     paused = in_text(receipt(panel, "paused"))
     phase(panel, "paused")
+    go_on(1)
     click(panel, "restore")
     text = receipt(panel, f"restored ckpt-{saved}")
     assert "variables matched" in text
@@ -134,16 +124,24 @@ def test_every_button_works_while_another_cell_sleeps(page: NotebookPage, lab: L
     click(panel, "resume")
     receipt(panel, "running again")
     wait_for_step(page, 1, paused + 1)
+    expect(page.cells.nth(2).locator(".jp-InputPrompt")).to_have_text("[*]:")
+    go_on(2)
     page.wait_done(2)
-    woke = float(re.sub(r"^\[\d+\]:\s*", "", page.text(2)))
+    expect(page.cells.nth(2).locator(".jp-RenderedImage img")).to_have_count(3)
     click(panel, "stop")
     expect(panel).to_have_count(0, timeout=20 * SECOND)  # the picture has taken its place
     done = [(name, applied) for name, applied, _ in read(page, 3)]
     assert done == [(name, True) for name in ("save", "pause", "restore", "resume", "stop")]
-    journal = lab.root / "runs" / "test_every_button_works_while_another_cell_sleeps"
-    lines = map(json.loads, (journal / "steering.jsonl").read_text().splitlines())
-    asleep = {line["event"] for line in lines if line["wall_time"] < woke}
-    assert asleep >= {"save", "pause", "restore", "resume"}
+
+
+@pytest.mark.cells("run.on('stopped', print)", "run.status.phase.value")
+def test_what_a_listener_prints_appears_under_its_cell(page: NotebookPage) -> None:
+    page.run(2)
+    page.run(3)  # the last cell that has run is another
+    click(page.panel(1), "stop")
+    expect(page.cells.nth(2).locator(".jp-OutputArea").first).to_contain_text(
+        re.compile(r"step \d+  stopped"), timeout=20 * SECOND
+    )
 
 
 @pytest.mark.cells("nbtrain.train(step, name=run.name)", "run.request_stop().wait().applied")
@@ -157,22 +155,6 @@ def test_a_refused_cell_has_a_panel_only_where_it_has_cleared_its_own(page: Note
     phase(page.panel(1), "running")
     expect(page.panel(2)).to_have_count(0)
     page.run(3)
-
-
-@pytest.mark.cells("run.request_stop().wait().applied")
-def test_a_reloaded_page_shows_the_whole_curve_and_goes_on_live(page: NotebookPage) -> None:
-    wait_for_step(page, 1, 300)
-    page.save()
-    page.page.reload()
-    panel = page.panel(1)
-    expect(panel).to_be_visible(timeout=60 * SECOND)
-    phase(panel, "running")
-    chart = panel.locator("[data-tag=loss]")
-    chart.locator(".u-over").hover(position={"x": 2, "y": 60})
-    first = chart.locator("[data-role=legend]").inner_text()
-    begun = int(first.split()[1].replace(",", ""))  # after "step"
-    assert begun <= 10 + step_of(panel) / 50, first  # at the left end of the chart
-    wait_for_step(page, 1, step_of(panel) + 50)
 
 
 @pytest.mark.cells("run.wait(60)", "run.status.step")
@@ -196,177 +178,37 @@ def test_the_saved_notebook_keeps_a_picture_and_no_widget(page: NotebookPage, la
         assert bundle["text/plain"] == "nbtrain run"
 
 
-@pytest.mark.cells(
-    "fail = True\ndef broken():\n"
-    "    if fail and run.status.step >= 5: raise ValueError('my own line')\n    return {'x': 1.0}",
-    "run.request_stop(); run.wait()\nrun = nbtrain.train(broken, name='broken')",
-    "fail = False\nended_as = run.status.phase.value\nrun.start();",
-    "(ended_as, run.status.error, run.request_stop().wait().applied)",
-)
-def test_a_failed_run_shows_the_traceback_and_can_be_started_again(page: NotebookPage) -> None:
-    page.run(2)
-    page.run(3)
-    shown = page.cells.nth(3).locator(".jp-OutputArea pre", has_text="ValueError: my own line")
-    expect(shown.first).to_be_visible(timeout=20 * SECOND)
-    assert "raise ValueError('my own line')" in shown.first.inner_text()
-    expect(page.run(4)).to_have_text("")  # by its semicolon
-    assert read(page, 5) == ("failed", None, True)
-
-
-@pytest.mark.cells(
-    "import matplotlib.pyplot as plt\n"
-    "for n in range(3):\n    plt.figure(); plt.plot([0, n]); time.sleep(1.2)\n"
-    "plt.get_fignums()",
-)
-def test_the_figures_of_a_running_cell_are_left_alone(page: NotebookPage) -> None:
-    page.run(2, wait=False)
-    panel = page.panel(1)
-    for _ in range(2):
-        click(panel, "save")
-        receipt(panel, "saved")
-    page.wait_done(2)
-    expect(page.cells.nth(2).locator(".jp-RenderedImage img")).to_have_count(3)
-
-
-COLOURED = """\
-canvas => {
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  let count = 0;
-  for (let i = 0; i < data.length; i += 4)
-    if (data[i + 3] > 200 && Math.abs(data[i] - data[i + 2]) > 60) count++;
-  return count;
-}"""
-
-
-def see_curve(panel: Locator) -> None:
-    """Wait until pixels of the loss's chart are of a colour: its curve."""
-    canvas = panel.locator("[data-tag=loss] canvas")
-    expect(canvas).to_be_visible()
-    panel.page.wait_for_function(
-        f"canvas => ({COLOURED})(canvas) > 50", arg=canvas.element_handle(), timeout=10 * SECOND
-    )
+def see_whole_curve(panel: Locator) -> None:
+    """See that it is drawn in colour from where the run began, with the mark of a save."""
+    see_curve(panel)
+    chart = panel.locator("[data-tag=loss]")
+    expect(chart).to_have_attribute("data-timeline", "1", timeout=20 * SECOND)
+    chart.locator(".u-over").hover(position={"x": 2, "y": 60})
+    first = chart.locator("[data-role=legend]").inner_text()
+    begun = int(first.split()[1].replace(",", ""))  # after "step"
+    assert begun <= 10 + step_of(panel) / 50, first  # at the left end of the chart
 
 
 @pytest.mark.cells("run", "%nbtrain show")
-def test_every_view_draws_its_curve_in_colour(page: NotebookPage) -> None:
+def test_every_view_shows_the_whole_curve_also_on_a_reloaded_page(page: NotebookPage) -> None:
     wait_for_step(page, 1, 100)
+    click(page.panel(1), "save")
+    receipt(page.panel(1), "saved")
     page.run(2)
     page.run(3)
     page.save()
     for _ in range(2):
         for index in (1, 2, 3):
             panel = page.panel(index)
+            phase(panel, "running")
             wait_for_step(page, index, 150)
-            see_curve(panel)
+            see_whole_curve(panel)
+            wait_for_step(page, index, step_of(panel) + 50)
         page.page.reload()
         expect(page.panel(3)).to_be_visible(timeout=60 * SECOND)
 
 
-LATER = """\
-@nbtrain.background
-def later(run):
-    while not run.should_stop():
-        time.sleep(0.01)
-        run.record(first=1.0)
-        if run.status.step > 100:
-            run.record(second=2.0)
-"""
-
-
-@pytest.mark.cells(LATER, "later.request_stop().wait().applied")
-def test_a_curve_that_comes_later_leaves_the_first_its_place(page: NotebookPage) -> None:
-    page.run(2)
-    panel = page.panel(2)
-    expect(panel.locator(".uplot")).to_have_count(2, timeout=30 * SECOND)
-    for chart in panel.locator(".nbt-plot").all():
-        plot = chart.locator(".uplot")
-        page.page.wait_for_function(
-            "([plot, room]) => plot.clientWidth > 0 && plot.clientWidth <= room.clientWidth",
-            arg=[plot.element_handle(), chart.element_handle()],
-        )
-    page.run(3)
-
-
-LONG = """\
-@nbtrain.background
-def long(run):
-    while not run.should_stop():
-        time.sleep(0.01)
-        run.record({"first": 1.0, "x" * 200: 123456.0})
-"""
-
-
-def whole(text: Locator) -> bool:
-    """Whether nothing of a text is cut off."""
-    fits: bool = text.evaluate("e => e.scrollWidth <= e.clientWidth && e.scrollHeight <= 24")
-    return fits
-
-
-@pytest.mark.cells(LONG, "long.request_stop().wait().applied")
-def test_a_long_tag_leaves_the_values_whole(page: NotebookPage) -> None:
-    page.run(2)
-    chart = page.panel(2).locator(f"[data-tag={'x' * 200}]")
-    last, legend = chart.locator(".nbt-last"), chart.locator("[data-role=legend]")
-    expect(last).to_have_text("1.235e+05", timeout=30 * SECOND)
-    assert whole(last)
-    chart.locator(".u-over").hover(position={"x": 100, "y": 60})
-    expect(legend).to_have_text(re.compile(r"step \d+\s+1\.235e\+05"))
-    assert whole(legend)
-    assert last.evaluate("e => e.clientWidth == 0")  # and no part of it is left
-    page.run(3)
-
-
-def test_hover_zoom_and_log_scale(page: NotebookPage) -> None:
-    wait_for_step(page, 1, 200)
-    panel = page.panel(1)
-    chart = panel.locator("[data-tag=loss]")
-    over = chart.locator(".u-over")
-    over.hover(position={"x": 100, "y": 60})
-    expect(chart.locator("[data-role=legend]")).to_have_text(re.compile(r"step [\d,]+\s+\d"))
-    expect(panel.locator("[data-tag=accuracy] [data-role=legend]")).to_contain_text("step")
-    toggle = chart.get_by_role("button", name="log")
-    toggle.click()
-    expect(toggle).to_have_attribute("aria-pressed", "true")
-    expect(over).to_be_visible()
-
-
-TALK = """\
-@nbtrain.background
-def talk(run):
-    while not run.should_stop():
-        time.sleep(0.05)
-        tf.get_logger().info("line %d", run.status.step)
-"""
-AT_END = "e => e.scrollTop + e.clientHeight >= e.scrollHeight - 2"
-
-
-@pytest.mark.cells("run.request_stop(); tf.get_logger().setLevel('INFO'); run.wait(20)", TALK)
-def test_the_newest_line_of_the_log_is_in_view_unless_the_reader_has_scrolled_up(
-    page: NotebookPage,
-) -> None:
-    page.run(2)
-    page.run(3)
-    wait_for_step(page, 3, 60)  # more lines than there is room for
-    panel = page.panel(3)
-    log = panel.locator("[data-role=log]")
-    panel.get_by_text("Log", exact=True).click()
-
-    def grows() -> None:
-        last = int(log.inner_text().split()[-1])
-        expect(log).to_contain_text(re.compile(rf"line {last + 5}\b"), timeout=20 * SECOND)
-
-    for _ in range(2):
-        assert log.evaluate(AT_END)
-        grows()
-    log.evaluate("e => { e.scrollTop = 40; }")
-    grows()
-    assert log.evaluate("e => e.scrollTop") == 40
-    log.evaluate("e => { e.scrollTop = e.scrollHeight; }")
-    grows()
-    assert log.evaluate(AT_END)
-
-
-def test_two_views_and_the_keyboard(page: NotebookPage) -> None:
+def test_the_keyboard_pauses_and_resumes(page: NotebookPage) -> None:
     panel = page.panel(1)
     button = panel.locator("[data-command=pause]")
     button.focus()
@@ -378,16 +220,17 @@ def test_two_views_and_the_keyboard(page: NotebookPage) -> None:
 
 
 @pytest.mark.cells("os.getpid()")
-def test_a_killed_kernel_goes_on_from_the_checkpoint(page: NotebookPage) -> None:
+def test_a_killed_kernel_is_told_and_its_run_goes_on_from_the_checkpoint(
+    page: NotebookPage,
+) -> None:
     panel = page.panel(1)
     wait_for_step(page, 1, 50)
     click(panel, "save")
     saved = in_text(receipt(panel, "saved ckpt-"))
     wait_for_step(page, 1, saved + 50)
     os.kill(read(page, 2), signal.SIGKILL)
-    dialog = page.page.locator(".jp-Dialog")
-    expect(dialog).to_be_visible(timeout=30 * SECOND)
-    dialog.get_by_role("button", name="Ok").click()
+    page.page.locator(".jp-Dialog").get_by_role("button", name="Ok").click()
+    silent(panel)
     page.wait_idle()
     page.run(0)
     page.run(1)
@@ -411,49 +254,11 @@ def see_earlier_life(chart: Locator, saved: int) -> None:
     expect(legend).not_to_contain_text("abandoned")
 
 
-def silent(panel: Locator) -> None:
-    """Wait until the panel says that it hears nothing, and see that nothing can be clicked."""
-    words = panel.locator("[data-role=silence]")
-    expect(words).to_contain_text(
-        re.compile(r"No word from the kernel since \d\d:\d\d:\d\d"), timeout=30 * SECOND
-    )
-    expect(panel.locator("[data-role=phase]")).to_have_text(re.compile("was running|was stopping"))
-    expect(panel.locator(".nbt-buttons :is(button, select):enabled")).to_have_count(0)
-    see_curve(panel)
-
-
-@pytest.mark.cells("os.getpid()")
-def test_a_killed_kernel_is_told_in_the_panel_of_its_run(page: NotebookPage) -> None:
-    wait_for_step(page, 1, 50)
-    os.kill(read(page, 2), signal.SIGKILL)
-    page.page.locator(".jp-Dialog").get_by_role("button", name="Ok").click()
-    silent(page.panel(1))
-
-
-@pytest.mark.cells("os.getpid()")
 def test_a_restarted_kernel_is_told_in_the_panel_of_its_run(page: NotebookPage) -> None:
     wait_for_step(page, 1, 50)
     page.page.evaluate("() => void jupyterapp.commands.execute('kernelmenu:restart')")
     page.page.locator(".jp-Dialog").get_by_role("button", name="Confirm Kernel Restart").click()
     silent(page.panel(1))
-
-
-@pytest.mark.cells("os.getpid()")
-def test_a_kernel_that_hangs_is_told_and_all_is_as_before_when_it_speaks_again(
-    page: NotebookPage,
-) -> None:
-    panel, kernel = page.panel(1), read(page, 2)
-    wait_for_step(page, 1, 50)
-    os.kill(kernel, signal.SIGSTOP)
-    try:
-        silent(panel)
-    finally:
-        os.kill(kernel, signal.SIGCONT)
-    expect(panel.locator("[data-role=silence]")).to_be_hidden()
-    phase(panel, "▶ running")
-    wait_for_step(page, 1, step_of(panel) + 50)
-    click(panel, "save")
-    receipt(panel, "saved ckpt-")
 
 
 def test_the_panel_in_light_and_dark(browser: Browser, lab: Lab, tmp_path: Path) -> None:

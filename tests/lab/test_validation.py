@@ -1,20 +1,16 @@
-"""What is trained and its validation in one chart, in a real JupyterLab, of a real Keras fit."""
+"""The chart of a Keras fit in the themes of a real JupyterLab."""
 
 from __future__ import annotations
 
-import io
-import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, expect
 
 from tests.lab.lab import Lab, NotebookPage, opened
-from tests.lab.test_panel import click, phase, receipt, step_of
+from tests.page.bare import click, phase, receipt
+from tests.page.test_validation import colours, wait_for_epochs
 
 FIT = """\
 import keras
@@ -30,94 +26,18 @@ model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
 run = nbtrain.fit(model, images[:1300], labels[:1300], epochs=1_000, batch_size=32,
                   validation_data=(images[1300:], labels[1300:]), name={name!r})
 """
-EPOCH = 41  # batches
-# Opaque pixels of the two colours of the light theme: blue, which is trained, and orange.
-COLOURS = """\
-canvas => {
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  const count = (r, g, b) => {
-    let n = 0;
-    for (let i = 0; i < data.length; i += 4)
-      n += data[i + 3] > 200 && Math.hypot(data[i] - r, data[i + 1] - g, data[i + 2] - b) < 30;
-    return n;
-  };
-  return [count(0x1a, 0x6f, 0xb0), count(0xc7, 0x53, 0x00)];
-}"""
-
-
-def chart(panel: Locator, tag: str) -> Locator:
-    return panel.locator(f"section[data-tag={tag}]")
-
-
-def colours(panel: Locator, tag: str) -> tuple[int, int]:
-    """How much blue and how much orange there is in a chart."""
-    blue, orange = chart(panel, tag).locator("canvas").evaluate(COLOURS)
-    return blue, orange
-
-
-def wait_for_epochs(panel: Locator, count: int) -> None:
-    panel.page.wait_for_function(
-        "([panel, step]) => Number(panel.dataset.step) > step",
-        arg=[panel.element_handle(), count * EPOCH],
-    )
 
 
 @pytest.fixture
 def page(browser: Browser, lab: Lab, request: pytest.FixtureRequest) -> Iterator[NotebookPage]:
     """A page with a Keras fit that has come to its third epoch."""
     name = re.sub(r"\W", "-", request.node.name)
-    path = lab.notebook(name, FIT.format(name=name), "run.wait(60)")
+    path = lab.notebook(name, FIT.format(name=name))
     with opened(browser, lab, path) as notebook:
         notebook.run(0)
         phase(notebook.panel(0), "running")
-        wait_for_epochs(notebook.panel(0), 3)
+        wait_for_epochs(notebook.panel(0), 15)
         yield notebook
-
-
-def test_a_fit_and_its_validation_share_a_chart_for_each_metric(page: NotebookPage) -> None:
-    panel = page.panel(0)
-    expect(panel.locator("section[data-tag]")).to_have_count(3)
-    for tag in ("epoch_loss", "epoch_accuracy"):
-        expect(chart(panel, tag).locator(".nbt-last")).to_have_text(
-            re.compile(r"^[\d.]+val [\d.]+$")
-        )
-        blue, orange = colours(panel, tag)
-        assert blue > 50
-        assert orange > 50
-    assert colours(panel, "batch_loss")[1] == 0
-
-
-def test_an_evaluation_is_a_point_in_the_chart_of_the_batches(page: NotebookPage) -> None:
-    panel = page.panel(0)
-    click(panel, "pause")
-    receipt(panel, "paused")
-    click(panel, "evaluate")
-    receipt(panel, "val_loss")
-    last = chart(panel, "batch_loss").locator(".nbt-last")
-    expect(last).to_have_text(re.compile(r"^[\d.]+val [\d.]+$"))
-    assert colours(panel, "batch_loss")[1] > 5
-    expect(chart(panel, "val_loss")).to_have_count(0)
-    expect(chart(panel, "val_accuracy")).to_have_count(1)  # of batches there is no accuracy
-
-
-def test_the_hover_tells_both_and_zoom_and_log_scale_hold_both(page: NotebookPage) -> None:
-    panel = page.panel(0)
-    click(panel, "pause")
-    receipt(panel, "paused")
-    shared = chart(panel, "epoch_loss")
-    over, legend = shared.locator(".u-over"), shared.locator("[data-role=legend]")
-    box = over.bounding_box()
-    assert box is not None
-    over.hover(position={"x": box["width"] - 2, "y": 60})
-    expect(legend).to_have_text(re.compile(r"^step [\d,]+ +[\d.]+val [\d.]+$"))
-    expect(shared.locator(".nbt-dot:visible")).to_have_count(2)
-    shared.get_by_role("button", name="log").click()
-    assert min(colours(panel, "epoch_loss")) > 50
-    page.page.mouse.move(box["x"] + 5, box["y"] + 60)
-    page.page.mouse.down()
-    page.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
-    page.page.mouse.up()
-    assert min(colours(panel, "epoch_loss")) > 20
 
 
 def test_the_points_of_a_validation_outlast_a_change_of_theme(page: NotebookPage) -> None:
@@ -130,48 +50,3 @@ def test_the_points_of_a_validation_outlast_a_change_of_theme(page: NotebookPage
         expect(panel).to_have_attribute("data-theme", theme)
         expect(page.page.locator("#jupyterlab-splash")).to_have_count(0)
     assert colours(panel, "epoch_loss") == before
-
-
-def test_both_go_on_after_a_restore_beside_what_was_abandoned(page: NotebookPage) -> None:
-    panel = page.panel(0)
-    click(panel, "save")
-    receipt(panel, "saved")
-    wait_for_epochs(panel, step_of(panel) // EPOCH + 3)
-    click(panel, "restore")
-    receipt(panel, "restored")
-    wait_for_epochs(panel, step_of(panel) // EPOCH + 3)
-    expect(panel.locator("section[data-tag]")).to_have_count(3)
-    assert min(colours(panel, "epoch_loss")) > 50
-
-
-@pytest.mark.parametrize("width", [400, 1200])
-def test_they_are_told_apart_in_both_themes_and_in_the_picture_that_stays(
-    page: NotebookPage, lab: Lab, width: int, tmp_path: Path
-) -> None:
-    folder = Path(os.environ.get("NBTRAIN_SCREENSHOTS", tmp_path))
-    panel = page.panel(0)
-    page.page.set_viewport_size({"width": width + 170, "height": 1300})
-    click(panel, "evaluate")
-    receipt(panel, "val_loss")
-    wait_for_epochs(panel, 9)
-    over = chart(panel, "batch_loss").locator(".u-over")
-    legend = chart(panel, "batch_loss").locator("[data-role=legend]")
-    splash = page.page.locator("#jupyterlab-splash")  # it covers a change of the theme
-    for theme in ("light", "dark"):
-        page.theme(f"JupyterLab {theme.title()}")
-        expect(panel).to_have_attribute("data-theme", theme)
-        expect(splash).to_have_count(0)
-        over.hover(position={"x": 200, "y": 60})
-        expect(legend).to_contain_text("val")
-        assert legend.evaluate("e => e.scrollWidth <= e.clientWidth"), "nothing of it is cut off"
-        panel.screenshot(path=folder / f"validation-{width}-{theme}.png", animations="disabled")
-    click(panel, "stop")
-    page.run(1)
-    picture = page.cells.nth(1).locator(".jp-RenderedImage img")
-    expect(picture).to_be_visible()
-    for theme in ("light", "dark"):
-        page.theme(f"JupyterLab {theme.title()}")
-        expect(splash).to_have_count(0)
-        shown = picture.screenshot(path=folder / f"picture-{width}-{theme}.png")
-        ground = np.asarray(Image.open(io.BytesIO(shown)).convert("L"))[2, 2]
-        assert (ground > 230) == (theme == "light"), "the page's own ground"

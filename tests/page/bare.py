@@ -95,3 +95,31 @@ def wait_for_step(panel: Locator, step: int) -> None:
         "([panel, step]) => Number(panel.dataset.step ?? 0) >= step",
         arg=[panel.element_handle(), step],
     )
+
+
+COLOURED = """\
+canvas => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let count = 0;
+  for (let i = 0; i < data.length; i += 4)
+    if (data[i + 3] > 200 && Math.abs(data[i] - data[i + 2]) > 60) count++;
+  return count;
+}"""
+
+
+def see_curve(panel: Locator) -> None:
+    """Wait until pixels of the loss's chart are of a colour: its curve."""
+    canvas = panel.locator("[data-tag=loss] canvas")
+    expect(canvas).to_be_visible()
+    panel.page.wait_for_function(
+        f"canvas => ({COLOURED})(canvas) > 50", arg=canvas.element_handle(), timeout=10 * SECOND
+    )
+
+
+def silent(panel: Locator) -> None:
+    """Wait until the panel says that it hears nothing, and see that nothing can be clicked."""
+    words = panel.locator("[data-role=silence]")
+    expect(words).to_contain_text(re.compile(r"No word from the kernel since \d\d:\d\d:\d\d"))
+    expect(panel.locator("[data-role=phase]")).to_have_text(re.compile("was running|was stopping"))
+    expect(panel.locator(".nbt-buttons :is(button, select):enabled")).to_have_count(0)
+    see_curve(panel)

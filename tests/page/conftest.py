@@ -11,7 +11,7 @@ import comm
 import ipywidgets
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Locator
 
 import nbtrain
 from nbtrain import roster
@@ -19,8 +19,9 @@ from nbtrain.errors import NbtrainError
 from tests.chromium import browser as browser
 from tests.chromium import mark_those_below
 from tests.gate import SOON
-from tests.page.bare import BarePage
+from tests.page.bare import BarePage, phase
 from tests.page.kernel import Comm, Kernel, Publisher
+from tests.page.paced import Paced
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -67,3 +68,23 @@ def page(browser: Browser, kernel: Kernel, shell: Any) -> Iterator[BarePage]:
     ipywidgets.Widget.close_all()
     kernel.forget()
     assert page.errors == []
+
+
+@pytest.fixture
+def paced() -> Paced:
+    """What is trained."""
+    return Paced()
+
+
+@pytest.fixture
+def run(page: BarePage, paced: Paced) -> nbtrain.Run:
+    """A running training that has two hyperparameters; it is stopped before the page goes."""
+    return paced.train()
+
+
+@pytest.fixture
+def panel(page: BarePage, run: nbtrain.Run) -> Locator:
+    """Its panel."""
+    panel = page.panel(run)
+    phase(panel, "running")
+    return panel

@@ -6,10 +6,10 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from playwright.sync_api import Locator, expect
 
@@ -21,12 +21,18 @@ from tests.page.bare import BarePage
 WICKED = "<img src=x onerror='window.wicked=1'>"
 
 
-def write(run: str, values: Sequence[float], tag: str = "train/loss", start: int = 0) -> None:
+def clock(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """A second for each step."""
+    return np.asarray(steps + 1.7e9, np.float64)
+
+
+def write(run: str, values: npt.ArrayLike, tag: str = "train/loss", start: int = 0) -> None:
     """Write a curve into a file of its own."""
     folder = Path("logs", run)
     folder.mkdir(parents=True, exist_ok=True)
-    writer, steps = EventWriter(folder), np.arange(start, start + len(values))
-    writer.scalars(steps, steps + 1.7e9, {tag: np.asarray(values, float)})
+    writer, array = EventWriter(folder), np.asarray(values, np.float64)
+    steps = np.arange(start, start + len(array))
+    writer.scalars(steps, clock(steps), {tag: array})
     writer.close()
 
 
@@ -146,7 +152,7 @@ def test_a_logarithmic_axis_shows_the_first_steps_apart(page: BarePage, board: L
 
 def test_what_is_written_comes_into_sight_when_followed(page: BarePage, board: Locator) -> None:
     board.locator("[data-role=follow]").check()
-    write("later", [*np.linspace(1, 0, 50)])
+    write("later", np.linspace(1, 0, 50))
     write("adam", [0.125], "rate", 4)
     expect(board.locator("[data-run=later]")).to_be_visible(timeout=20 * SECOND)
     loss = chart_of(board, "train/loss")
@@ -172,7 +178,7 @@ def test_odd_names_are_drawn_and_downloaded(page: BarePage, tmp_path: Path) -> N
     Path("odd/run").mkdir(parents=True)
     writer, three = EventWriter(Path("odd/run")), np.arange(3)
     tags = ["x" * 10_000, "\u202eoverridden\nline", ""]
-    writer.scalars(three, three + 1.7e9, {tag: np.array([1.0, 3.0, 2.0]) for tag in tags})
+    writer.scalars(three, clock(three), {tag: np.array([1.0, 3.0, 2.0]) for tag in tags})
     writer.close()
     Path("odd/run").rename(os.fsdecode(b"odd/caf\xe9"))
     board = shown(page.show(nbtrain.scalars("odd")))
@@ -204,7 +210,7 @@ def test_ten_thousand_tags_are_found_by_a_filter_whatever_their_groups(
     one, folder = np.array([0]), own_folder / "many" / "one"
     folder.mkdir(parents=True)
     writer = EventWriter(folder)
-    writer.scalars(one, one + 1.7e9, {tag.format(n=n): np.array([0.5]) for n in range(10_000)})
+    writer.scalars(one, clock(one), {tag.format(n=n): np.array([0.5]) for n in range(10_000)})
     writer.close()
     board = page.show(nbtrain.scalars("many")).locator(".nbt-board")
     expect(board.locator("[data-role=tag-count]")).to_have_text("10000 of 10000 tags")
@@ -264,7 +270,7 @@ def test_an_edit_of_a_hyperparameter_is_a_step_and_no_ramp(page: BarePage, logdi
 def test_an_abandoned_tail_does_not_set_the_scale(page: BarePage, logdir: Path) -> None:
     low = np.linspace(1, 0, 120)
     for start, values in ((0, low[:60]), (60, [1e10] * 40), (60, low[60:])):
-        write("adam", [*values], "wild/loss", start)
+        write("adam", values, "wild/loss", start)
     chart = chart_of(shown(page.line("scalars logs")), "wild/loss")
     expect(chart).to_have_attribute("data-stride", "1")
     _, lowest = chart.locator(".u-over").evaluate(MIDDLE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import Locator, expect
 
 import nbtrain
@@ -27,26 +26,6 @@ def note(panel: Locator, name: str) -> Locator:
 def edits() -> list[dict[str, list[float]]]:
     """What the journal says was set."""
     return [entry["edits"] for entry in journal() if "edits" in entry]
-
-
-@pytest.fixture
-def paced() -> Paced:
-    """What is trained."""
-    return Paced()
-
-
-@pytest.fixture
-def run(page: BarePage, paced: Paced) -> nbtrain.Run:
-    """A running training that has two hyperparameters."""
-    return paced.train()
-
-
-@pytest.fixture
-def panel(page: BarePage, run: nbtrain.Run) -> Locator:
-    """Its panel."""
-    panel = page.panel(run)
-    phase(panel, "running")
-    return panel
 
 
 def test_a_dragged_slider_sets_the_value_once_when_it_is_let_go(

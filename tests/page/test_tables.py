@@ -19,7 +19,7 @@ from tensorboard.plugins.hparams import summary as hparams_summary
 import nbtrain
 from nbtrain.events.writer import EventWriter
 from tests.page.bare import BarePage
-from tests.page.test_board import chart_of
+from tests.page.test_board import chart_of, clock
 
 WICKED = "<img src=x onerror='window.wicked=1'>"
 TRIALS: list[dict[str, Any]] = [
@@ -44,8 +44,8 @@ def write_trial(folder: Path, n: int) -> None:
     loss = np.exp(-steps * 0.01 * (n + 1)) + noise.normal(0, 0.01, 200)
     bounds = {"loss_low": loss - 0.1, "loss_high": loss + 0.1 + 0.2 / (1 + steps)}
     writer = EventWriter(folder)
-    writer.scalars(steps, steps + 1.7e9, {"loss": loss, "validation/accuracy": 1 - loss * 0.8})
-    writer.scalars(steps, steps + 1.7e9, bounds)
+    writer.scalars(steps, clock(steps), {"loss": loss, "validation/accuracy": 1 - loss * 0.8})
+    writer.scalars(steps, clock(steps), bounds)
     writer.close()
 
 

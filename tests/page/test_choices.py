@@ -1,33 +1,25 @@
-"""What the panel's list of checkpoints and its form of a trial say, in a real JupyterLab."""
+"""The panel's list of checkpoints and its form of a trial."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Locator, expect
 
 from tests.chromium import SECOND
-from tests.lab.lab import Lab, NotebookPage, opened
-from tests.lab.test_hyperparameters import TRAIN
-from tests.lab.test_panel import START, click, in_text, phase, receipt, step_of, wait_for_step
+from tests.page.bare import BarePage, click, in_text, phase, receipt, step_of, wait_for_step
 
 CLOCK = r"\d\d:\d\d:\d\d"
 
 
 @pytest.fixture
-def page(browser: Browser, lab: Lab, request: pytest.FixtureRequest) -> Iterator[NotebookPage]:
-    """A page with a running training that has two hyperparameters."""
-    name = request.node.name
-    path = lab.notebook(name, START, TRAIN.format(name=name))
-    with opened(browser, lab, path) as notebook:
-        notebook.run(0)
-        notebook.run(1)
-        wait_for_step(notebook, 1, 100)
-        yield notebook
+def panel(panel: Locator) -> Locator:
+    """The panel of a training that has been running for a while."""
+    wait_for_step(panel, 50)
+    return panel
 
 
 def choices(panel: Locator, *wanted: str) -> None:
@@ -45,15 +37,14 @@ def save(panel: Locator) -> int:
 
 
 def test_the_list_tells_copies_and_what_was_abandoned_from_what_counts(
-    page: NotebookPage, tmp_path: Path
+    page: BarePage, panel: Locator, tmp_path: Path
 ) -> None:
-    panel = page.panel(1)
     choices(panel, "only copies: choose one", rf"step 0 · {CLOCK} · copy")
     click(panel, "restore")
     receipt(panel, "✕ restore: No checkpoint was saved yet, and of the copies of good states")
     first = save(panel)
     choices(panel, f"latest · step {first:,}", rf"step {first:,} · {CLOCK}")
-    wait_for_step(page, 1, first + 100)
+    wait_for_step(panel, first + 50)
     click(panel, "pause")
     phase(panel, "paused")
     second = save(panel)
@@ -87,8 +78,7 @@ def test_the_list_tells_copies_and_what_was_abandoned_from_what_counts(
     assert (folder / "choices.png").stat().st_size > 10_000
 
 
-def test_a_trial_that_was_refused_is_there_to_be_corrected(page: NotebookPage) -> None:
-    panel = page.panel(1)
+def test_a_trial_that_was_refused_is_there_to_be_corrected(page: BarePage, panel: Locator) -> None:
     button = panel.get_by_role("button", name="Try…")
     form = panel.locator("[data-role=trial]")
     value, steps = form.get_by_label("new value"), form.get_by_label("steps")

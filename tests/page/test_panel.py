@@ -1,0 +1,150 @@
+"""The panel: its curves, its numbers, its log, and what it says when a run or a kernel fails."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from playwright.sync_api import Locator, expect
+
+import nbtrain
+from tests.chromium import SECOND
+from tests.page.bare import BarePage, click, phase, receipt, silent, step_of, wait_for_step
+
+
+def test_a_failed_run_shows_the_traceback_and_can_be_started_again(page: BarePage) -> None:
+    steps = itertools.count()
+
+    def broken() -> dict[str, Any]:
+        if next(steps) == 5:
+            raise ValueError("my own line")
+        return {"x": 1.0}
+
+    run = nbtrain.train(broken, name="broken")
+    cell = page.show(run)
+    shown = cell.locator("pre", has_text="ValueError: my own line")
+    expect(shown.first).to_be_visible(timeout=20 * SECOND)
+    assert 'raise ValueError("my own line")' in shown.first.inner_text()
+    run.start()
+    phase(page.panel(run), "running")
+    assert run.status.error is None
+
+
+def test_a_curve_that_comes_later_leaves_the_first_its_place(page: BarePage) -> None:
+    @nbtrain.background
+    def later(run: nbtrain.Run) -> None:
+        while not run.should_stop():
+            time.sleep(0.01)
+            run.record(first=1.0)
+            if run.status.step > 50:
+                run.record(second=2.0)
+
+    panel = page.panel(later)
+    expect(panel.locator(".uplot")).to_have_count(2, timeout=30 * SECOND)
+    for chart in panel.locator(".nbt-plot").all():
+        plot = chart.locator(".uplot")
+        page.page.wait_for_function(
+            "([plot, room]) => plot.clientWidth > 0 && plot.clientWidth <= room.clientWidth",
+            arg=[plot.element_handle(), chart.element_handle()],
+        )
+
+
+def whole(text: Locator) -> bool:
+    """Whether nothing of a text is cut off."""
+    fits: bool = text.evaluate("e => e.scrollWidth <= e.clientWidth && e.scrollHeight <= 24")
+    return fits
+
+
+def test_a_long_tag_leaves_the_values_whole(page: BarePage) -> None:
+    @nbtrain.background
+    def long(run: nbtrain.Run) -> None:
+        while not run.should_stop():
+            time.sleep(0.01)
+            run.record({"first": 1.0, "x" * 200: 123456.0})
+
+    chart = page.panel(long).locator(f"[data-tag={'x' * 200}]")
+    last, legend = chart.locator(".nbt-last"), chart.locator("[data-role=legend]")
+    expect(last).to_have_text("1.235e+05", timeout=30 * SECOND)
+    assert whole(last)
+    chart.locator(".u-over").hover(position={"x": 100, "y": 60})
+    expect(legend).to_have_text(re.compile(r"step \d+\s+1\.235e\+05"))
+    assert whole(legend)
+    assert last.evaluate("e => e.clientWidth == 0")  # and no part of it is left
+
+
+def test_hover_zoom_and_log_scale(panel: Locator) -> None:
+    wait_for_step(panel, 100)
+    chart = panel.locator("[data-tag=loss]")
+    over = chart.locator(".u-over")
+    over.hover(position={"x": 100, "y": 60})
+    expect(chart.locator("[data-role=legend]")).to_have_text(re.compile(r"step [\d,]+\s+\d"))
+    expect(panel.locator("[data-tag=accuracy] [data-role=legend]")).to_contain_text("step")
+    toggle = chart.get_by_role("button", name="log")
+    toggle.click()
+    expect(toggle).to_have_attribute("aria-pressed", "true")
+    expect(over).to_be_visible()
+
+
+AT_END = "e => e.scrollTop + e.clientHeight >= e.scrollHeight - 2"
+
+
+@pytest.fixture
+def talking() -> Iterator[None]:
+    """TensorFlow's logger, with its remarks too."""
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel("INFO")
+    yield
+    logger.setLevel(level)
+
+
+@pytest.mark.usefixtures("talking")
+def test_the_newest_line_of_the_log_is_in_view_unless_the_reader_has_scrolled_up(
+    page: BarePage,
+) -> None:
+    @nbtrain.background
+    def talk(run: nbtrain.Run) -> None:
+        while not run.should_stop():
+            time.sleep(0.02)
+            tf.get_logger().info("line %d", run.status.step)
+
+    panel = page.panel(talk)
+    wait_for_step(panel, 60)  # more lines than there is room for
+    log = panel.locator("[data-role=log]")
+    panel.get_by_text("Log", exact=True).click()
+
+    def grows() -> None:
+        last = int(log.inner_text().split()[-1])
+        expect(log).to_contain_text(re.compile(rf"line {last + 5}\b"), timeout=20 * SECOND)
+
+    for _ in range(2):
+        assert log.evaluate(AT_END)
+        grows()
+    log.evaluate("e => { e.scrollTop = 40; }")
+    grows()
+    assert log.evaluate("e => e.scrollTop") == 40
+    log.evaluate("e => { e.scrollTop = e.scrollHeight; }")
+    grows()
+    assert log.evaluate(AT_END)
+
+
+def test_a_kernel_that_hangs_is_told_and_all_is_as_before_when_it_speaks_again(
+    page: BarePage, run: nbtrain.Run
+) -> None:
+    page.load(own_clock=True)
+    panel = page.panel(run)
+    wait_for_step(panel, 50)
+    page.kernel.hang()
+    page.page.clock.run_for(20_000)
+    silent(panel)
+    page.kernel.go_on()
+    expect(panel.locator("[data-role=silence]")).to_be_hidden()
+    phase(panel, "▶ running")
+    wait_for_step(panel, step_of(panel) + 50)
+    click(panel, "save")
+    receipt(panel, "saved ckpt-")
