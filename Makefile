@@ -39,7 +39,11 @@ lab: .venv/made
 
 check: lint types js core
 
-test: check unit notebooks browser
+# The notebooks and the browser wait much for kernels: one beside the other. What each of the two
+# says is shown when it has ended, and if one fails the other goes on to its end.
+test: check unit
+	@$(MAKE) --no-print-directory --keep-going --jobs 2 \
+		$(if $(filter output-sync,$(.FEATURES)),--output-sync=target) notebooks browser
 
 lint: .venv/made
 	$(BIN)/ruff check .
@@ -63,7 +67,7 @@ unit: .venv/made
 
 notebooks: .venv/made
 	@rm -rf notebooks/runs
-	$(BIN)/python -m pytest --nbval notebooks -W default --timeout 600
+	$(BIN)/python -m pytest --nbval notebooks -n 2 --dist loadfile -W default --timeout 600
 
 browser: .venv/made
 	sh tests/chromium.sh
