@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from IPython import get_ipython
 
+from nbtrain.notebook.alive import keep_alive
+
 if TYPE_CHECKING:
     from nbtrain.run import Run
 
@@ -40,6 +42,7 @@ _executions: dict[str, _Execution] = {}
 
 def note_start(run: Run) -> None:
     """The calling cell has started a run: if that is the only one, it shows it at its end."""
+    keep_alive(run)
     execution = _current()
     if execution is not None and weakref.ref(run) not in execution.started:
         execution.started.append(weakref.ref(run))

@@ -1,0 +1,74 @@
+"""A sign of life: while a run trains, its kernel does not count as idle.
+
+An idle culler shuts down a kernel that has been silent for its time, though a run trains in it:
+the server's own (`MappingKernelManager.cull_idle_timeout`), and JupyterHub's, which asks the
+server. Outputs and status messages do not count for them, messages of widgets do. So a message
+of that kind is sent every 30 s while a run prepares, trains or stops. No page takes it. A paused
+run sends none.
+
+The environment variable `NBTRAIN_KEEP_ALIVE` gives other seconds; 0 sends nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import weakref
+from typing import TYPE_CHECKING
+
+from IPython import get_ipython
+
+from nbtrain.states import Phase
+
+if TYPE_CHECKING:
+    from nbtrain.run import Run
+
+VARIABLE = "NBTRAIN_KEEP_ALIVE"
+
+# Cullers are set to minutes or hours.
+SECS = 30.0
+
+# No comm of any page.
+_COMM = "nbtrain-alive"
+
+_AT_WORK = frozenset({Phase.PREPARING, Phase.RUNNING, Phase.STOPPING})
+
+
+_kept: weakref.WeakSet[Run] = weakref.WeakSet()
+
+
+def keep_alive(run: Run) -> None:
+    """Send a sign of life while this run trains, now and in later lives, if this is a kernel."""
+    kernel = getattr(get_ipython(), "kernel", None)
+    if kernel is None or run in _kept:
+        return
+    _kept.add(run)
+    secs, sent = _secs(run), time.monotonic()
+
+    def tick() -> None:
+        nonlocal sent
+        now = time.monotonic()
+        if now - sent >= secs and run.status.phase in _AT_WORK:
+            sent = now
+            content = {"comm_id": _COMM, "data": {}}
+            kernel.session.send(kernel.iopub_socket, "comm_msg", content, ident=_COMM.encode())
+
+    run.on_tick(tick)
+
+
+def _secs(run: Run) -> float:
+    """Seconds between two signs; infinite where none is to be sent."""
+    given = os.environ.get(VARIABLE, "")
+    try:
+        secs = float(given or SECS)
+    except ValueError:
+        secs = -1.0
+    if not secs >= 0:
+        run.life.watch.note(
+            "alive",
+            f"{VARIABLE}={given!r} is no number of seconds, and {SECS:g} is taken: give seconds "
+            "between two signs of life, or 0 for none.",
+        )
+        secs = SECS
+    return secs or math.inf
