@@ -16,6 +16,7 @@ from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.passes import Passes, passes_over
 from nbtrain.engines.place_saver import PlaceSaver
+from nbtrain.engines.summary_calls import tell_unwritten
 from nbtrain.errors import ArgumentError
 from nbtrain.folder.logdir import Logdir
 from nbtrain.hyperparameters import NO_VARIABLES, Variable
@@ -102,6 +103,7 @@ class LoopEngine:
 
     def train(self, run: Run) -> None:
         """Call the loop."""
+        tell_unwritten(run, self.functions)
         if self.passes is None:
             self.functions[0](run)
         else:

@@ -15,6 +15,7 @@ from nbtrain.engines.hyperparameters import held_by, look_into
 from nbtrain.engines.loops import LoopEngine
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.passes import passes_over
+from nbtrain.engines.summary_calls import tell_unwritten
 from nbtrain.engines.trace import Trace
 from nbtrain.folder.logdir import Logdir
 from nbtrain.run import Run
@@ -60,6 +61,7 @@ class StepEngine(LoopEngine):
 
     def train(self, run: Run) -> None:
         """Let the run call the step."""
+        tell_unwritten(run, self.functions)
         step, passes = self._trace.step, self.passes
         if passes is None:
             run.drive(step)

@@ -21,6 +21,7 @@ from nbtrain.engines.keras.steered import Leave, PlacedLoss, Steered
 from nbtrain.engines.keras.thread import ThreadState
 from nbtrain.engines.keras.validation import StoppedError, Validation
 from nbtrain.engines.place_saver import PlaceSaver
+from nbtrain.engines.summary_calls import of_model, tell_unwritten
 from nbtrain.errors import ArgumentError
 from nbtrain.folder.logdir import Logdir
 from nbtrain.host import Host
@@ -142,6 +143,10 @@ class FitEngine:
             host.note("epochs", f"{why}, or another name= to begin anew.")
             run.should_stop()
             return
+        if not any(
+            isinstance(each, keras.callbacks.TensorBoard) for each in self._arguments["callbacks"]
+        ):
+            tell_unwritten(run, of_model(self._model))  # else that has a writer
         loss = PlacedLoss(self._model, place)
         host.at_end(loss.remove)
         run.life.watch.spending.waits = loss.waits

@@ -1,0 +1,132 @@
+"""Calls of `tf.summary` in what a run trains, which record nothing where there is no writer.
+
+A summary writer belongs to the thread that has set it, and a traced function to the writer that it
+was traced under. What would be recorded is told from the code, before anything is called.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import os
+import types
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from nbtrain.frames import is_of_the_user
+from nbtrain.run import Run
+
+_KINDS = frozenset({"scalar", "image", "histogram", "text", "audio", "write", "graph"})
+_WRITERS = frozenset({"as_default", "set_as_default"})
+
+# A walk ends that has lost its way in a program of many functions.
+_MANY = 200
+
+
+def tell_unwritten(run: Run, functions: Iterable[object]) -> None:
+    """Say in the panel what the functions would record in vain; training thread."""
+    run.life.watch.note("summaries", unwritten(functions, os.path.relpath(run.logdir)))
+
+
+def unwritten(functions: Iterable[object], logdir: str) -> str | None:
+    """What of `tf.summary` the functions call in vain, and what to do; None where nothing.
+
+    Called in the thread that is to train.
+
+    Args:
+        functions: What is called at every step.
+        logdir: Folder of the run.
+    """
+    if bool(tf.summary.should_record_summaries()):
+        return None
+    found = None
+    for function in _reached(functions):
+        for names in _attributes(function.__code__):
+            if _WRITERS & {*names}:  # there is a writer of its own
+                return None
+            if found is None and names[-1] in _KINDS and _is_summary(names[:-1], function):
+                found = f"tf.summary.{names[-1]} in {function.__name__}()"
+    if found is None:
+        return None
+    return (
+        f"{found} records nothing: the training thread has no summary writer. Make one before the "
+        f"step is traced, writer = tf.summary.create_file_writer({logdir!r}), and call it inside "
+        "`with writer.as_default():`, with step= of a variable that counts."
+    )
+
+
+def of_model(model: Any) -> list[object]:
+    """What of a Keras model and its layers the user may have written."""
+    parts = [model, *model._flatten_layers(include_self=False)]
+    names = ("call", "train_step", "compute_loss")
+    return [getattr(type(part), name, None) for part in parts for name in names]
+
+
+def _reached(functions: Iterable[object]) -> Iterator[types.FunctionType]:
+    """The user's own functions among some, and those that they call by name."""
+    waiting, seen = deque(functions), set[int]()
+    while waiting and len(seen) < _MANY:
+        function, owner = _plain(waiting.popleft())
+        if function is None or id(function.__code__) in seen:
+            continue
+        seen.add(id(function.__code__))
+        yield function
+        cells = [cell for cell in function.__closure__ or () if _is_filled(cell)]
+        waiting.extend(cell.cell_contents for cell in cells)
+        for name in (name for names in _attributes(function.__code__) for name in names):
+            waiting.append(function.__globals__.get(name))
+            waiting.append(getattr(type(owner), name, None) if owner is not None else None)
+
+
+def _plain(item: Any) -> tuple[types.FunctionType | None, object]:
+    """The function of the user's that something callable is, and the object that it is bound to."""
+    owner = None
+    while True:
+        if isinstance(item, functools.partial):
+            item = item.func
+        elif isinstance(item, tf.types.experimental.PolymorphicFunction):
+            item = item.python_function
+        elif isinstance(item, types.MethodType):
+            item, owner = item.__func__, item.__self__
+        else:
+            break
+    own = isinstance(item, types.FunctionType) and is_of_the_user(item.__code__.co_filename)
+    return (item, owner) if own else (None, None)
+
+
+def _attributes(code: types.CodeType) -> Iterator[tuple[str, ...]]:
+    """The names that code looks up, with their attributes: ("tf", "summary", "image")."""
+    names: tuple[str, ...] = ()
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and names:
+            names = (*names, str(instruction.argval))
+            continue
+        if names:
+            yield names
+        names = ()
+        if instruction.opname.startswith(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_DEREF")):
+            names = (str(instruction.argval),)
+        elif isinstance(instruction.argval, types.CodeType):
+            yield from _attributes(instruction.argval)
+    if names:
+        yield names
+
+
+def _is_summary(names: tuple[str, ...], function: types.FunctionType) -> bool:
+    """Whether a name, with its attributes, is `tf.summary` to a function."""
+    if not names or names[0] not in function.__globals__:
+        return names == ("tf", "summary")  # imported inside
+    found = function.__globals__[names[0]]
+    for name in names[1:]:
+        found = getattr(found, name, None) if isinstance(found, types.ModuleType) else None
+    return found is tf.summary
+
+
+def _is_filled(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
