@@ -121,10 +121,6 @@ class Names:
             if id(bound.compiled) not in changed:
                 self._traces[id(bound.compiled)] = _traces(bound.compiled)
 
-    def named(self) -> list[tuple[str, object]]:
-        """Models, optimizers, variables and `tf.function`s reached now, with their names."""
-        return list(_Walk(self._functions).named.values())
-
     def elsewhere(self) -> tuple[str, ...]:
         """The names that stand for something else now, while the run trains what they stood for."""
         changed = {bound.name for bound in [*self._bindings, *self._in_cell] if bound.changed}
@@ -145,6 +141,14 @@ class Names:
             return ""
         are = "is" if len(rebound) == 1 else "are"
         return f"{' and '.join(rebound)} {are} no longer what the run started with"
+
+
+def reached(functions: Iterable[object]) -> list[tuple[str, object]]:
+    """Models, optimizers, variables and `tf.function`s that functions reach now, with their names.
+
+    One that is only a part of a list or the like has the name of that, or none.
+    """
+    return list(_Walk(functions).named.values())
 
 
 class _Walk:

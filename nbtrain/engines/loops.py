@@ -17,6 +17,7 @@ from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.passes import Passes, passes_over
 from nbtrain.engines.place_saver import PlaceSaver
 from nbtrain.engines.summary_calls import tell_unwritten
+from nbtrain.engines.trained import Trained
 from nbtrain.errors import ArgumentError
 from nbtrain.folder.logdir import Logdir
 from nbtrain.hyperparameters import NO_VARIABLES, Variable
@@ -38,6 +39,7 @@ class LoopEngine:
         hyperparameters: What can be set while it trains.
         evaluate: Evaluates what it trains; None where there is nothing to evaluate.
         passes: The data, whose place is saved and restored too; None: the loop has its own.
+        given: What was given as hyperparameters: optimizers among them are trained too.
     """
 
     kind = "own loop"
@@ -53,12 +55,14 @@ class LoopEngine:
         hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
         evaluate: Evaluation | None = None,
         passes: Passes | None = None,
+        given: Any = None,
     ) -> None:
         self.coord = Coordinator()
         self.functions = (function,)
         self.hyperparameters = hyperparameters
         self.evaluate = evaluate
         self.passes = passes
+        self._trained = Trained(lambda: self.functions, given)
         self._checkpoint = checkpoint
         self._directory = directory
         self._keep = keep
@@ -93,13 +97,14 @@ class LoopEngine:
     @contextlib.contextmanager
     def session(self) -> Iterator[ObjectSaver | None]:
         """There is nothing to open but the saver."""
-        directory, keep, origin = self._directory, self._keep, self.origin
-        if self._checkpoint is None:
+        held, passes, directory = self._checkpoint, self.passes, self._directory
+        more: Any = {"keep": self._keep, "origin": self.origin, "trained": self._trained}
+        if held is None:
             yield None
-        elif self.passes is None:
-            yield ObjectSaver(self._checkpoint, directory, keep=keep, origin=origin)
+        elif passes is None:
+            yield ObjectSaver(held, directory, **more)
         else:
-            yield PlaceSaver(self._checkpoint, self.passes, directory, keep=keep, origin=origin)
+            yield PlaceSaver(held, passes, directory, **more)
 
     def train(self, run: Run) -> None:
         """Call the loop."""
@@ -190,6 +195,7 @@ def background(
             hyperparameters=held,
             evaluate=evaluate,
             passes=passes,
+            given=hyperparameters,
         )
         run = Run(engine, folder, settings)
         return run.start() if start else run

@@ -11,6 +11,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
 from nbtrain.engines.slots import renew, slots
+from nbtrain.engines.trained import Trained
 from nbtrain.errors import ArgumentError
 from nbtrain.saving.checkpoints import (
     Restored,
@@ -40,6 +41,7 @@ class ObjectSaver:
         directory: The folder of the checkpoints.
         keep: How many checkpoints stay; None keeps all.
         origin: Path of the checkpoint to begin at while the folder has none; or None.
+        trained: What the training changes; None where nobody knows.
     """
 
     # Of what an engine saves and restores besides, as the names in a checkpoint begin.
@@ -52,9 +54,11 @@ class ObjectSaver:
         *,
         keep: int | None,
         origin: str | None = None,
+        trained: Trained | None = None,
     ) -> None:
         self.directory = directory
         self._origin = origin
+        self._trained = trained
         self._checkpoint = checkpoint
         # Its path, the objects it has, and the identities of what it lacks and is as new.
         self._restored: tuple[str, Any, set[int]] | None = None
@@ -117,6 +121,10 @@ class ObjectSaver:
             for item, is_suspect in zip(found.values(), suspect, strict=True)
             if is_suspect and not np.isfinite(tf.cast(item, tf.float64).numpy()).all()
         )
+
+    def lacking(self) -> str:
+        """What is trained and the checkpoint does not hold."""
+        return "" if self._trained is None else self._trained.lacking(self._objects())
 
     def aside(self, name: str, keep: int) -> ObjectSaver:
         """What saves the newest few in a folder of this name."""

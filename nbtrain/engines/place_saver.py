@@ -8,6 +8,7 @@ from typing import Protocol
 import tensorflow as tf
 
 from nbtrain.engines.object_saver import ObjectSaver
+from nbtrain.engines.trained import Trained
 from nbtrain.errors import CheckpointError
 from nbtrain.saving.checkpoints import Restored
 
@@ -37,7 +38,7 @@ class PlaceSaver(ObjectSaver):
     Args:
         checkpoint: What to save.
         place: The place.
-        directory, keep, origin: As in `ObjectSaver`.
+        directory, keep, origin, trained: As in `ObjectSaver`.
     """
 
     beside = "besides/"
@@ -50,8 +51,9 @@ class PlaceSaver(ObjectSaver):
         *,
         keep: int | None,
         origin: str | None = None,
+        trained: Trained | None = None,
     ) -> None:
-        super().__init__(checkpoint, directory, keep=keep, origin=origin)
+        super().__init__(checkpoint, directory, keep=keep, origin=origin, trained=trained)
         self._place, self._keep = place, keep
 
     def save(self, step: int) -> int:

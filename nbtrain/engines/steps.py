@@ -125,7 +125,8 @@ def train(
             or a stop.
         steps: Step at which the run finishes; None trains until stopped.
         checkpoint: `tf.train.Checkpoint(model=..., optimizer=...)`, naming what to save;
-            None saves nothing.
+            None saves nothing. What the step trains beside it is told: weights, slots of
+            optimizers, and moving statistics as those of a `BatchNormalization`.
         hyperparameters: What `run.set` and the panel can change while it trains: name to
             the variable that the step reads, such as `{"learning_rate":
             optimizer.learning_rate}`; or a Keras optimizer, which under a
@@ -192,6 +193,7 @@ def train(
         hyperparameters=held,
         evaluate=evaluate,
         passes=passes,
+        given=hyperparameters,
     )
     run = StepRun(engine, folder, settings)
     return run.start() if start else run

@@ -28,13 +28,14 @@ ENDS = frozenset({"finished", "stopped", "failed"})
 _UNMARKED = frozenset(
     {"start", "origin", "segment", "copy", "evaluated", "stop", "finished", "stopped", "folder"}
     | {"unsaved"}  # the process ends
+    | {"lacking"}  # what is trained and not saved
 )
 
 # Everything that there is an entry of.
 EVENTS = (
     *("start", "pause", "resume", "stop", "save", "checkpoint", "restore", "set", "try", "replay"),
     *("evaluate", "evaluated", "nan", "recovery", "folder", "finished", "stopped", "failed"),
-    *("undone", "origin", "segment", "copy", "unsaved"),
+    *("undone", "origin", "segment", "copy", "unsaved", "lacking"),
 )
 
 # Marks that a run holds, the newest.

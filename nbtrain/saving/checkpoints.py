@@ -44,6 +44,7 @@ class Restored:
             they are as they were before its first.
         unused: Names of its values that have no variable here. TensorFlow hands them to
             variables that are created later, such as those of an unbuilt model.
+        lacking: What is trained and no checkpoint of this run holds, in words.
     """
 
     step: int
@@ -53,6 +54,7 @@ class Restored:
     missing: tuple[str, ...]
     unused: tuple[str, ...]
     renewed: int = 0
+    lacking: str = ""
 
     def __str__(self) -> str:
         """The proof in one line."""
@@ -64,6 +66,8 @@ class Restored:
             text += f"; not in it: {some(self.missing)}"
         if self.unused:
             text += f"; no variable here yet for: {some(self.unused)}"
+        if self.lacking:
+            text += f"; not in the checkpoint: {self.lacking}, which stay as they are"
         return text
 
     @property
@@ -105,6 +109,12 @@ class Saver(Protocol):
 
     def unsound(self) -> tuple[str, ...]:
         """Names of the variables that hold NaN or Inf; a fraction of what a save costs."""
+
+    def lacking(self) -> str:
+        """The owners of what is trained and this does not hold, with counts, in words.
+
+        Empty where there are none. Walks over the whole model: not for every step.
+        """
 
     def aside(self, name: str, keep: int) -> Saver | None:
         """What saves the newest few in a folder of this name beside them; None where nothing can.

@@ -9,12 +9,14 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from nbtrain.cadence import Every
 from nbtrain.errors import ArgumentError, CheckpointError
 from nbtrain.folder.logdir import LAST_GOOD, TRIAL
 from nbtrain.folder.way import run_of, ways_back
+from nbtrain.frames import told
 from nbtrain.recording.alarm import Trouble
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.spending import RESTORE, SAVE
@@ -45,6 +47,8 @@ class Keeper:
         self._backs: list[tuple[int, float]] = []  # steps that it went back to, and when
         self._undecided: int | None = None  # step at which a trial began that was never decided
         self._unproven: int | None = None  # step of a restore that left gaps
+        self._lacking = ""  # what is trained and no checkpoint holds
+        self._unlooked: int | None = None  # step before the first, which makes what is trained
         self._listing = Listing()
         self._begun = False  # whether it has taken up a saver: what comes later is of this life
 
@@ -95,8 +99,10 @@ class Keeper:
         begun, self._begun = self._begun, True
         if not begun:
             self._backs = ways_back(run_of(saver.directory / "checkpoint"))
+        self._look_for_lacking(0 if restored is None else restored.step)
         if restored is None:
             return None
+        restored = replace(restored, lacking=self._lacking)
         if not begun:
             self._watch.recall()
         self._saved_step = self._taken(restored, saver)
@@ -282,6 +288,8 @@ class Keeper:
             own = self.checkpoints
         with self._watch.spending.during(RESTORE):
             restored = self._saver.restore(find(own, wanted).path)
+        self._look_for_lacking(restored.step)
+        restored = replace(restored, lacking=self._lacking)
         self._taken(restored, self._saver)
         self._saved_step = None  # what was saved under a later step is of the abandoned course
         self._backs.append((restored.step, time.time()))
@@ -299,6 +307,9 @@ class Keeper:
 
     def prove(self, step: int) -> None:
         """Look again at a restore that left gaps: the first step creates what was missing."""
+        if self._unlooked is not None and step > self._unlooked:
+            self._look_for_lacking(step)
+            self._unlooked = None
         if self._unproven is None or step <= self._unproven:
             return
         self._unproven = None
@@ -308,8 +319,22 @@ class Keeper:
             self._watch.note("restore", f"What was restored could not be looked at again: {error}")
             return
         if proof is not None:
-            self._watch.inform(f"Goes on from {proof}.")
+            self._watch.inform(f"Goes on from {replace(proof, lacking=self._lacking)}.")
             self._watch.note("restore", proof.gaps or None)
+
+    def _look_for_lacking(self, step: int) -> None:
+        """Tell what is trained and not saved; again after a step, which may make it."""
+        self._unlooked = step
+        try:
+            lacking = "" if self._saver is None else self._saver.lacking()
+        except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
+            self._watch.note("lacking", f"What is trained could not be looked at: {told(error)}")
+            return
+        text = f"Not in the checkpoint: {lacking}: after a restore they stay as they are."
+        self._watch.note("lacking", text if lacking else None)
+        if lacking and lacking != self._lacking:
+            self._watch.log(event="lacking", step=step, text=text)
+        self._lacking = lacking
 
     def list_again(self) -> None:
         """Drop from `checkpoints` what was deleted; any thread, once a second."""

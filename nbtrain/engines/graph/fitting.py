@@ -57,7 +57,7 @@ def check_fit(saver: tf.compat.v1.train.Saver, path: str) -> Restored | None:
         step=step_in_name(path) or 0,
         path=path,
         matched=tuple(saved),
-        slots=_count_slots(item.op for item, _ in saved.values() if _in_graph(item)),
+        slots=len(slots_among(item.op for item, _ in saved.values() if _in_graph(item))),
         missing=(),
         # A saver that was imported with a meta graph does not tell what it saves.
         unused=tuple(sorted(set(held) - set(saved))) if saved else (),
@@ -136,8 +136,8 @@ def _in_graph(item: Any) -> bool:
     return hasattr(item, "shape") and hasattr(item, "op")
 
 
-def _count_slots(ops: Iterable[tf.Operation]) -> int:
-    """How many are an optimizer's: named after a trainable variable, or powers of Adam's betas.
+def slots_among(ops: Iterable[tf.Operation]) -> set[tf.Operation]:
+    """Those that are an optimizer's: named after a trainable variable, or powers of Adam's betas.
 
     Named so too, but no slots, are moving averages.
     """
@@ -157,4 +157,4 @@ def _count_slots(ops: Iterable[tf.Operation]) -> int:
             and any(owner in trained for owner in owners)
         )
 
-    return sum(is_slot(op.name) for op in ops)
+    return {op for op in ops if is_slot(op.name)}

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from nbtrain.engines.graph.fitting import check_fit, restoring, saved_variables
 from nbtrain.engines.graph.global_step import step_of
+from nbtrain.engines.graph.lacking import lacking
 from nbtrain.engines.graph.savers import own_saver
 from nbtrain.engines.graph.servers import LOST, REMEDY, lost, unanswered
 from nbtrain.errors import CheckpointError
@@ -149,6 +150,10 @@ class GraphSaver:
             # A sum is finite only if all is: no array is made to know it.
             if not np.isfinite(value.sum()) and not np.isfinite(value.astype(np.float64)).all()
         )
+
+    def lacking(self) -> str:
+        """The variables of the graph that its training assigns to, and the saver does not save."""
+        return lacking(self._saved.graph, self._saved.saver)
 
     def aside(self, name: str, keep: int) -> GraphSaver | None:
         """As in `Saver`: none in a cluster, and for a saver of another kind."""

@@ -22,6 +22,7 @@ from nbtrain.engines.keras.thread import ThreadState
 from nbtrain.engines.keras.validation import StoppedError, Validation
 from nbtrain.engines.place_saver import PlaceSaver
 from nbtrain.engines.summary_calls import of_model, tell_unwritten
+from nbtrain.engines.trained import Trained
 from nbtrain.errors import ArgumentError
 from nbtrain.folder.logdir import Logdir
 from nbtrain.host import Host
@@ -76,6 +77,8 @@ class FitEngine:
         self._directory: Path = folder.checkpoints
         self._keep = keep
         self._thread_state = ThreadState()
+        self._loss: PlacedLoss | None = None
+        self._trained = Trained(self._steps)
         validation = arguments["validation_data"]
         self.evaluate = (
             None
@@ -131,7 +134,9 @@ class FitEngine:
                 self._build()
                 whole = tf.train.Checkpoint(model=self._model, fit=self.place.saved)
                 directory, keep, origin = self._directory, self._keep, self.origin
-                yield PlaceSaver(whole, self.place, directory, keep=keep, origin=origin)
+                yield PlaceSaver(
+                    whole, self.place, directory, keep=keep, origin=origin, trained=self._trained
+                )
         finally:
             guard.remove()
             self.guarded.clear()
@@ -147,7 +152,7 @@ class FitEngine:
             isinstance(each, keras.callbacks.TensorBoard) for each in self._arguments["callbacks"]
         ):
             tell_unwritten(run, of_model(self._model))  # else that has a writer
-        loss = PlacedLoss(self._model, place)
+        self._loss = loss = PlacedLoss(self._model, place)
         host.at_end(loss.remove)
         run.life.watch.spending.waits = loss.waits
         steered = Steered(
@@ -171,6 +176,13 @@ class FitEngine:
             run.life.watch.inform(
                 f"{who} has ended the training after {place.epoch:,} of {self.epochs:,} epochs."
             )
+
+    def _steps(self) -> list[object]:
+        """The `train_step` of the user's own, if there is one, and what was traced of it."""
+        step = type(self._model).train_step
+        if step is keras.Model.train_step:
+            return []
+        return [step, *(self._loss.traced if self._loss is not None else ())]
 
     def _why_over(self, host: Host) -> str | None:
         """Why nothing is left to train, and what to give for more; None where something is."""

@@ -109,6 +109,13 @@ class BatchLoss:
         return {**logs, _KEY: scalars} if scalars and isinstance(logs, dict) else logs
 
     @property
+    def traced(self) -> list[Any]:
+        """What Keras has made of the step: `tf.function`s within its train function."""
+        cells = getattr(self._function, "__closure__", None) or ()
+        kind = tf.types.experimental.PolymorphicFunction
+        return [cell.cell_contents for cell in cells if isinstance(cell.cell_contents, kind)]
+
+    @property
     def lacks(self) -> str | None:
         """Why nothing is recorded of a batch, in words; None where something is."""
         if self.scalars:

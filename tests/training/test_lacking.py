@@ -1,0 +1,182 @@
+"""What is trained and not saved: told at the start, at a restore, and in the journal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import pytest
+import tensorflow as tf
+
+import nbtrain
+from nbtrain.engines.graph.lacking import lacking
+from nbtrain.engines.trained import Trained
+from tests.fitted import ended
+from tests.gate import SOON
+from tests.models import applied, reached
+
+v1 = tf.compat.v1
+
+
+def dense(units: int, *more: Any) -> Any:
+    """A model of one layer, and others behind it."""
+    return keras.Sequential([keras.Input((2,)), keras.layers.Dense(units), *more])
+
+
+class Gan:
+    """Two networks, and a step that trains both with an optimizer each."""
+
+    def __init__(self, *, compiled: bool = True) -> None:
+        self.G, self.D = dense(2), dense(1)
+        self.g_opt, self.d_opt = keras.optimizers.SGD(0.01), keras.optimizers.Adam(0.01)
+        G, D, g_opt, d_opt = self.G, self.D, self.g_opt, self.d_opt  # noqa: N806
+        mean, count = keras.metrics.Mean(), tf.Variable(0, dtype=tf.int64)
+        random, teacher = keras.layers.Dropout(0.5), dense(1)
+        rate = tf.Variable(1.0)
+
+        def step() -> dict[str, Any]:
+            with tf.GradientTape(persistent=True) as tape:
+                made = random(G(tf.ones((3, 2))), training=True)
+                d_loss = rate * tf.reduce_mean((D(made) - teacher(made)) ** 2)
+                g_loss = tf.reduce_mean(D(made))
+            d_opt.apply_gradients(
+                zip(
+                    tape.gradient(d_loss, D.trainable_variables), D.trainable_variables, strict=True
+                )
+            )
+            g_opt.apply_gradients(
+                zip(
+                    tape.gradient(g_loss, G.trainable_variables), G.trainable_variables, strict=True
+                )
+            )
+            mean.update_state(d_loss)
+            count.assign_add(1)
+            return {"d_loss": d_loss}
+
+        self.step: Callable[[], dict[str, Any]] = tf.function(step) if compiled else step
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_what_is_trained_and_not_saved_is_named_at_the_start_and_at_each_restore(
+    *, compiled: bool
+) -> None:
+    said = "Not in the checkpoint: D (2 variables), d_opt (4 slots): after a restore they stay"
+
+    def started() -> nbtrain.Run:
+        gan = Gan(compiled=compiled)
+        return nbtrain.train(
+            gan.step,
+            checkpoint=tf.train.Checkpoint(G=gan.G, g_opt=gan.g_opt),
+            hyperparameters={"g": gan.g_opt, "d": gan.d_opt},
+            name="gan",
+        )
+
+    run = started()
+    reached(run, lambda run: said in str(run.status.message))
+    applied(run.save())
+    step = run.checkpoints[-1].step
+    outcome = applied(run.restore(step))
+    assert "; not in the checkpoint: D (2 variables), d_opt (4 slots), which stay" in outcome.text
+    applied(run.request_stop())
+    run.wait(SOON)
+    again = started()
+    reached(again, lambda again: said in str(again.status.message))
+    if compiled:  # else the first step tells, which builds the optimizers
+        assert "not in the checkpoint: D (2 variables)" in str(again.status.notice)
+    applied(again.request_stop())
+    again.wait(SOON)
+    lines = map(json.loads, (run.logdir / "steering.jsonl").read_text().splitlines())
+    told = [line["text"] for line in lines if line["event"] == "lacking"]
+    assert len([text for text in told if text.startswith(said)]) >= 2
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_metrics_counters_random_generators_and_what_is_only_read_are_not_named(
+    *, compiled: bool
+) -> None:
+    gan = Gan(compiled=compiled)
+    gan.step()
+    whole = tf.train.Checkpoint(G=gan.G, D=gan.D, g=gan.g_opt, d=gan.d_opt)
+    held = tf.train.TrackableView(whole).descendants()
+    assert Trained(lambda: [gan.step], {"g": gan.g_opt}).lacking(held) == ""
+
+
+def test_a_frozen_layer_is_not_named_and_the_statistics_of_a_trained_model_are() -> None:
+    frozen = keras.layers.Dense(2, trainable=False)
+    model, optimizer = dense(2, frozen, keras.layers.BatchNormalization()), keras.optimizers.SGD()
+
+    def step() -> None:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(model(tf.ones((3, 2)), training=True))
+        weights = model.trainable_variables
+        optimizer.apply(tape.gradient(loss, weights), weights)
+
+    compiled = tf.function(step)
+    compiled()
+    for functions in ([compiled], [step]):
+        trained = Trained(lambda functions=functions: functions)  # type: ignore[misc]
+        assert trained.lacking([]) == "model (6 variables)"
+        assert trained.lacking(model.trainable_variables) == "model (2 variables)"
+
+
+def test_an_optimizer_that_no_function_names_is_named_as_it_was_given() -> None:
+    model, optimizer = dense(1), keras.optimizers.Adam()
+    optimizer.build(model.trainable_variables)
+    found = Trained(list, {"critic": optimizer}).lacking([])
+    assert found == f"{model.name} (2 variables), critic (4 slots)"
+
+
+def test_what_a_train_step_reaches_beside_its_model_is_named() -> None:
+    critic, optimizer = dense(1), keras.optimizers.SGD(0.01, momentum=0.9)
+
+    class Own(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense, self.d_opt = keras.layers.Dense(2), keras.optimizers.Adam()
+
+        def call(self, x: Any) -> Any:
+            return self.dense(x)
+
+        def train_step(self, data: Any) -> Any:
+            with tf.GradientTape(persistent=True) as tape:
+                loss = tf.reduce_mean(critic(self(data)))
+            for optimizer_, model in ((optimizer, critic), (self.d_opt, self.dense)):
+                weights = model.trainable_variables
+                optimizer_.apply(tape.gradient(loss, weights), weights)
+            return {"loss": loss}
+
+    model = Own()
+    model.compile(jit_compile=False)
+    run = ended(model, "run", x=tf.ones((12, 2)), batch_size=4)
+    assert "Not in the checkpoint: critic (2 variables), optimizer (2 slots): after" in str(
+        run.status.message
+    )
+
+
+@pytest.mark.parametrize("resource", [True, False])
+def test_a_saver_of_some_variables_of_a_graph_is_told_with_those_it_lacks(
+    *, resource: bool
+) -> None:
+    with tf.Graph().as_default():
+        with v1.variable_scope("kept", use_resource=resource):
+            kept = v1.get_variable("w", initializer=1.0)
+        with v1.variable_scope("lost", use_resource=resource):
+            lost = v1.get_variable("w", initializer=1.0)
+            v1.get_variable("read", initializer=1.0)
+        step = v1.train.get_or_create_global_step()
+        loss = (kept - lost) ** 2
+        train_op = v1.train.MomentumOptimizer(0.01, 0.9).minimize(loss, step)
+        saver = v1.train.Saver({"kept": kept, "step": step})
+        assert (
+            lacking(tf.compat.v1.get_default_graph(), saver)
+            == "lost (1 variable, 1 slot), kept (1 slot)"
+        )
+        assert lacking(tf.compat.v1.get_default_graph(), v1.train.Saver()) == ""
+        supervisor = nbtrain.Supervisor(logdir="logs", saver=saver)
+    run = nbtrain.supervise(train_op, supervisor=supervisor, steps=3, name="run")
+    run.wait(SOON)
+    assert "Not in the checkpoint: lost (1 variable, 1 slot), kept (1 slot)" in str(
+        run.status.message
+    )
