@@ -52,11 +52,19 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def refusing() -> Any:
+    """A model that is never trained."""
+    return classifier()
+
+
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_used_is_refused_in_the_cell_and_nothing_starts(case: str) -> None:
+def test_what_cannot_be_used_is_refused_in_the_cell_and_nothing_starts(
+    refusing: Any, case: str
+) -> None:
     arguments, message = REFUSED[case]
     with pytest.raises(ArgumentError, match=message):
-        nbtrain.fit(classifier(), **arguments)
+        nbtrain.fit(refusing, **arguments)
     assert not nbtrain.runs()
 
 
@@ -107,11 +115,12 @@ ONE_INPUT: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("case", ONE_INPUT)
 def test_data_are_taken_as_keras_takes_them(case: str) -> None:
     arguments = {"shuffle": False, "epochs": 2, **ONE_INPUT[case]}
-    ours, theirs = classifier(), classifier()
+    ours, theirs = classifier(eagerly=True), classifier(eagerly=True)
     if case.startswith("one-hot"):
         arguments["y"] = keras.utils.to_categorical(Y)
         for model in (ours, theirs):
-            model.compile(keras.optimizers.Adam(0.01), "mse", metrics=["mae"])
+            how: Any = {"metrics": ["mae"], "run_eagerly": True}
+            model.compile(keras.optimizers.Adam(0.01), "mse", **how)
     run = ended(ours, "run", **arguments)
     theirs.fit(**arguments, verbose=0)
     for name, values in theirs.history.history.items():
@@ -125,7 +134,7 @@ def two_in_two_out() -> Any:
     both = keras.layers.Concatenate()([a, b])
     c, d = keras.layers.Dense(1, name="c")(both), keras.layers.Dense(1, name="d")(both)
     model = keras.Model([a, b], [c, d])
-    model.compile("adam", "mse", metrics=[["mae"], ["mae"]])
+    model.compile("adam", "mse", metrics=[["mae"], ["mae"]], run_eagerly=True)
     return model
 
 
@@ -150,7 +159,7 @@ def test_a_sparse_tensor_is_drawn_row_by_row() -> None:
         keras.utils.set_random_seed(3)
         inputs = keras.Input((COLUMNS,), sparse=True)
         made = keras.Model(inputs, keras.layers.Dense(1)(inputs))
-        made.compile(keras.optimizers.Adam(0.01), "mse")
+        made.compile(keras.optimizers.Adam(0.01), "mse", run_eagerly=True)
         return made
 
     dense = np.where(X > 0.5, X, 0.0).astype("float32")

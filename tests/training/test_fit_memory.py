@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 
 from nbtrain.engines.keras.fit import FitRun
-from tests.fitted import KINDS, STEPS, Back, Late, StopAt, X, Y, assert_same, classifier, ended
+from tests.fitted import BATCH, CLASSES, COLUMNS, Back, Late, StopAt, X, Y, assert_same, ended
 from tests.models import applied
 
+# Batches of an epoch.
+STEPS = 3
+DATA: dict[str, Any] = {"x": X[: STEPS * BATCH], "y": Y[: STEPS * BATCH], "batch_size": BATCH}
 # Early stopping ends them after the ninth, having waited since the sixth.
 EPOCHS, LAST = 12, 9
 
@@ -36,12 +39,15 @@ CALLBACKS: dict[str, Callable[[], Any]] = {
 
 
 def fitted(name: str, *callbacks: Any, epochs: int = EPOCHS, **more: Any) -> tuple[Any, FitRun]:
-    """A new model, and the run that has fitted it."""
-    model = classifier()
-    return model, ended(model, name, *callbacks, **KINDS["arrays"](), epochs=epochs, **more)
+    """A new model of one layer, and the run that has fitted it."""
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential([keras.Input((COLUMNS,)), keras.layers.Dense(CLASSES)])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.SGD(0.2), loss, metrics=["accuracy"], jit_compile=False)
+    return model, ended(model, name, *callbacks, **DATA, epochs=epochs, **more)
 
 
-@pytest.mark.parametrize("batch", [7 * STEPS + 5, 8 * STEPS])
+@pytest.mark.parametrize("batch", [7 * STEPS + 2, 8 * STEPS])
 @pytest.mark.parametrize("kind", CALLBACKS)
 def test_a_run_that_was_stopped_ends_where_an_unbroken_one_does(kind: str, batch: int) -> None:
     whole, unbroken = fitted("whole", CALLBACKS[kind]())
@@ -53,7 +59,7 @@ def test_a_run_that_was_stopped_ends_where_an_unbroken_one_does(kind: str, batch
     assert_same(again, whole)
 
 
-@pytest.mark.parametrize("saved", [0, 5 * STEPS + 4])
+@pytest.mark.parametrize("saved", [0, 5 * STEPS + 1])
 @pytest.mark.parametrize("kind", CALLBACKS)
 def test_a_restore_gives_back_what_was_remembered_then(kind: str, saved: int) -> None:
     whole, unbroken = fitted("whole", CALLBACKS[kind]())
@@ -75,7 +81,7 @@ def test_the_best_weights_of_a_course_that_was_left_are_not_set() -> None:
             if epoch == 2:
                 seen.append(self.model.get_weights())
 
-    fitted("back", never, Looking(STEPS + 3, 2 * STEPS + 1), epochs=3)
+    fitted("back", never, Looking(STEPS + 1, 2 * STEPS + 1), epochs=3)
     for one, two in zip(seen[-1], whole.get_weights(), strict=True):
         np.testing.assert_array_equal(one, two)
 
@@ -87,7 +93,7 @@ def test_callbacks_hear_of_one_training_however_often_it_goes_back() -> None:
         on_train_end=lambda _logs: heard.append("end"),
         on_epoch_begin=lambda epoch, _logs: heard.append(f"epoch {epoch}"),
     )
-    model, run = fitted("run", listening, Back(3, STEPS + 3), epochs=2)
+    model, run = fitted("run", listening, Back(2, STEPS + 2), epochs=2)
     assert heard == ["begin", "epoch 0", "epoch 1", "epoch 0", "epoch 1", "end"]
     assert model.history.history == run.history
 
@@ -147,7 +153,7 @@ def test_a_branch_from_where_early_stopping_has_ended_goes_on() -> None:
 def test_callbacks_that_come_and_go_leave_the_others_what_they_remember() -> None:
     _, unbroken = fitted("whole", stopping())
     other = keras.callbacks.EarlyStopping("accuracy", patience=99)
-    fitted("run", other, reducing(), stopping(), StopAt(7 * STEPS + 5))
+    fitted("run", other, reducing(), stopping(), StopAt(7 * STEPS + 2))
     early = stopping()
     _, run = fitted("run", keras.callbacks.TerminateOnNaN(), early, stopping(patience=50))
     assert (run.status.step, early.wait) == (unbroken.status.step, 3) == (LAST * STEPS, 3)
@@ -159,7 +165,7 @@ def test_what_is_not_better_than_before_the_break_is_no_best_model() -> None:
             "{epoch}.weights.h5", "loss", mode="max", save_best_only=True, save_weights_only=True
         )
 
-    fitted("run", best(), StopAt(2 * STEPS + 5))
+    fitted("run", best(), StopAt(2 * STEPS + 1))
     fitted("run", best(), epochs=4)
     assert [path.name for path in Path().glob("*.h5")] == ["1.weights.h5"]
 
