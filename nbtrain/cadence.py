@@ -19,6 +19,7 @@ class Every:
         steps: Steps between two occasions, at least 1; None for none by steps.
         secs: Seconds between two occasions, above 0; None or 0 for none by time
             (0 switches off, as in TensorFlow's Supervisor).
+        at_once: Whether it is first due at once, as what TensorFlow's Supervisor does by time.
 
     Attributes:
         next_step: Step at which it is due whatever the clock says; infinity for none.
@@ -27,7 +28,9 @@ class Every:
         ArgumentError: A value out of its range.
     """
 
-    def __init__(self, *, steps: int | None = None, secs: float | None = None) -> None:
+    def __init__(
+        self, *, steps: int | None = None, secs: float | None = None, at_once: bool = False
+    ) -> None:
         if steps is not None and (
             isinstance(steps, bool) or not 1 <= steps < float("inf") or steps != int(steps)
         ):
@@ -36,12 +39,15 @@ class Every:
             raise ArgumentError(f"secs={secs!r}: give seconds above 0, or None for never.")
         self._steps = steps
         self._secs = secs or None
+        self._at_once = at_once
         self.next_step = self._next_time = float("inf")
 
     def start(self, step: int, now: float) -> None:
         """Count from `step` and `now` (seconds of any clock that only goes forward)."""
         self.next_step = step + self._steps if self._steps else float("inf")
         self._next_time = now + self._secs if self._secs else float("inf")
+        if self._at_once:
+            self._next_time = now
 
     def soon(self, step: int, now: float) -> bool:
         """Whether it is due at `step` and `now`, where that is yet to come."""
@@ -51,5 +57,6 @@ class Every:
         """Whether it is due at `step` and `now`; if so, count anew from here."""
         if not self.soon(step, now):
             return False
+        self._at_once = False
         self.start(step, now)
         return True

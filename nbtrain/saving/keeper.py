@@ -249,7 +249,7 @@ class Keeper:
         _check_listed(step, saver.directory)
         self._saved_step = step
         if self._ring is not None:
-            self._ring.start(step)
+            self._ring.saved(step)
         self._watch.note("save", None)
         self._watch.note("copy", None)
         return step

@@ -33,8 +33,13 @@ class Ring:
         self._asked = 0.0
 
     def start(self, step: int) -> None:
-        """A state has been saved or restored: count from here when the next copy is due."""
+        """Count from here when the next copy is due."""
         self._due.start(step, time.monotonic())
+
+    def saved(self, step: int) -> None:
+        """The state at hand was saved, and needs no copy."""
+        self._begins = False
+        self.start(step)
 
     def begin(self) -> None:
         """The state at hand is held by nothing else: it is to be copied."""

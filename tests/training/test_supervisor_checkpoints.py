@@ -131,27 +131,37 @@ def test_a_training_thread_that_does_something_else_is_saved_too(tmp_path: Path)
     in_background(use)
 
 
-def test_one_meta_file_is_written_for_many_checkpoints(tmp_path: Path) -> None:
+def metas(logdir: Path) -> list[int]:
+    """The steps of the checkpoints that have the graph beside them."""
+    return sorted(int(path.stem.rpartition("-")[2]) for path in logdir.glob("model.ckpt-*.meta"))
+
+
+def test_every_checkpoint_has_the_graph_beside_it_and_it_is_serialized_once(tmp_path: Path) -> None:
     count = Counting()
-    in_background(lambda: count.trained(count.supervisor(tmp_path, save_model_steps=1), 5))
-    assert len(checkpoints(tmp_path)) == 5
-    assert [path.name for path in tmp_path.glob("*.meta")] == ["model.ckpt-1.meta"]
+    in_background(lambda: count.trained(count.supervisor(tmp_path, save_model_steps=1), 20))
+    assert metas(tmp_path) == checkpoints(tmp_path) == [16, 17, 18, 19, 20]
+    assert len({path.stat().st_ino for path in tmp_path.glob("*.meta")}) == 1
 
 
-def test_a_meta_file_is_left_when_the_first_checkpoint_is_deleted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("keep", [1, 2])
+def test_the_graph_stays_beside_the_checkpoints_that_are_kept(keep: int, tmp_path: Path) -> None:
     count = Counting()
-    sv = count.supervisor(tmp_path, save_model_steps=1)
-    metas = []
+    with count.graph.as_default():
+        saver = v1.train.Saver(max_to_keep=keep, sharded=True)
+    sv = count.supervisor(tmp_path, saver=saver, save_model_steps=1)
+    in_background(lambda: count.trained(sv, 4))
+    assert metas(tmp_path) == checkpoints(tmp_path) == [3, 4][-keep:]
 
-    def use() -> None:
-        with sv.managed_session() as sess:
-            for _ in range(20):
-                sess.run(count.train_op)
-                metas.append(len(list(tmp_path.glob("*.meta"))))
 
-    in_background(use)
-    assert checkpoints(tmp_path) == [16, 17, 18, 19, 20]
-    assert set(metas[1:]) <= {1, 2}, "from the first one on there is always one"
+def test_without_links_the_graph_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr("os.link", refuse)
+    count = Counting()
+    in_background(lambda: count.trained(count.supervisor(tmp_path, save_model_steps=1), 3))
+    first, *others = [path.read_bytes() for path in sorted(tmp_path.glob("*.meta"))]
+    assert others == [first] * 2
 
 
 def test_a_checkpoint_can_be_loaded_with_its_meta_graph(tmp_path: Path) -> None:

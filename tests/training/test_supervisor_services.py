@@ -119,6 +119,23 @@ def test_a_summary_is_computed_at_once_and_at_the_end(tmp_path: Path) -> None:
     assert last == (steps, 2.0 * steps)
 
 
+@pytest.mark.parametrize("steps", [0, 1])
+def test_without_a_global_step_an_equal_last_summary_is_left_out(
+    steps: int, tmp_path: Path
+) -> None:
+    count = Counting("none")
+    sv = count.supervisor(tmp_path, save_summaries_secs=600)
+
+    def use() -> None:
+        with sv.managed_session() as sess:
+            eventually(lambda: points(tmp_path, "twice"))
+            for _ in range(steps):
+                sess.run(count.train_op)
+
+    in_background(use)
+    assert points(tmp_path, "twice") == [(0, 2.0 * step) for step in range(steps + 1)]
+
+
 def test_summaries_are_on_disk_while_it_trains(tmp_path: Path) -> None:
     count = Counting()
     sv = count.supervisor(tmp_path, save_summaries_secs=0.02)

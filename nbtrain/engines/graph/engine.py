@@ -17,6 +17,7 @@ from nbtrain.engines.graph.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph.saver import GraphSaver, Saved
 from nbtrain.engines.graph.savers import find_saver, own_saver, saves
 from nbtrain.engines.graph.supervisor import Supervisor
+from nbtrain.engines.graph.writing import SupervisorSaver
 from nbtrain.engines.hyperparameters import held_by, in_session
 from nbtrain.errors import ArgumentError
 from nbtrain.folder.logdir import Logdir
@@ -118,10 +119,13 @@ class GraphEngine:
         Raises:
             CheckpointError: The latest checkpoint of the folder cannot be gone on from.
         """
-        supervisor, saver = self._supervisor, None
+        supervisor = self._supervisor
+        saver: GraphSaver | None = None
         if self._directory is not None:
             self._directory.mkdir(parents=True, exist_ok=True)
-            if saves(supervisor.saver):
+            if saves(supervisor.saver) and self._supervised is None:
+                saver = SupervisorSaver(supervisor, self._directory, self.origin)
+            elif saves(supervisor.saver):
                 saver = GraphSaver(Saved.by(supervisor), self._directory, self.origin)
         run = owner.get()
         assert run is not None, "this is the training thread"

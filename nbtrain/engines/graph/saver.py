@@ -60,6 +60,7 @@ class GraphSaver:
 
     Attributes:
         sess: The session, once it is open.
+        prefix: What the paths of its checkpoints begin with.
     """
 
     def __init__(self, saved: Saved, directory: Path, origin: str | None = None) -> None:
@@ -67,7 +68,7 @@ class GraphSaver:
         self._origin = origin
         self.sess: tf.compat.v1.Session | None = None
         self._saved = saved
-        self._prefix = str(directory / Path(saved.save_path).name)
+        self.prefix = str(directory / Path(saved.save_path).name)
         self._restored: Restored | None = None
 
     @contextlib.contextmanager
@@ -109,16 +110,15 @@ class GraphSaver:
         saved = self._saved
         with self._answering():
             step = self.global_step(step)
-            name = f"{Path(self._prefix).name}-{step}"
+            name = f"{Path(self.prefix).name}-{step}"
             with writing(self.directory, name), saved.graph.as_default():
-                saved.saver.save(
-                    self.sess,
-                    self._prefix,
-                    global_step=step,
-                    # Every checkpoint is of the graph that the Supervisor wrote at its start.
-                    write_meta_graph=False,
-                )
+                self.write(step)
             return step
+
+    def write(self, step: int) -> None:
+        """Write the files of a checkpoint."""
+        # No graph: every checkpoint is of the one that was written at the start.
+        self._saved.saver.save(self.sess, self.prefix, global_step=step, write_meta_graph=False)
 
     def restore(self, path: str) -> Restored:
         """Set the variables from a checkpoint.

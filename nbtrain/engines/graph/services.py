@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, Protocol
 
 import tensorflow as tf
@@ -15,6 +14,7 @@ from nbtrain.engines.graph.below import placeholders_below
 from nbtrain.engines.graph.savers import saves
 from nbtrain.engines.graph.servers import LOST, unanswered
 from nbtrain.engines.graph.turns import Turns
+from nbtrain.engines.graph.writing import CheckpointWriter
 from nbtrain.errors import ArgumentError
 from nbtrain.threads import Coordinator, LooperThread
 
@@ -82,6 +82,7 @@ class Services:
         self._sess = turns.sess
         self._turns = turns
         self._writer = supervisor.summary_writer
+        self._checkpoints = CheckpointWriter(supervisor)
         self._save_secs = save_model_secs
         self._saves = saves(supervisor.saver) and bool(save_model_secs or save_model_steps)
         self._summarizes = bool(
@@ -100,6 +101,7 @@ class Services:
         self._mixed = False  # whether another thread was found to train
         self._saved_step: int | None = None
         self._summed_step: int | None = None
+        self._summed: bytes | None = None
         self._count: tuple[float, int] | None = None
         if self._summarizes:
             _check_unfed(supervisor.summary_op)
@@ -170,7 +172,7 @@ class Services:
         if self._summarizes and not self._is_at(self._summed_step):
             limit = tf.compat.v1.RunOptions(timeout_in_ms=int(1000 * _SUMMARY_SECS))
             with contextlib.suppress(*_NO_INPUT):
-                self._summarize(limit)
+                self._summarize(limit, last=True)
         return True
 
     def _is_at(self, step: int | None) -> bool:
@@ -230,13 +232,17 @@ class Services:
         if (self._mixed or (heard == before and step != at)) and self._turns.hand_over():
             self._mixed, self._calls_left = False, 0
 
-    def _summarize(self, options: Any = None) -> None:
+    def _summarize(self, options: Any = None, *, last: bool = False) -> None:
+        """Compute a summary, and write it; the last not, where it is equal to the one before."""
         supervisor = self._supervisor
         fetches = {"summary": supervisor.summary_op}
         if supervisor.global_step is not None:
             fetches["step"] = supervisor.global_step
         fetched = self._sess.run(fetches, options=options)
         step = fetched["step"].reshape(-1)[0] if "step" in fetched else None
+        before, self._summed = self._summed, fetched["summary"]
+        if last and step is None and self._summed == before:
+            return
         self._summed_step = None if step is None else int(step)
         supervisor.write_summary(fetched["summary"], self._summed_step)
 
@@ -275,8 +281,7 @@ class Services:
 
         In a cluster other processes do at any time, and no checkpoint of it is of one step.
         """
-        with self._sess.graph.as_default():  # the thread whose turn it is may be an eager one
-            path = self._save()
+        path = self._save()
         if self._sess.sess_str or self._saved_step in (None, self._step()):
             return None
         return path
@@ -288,27 +293,10 @@ class Services:
         saver.set_last_checkpoints_with_time(kept)  # the times are nowhere public
 
     def _save(self) -> str:
-        supervisor, step = self._supervisor, self._step()
-        saved: str = supervisor.saver.save(
-            self._sess,
-            supervisor.save_path,
-            global_step=step,
-            write_meta_graph=not self._graph_stays(),
-        )
+        step = self._step()
+        path = self._checkpoints.write(self._sess, self._supervisor.save_path, step)
         self._saved_step = step
-        if self._writer and step is not None:
-            log = tf.compat.v1.SessionLog
-            path = supervisor.save_path
-            self._writer.add_session_log(log(status=log.CHECKPOINT, checkpoint_path=path), step)
-        return saved
-
-    def _graph_stays(self) -> bool:
-        """Whether a .meta file is left after one more save: one is enough, it never changes."""
-        saver = self._supervisor.saver
-        kept, limit = saver.last_checkpoints, saver.saver_def.max_to_keep
-        if limit and len(kept) >= limit:
-            kept = kept[1 - limit :] if limit > 1 else []
-        return any(Path(f"{path}.meta").exists() for path in kept)
+        return path
 
 
 def _check_unfed(summary_op: Any) -> None:

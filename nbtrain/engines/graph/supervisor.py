@@ -29,13 +29,13 @@ from nbtrain.engines.graph.fitting import check_fit
 from nbtrain.engines.graph.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph.in_graph import is_nobodys
 from nbtrain.engines.graph.queues import add_closing, close_on_stop
-from nbtrain.engines.graph.saver import GraphSaver, Saved
 from nbtrain.engines.graph.savers import saves, supervised_saver
 from nbtrain.engines.graph.servers import REMEDY, limit_closing, lost
 from nbtrain.engines.graph.services import Services
 from nbtrain.engines.graph.signatures import bound, taking
 from nbtrain.engines.graph.turns import Turns
 from nbtrain.engines.graph.waiting import ready_session, wait_for, wait_for_servers
+from nbtrain.engines.graph.writing import SupervisorSaver
 from nbtrain.errors import ArgumentError, BusyError
 from nbtrain.folder.logdir import check_no_file
 from nbtrain.owner import Owner, owner, tell
@@ -64,7 +64,12 @@ class Supervisor(tf.compat.v1.train.Supervisor):
       shape [1]: TensorFlow's then counts nothing, or fails.
     - It raises an error that comes after a request to stop, and heeds such a request before
       and while it prepares its session: TensorFlow's loses the one and ignores the other.
+    - It leaves out the first `global_step/sec`: TensorFlow's is always 0.0, of an interval that
+      has only begun.
     - It refuses a checkpoint that does not fit, as `nbtrain.Saver` does.
+
+    In the training thread of a run it trains under that run, and writes the same files. A stop
+    that the program itself requests, in its loop or a thread of `loop`, ends the run as finished.
 
     Args:
         args, kwargs: TensorFlow's arguments. For graph=None it takes the default graph of the
@@ -182,9 +187,10 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     def _come_under(self, run: Owner, sess: tf.compat.v1.Session) -> None:
         saver = None
         if saves(self.saver) and self.save_path:
-            saver = GraphSaver(Saved.by(self), Path(self._logdir))
+            saver = SupervisorSaver(self, Path(self._logdir))
             saver.sess = sess
-        due = Every(steps=self._save_model_steps, secs=self.save_model_secs)
+        secs = self.save_model_secs
+        due = Every(steps=self._save_model_steps, secs=secs, at_once=bool(secs))
         run.adopt(self._coord, saver, due, self.step_of(sess))
 
     def _recount(self, sess: tf.compat.v1.Session, step: int) -> int:
