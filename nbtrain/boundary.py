@@ -114,6 +114,8 @@ class Boundary:
         self.begun = self._looping = self._hooked = self._driving = self._over = False
         self._told = False  # to leave the loop
         self._gone_on = False  # a loop of the program's own may have trained since it asked
+        self._counted = False  # its session counts its steps itself
+        self._left = False  # its session is closed, and no step was taken since
         self._passing = False  # `pass_by` is at work, or must not be
         self._handed = 0  # step of the record that it handed over last
         self._ending = False  # the loop will end by itself
@@ -129,6 +131,7 @@ class Boundary:
         """
         if saver is None:
             return
+        self._counted = step is not None
         restored = self.keeper.take_up(saver, due)
         self._again = self._again or restored is not None
         step = step if restored is None else restored
@@ -143,6 +146,7 @@ class Boundary:
         self.keeper.start(self.step)
         self._commands.call()
         self._gone_on, self._handed = not self._hooked, self.step
+        self._left = False
         if self.begun and not self._hooked:
             self._looping = False
             self.at_hand.values = None  # no step of its own is at hand
@@ -222,6 +226,7 @@ class Boundary:
         if self.step > step:  # the session has counted the step that was at hand
             self._hand_over()
         self._looping = self._hooked = self._gone_on = self._passing = False
+        self._left = True
 
     def reach(self) -> bool:
         """Do what is to be done between two steps; returns whether to leave the loop."""
@@ -311,6 +316,7 @@ class Boundary:
             if not self.steps_done:  # the program counts on from an earlier training of its own
                 self._origin = step - 1
             self.step = step - 1
+            self._left = False
 
     def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
         """The whole loop in one frame: call `step`, record what it returns, until told to leave.
@@ -361,7 +367,7 @@ class Boundary:
         if (
             finished and self.at_hand.values is not None
         ):  # the loop was left without a last boundary
-            self.step += 1
+            self.step += not self._left
             self._hand_over()
         astray = "" if finished else self._names.astray()
         # What to do about a pause is of no use any more.
@@ -373,7 +379,8 @@ class Boundary:
         self.keeper.prove(self.step)
         self._obey(all_planned=True)
         self._tuner.end(self.step)
-        self._gone_on = self._gone_on and finished  # what an error has left is no step
+        # What an error has left is no step, unless the session counts its own.
+        self._gone_on = self._gone_on and (finished or self._counted)
         self.let_go()
 
     @property
@@ -387,6 +394,7 @@ class Boundary:
 
     def _begin(self) -> None:
         self._looping = self._gone_on = not self._hooked
+        self._left = False
         if self.begun:
             return
         self.begun = True

@@ -24,7 +24,7 @@ from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.watch import Watch
 from nbtrain.saving.checkpoints import Saver
 from nbtrain.steering.command_queue import CommandQueue
-from nbtrain.threads import Coordinator
+from nbtrain.threads import Coordinator, serves
 
 
 class Host:
@@ -206,5 +206,7 @@ class Host:
     def _follow(self, guest: Coordinator) -> None:
         """A Supervisor whose session its loop has opened was asked to stop."""
         if not self._coord.should_stop():
-            self._coord.exhausted = guest.exhausted
+            in_loop = threading.get_ident() == self._commands.thread
+            by_itself = in_loop or serves(threading.current_thread())
+            self._coord.exhausted = guest.exhausted or by_itself
             self._coord.request_stop()

@@ -122,7 +122,7 @@ class Life:
         # Under a coordinator of its own: it outlives the stop of the loop that it serves,
         # and a Supervisor that stops joins every thread of the run's.
         self._services = Coordinator()
-        self._asked_to_stop = False
+        self._stopping = self._asked_to_stop = False  # by whomever; by somebody else
         self._began = self._ended_at = 0.0
         self._loopers: list[WatchThread] = []
         self._thread: threading.Thread | None = None
@@ -266,7 +266,7 @@ class Life:
 
     def _unless_stopped(self, error: BaseException) -> BaseException | None:
         """The error; None for the end of a wait that a stop has ended."""
-        caused = self._asked_to_stop and isinstance(error, tf.errors.CancelledError)
+        caused = self._stopping and isinstance(error, tf.errors.CancelledError)
         return None if caused else error
 
     def _join(self) -> BaseException | None:
@@ -313,7 +313,7 @@ class Life:
         """The coordinator was asked to stop, by whomever."""
         with contextlib.suppress(PhaseError):  # it is stopping already, or has ended
             self._lifecycle.apply(Event.STOP)
-            self._asked_to_stop = not self._coord.exhausted
+            self._stopping, self._asked_to_stop = True, not self._coord.exhausted
             self.watch.stop_asked()
             begin_short_turns(self)
             if self.ended.is_set():  # in between

@@ -33,7 +33,8 @@ class Coordinator(tf.train.Coordinator):
         on_stop: Called, in the stopping thread, each time a stop is requested.
 
     Attributes:
-        exhausted: Whether an error of a clean stop, the end of an input, has stopped it.
+        exhausted: Whether the program has stopped it, at its own end or at that of its input,
+            which is an error of a clean stop; nobody else has asked for it.
         unanswered: Whether a request to stop waits for a join; an error of a thread is none.
     """
 

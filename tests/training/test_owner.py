@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from nbtrain.saving.checkpoints import listed
 from nbtrain.states import Phase
 from tests.gate import SOON, Gate
 from tests.models import applied, reached
-from tests.supervised import services
+from tests.supervised import eventually, in_background, kinds, services
 
 v1 = tf.compat.v1
 
@@ -95,6 +97,49 @@ def test_its_checkpoints_are_the_runs_and_the_last_is_saved(program: type[Progra
     assert steps[-1] == run.status.step
     reader = tf.train.load_checkpoint("supervised")
     assert reader.get_tensor("weight") == reader.get_tensor("global_step") == run.status.step
+
+
+def written(folder: Path) -> tuple[list[str], list[str]]:
+    """The files of a Supervisor's folder, and what its event file tells."""
+    names = {path.name for path in folder.iterdir() if path.is_file()} - {"run.lock"}
+    return sorted(name for name in names if not name.startswith("events.")), kinds(folder)
+
+
+@both_ways
+def test_it_writes_under_a_run_what_it_writes_outside_one(program: type[Program]) -> None:
+    def loop(self: Any, sess: Any) -> None:
+        for _ in range(5):
+            assert not self.supervisor.should_stop()
+            eventually(lambda: listed(Path("supervised")))  # the first comes at once
+            sess.run(self.train_op)
+
+    ended = type("Ended", (program,), {"loop": loop})
+    arguments: dict[str, Any] = {"save_model_steps": 2, "save_summaries_secs": 0}
+    found = []
+    for under_a_run in (True, False):
+        training = ended(**arguments)
+        if under_a_run:
+            nbtrain.background(training).wait(SOON)
+        else:
+            in_background(functools.partial(training, None))
+        found.append(written(Path("supervised")))
+        shutil.rmtree("supervised")
+    (files, events), outside = found
+    assert (files, events) == outside
+    steps = [0, 2, 4, 5]
+    assert {f"model.ckpt-{step}.meta" for step in steps} < set(files)
+    assert events.count("CHECKPOINT") == len(steps)
+
+
+def test_the_latest_checkpoint_of_a_run_is_loaded_with_its_graph() -> None:
+    program = Program(save_model_secs=600)
+    run = nbtrain.supervise(program.train_op, supervisor=program.supervisor, steps=3).wait(SOON)
+    latest = run.checkpoints[-1].path
+    with tf.Graph().as_default(), v1.Session() as sess:
+        v1.train.import_meta_graph(f"{latest}.meta").restore(sess, latest)
+        assert sess.run("weight/Read/ReadVariableOp:0") == 3.0
+    assert "CHECKPOINT" in kinds(Path("supervised"))
+    assert not list(Path("supervised").glob("last_good/*.meta")), "copies are the run's own"
 
 
 @both_ways
@@ -192,6 +237,76 @@ def test_a_stop_of_the_supervisor_stops_the_run(program: type[Program], gate: Ga
     training.supervisor.request_stop()
     gate.open()
     assert run.wait(SOON).status.phase is Phase.STOPPED
+
+
+@both_ways
+@pytest.mark.parametrize("by", ["the loop", "a thread of its own"])
+def test_a_program_that_ends_itself_has_finished(program: type[Program], by: str) -> None:
+    def loop(self: Any, sess: Any) -> None:
+        sv = self.supervisor
+        if by == "a thread of its own":
+            sv.loop(None, sv.request_stop)
+        while not sv.should_stop():
+            sess.run(self.train_op)
+            if by == "the loop" and sv.step_of(sess) == 5:
+                sv.request_stop()
+
+    run = nbtrain.background(type("Ending", (program,), {"loop": loop})()).wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    assert held_by_the_last(run) == run.status.step
+    assert by != "the loop" or run.status.step == 5
+
+
+def test_a_program_that_ends_itself_while_it_waits_for_a_queue_has_finished() -> None:
+    def train(run: Run) -> None:
+        with tf.Graph().as_default():
+            x = tf.queue.FIFOQueue(1, [tf.int32], [[]]).dequeue()
+            sv = nbtrain.Supervisor(logdir="supervised")
+            with sv.managed_session() as sess:
+                sv.loop(None, sv.request_stop)
+                while not sv.should_stop():
+                    sess.run(x)
+
+    assert nbtrain.background(train).wait(SOON).status.phase is Phase.FINISHED
+
+
+def test_what_is_recorded_after_the_stop_is_of_the_last_step() -> None:
+    program = Unmanaged()
+
+    @nbtrain.background
+    def run(run: Run) -> None:
+        sv = program.supervisor
+        sess = sv.prepare_or_wait_for_session()
+        while not sv.should_stop():
+            sess.run(program.train_op)
+            run.record(weight=1.0)
+            if sv.step_of(sess) == 3:
+                sv.request_stop()
+        sv.Stop()
+        run.record(accuracy=0.5)
+
+    run.wait(SOON)
+    assert held_by_the_last(run) == run.status.step == 3
+    assert run.scalars["weight"].steps.tolist() == [1, 2, 3]
+    assert run.scalars["accuracy"].steps.tolist() == [3]
+
+
+def test_a_loop_after_the_stop_counts_on() -> None:
+    program = Unmanaged()
+
+    @nbtrain.background
+    def run(run: Run) -> None:
+        sess = program.supervisor.prepare_or_wait_for_session()
+        for _ in range(3):
+            program.supervisor.should_stop()
+            sess.run(program.train_op)
+        program.supervisor.stop()
+        for number in range(2):
+            assert not run.should_stop()
+            run.record(number=number)
+
+    assert run.wait(SOON).status.step == 5
+    assert run.scalars["number"].steps.tolist() == [4, 5]
 
 
 def test_an_error_of_a_service_fails_the_run() -> None:
