@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -35,8 +36,8 @@ def mark_those_below(folder: Path, items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="no Chromium on this machine"))
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+@contextlib.contextmanager
+def launched() -> Iterator[Browser]:
     """Chromium, without a screen."""
     path = chromium()
     assert path is not None, "CI is set, and there is no Chromium: tests/chromium.sh"

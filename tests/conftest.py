@@ -6,11 +6,15 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from tests.gate import Gate
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # Before TensorFlow is imported by whichever test needs it first.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -64,3 +68,12 @@ def gate() -> Iterator[Gate]:
     gate = Gate()
     yield gate
     gate.open()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The one Chromium of the session; Playwright is loaded for who asks for it."""
+    from tests.chromium import launched
+
+    with launched() as browser:
+        yield browser

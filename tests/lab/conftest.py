@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.chromium import browser as browser
 from tests.chromium import mark_those_below
 from tests.lab.lab import Lab
 

@@ -16,7 +16,6 @@ from playwright.sync_api import Browser, Locator
 import nbtrain
 from nbtrain import roster
 from nbtrain.errors import NbtrainError
-from tests.chromium import browser as browser
 from tests.chromium import mark_those_below
 from tests.gate import SOON
 from tests.page.bare import BarePage, phase
