@@ -7,13 +7,14 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
-import tensorflow as tf
 from playwright.sync_api import Browser, Locator, expect
 
 from tests.chromium import SECOND
 from tests.lab.lab import Lab, NotebookPage, opened
+from tests.logdirs import write_cards, write_curves, write_tables
+from tests.page.test_board import chart_of, drag
+from tests.page.test_cards import turn_to
 
 LOAD = """\
 %load_ext nbtrain
@@ -24,18 +25,9 @@ SHOW = "%nbtrain scalars logs/{name}"
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A logdir of three runs, written once: that takes longer than a test."""
-    logdir, noise, t = tmp_path_factory.mktemp("logs"), np.random.default_rng(1), np.arange(3000)
-    for n, run in enumerate(["adam", "sgd", "rmsprop"]):
-        falling = np.exp(-t / (400 + 300 * n))
-        with tf.summary.create_file_writer(str(logdir / run)).as_default():
-            for step in t:
-                loss = falling[step] + 0.05 * n + noise.normal(0, 0.03)
-                tf.summary.scalar("train/loss", loss, step=step)
-                tf.summary.scalar("validation/accuracy", 1 - falling[step], step=step)
-    with tf.summary.create_file_writer(str(logdir / "adam")).as_default():
-        for at, rate in enumerate([1.0, float("nan"), 0.5, 0.25]):
-            tf.summary.scalar("rate", rate, step=at)
+    """A logdir of three runs."""
+    logdir = tmp_path_factory.mktemp("logs")
+    write_curves(logdir)
     return logdir
 
 
@@ -53,26 +45,6 @@ def page(
         notebook.run(1)
         expect(notebook.panel(1).locator(".uplot").first).to_be_visible(timeout=30 * SECOND)
         yield notebook
-
-
-def chart_of(board: Locator, tag: str) -> Locator:
-    """A chart, scrolled into sight: out of it there is nothing drawn."""
-    chart = board.locator(f'section[data-tag="{tag}"]')
-    chart.scroll_into_view_if_needed()
-    expect(chart.locator(".u-over")).to_be_visible()
-    return chart
-
-
-def drag(page: NotebookPage, chart: Locator, begin: float, end: float) -> None:
-    """Drag over a part of a chart, from 0 to 1."""
-    box = chart.locator(".u-over").bounding_box()
-    assert box is not None
-    y = box["y"] + box["height"] / 2
-    page.page.mouse.move(box["x"] + begin * box["width"], y)
-    page.page.mouse.down()
-    page.page.mouse.move(box["x"] + (begin + end) / 2 * box["width"], y)
-    page.page.mouse.move(box["x"] + end * box["width"], y)
-    page.page.mouse.up()
 
 
 def test_the_keyboard_reads_values_and_zooms(page: NotebookPage) -> None:
@@ -93,7 +65,7 @@ def test_a_reloaded_page_begins_where_the_reader_was(page: NotebookPage) -> None
     loss.locator("[data-act=log]").click()
     board.locator("[data-role=log-x]").check()
     expect(loss.locator("[data-role=left-out]")).to_have_text("3 with no place on the x axis")
-    drag(page, loss, 0.5, 0.9)
+    drag(loss, 0.5, 0.9)
     expect(loss).to_have_attribute("data-zoomed", "")
     board.locator("[data-run=sgd] input").uncheck()
     board.locator("[data-role=filter-runs]").fill("a|s")
@@ -136,20 +108,64 @@ def test_a_second_view_begins_like_the_first_and_is_then_its_own(page: NotebookP
     expect(board.locator("[data-role=tag-count]")).to_have_text("1 of 3 tags")
 
 
-def test_the_board_in_light_and_dark(page: NotebookPage, tmp_path: Path) -> None:
-    board = page.panel(1)
-    board.locator("[data-role=smoothing]").fill("0.8")
+def see_scalars(board: Locator, path: Path) -> None:
+    """Take a picture of curves, one pointed at, and of the table below them."""
     loss = chart_of(board, "train/loss")
-    loss.locator("[data-act=table]").click()
+    loss.locator(".u-over").hover(position={"x": 100, "y": 60})
+    expect(loss.locator("[data-role=values]")).to_contain_text("raw")
+    lines = loss.locator("tbody line"), board.locator("[data-run=adam] line")
+    assert lines[0].first.get_attribute("stroke") == lines[1].get_attribute("stroke")
+    board.screenshot(path=path)
+
+
+def see_cards(board: Locator, theme: str, folder: Path) -> None:
+    """Take pictures of the tabs."""
+    for tab, sign in (("Images", "img"), ("Histograms", ".uplot"), ("Text", "h1")):
+        turn_to(board, tab)
+        expect(board.locator(f".nbt-card {sign}").first).to_be_visible()
+        path = folder / f"{tab.lower()}-{theme}.png"
+        board.screenshot(path=path, animations="disabled")
+        assert path.stat().st_size > 10_000
+
+
+def see_table(board: Locator, path: Path) -> None:
+    """Take a picture of a page of tables, once all of its charts were drawn."""
+    for chart in board.locator("section[data-tag]:not([data-tag=lacking])").all():
+        chart.scroll_into_view_if_needed()
+        expect(chart.locator(".u-over")).to_be_visible()
+    board.locator(".nbt-front").evaluate("(front) => front.scrollTo(0, 0)")
+    board.screenshot(path=path)
+
+
+TABLES = ("hparams", "custom_scalars", "compare")
+
+
+@pytest.mark.cells(
+    "%nbtrain images logs/cards", *(f"%nbtrain {name} logs/tables" for name in TABLES)
+)
+def test_the_boards_in_light_and_dark(page: NotebookPage, lab: Lab, tmp_path: Path) -> None:
+    """Takes pictures of every tab; `make screenshots` keeps them."""
     folder = Path(os.environ.get("NBTRAIN_SCREENSHOTS", tmp_path))
-    for theme in ("Light", "Dark"):
-        page.theme(f"JupyterLab {theme}")
-        expect(board).to_have_attribute("data-theme", theme.lower())
-        chart_of(board, "train/loss").locator(".u-over").hover(position={"x": 100, "y": 60})
-        expect(loss.locator("[data-role=values]")).to_contain_text("raw")
-        lines = loss.locator("tbody line"), board.locator("[data-run=adam] line")
-        assert lines[0].first.get_attribute("stroke") == lines[1].get_attribute("stroke")
-        board.screenshot(path=folder / f"board-{theme.lower()}.png")
+    write_cards(lab.root / "logs" / "cards", range(20))
+    write_tables(lab.root / "logs" / "tables")
+    for cell in range(2, 6):
+        page.run(cell)
+        expect(page.panel(cell).locator(".nbt-front")).to_be_visible()
+    boards = [page.panel(cell) for cell in range(1, 6)]
+    boards[0].locator("[data-role=smoothing]").fill("0.8")
+    chart_of(boards[0], "train/loss").locator("[data-act=table]").click()
+    boards[2].locator("[data-column$=learning_rate] button").click()
+    boards[4].locator("[data-baseline=trial-0]").click()
+    for theme in ("light", "dark"):
+        page.theme(f"JupyterLab {theme.title()}")
+        for board in boards:
+            expect(board).to_have_attribute("data-theme", theme)
+        expect(page.page.locator("#jupyterlab-splash")).to_have_count(0)
+        see_scalars(boards[0], folder / f"board-{theme}.png")
+        see_cards(boards[1], theme, folder)
+        for name, board in zip(TABLES, boards[2:], strict=True):
+            expect(board).to_have_attribute("data-tab", name)
+            see_table(board, folder / f"{name}-{theme}.png")
 
 
 @pytest.mark.cells(

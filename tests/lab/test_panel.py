@@ -17,6 +17,8 @@ from playwright.sync_api import Browser, Locator, expect
 from tests.chromium import SECOND
 from tests.lab.lab import Lab, NotebookPage, opened
 from tests.page.bare import click, in_text, phase, receipt, see_curve, silent, step_of
+from tests.page.test_hyperparameters import field, slider
+from tests.page.test_marks import ask
 
 START = """\
 %load_ext nbtrain
@@ -56,8 +58,11 @@ def step():
 print("ready")
 """
 TRAIN = """\
+dropout = tf.Variable(0.25)
 run = nbtrain.train(step, steps=100_000, name={name!r},
-                    checkpoint=tf.train.Checkpoint(model=model, optimizer=optimizer))
+                    checkpoint=tf.train.Checkpoint(model=model, optimizer=optimizer),
+                    hyperparameters={{"learning_rate": optimizer.learning_rate,
+                                      "dropout": dropout}})
 """
 RECEIPTS = "[(r.name, r.outcome.applied, r.outcome.step) for r in run.receipts]"
 
@@ -208,14 +213,20 @@ def test_every_view_shows_the_whole_curve_also_on_a_reloaded_page(page: Notebook
         expect(page.panel(3)).to_be_visible(timeout=60 * SECOND)
 
 
-def test_the_keyboard_pauses_and_resumes(page: NotebookPage) -> None:
-    panel = page.panel(1)
-    button = panel.locator("[data-command=pause]")
-    button.focus()
-    page.page.keyboard.press("Enter")
+def test_the_keyboard_pauses_resumes_and_moves_a_slider(page: NotebookPage) -> None:
+    panel, keyboard = page.panel(1), page.page.keyboard
+    panel.locator("[data-command=pause]").focus()
+    keyboard.press("Enter")
     phase(panel, "paused")
+    slider(panel, "dropout").focus()
+    keyboard.press("ArrowRight")
+    receipt(panel, "✓ dropout 0.25 → 0.26")
+    expect(slider(panel, "dropout")).to_be_focused()
+    keyboard.press("End")
+    receipt(panel, "✓ dropout 0.26 → 0.99")
+    expect(slider(panel, "dropout")).to_be_focused()
     panel.locator("[data-command=resume]").focus()
-    page.page.keyboard.press("Space")
+    keyboard.press("Space")
     phase(panel, "running")
 
 
@@ -261,30 +272,33 @@ def test_a_restarted_kernel_is_told_in_the_panel_of_its_run(page: NotebookPage) 
     silent(page.panel(1))
 
 
-def test_the_panel_in_light_and_dark(browser: Browser, lab: Lab, tmp_path: Path) -> None:
+def test_the_panel_and_its_marks_in_light_and_dark(page: NotebookPage, tmp_path: Path) -> None:
     """Takes the pictures of the README; `make screenshots` keeps them."""
     folder = Path(os.environ.get("NBTRAIN_SCREENSHOTS", tmp_path))
-    train = TRAIN.format(name="digits").replace(
-        "checkpoint=", "hyperparameters=optimizer, checkpoint="
-    )
-    with opened(browser, lab, lab.notebook("light_and_dark", START, train)) as page:
-        page.run(0)
-        page.run(1)
-        panel = page.panel(1)
-        wait_for_step(page, 1, 400)
-        click(panel, "save")
-        receipt(panel, "saved")
-        rate = panel.locator("[data-hyperparameter=learning_rate] input[type=text]")
-        rate.fill("0.3")  # too much: the curve leaves its way, and is brought back to it
-        rate.press("Enter")
-        edited = int(re.findall(r"\d+", receipt(panel, "✓ learning_rate").replace(",", ""))[-1])
-        wait_for_step(page, 1, edited + 120)
-        click(panel, "restore")
-        receipt(panel, "restored")
-        wait_for_step(page, 1, 1200)
+    panel = page.panel(1)
+    wait_for_step(page, 1, 400)
+    click(panel, "save")
+    receipt(panel, "saved")
+    rate = field(panel, "learning_rate")
+    rate.fill("0.3")  # too much: the curve leaves its way, and is brought back to it
+    rate.press("Enter")
+    edited = int(re.findall(r"\d+", receipt(panel, "✓ learning_rate").replace(",", ""))[-1])
+    wait_for_step(page, 1, edited + 120)
+    click(panel, "restore")
+    receipt(panel, "restored")
+    wait_for_step(page, 1, 1200)
+    for theme in ("light", "dark"):
+        page.theme(f"JupyterLab {theme.title()}")
+        expect(panel).to_have_attribute("data-theme", theme)
         panel.locator("[data-tag=loss] .u-over").hover(position={"x": 330, "y": 90})
-        for theme, name in (("JupyterLab Light", "light"), ("JupyterLab Dark", "dark")):
-            page.theme(theme)
-            expect(panel).to_have_attribute("data-theme", name)
-            panel.screenshot(path=folder / f"panel-{name}.png", animations="disabled")
-            assert (folder / f"panel-{name}.png").stat().st_size > 10_000
+        panel.screenshot(path=folder / f"panel-{theme}.png", animations="disabled")
+        assert (folder / f"panel-{theme}.png").stat().st_size > 10_000
+    click(panel, "pause")
+    phase(panel, "paused")
+    for theme in ("dark", "light"):
+        page.theme(f"JupyterLab {theme.title()}")
+        expect(panel).to_have_attribute("data-theme", theme)
+        ask(panel, "◆ set")
+        page.page.screenshot(path=folder / f"marks-{theme}.png", animations="disabled")
+        page.page.keyboard.press("Escape")
+        assert (folder / f"marks-{theme}.png").stat().st_size > 10_000

@@ -9,45 +9,24 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from playwright.sync_api import Locator, expect
 
 import nbtrain
 from nbtrain.events.writer import EventWriter
 from tests.chromium import SECOND
+from tests.logdirs import clock, write_curve, write_curves
 from tests.page.bare import BarePage
 
 WICKED = "<img src=x onerror='window.wicked=1'>"
 
 
-def clock(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """A second for each step."""
-    return np.asarray(steps + 1.7e9, np.float64)
-
-
-def write(run: str, values: npt.ArrayLike, tag: str = "train/loss", start: int = 0) -> None:
-    """Write a curve into a file of its own."""
-    folder = Path("logs", run)
-    folder.mkdir(parents=True, exist_ok=True)
-    writer, array = EventWriter(folder), np.asarray(values, np.float64)
-    steps = np.arange(start, start + len(array))
-    writer.scalars(steps, clock(steps), {tag: array})
-    writer.close()
-
-
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A logdir of three runs."""
-    folder, noise, t = tmp_path_factory.mktemp("written"), np.random.default_rng(1), np.arange(3000)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        for n, run in enumerate(["adam", "sgd", "rmsprop"]):
-            falling = np.exp(-t / (400 + 300 * n))
-            write(run, falling + 0.05 * n + noise.normal(0, 0.03, 3000))
-            write(run, 1 - falling, "validation/accuracy")
-        write("adam", [1.0, float("nan"), 0.5, 0.25], "rate")
-    return folder / "logs"
+    logdir = tmp_path_factory.mktemp("written")
+    write_curves(logdir)
+    return logdir
 
 
 @pytest.fixture
@@ -77,16 +56,16 @@ def chart_of(board: Locator, tag: str) -> Locator:
     return chart
 
 
-def drag(page: BarePage, chart: Locator, begin: float, end: float) -> None:
+def drag(chart: Locator, begin: float, end: float) -> None:
     """Drag over a part of a chart, from 0 to 1."""
     box = chart.locator(".u-over").bounding_box()
     assert box is not None
     y = box["y"] + box["height"] / 2
-    page.page.mouse.move(box["x"] + begin * box["width"], y)
-    page.page.mouse.down()
-    page.page.mouse.move(box["x"] + (begin + end) / 2 * box["width"], y)
-    page.page.mouse.move(box["x"] + end * box["width"], y)
-    page.page.mouse.up()
+    chart.page.mouse.move(box["x"] + begin * box["width"], y)
+    chart.page.mouse.down()
+    chart.page.mouse.move(box["x"] + (begin + end) / 2 * box["width"], y)
+    chart.page.mouse.move(box["x"] + end * box["width"], y)
+    chart.page.mouse.up()
 
 
 def test_a_zoom_shows_finer_points_and_a_double_click_everything(
@@ -94,7 +73,7 @@ def test_a_zoom_shows_finer_points_and_a_double_click_everything(
 ) -> None:
     loss = chart_of(board, "train/loss")
     expect(loss).to_have_attribute("data-stride", "6")
-    drag(page, loss, 0.5, 0.55)
+    drag(loss, 0.5, 0.55)
     expect(loss).to_have_attribute("data-stride", "1")
     loss.locator(".u-over").hover(position={"x": 100, "y": 60})
     told = loss.locator("[data-role=values]")
@@ -141,7 +120,7 @@ def test_a_logarithmic_axis_shows_the_first_steps_apart(page: BarePage, board: L
     told = loss.locator("[data-role=values]")
     loss.locator(".u-over").hover(position={"x": 2, "y": 60})
     expect(told).to_contain_text("step 1")
-    drag(page, loss, 0.5, 0.6)
+    drag(loss, 0.5, 0.6)
     expect(loss).to_have_attribute("data-stride", "1")
     board.locator("[data-role=axis]").select_option("relative")
     expect(loss).not_to_have_attribute("data-zoomed", "")
@@ -150,10 +129,10 @@ def test_a_logarithmic_axis_shows_the_first_steps_apart(page: BarePage, board: L
     expect(loss.locator("[data-role=left-out]")).to_be_empty()
 
 
-def test_what_is_written_comes_into_sight_when_followed(page: BarePage, board: Locator) -> None:
+def test_what_is_written_comes_into_sight_when_followed(board: Locator, logdir: Path) -> None:
     board.locator("[data-role=follow]").check()
-    write("later", np.linspace(1, 0, 50))
-    write("adam", [0.125], "rate", 4)
+    write_curve(logdir / "later", "train/loss", np.linspace(1, 0, 50))
+    write_curve(logdir / "adam", "rate", [0.125], 4)
     expect(board.locator("[data-run=later]")).to_be_visible(timeout=20 * SECOND)
     loss = chart_of(board, "train/loss")
     loss.locator("[data-act=table]").click()
@@ -161,7 +140,8 @@ def test_what_is_written_comes_into_sight_when_followed(page: BarePage, board: L
 
 
 def test_a_name_from_a_file_is_text_and_nothing_else(page: BarePage) -> None:
-    write("<img src=x onerror=window.wicked=1>", [1.0, 2.0, 3.0], f"{WICKED}/{WICKED}")
+    run = Path("logs", "<img src=x onerror=window.wicked=1>")
+    write_curve(run, f"{WICKED}/{WICKED}", [1.0, 2.0, 3.0])
     board = shown(page.show(nbtrain.scalars("logs")))
     over = board.locator(".u-over")
     expect(over).to_have_count(1, timeout=30 * SECOND)
@@ -259,7 +239,7 @@ over => {
 def test_an_edit_of_a_hyperparameter_is_a_step_and_no_ramp(page: BarePage, logdir: Path) -> None:
     tag = "hyperparameters/learning_rate"
     for start, value in ((0, 0.01), (50, 0.01), (50, 0.001), (100, 0.001)):
-        write("adam", [value], tag, start)
+        write_curve(logdir / "adam", tag, [value], start)
     chart = chart_of(shown(page.line("scalars logs")), "hyperparameters/learning_rate")
     expect(chart).to_have_attribute("data-stride", "1")
     highest, lowest = chart.locator(".u-over").evaluate(MIDDLE)
@@ -270,7 +250,7 @@ def test_an_edit_of_a_hyperparameter_is_a_step_and_no_ramp(page: BarePage, logdi
 def test_an_abandoned_tail_does_not_set_the_scale(page: BarePage, logdir: Path) -> None:
     low = np.linspace(1, 0, 120)
     for start, values in ((0, low[:60]), (60, [1e10] * 40), (60, low[60:])):
-        write("adam", values, "wild/loss", start)
+        write_curve(logdir / "adam", "wild/loss", values, start)
     chart = chart_of(shown(page.line("scalars logs")), "wild/loss")
     expect(chart).to_have_attribute("data-stride", "1")
     _, lowest = chart.locator(".u-over").evaluate(MIDDLE)

@@ -12,6 +12,7 @@ import tensorflow as tf
 from playwright.sync_api import Locator, expect
 
 from tests.chromium import SECOND
+from tests.logdirs import write_cards
 from tests.page.bare import BarePage
 
 WICKED = """
@@ -22,25 +23,11 @@ WICKED = """
 """
 
 
-def write(logdir: Path, steps: range) -> None:
-    """Write images, histograms, texts and sounds of two runs."""
-    noise, time = np.random.default_rng(1), np.linspace(0, 1, 8000, dtype="f")[None, :, None]
-    for n, run in enumerate(("adam", "sgd")):
-        with tf.summary.create_file_writer(str(logdir / run)).as_default():
-            for step in steps:
-                grey = np.clip(noise.normal(0.1 + step / 40, 0.1 + n / 10, (3, 24, 24, 1)), 0, 1)
-                tf.summary.image("samples/digits", grey, step=step)
-                values = noise.normal(step / 20, 0.3 + n, 500)
-                tf.summary.histogram("dense/kernel", values, step=step)
-                tf.summary.text("notes/run", f"# Step {step}\n\n- **run** {n}\n- `lr`", step=step)
-                tf.summary.audio("sounds/tone", np.sin(2000 * time), 8000, step=step)
-
-
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A logdir of two runs."""
     logdir = tmp_path_factory.mktemp("written")
-    write(logdir, range(20))
+    write_cards(logdir, range(20))
     with tf.summary.create_file_writer(str(logdir / "sgd")).as_default():
         tf.summary.image("photo", np.random.default_rng(1).random((1, 300, 500, 3)), step=0)
         tf.summary.text("wicked", WICKED, step=0)
@@ -86,7 +73,7 @@ def test_a_slider_stays_where_it_was_put_and_one_at_the_end_follows(
     expect(digits.locator("[data-role=told]")).to_have_text(re.compile(r"step 16\s+20\d\d-"))
     expect(digits).to_have_attribute("data-step", "16")
     assert digits.locator("img").first.get_attribute("src") != before
-    write(logdir, range(20, 25))
+    write_cards(logdir, range(20, 25))
     expect(other).to_have_attribute("data-step", "24", timeout=10 * SECOND)
     expect(digits).to_have_attribute("data-step", "16")
     assert digits.locator("[data-role=step]").evaluate("e => [e.value, e.max]") == ["16", "24"]
@@ -129,7 +116,7 @@ def test_what_could_not_be_read_is_shown_when_it_can(board: Locator, logdir: Pat
     expect(digits.locator(".nbt-problem")).to_contain_text("has gone since it was looked at")
     expect(digits.locator("img")).to_have_count(0)
     away.rename(file)
-    write(logdir, range(20, 21))
+    write_cards(logdir, range(20, 21))
     expect(digits.locator("img")).to_have_count(3, timeout=10 * SECOND)
     expect(digits).to_have_attribute("data-step", "18")
     expect(digits.locator(".nbt-problem")).to_be_hidden()

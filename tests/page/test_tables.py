@@ -4,77 +4,25 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 import tensorflow as tf
 from playwright.sync_api import Locator, expect
-from tensorboard.plugins.custom_scalar import layout_pb2
-from tensorboard.plugins.custom_scalar import summary as custom
 from tensorboard.plugins.hparams import api as hp
-from tensorboard.plugins.hparams import api_pb2
-from tensorboard.plugins.hparams import summary as hparams_summary
 
 import nbtrain
-from nbtrain.events.writer import EventWriter
+from tests.logdirs import category, chart, multiline, write_layout, write_tables
 from tests.page.bare import BarePage
-from tests.page.test_board import chart_of, clock
+from tests.page.test_board import chart_of
 
 WICKED = "<img src=x onerror='window.wicked=1'>"
-TRIALS: list[dict[str, Any]] = [
-    {"optimizer": "adam", "learning_rate": 0.001, "batch_size": 64, "dropout": 0.3},
-    {"optimizer": "adam", "learning_rate": 0.01, "batch_size": 9, "dropout": 0.1},
-    {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 128, "dropout": 0.3},
-    {"optimizer": "sgd", "learning_rate": 0.02, "batch_size": 128, "dropout": 0.0},
-]
-ENDS = {0: api_pb2.STATUS_SUCCESS, 1: api_pb2.STATUS_FAILURE, 3: api_pb2.STATUS_RUNNING}
-chart, category = layout_pb2.Chart, layout_pb2.Category
-multiline, margin = layout_pb2.MultilineChartContent, layout_pb2.MarginChartContent
-
-
-def write_trial(folder: Path, n: int) -> None:
-    """Write the hyperparameters of a trial, its curves, and how it ended."""
-    noise, steps = np.random.default_rng(n), np.arange(200)
-    with tf.summary.create_file_writer(str(folder)).as_default():
-        hp.hparams({**TRIALS[n], "layers": 2, "shuffle": True})
-        if n in ENDS:
-            end = hparams_summary.session_end_pb(ENDS[n])
-            tf.summary.experimental.write_raw_pb(end.SerializeToString(), step=0)
-    loss = np.exp(-steps * 0.01 * (n + 1)) + noise.normal(0, 0.01, 200)
-    bounds = {"loss_low": loss - 0.1, "loss_high": loss + 0.1 + 0.2 / (1 + steps)}
-    writer = EventWriter(folder)
-    writer.scalars(steps, clock(steps), {"loss": loss, "validation/accuracy": 1 - loss * 0.8})
-    writer.scalars(steps, clock(steps), bounds)
-    writer.close()
-
-
-def write_layout(logdir: Path, *categories: Any) -> None:
-    """Write a layout of Custom Scalars."""
-    layout = custom.pb(layout_pb2.Layout(category=categories))
-    with tf.summary.create_file_writer(str(logdir)).as_default():
-        tf.summary.experimental.write_raw_pb(layout.SerializeToString(), step=0)
 
 
 @pytest.fixture(scope="module")
 def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four trials, and a layout of their curves in which something is wrong."""
     logdir = tmp_path_factory.mktemp("logs")
-    for n in range(len(TRIALS)):
-        write_trial(logdir / f"trial-{n}", n)
-    bounds = margin.Series(value="loss", lower="loss_low", upper="loss_high")
-    lacking = margin.Series(value="loss", lower="no", upper="loss_high")
-    charts = [
-        chart(title="losses", multiline=multiline(tag=[r"loss.*"])),
-        chart(title="loss with its bounds", margin=margin(series=[bounds])),
-    ]
-    wrong = [
-        chart(title="wrong", multiline=multiline(tag=["(", "nothing.*", "loss$"])),
-        chart(title="lacking", margin=margin(series=[lacking])),
-    ]
-    write_layout(
-        logdir, category(title="training", chart=charts), category(title="odd ones", chart=wrong)
-    )
+    write_tables(logdir)
     return logdir
 
 

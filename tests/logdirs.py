@@ -1,0 +1,108 @@
+"""Logdirs that a board shows: curves, cards, and tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from tensorboard.plugins.custom_scalar import layout_pb2
+from tensorboard.plugins.custom_scalar import summary as custom
+from tensorboard.plugins.hparams import api as hp
+from tensorboard.plugins.hparams import api_pb2
+from tensorboard.plugins.hparams import summary as hparams_summary
+
+from nbtrain.events.writer import EventWriter
+
+TRIALS: list[dict[str, Any]] = [
+    {"optimizer": "adam", "learning_rate": 0.001, "batch_size": 64, "dropout": 0.3},
+    {"optimizer": "adam", "learning_rate": 0.01, "batch_size": 9, "dropout": 0.1},
+    {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 128, "dropout": 0.3},
+    {"optimizer": "sgd", "learning_rate": 0.02, "batch_size": 128, "dropout": 0.0},
+]
+ENDS = {0: api_pb2.STATUS_SUCCESS, 1: api_pb2.STATUS_FAILURE, 3: api_pb2.STATUS_RUNNING}
+chart, category = layout_pb2.Chart, layout_pb2.Category
+multiline, margin = layout_pb2.MultilineChartContent, layout_pb2.MarginChartContent
+
+
+def clock(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """A second for each step."""
+    return np.asarray(steps + 1.7e9, np.float64)
+
+
+def write_curve(folder: Path, tag: str, values: npt.ArrayLike, start: int = 0) -> None:
+    """Write a curve into a file of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    writer, array = EventWriter(folder), np.asarray(values, np.float64)
+    steps = np.arange(start, start + len(array))
+    writer.scalars(steps, clock(steps), {tag: array})
+    writer.close()
+
+
+def write_curves(logdir: Path) -> None:
+    """Write two curves of three runs, and a short one that is not always finite."""
+    noise, t = np.random.default_rng(1), np.arange(3000)
+    for n, run in enumerate(["adam", "sgd", "rmsprop"]):
+        falling = np.exp(-t / (400 + 300 * n))
+        loss = falling + 0.05 * n + noise.normal(0, 0.03, 3000)
+        write_curve(logdir / run, "train/loss", loss)
+        write_curve(logdir / run, "validation/accuracy", 1 - falling)
+    write_curve(logdir / "adam", "rate", [1.0, float("nan"), 0.5, 0.25])
+
+
+def write_cards(logdir: Path, steps: range) -> None:
+    """Write images, histograms, texts and sounds of two runs."""
+    noise, time = np.random.default_rng(1), np.linspace(0, 1, 8000, dtype="f")[None, :, None]
+    for n, run in enumerate(("adam", "sgd")):
+        with tf.summary.create_file_writer(str(logdir / run)).as_default():
+            for step in steps:
+                grey = np.clip(noise.normal(0.1 + step / 40, 0.1 + n / 10, (3, 24, 24, 1)), 0, 1)
+                tf.summary.image("samples/digits", grey, step=step)
+                values = noise.normal(step / 20, 0.3 + n, 500)
+                tf.summary.histogram("dense/kernel", values, step=step)
+                tf.summary.text("notes/run", f"# Step {step}\n\n- **run** {n}\n- `lr`", step=step)
+                tf.summary.audio("sounds/tone", np.sin(2000 * time), 8000, step=step)
+
+
+def write_trial(folder: Path, n: int) -> None:
+    """Write the hyperparameters of a trial, its curves, and how it ended."""
+    noise, steps = np.random.default_rng(n), np.arange(200)
+    with tf.summary.create_file_writer(str(folder)).as_default():
+        hp.hparams({**TRIALS[n], "layers": 2, "shuffle": True})
+        if n in ENDS:
+            end = hparams_summary.session_end_pb(ENDS[n])
+            tf.summary.experimental.write_raw_pb(end.SerializeToString(), step=0)
+    loss = np.exp(-steps * 0.01 * (n + 1)) + noise.normal(0, 0.01, 200)
+    bounds = {"loss_low": loss - 0.1, "loss_high": loss + 0.1 + 0.2 / (1 + steps)}
+    writer = EventWriter(folder)
+    writer.scalars(steps, clock(steps), {"loss": loss, "validation/accuracy": 1 - loss * 0.8})
+    writer.scalars(steps, clock(steps), bounds)
+    writer.close()
+
+
+def write_layout(logdir: Path, *categories: Any) -> None:
+    """Write a layout of Custom Scalars."""
+    layout = custom.pb(layout_pb2.Layout(category=categories))
+    with tf.summary.create_file_writer(str(logdir)).as_default():
+        tf.summary.experimental.write_raw_pb(layout.SerializeToString(), step=0)
+
+
+def write_tables(logdir: Path) -> None:
+    """Write four trials, and a layout of their curves in which something is wrong."""
+    for n in range(len(TRIALS)):
+        write_trial(logdir / f"trial-{n}", n)
+    bounds = margin.Series(value="loss", lower="loss_low", upper="loss_high")
+    lacking = margin.Series(value="loss", lower="no", upper="loss_high")
+    charts = [
+        chart(title="losses", multiline=multiline(tag=[r"loss.*"])),
+        chart(title="loss with its bounds", margin=margin(series=[bounds])),
+    ]
+    wrong = [
+        chart(title="wrong", multiline=multiline(tag=["(", "nothing.*", "loss$"])),
+        chart(title="lacking", margin=margin(series=[lacking])),
+    ]
+    write_layout(
+        logdir, category(title="training", chart=charts), category(title="odd ones", chart=wrong)
+    )
