@@ -126,6 +126,7 @@ def _meet_ipython() -> None:
         roster.listeners.append(
             lambda run: importlib.import_module("nbtrain.notebook.execution").note_start(run)
         )
+        roster.context = lambda: importlib.import_module("nbtrain.notebook.execution").context()
         NbtrainError._render_traceback_ = lambda error: importlib.import_module(
             "nbtrain.notebook.display"
         ).traceback_of(error)

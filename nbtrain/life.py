@@ -23,7 +23,7 @@ from typing import SupportsFloat
 
 import tensorflow as tf
 
-from nbtrain import claims, endings, frames
+from nbtrain import claims, endings, frames, roster
 from nbtrain.boundary import Boundary
 from nbtrain.errors import BusyError, PhaseError
 from nbtrain.folder.journal import Marks
@@ -145,7 +145,7 @@ class Life:
         self._began = time.monotonic()
         # In the context of the starting cell: what the training prints appears under it.
         self._thread = threading.Thread(
-            target=contextvars.copy_context().run,
+            target=roster.context().run,
             args=(self._main, session, train),
             name=f"nbtrain train {self._folder.name}",
             daemon=True,
@@ -157,7 +157,8 @@ class Life:
         endings.enlist(self, [*self._loopers, self._thread])
         try:
             for looper in self._loopers:
-                looper.start()
+                # In no cell's context: a client takes no picture for a cell that has ended.
+                contextvars.Context().run(looper.start)
             self._thread.start()
         except BaseException as error:  # the process has as many threads as it may
             self._join()

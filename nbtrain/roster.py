@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import os
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,9 @@ runs: dict[str, Any] = {}
 
 # Called with each run that has been started, in the thread that has started it.
 listeners: list[Callable[[Any], object]] = []
+
+# Gives the context of a training thread, in the thread that starts it; a notebook sets its own.
+context: Callable[[], contextvars.Context] = contextvars.copy_context
 
 if hasattr(os, "register_at_fork"):  # not on Windows
     # A forked process has none of its parent's threads, and so none of its runs.

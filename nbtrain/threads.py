@@ -7,7 +7,6 @@ on, and loops on a clock that neither jumps nor catches up.
 
 from __future__ import annotations
 
-import contextvars
 import functools
 import threading
 import time
@@ -15,6 +14,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
+
+from nbtrain import roster
 
 
 class Coordinator(tf.train.Coordinator):
@@ -187,10 +188,8 @@ class LooperThread(tf.compat.v1.train.LooperThread):
         return looper
 
     def start(self) -> None:
-        """Start the thread, in the context of the calling one."""
-        self.run = functools.partial(  # type: ignore[method-assign]
-            contextvars.copy_context().run, self.run
-        )
+        """Start the thread, in the context of the calling one; see `roster.context`."""
+        self.run = functools.partial(roster.context().run, self.run)  # type: ignore[method-assign]
         super().start()
 
     def run(self) -> None:

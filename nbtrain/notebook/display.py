@@ -59,6 +59,15 @@ class Display:
         if self._run.status.phase.ended:
             self._tick()
 
+    def settle(self) -> None:
+        """Show the picture of now beside the panel; see `settle` below."""
+        from IPython.display import display
+
+        if self._outputs:
+            drawn = picture_of(self._run) | _view_of(self.panel)
+            for output in self._outputs:
+                display(drawn, raw=True, display_id=output, update=True)
+
     def _tick(self) -> None:
         """The run's tick; the last one, after its end, leaves the picture."""
         self.panel.tick()
@@ -83,6 +92,15 @@ def display_of(run: Run) -> Display:
                 other.panel.close()  # or else it would hold its run, and so a model, for ever
         shown = _displays[run.name] = Display(run)
     return shown
+
+
+def settle() -> None:
+    """Draw the pictures of the runs that are shown, at the end of a cell.
+
+    A client without pages, such as nbclient, takes no output once its last cell has ended.
+    """
+    for shown in list(_displays.values()):
+        shown.settle()
 
 
 def show(run: Run) -> None:

@@ -7,8 +7,10 @@ run                         # unless it does so itself, or ends with a semicolon
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import dataclasses
 import importlib
+import sys
 import tokenize
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -35,6 +37,9 @@ class _Execution:
     due: list[weakref.ref[Run]] = dataclasses.field(default_factory=list)
     shown: weakref.WeakSet[Run] = dataclasses.field(default_factory=weakref.WeakSet)
 
+
+# Variables by which ipykernel knows whose output it is.
+_OF_THE_CELL = ("parent_header", "shell_parent", "shell_parent_ident")
 
 # Those that have not ended, by the request that each answers.
 _executions: dict[str, _Execution] = {}
@@ -80,8 +85,27 @@ def _end(result: Any) -> None:
             for run in runs:
                 if run not in execution.shown:
                     show(run)
+        display = sys.modules.get("nbtrain.notebook.display")
+        if display is not None and cell() is None:
+            display.settle()
     finally:
         _executions.pop(request, None)
+
+
+def context() -> contextvars.Context:
+    """The context for a thread that the calling cell starts: its prints appear below the cell.
+
+    A client without pages, such as nbclient, names no cell, and takes nothing for a cell that
+    has ended. There the prints appear below the cell that is being executed.
+    """
+    here = contextvars.copy_context()
+    if cell() is not None or not _request():
+        return here
+    free = contextvars.Context()
+    for variable, value in here.items():
+        if variable.name not in _OF_THE_CELL:
+            free.run(variable.set, value)
+    return free
 
 
 def _is_quiet(result: Any) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextvars
 import difflib
 import functools
 from collections.abc import Callable
 
+from nbtrain import roster
 from nbtrain.errors import ArgumentError
 from nbtrain.folder.journal import EVENTS, Mark
 
@@ -36,7 +36,7 @@ class Listeners:
                 "such as lambda mark: print(mark.step, mark.text)."
             )
         # What it prints appears under the cell that has registered it.
-        context = contextvars.copy_context()
+        context = roster.context()
         # A copy each time: two lives of a run may be at it at once.
         self._calls[event, function] = lambda mark: context.copy().run(function, mark)
 

@@ -1,0 +1,56 @@
+"""A notebook that is executed without a page, and ends without `run.wait()`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from tests import ROOT
+from tests.kernels import forked_kernels
+
+CELLS = [
+    """\
+import threading, time
+import nbtrain
+gate, reached = threading.Semaphore(0), threading.Event()
+count = 0
+def step():
+    global count
+    if count == 3:
+        reached.set()
+        time.sleep(0.01)
+    elif gate.acquire(timeout=60):
+        count += 1
+        print("done", count)
+    return {"loss": 1.0 / (1 + count)}
+run = nbtrain.train(step, name="headless")""",
+    "gate.release(3)\nreached.wait(60)\nNone",
+]
+
+
+@pytest.mark.filterwarnings("ignore")  # the client of the kernel has warnings
+def test_the_notebook_keeps_the_picture_and_the_prints_of_its_run(tmp_path: Path) -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CELLS])
+    pictures: list[str] = []
+
+    def note(**_cell: Any) -> None:
+        (shown,) = [o for o in notebook.cells[0].outputs if "image/png" in o.get("data", {})]
+        pictures.append(shown.data["image/png"])
+
+    client = NotebookClient(
+        notebook,
+        timeout=120,
+        resources={"metadata": {"path": str(tmp_path)}},
+        on_cell_executed=note,
+    )
+    with forked_kernels():
+        client.execute(env=dict(os.environ, PYTHONPATH=str(ROOT)))
+    started, ended = pictures
+    assert started != ended, "it is drawn at the end of each cell"
+    (printed,) = notebook.cells[1].outputs
+    assert printed.text == "done 1\ndone 2\ndone 3\n"
