@@ -11,9 +11,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -91,9 +92,13 @@ class Variable(ABC):
         """A value that was told, or that `now` gave; any thread."""
         return float(value)
 
-    def effect(self) -> float | None:
-        """What the next step makes of it, where that is another number; any thread."""
+    def moment(self) -> Any:
+        """How far the schedule is that it is a factor on, not read yet; None where it is none."""
         return None
+
+    def rate(self, moment: int) -> float:
+        """What the schedule gives there, without the factor; any thread."""
+        raise NotImplementedError
 
 
 NO_VARIABLES: Mapping[str, Variable] = MappingProxyType({})
@@ -119,18 +124,26 @@ class Hyperparameters:
         variables: What holds each of them, by name.
 
     Attributes:
-        known: As they were read last, in the order given; any thread. Empty before.
+        effects: The rates that those give that are factors; any thread.
     """
 
     def __init__(self, variables: Mapping[str, Variable]) -> None:
-        self.known: tuple[Hyperparameter, ...] = ()
+        self.effects: Mapping[str, float] = {}
+        self._known: tuple[Hyperparameter, ...] = ()
+        self._knowing = threading.Lock()  # what is known is changed by two threads
         self._learnt: dict[str, Hyperparameter] = {}  # as they were read first
         self._variables = dict(variables)
 
     @property
+    def known(self) -> tuple[Hyperparameter, ...]:
+        """As they were read last, in the order given; any thread. Empty before."""
+        effects = self.effects
+        return tuple(replace(each, rate=effects.get(each.name)) for each in self._known)
+
+    @property
     def values(self) -> dict[str, float]:
         """Name to value, as they were read last; any thread."""
-        return {each.name: each.value for each in self.known}
+        return {each.name: each.value for each in self._known}
 
     def __len__(self) -> int:
         """How many there are, read or not."""
@@ -144,7 +157,8 @@ class Hyperparameters:
             if name not in self._learnt:
                 self._learnt[name] = Hyperparameter.of(name, value, whole=variable.whole)
             known.append(self._learnt[name].at(value))
-        self.known = tuple(known)
+        with self._knowing:
+            self._known = tuple(known)
 
     def watch(self, tell: Callable[[str, Any, Callable[[], Setter]], object]) -> None:
         """Have `tell` called with name and value whenever the program assigns to one."""
@@ -171,7 +185,18 @@ class Hyperparameters:
 
     def note(self, name: str, value: float) -> None:
         """Know that one has this value now; any thread."""
-        self.known = tuple(each.at(value) if each.name == name else each for each in self.known)
+        with self._knowing:
+            known = self._known
+            self._known = tuple(each.at(value) if each.name == name else each for each in known)
+
+    def moments(self) -> dict[str, Any]:
+        """How far the schedules are, not read yet, by the names of the factors on them."""
+        found = {name: variable.moment() for name, variable in self._variables.items()}
+        return {name: moment for name, moment in found.items() if moment is not None}
+
+    def rate(self, name: str, moment: int) -> float:
+        """What the schedule under a factor gives, without it; any thread."""
+        return self._variables[name].rate(moment)
 
     def begin(self, *, restored: bool) -> None:
         """The run begins, or was `restored`; training thread, before its next step."""

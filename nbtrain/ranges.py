@@ -42,6 +42,7 @@ class Hyperparameter:
             learnt from the first value, and wider only as long as the present one lies outside.
         highest: Where that ends.
         scale: How the range is laid out.
+        rate: Of a factor on a schedule: the learning rate of the last second; else None.
     """
 
     name: str
@@ -49,10 +50,12 @@ class Hyperparameter:
     lowest: float
     highest: float
     scale: Scale
+    rate: float | None = None
 
     def __str__(self) -> str:
-        """Its name and its value."""
-        return f"{self.name} {self.value:.10g}"
+        """Its name and its value, and the rate."""
+        rate = "" if self.rate is None else f" (rate {self.rate:.3g})"
+        return f"{self.name} {self.value:.10g}{rate}"
 
     def at(self, value: float) -> Hyperparameter:
         """The same with another value, and a range that holds it as well.

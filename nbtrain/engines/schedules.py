@@ -43,6 +43,11 @@ class Factored(tf.keras.optimizers.schedules.LearningRateSchedule):
         rate = tf.convert_to_tensor(self._schedule(step))
         return rate * tf.cast(self._factor, rate.dtype)
 
+    def without(self, step: Any) -> float:
+        """The rate of a step without the factor; asked by no step."""
+        with tf.device("CPU:0"):
+            return float(self._schedule(step))
+
     def is_asked(self) -> bool:
         """Whether the steps of the calling thread, or a trace, have asked for the rate."""
         return not self._asking.isdisjoint({0, threading.get_ident()})
@@ -111,6 +116,17 @@ class ScheduledRate(Variable):
         if not self._is_unused() or (value := self.read()) == 1.0:
             return ""
         return f"is {value:.10g}, and the steps train as if it were 1: {_WHY}"
+
+    def moment(self) -> Any:
+        """The optimizer's iterations, not read yet."""
+        return self._optimizer.iterations.value.read_value()
+
+    def rate(self, moment: int) -> float:
+        """What the schedule gives there."""
+        schedule = self._optimizer._learning_rate
+        if type(schedule) is not Factored:
+            raise ArgumentError("the optimizer got another learning rate since")
+        return schedule.without(tf.constant(moment, self._optimizer.iterations.dtype))
 
     def _is_unused(self) -> bool:
         """Whether steps have been done, and none has asked for it."""

@@ -75,6 +75,7 @@ def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
             [each.name, each.lowest, each.highest, str(each.scale)] for each in tuned
         ],
         "values": [plain(each.value) for each in tuned],  # of these, in this order
+        "rates": [None if each.rate is None else number(each.rate) for each in tuned],
         "message": status.message and cut(status.message, MESSAGE_CHARS),
         "notice": status.notice and cut(status.notice, RECEIPT_CHARS),
         "error": status.error,

@@ -17,6 +17,7 @@ from nbtrain.hyperparameters import PREFIX, Edit, Hyperparameters
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.watch import Watch
 from nbtrain.steering.changes import Changes
+from nbtrain.steering.rates import Rates
 
 # How often they are read without being asked for, which finds what nobody has told: a variable on
 # an accelerator takes a while.
@@ -54,6 +55,7 @@ class Tuner:
         self._clock = clock
         self._due = 0.0
         self._changes = Changes(hyperparameters, watch, self._append, attend)
+        self._rates = Rates(hyperparameters, watch, self._append)
 
     def now(self) -> dict[str, float]:
         """Read anew, by name."""
@@ -69,6 +71,7 @@ class Tuner:
             self._record(step, values)
         self._tell(step, values)
         self._changes.begin()
+        self._rates.mark(step, anew=True)
 
     def look(self, step: int, *, anew: bool = False) -> None:
         """See what the program has set; read them again where that is due.
@@ -80,7 +83,7 @@ class Tuner:
         self._changes.settle(step)
         if not anew and (not self._hyperparameters or self._clock() < self._due):
             return
-        self._changes.flush()
+        self.flush()
         if anew:
             self._hyperparameters.begin(restored=True)
             self._changes.went_back()
@@ -90,14 +93,16 @@ class Tuner:
             self._tell(step, values)
         else:
             self._changes.compare(step)
+        self._rates.mark(step, anew=anew)
 
     def settle(self, step: int) -> None:
         """What the program has set since the last boundary is of this step."""
         self._changes.settle(step)
 
     def flush(self) -> None:
-        """Record what the program has set; any thread."""
+        """Record what the program has set, and what its schedules give; any thread."""
         self._changes.flush()
+        self._rates.flush()
 
     def next_step(self, step: int) -> int:
         """The step after which it is to look, at the latest, though nobody tells it to."""
@@ -118,8 +123,10 @@ class Tuner:
             Exception: Why they cannot be set; they are as before.
         """
         self._changes.flush()
+        self._rates.mark(step)
         before = self._hyperparameters.values
         edits = self._hyperparameters.set(values)
+        self._rates.mark(step)
         self._edited()
         now = self._hyperparameters.values
         old = {name: value for name, value in before.items() if now[name] != value}
@@ -141,7 +148,8 @@ class Tuner:
         """Lead the curves on to the last step."""
         self._changes.settle(step)
         self._changes.end()
-        self._changes.flush()
+        self._rates.mark(step)
+        self.flush()
         self._record(step, self._hyperparameters.values)
 
     def _read(self) -> None:

@@ -79,7 +79,8 @@ def test_the_fields_are_those_of_the_wire() -> None:
     assert set(fields(RUNNING)) == {
         "name", "engine", "phase", "step", "total", "progress", "line", "last",
         "checkpoints", "unlisted", "controls", "receipts", "message", "notice", "error", "usage",
-        "failure", "log", "hyperparameters", "values", "validations",
+        "failure", "log", "hyperparameters", "values", "rates",
+        "validations",
     }  # fmt: skip
 
 

@@ -36,8 +36,7 @@ class Paced:
             self.step,
             steps=100_000,
             checkpoint=self.checkpoint,
-            hyperparameters=told,
-            **{"name": "paced"} | options,
+            **{"name": "paced", "hyperparameters": told} | options,
         )
 
     def values(self) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keras
 from playwright.sync_api import Locator, expect
 
 import nbtrain
@@ -202,3 +203,15 @@ def test_a_run_without_hyperparameters_has_no_row(page: BarePage) -> None:
     panel = page.panel(other)
     phase(panel, "running")
     expect(panel.locator(".nbt-rows")).to_be_hidden()
+
+
+def test_under_a_schedule_the_rate_stands_beside_its_factor(page: BarePage, paced: Paced) -> None:
+    schedule = keras.optimizers.schedules.ExponentialDecay(0.5, 1_000_000, 1.0)
+    paced.optimizer = keras.optimizers.Adam(schedule)
+    panel = page.panel(paced.train(hyperparameters=paced.optimizer))
+    phase(panel, "running")
+    expect(note(panel, "learning_rate_factor")).to_have_text("rate 0.5 now", timeout=10 * SECOND)
+    field(panel, "learning_rate_factor").fill("0.1")
+    field(panel, "learning_rate_factor").press("Enter")
+    receipt(panel, "✓ learning_rate_factor 1 → 0.1")
+    expect(note(panel, "learning_rate_factor")).to_have_text("rate 0.05 now", timeout=10 * SECOND)

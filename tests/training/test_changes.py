@@ -10,6 +10,7 @@ import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import nbtrain
+from nbtrain.panel.view import fields
 from nbtrain.run import Run
 from nbtrain.steering.commands import Restore, Set
 from tests.fitted import BATCH, STEPS, Late, SetAt, X, Y, started
@@ -284,3 +285,51 @@ def test_a_factor_is_saved_and_restored_with_the_rate() -> None:
 def test_without_a_scheduler_there_is_no_factor() -> None:
     run = fitted(1).wait(SOON)
     assert "learning_rate_factor" not in run.hyperparameters
+
+
+# --- the rate under a schedule ----------------------------------------------------
+
+
+def scheduled(steps: int, **options: Any) -> Run:
+    """A step whose optimizer has a schedule, that halves the rate of 0.5 at each."""
+    optimizer = keras.optimizers.SGD(keras.optimizers.schedules.ExponentialDecay(0.5, 1, 0.5))
+    weight = keras.Variable(0.0)
+    optimizer.build([weight])
+
+    def step() -> dict[str, Any]:
+        optimizer.apply_gradients([(tf.constant(1.0), weight)])
+        return {"weight": float(weight.value)}
+
+    return nbtrain.train(step, steps=steps, hyperparameters=optimizer, **options)
+
+
+def test_under_a_schedule_the_rate_itself_is_recorded_and_shown_beside_its_factor() -> None:
+    run = scheduled(6, start=False)
+    receipt = run.post(Set({"learning_rate_factor": 4.0}), at=2)
+    run.start().wait(SOON)
+    assert applied(receipt).text == "learning_rate_factor 1 → 4"
+    points = curve(run, RATE)
+    assert points[0] == (0, 0.5)
+    assert points[-1] == (6, 4 * 0.5**7)
+    assert {(2, 0.125), (2, 0.5), (3, 0.25), (5, 0.0625)} <= {*points}
+    (factor,) = run.status.hyperparameters
+    assert str(factor) == "learning_rate_factor 4 (rate 0.0312)"
+    assert fields(run.status)["rates"] == ["0.03125"]
+    used = run.scalars["weight"].values
+    assert used[1] - used[2] == 0.5, "as the step after the edit was done"
+
+
+def test_a_schedule_that_cannot_be_computed_is_told_and_the_training_goes_on() -> None:
+    class Odd(keras.optimizers.schedules.LearningRateSchedule):
+        def __call__(self, step: Any) -> Any:
+            if not isinstance(step, (keras.Variable, tf.Variable)):
+                raise TypeError("give the variable")
+            return 0.5
+
+    optimizer = keras.optimizers.SGD(Odd())
+    run = nbtrain.train(lambda: {"loss": 1.0}, steps=3, hyperparameters=optimizer).wait(SOON)
+    assert run.status.step == 3
+    assert run.status.message == (
+        "The rate under learning_rate_factor cannot be computed: give the variable"
+    )
+    assert RATE not in run.scalars

@@ -21,7 +21,7 @@ export class Hyperparameters {
     this.root = el("div", { class: "nbt-rows", role: "group", "aria-label": "hyperparameters" });
   }
 
-  show({ hyperparameters = [], values = [], controls = {}, receipts = [] }, silentSince) {
+  show({ hyperparameters = [], values = [], rates = [], controls = {}, receipts = [] }, silentSince) {
     const answered = receipts.filter(({ state }) => state !== "requested").map(({ text }) => text);
     const names = hyperparameters.map(([name]) => name);
     for (const [name, row] of this.rows) {
@@ -34,7 +34,7 @@ export class Hyperparameters {
         this.rows.set(name, new Row(name, this.clicks));
         this.root.append(this.rows.get(name).root);
       }
-      this.rows.get(name).show(values[i], range, !silentSince && controls.set, answered.join("\n"));
+      this.rows.get(name).show(values[i], range, !silentSince && controls.set, answered.join("\n"), rates[i]);
     });
     this.root.hidden = !names.length;
   }
@@ -67,8 +67,10 @@ class Row {
 
   // answered: what became of the latest commands. With another answer a refusal is over: what it
   // says may be so no more.
-  show(value, range, can, answered) {
+  // rate: what the schedule gives, times this factor; null where it is none.
+  show(value, range, can, answered, rate = null) {
     this.value = value;
+    this.rate = rate;
     this.range = range;
     this.can = Boolean(can);
     if (this.refusal) this.among ??= answered;
@@ -82,7 +84,7 @@ class Row {
     if (!this.can) this.editing = false;
     this.root.dataset.state = waiting ? "requested" : this.refusal ? "refused" : "";
     this.field.setAttribute("aria-invalid", String(Boolean(this.refusal)));
-    const text = waiting ? "setting…" : (this.refusal ?? "");
+    const text = waiting ? "setting…" : (this.refusal ?? (this.rate === null ? "" : `rate ${this.rate} now`));
     if (this.note.textContent !== text) this.note.textContent = text;
     if (this.editing) return; // nor does the range move under the hand
     this.#lay();
