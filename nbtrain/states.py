@@ -144,12 +144,15 @@ class Checkpoint:
     Attributes:
         step: Steps that had been completed when it was saved.
         path: Prefix of its files, as TensorFlow's savers and readers take it.
-        wall_time: When it was saved, in seconds since the epoch.
+        wall_time: When it was saved, in seconds since the epoch, by a clock that may have been
+            set back: it orders nothing.
+        order: Its place among the saves of its run, as far as that is known.
     """
 
     step: int
     path: str
     wall_time: float
+    order: float = field(default=0.0, compare=False, repr=False)
 
     def __str__(self) -> str:
         """Its step and its path."""

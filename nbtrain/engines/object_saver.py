@@ -13,16 +13,10 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 from nbtrain.engines.slots import renew, slots
 from nbtrain.engines.trained import Trained
 from nbtrain.errors import ArgumentError
-from nbtrain.saving.checkpoints import (
-    Restored,
-    mend_state,
-    misfit,
-    reading,
-    some,
-    step_in_name,
-    writing,
-)
+from nbtrain.folder.timeline import Timeline
+from nbtrain.saving.checkpoints import Restored, misfit, reading, some, step_in_name, writing
 from nbtrain.saving.listing import latest
+from nbtrain.saving.mending import mend_states
 
 # What TensorFlow appends to a variable's name in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -62,12 +56,12 @@ class ObjectSaver:
         self._checkpoint = checkpoint
         # Its path, the objects it has, and the identities of what it lacks and is as new.
         self._restored: tuple[str, Any, set[int]] | None = None
-        mend_state(directory)
+        self.mended = mend_states(directory)
         self._manager = tf.train.CheckpointManager(checkpoint, str(directory), max_to_keep=keep)
 
-    def resume(self) -> Restored | None:
+    def resume(self, timeline: Timeline | None = None) -> Restored | None:
         """Go on from the latest checkpoint of the folder that counts, else from the origin."""
-        held = latest(self.directory)
+        held = latest(self.directory, timeline)
         path = self._origin if held is None else held.path
         return None if path is None else self.restore(path)
 

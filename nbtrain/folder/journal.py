@@ -7,26 +7,23 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
+from nbtrain.folder.entries import FILE, Entry, edits_of, entries, when
 from nbtrain.folder.logdir import Logdir
-
-FILE = "steering.jsonl"
 
 # How a run ends.
 ENDS = frozenset({"finished", "stopped", "failed"})
 
 # What of it is no mark: a run's own beginning and end, where its curves go on, what has a curve.
 _UNMARKED = frozenset(
-    {"start", "origin", "segment", "copy", "evaluated", "stop", "finished", "stopped", "folder"}
+    {"start", "stop", "finished", "stopped"}
+    | {"origin", "back", "segment", "found", "copy", "evaluated", "folder"}
     | {"unsaved"}  # the process ends
     | {"lacking"}  # what is trained and not saved
 )
@@ -35,13 +32,14 @@ _UNMARKED = frozenset(
 EVENTS = (
     *("start", "pause", "resume", "stop", "save", "checkpoint", "restore", "set", "try", "replay"),
     *("evaluate", "evaluated", "nan", "recovery", "folder", "finished", "stopped", "failed"),
-    *("undone", "origin", "segment", "copy", "unsaved", "lacking"),
+    *("undone", "origin", "back", "segment", "found", "copy", "unsaved", "lacking"),
 )
 
 # Marks that a run holds, the newest.
 MOST_MARKS = 1000
 
-Entry = Mapping[str, Any]
+# Lines that are named of those that cannot be read.
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,9 @@ class Mark:
         event = str(entry["event"])
         if not entry.get("applied", True):
             return None
-        text, edits = str(entry.get("text", "")), tuple(edits_of(entry))
+        # Half of a character, as in the name of a file, is nothing that a page can show.
+        text = str(entry.get("text", "")).encode(errors="replace").decode()
+        edits = tuple(edits_of(entry))
         to, good = (at if type(at := entry.get(key)) is int else None for key in ("to", "good"))
         kept = was if type(was := entry.get("kept")) is bool else None
         return cls(event, entry["step"], when(entry), text, to, edits, kept, good)
@@ -132,10 +132,12 @@ class Journal:
         marks: Where those go that are to be seen.
 
     Attributes:
+        folder: The run's.
         untold: How many were done that nobody was told of: too many waited.
     """
 
     def __init__(self, logdir: Logdir, marks: Marks) -> None:
+        self.folder = logdir.path
         self._logdir = logdir
         self._marks = marks
         self._waiting: deque[dict[str, object]] = deque()
@@ -162,6 +164,22 @@ class Journal:
                 for mark in filter(None, map(Mark.of, entries(self._logdir.path))):
                     self._marks.add(mark)
 
+    def read(self) -> tuple[list[Entry], str | None]:
+        """The entries of the file, none where there is none; and which lines are left out."""
+        unread: list[int] = []
+        found: list[Entry] = []
+        with contextlib.suppress(OSError):
+            found.extend(entries(self._logdir.path, unread))
+        if not unread:
+            return found, None
+        lines = "Line" if len(unread) == 1 else "Lines"
+        named = ", ".join(f"{number:,}" for number in unread[:_MOST_NAMED])
+        more = f" and {len(unread) - _MOST_NAMED:,} more" if len(unread) > _MOST_NAMED else ""
+        return found, (
+            f"{lines} {named}{more} of {self._logdir.path / FILE} cannot be read and "
+            f"{'is' if len(unread) == 1 else 'are'} left out."
+        )
+
     def done(self, *, ended: bool) -> Iterator[Mark]:
         """What was done since it was asked last; one thread.
 
@@ -179,6 +197,9 @@ class Journal:
     def write(self) -> None:
         """Write what waits, once the folder is in place; any thread.
 
+        A line that is written outlives a kill of the process. It is not forced to the disk
+        (`fsync`), so that a power cut may take the last lines.
+
         Raises:
             OSError: It cannot be written; it waits for the next time.
         """
@@ -188,40 +209,3 @@ class Journal:
             while self._waiting:
                 self._logdir.log(**self._waiting[0])
                 self._waiting.popleft()
-
-
-def entries(logdir: Path) -> Iterator[Entry]:
-    """The entries of a run's folder, the oldest first; a line that is torn is left out.
-
-    Raises:
-        OSError: There is no such file, or it cannot be read.
-    """
-    with open(logdir / FILE, encoding="utf-8", errors="replace") as file:
-        for line in file:
-            try:
-                entry = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(entry, dict) and "event" in entry and type(entry.get("step")) is int:
-                yield entry
-
-
-def edits_of(entry: Entry) -> list[tuple[str, float, float]]:
-    """The hyperparameters that an entry changed: name, old and new value."""
-    edits = entry.get("edits")
-    found = edits.items() if isinstance(edits, Mapping) else ()
-    return [(name, *pair) for name, pair in found if _is_pair(pair)]
-
-
-def when(entry: Entry) -> float:
-    """The time of an entry, in seconds since the epoch; 0 where it tells none."""
-    seconds = entry.get("wall_time")
-    return float(seconds) if isinstance(seconds, (int, float)) else 0.0
-
-
-def _is_pair(pair: object) -> bool:
-    return (
-        isinstance(pair, (list, tuple))
-        and len(pair) == 2
-        and all(isinstance(value, (int, float)) for value in pair)
-    )

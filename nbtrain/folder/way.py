@@ -5,11 +5,12 @@ what was edited after it counts as far as it has outlived the way back, as the v
 variable does that no checkpoint holds. The lines say so:
 
     start               a life begins; {"parent": ...} in a branch
-    origin              what comes next goes on from a {"checkpoint"} that lies elsewhere
+    origin              what comes next goes on from a {"checkpoint"} that lies elsewhere, in the
+                        folder of a run whose journal had so many {"lines"} then
     segment             the curves go on from a step, with these {"values"}; one that no edit has
                         set was set by the program, as a callback of Keras does
     set, and others     {"edits": {name: [old, new]}} after a step, or where it went back "to"
-    save, checkpoint, copy    what a later segment of that step goes on from
+    found, save, checkpoint, copy    what a later segment of that step goes on from
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from nbtrain.folder.journal import FILE, Entry, edits_of, entries, when
+from nbtrain.folder.entries import FILE, Entry, edits_of, entries, numbers_of, step_of, when
 from nbtrain.folder.logdir import ASIDE
 
 
@@ -49,14 +50,15 @@ class Way:
 
     Args:
         folder: The run's.
-        before: Later lines are left out.
+        origin: The line of another journal by which a run goes on from here; later lines are left
+            out. None for all of them.
         known: The folders that led here: a journal never leads to itself.
     """
 
     def __init__(
-        self, folder: Path, before: float = float("inf"), known: tuple[Path, ...] = ()
+        self, folder: Path, origin: Entry | None = None, known: tuple[Path, ...] = ()
     ) -> None:
-        self.lines = [each for each in entries(folder) if when(each) <= before]
+        self.lines = _before(origin, list(entries(folder)))
         self.state = State()
         self.saved: dict[int, State] = {}
         # Of the line of a segment: name to old and new value, and whether this outlived an edit
@@ -80,7 +82,7 @@ class Way:
             self._go_on(number, entry)
         if not entry.get("applied", True):
             return
-        if event in ("save", "checkpoint", "copy"):
+        if event in ("found", "save", "checkpoint", "copy"):
             self.saved[at] = self.state
         if edits := edits_of(entry):
             new = {name: value for name, _, value in edits}
@@ -92,7 +94,7 @@ class Way:
             self.state = replace(self.state, gap=f"{why}: an earlier nbtrain wrote it")
 
     def _go_on(self, number: int, entry: Entry) -> None:
-        step, values = entry["step"], _numbers(entry.get("values"))
+        step, values = entry["step"], numbers_of(entry.get("values"))
         origin, self._origin = self._origin, None
         if origin is not None and origin["step"] == step:
             state: State | None = self._elsewhere(origin, values)
@@ -128,7 +130,7 @@ class Way:
         try:
             if folder.resolve() in self._known:
                 raise OSError
-            found = Way(folder, when(entry), self._known).saved[step]
+            found = Way(folder, entry, self._known).saved[step]
             return replace(found, edits=tuple((-1, *edit[1:]) for edit in found.edits))
         except (OSError, KeyError):
             where = os.path.relpath(path, self._folder)
@@ -143,21 +145,6 @@ def run_of(checkpoint: Path) -> Path:
     return folder.parent if folder.name == "checkpoints" else folder
 
 
-def ways_back(folder: Path) -> list[tuple[int, float]]:
-    """The steps that a run has gone back to, and when, in their order; none without a journal."""
-    try:
-        lines = [entry for entry in entries(folder) if entry.get("applied", True)]
-    except OSError:
-        return []
-    return [(step_of(entry), when(entry)) for entry in lines if step_of(entry) != entry["step"]]
-
-
-def step_of(entry: Entry) -> int:
-    """The step that the run was at after it."""
-    to = entry.get("to")
-    return to if type(to) is int else int(entry["step"])
-
-
 def parent_of(entry: Entry) -> Mapping[str, Any] | None:
     """What a start, or a folder made anew, says of the run that it is a branch of."""
     parent = entry.get("parent")
@@ -166,6 +153,11 @@ def parent_of(entry: Entry) -> Mapping[str, Any] | None:
     return parent if isinstance(parent.get("logdir"), str) else None
 
 
-def _numbers(values: object) -> dict[str, float]:
-    found = values.items() if isinstance(values, Mapping) else ()
-    return {name: value for name, value in found if isinstance(value, (int, float))}
+def _before(origin: Entry | None, lines: list[Entry]) -> list[Entry]:
+    """Those lines of a journal that were there when a run went on from it; None for all."""
+    if origin is None:
+        return lines
+    count = origin.get("lines")
+    if type(count) is int:
+        return lines[:count]
+    return [each for each in lines if when(each) <= when(origin)]  # of an earlier version

@@ -17,10 +17,11 @@ from pathlib import Path
 from nbtrain.errors import ArgumentError
 from nbtrain.events.last_step import last_step
 from nbtrain.events.text_table import in_columns
-from nbtrain.folder.journal import ENDS, FILE, Entry, edits_of, entries, when
+from nbtrain.folder.entries import FILE, Entry, edits_of, entries, step_of, when
+from nbtrain.folder.journal import ENDS
 from nbtrain.folder.lock import is_held
 from nbtrain.folder.logdir import BASE
-from nbtrain.folder.way import parent_of, step_of
+from nbtrain.folder.way import parent_of
 from nbtrain.hyperparameters import Edit
 from nbtrain.notebook.kernel import runs
 

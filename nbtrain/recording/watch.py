@@ -15,8 +15,10 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 
-from nbtrain.folder.journal import FILE, Journal, Marks
+from nbtrain.folder.entries import FILE
+from nbtrain.folder.journal import Journal, Marks
 from nbtrain.folder.logdir import Logdir
+from nbtrain.folder.timeline import Timeline
 from nbtrain.frames import stack_of
 from nbtrain.recording.folder_watch import FolderWatch
 from nbtrain.recording.listeners import Listeners
@@ -117,6 +119,13 @@ class Watch:
         """Write down what a run says of itself at its start; again in a folder made anew."""
         self._begun = entry
         self.log(event="start", step=0, **entry)
+        self.write_journal()
+
+    def timeline(self) -> Timeline:
+        """What the run has saved and gone back to in its earlier lives."""
+        lines, unread = self._journal.read()
+        self.note("journal lines", unread)
+        return Timeline(self._journal.folder, lines)
 
     def note(self, topic: str, text: str | None) -> None:
         """Set or (None) clear what is to be said about one topic; any thread."""
@@ -255,7 +264,10 @@ class Watch:
                 self._guarded(f'function of run.on("{mark.event}")', *calls)
 
     def write_journal(self) -> None:
-        """Write down what was done; any thread."""
+        """Write down what was done, before it is confirmed; any thread.
+
+        What cannot be written waits for the next tick, in its order, and is told.
+        """
         if self.folder.lost:
             self._journal.clear()
         try:

@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 from nbtrain.errors import CheckpointError
+from nbtrain.folder.timeline import Timeline
 from nbtrain.states import Checkpoint
 
 _PART = re.compile(r"(.+)\.data-\d{5}-of-(\d{5})")
@@ -82,14 +83,25 @@ class Restored:
 
 
 class Saver(Protocol):
-    """What an engine saves and restores with; training thread only."""
+    """What an engine saves and restores with; training thread only.
+
+    Attributes:
+        mended: What the user should know of a folder that was mended; None when all was well.
+    """
+
+    mended: str | None
 
     @property
     def directory(self) -> Path:
         """The folder of the checkpoints."""
 
-    def resume(self) -> Restored | None:
-        """Go on from the latest checkpoint; None where there is none."""
+    def resume(self, timeline: Timeline | None = None) -> Restored | None:
+        """Go on from the latest checkpoint; None where there is none.
+
+        Args:
+            timeline: What the run has saved and gone back to; None reads it in the journal that
+                is beside the checkpoints.
+        """
 
     def save(self, step: int) -> int:
         """Write a checkpoint, and return the step that it holds and is named by.
@@ -129,7 +141,7 @@ def listed(directory: Path) -> tuple[Checkpoint, ...]:
     They are those that its `checkpoint` file names and that stand beside it, wherever
     the folder was when it was written.
     """
-    state, complete = _state(directory), _complete(directory)
+    state, complete = state_of(directory), complete_in(directory)
     if state is None:
         return ()
     times = list(state.all_model_checkpoint_timestamps)
@@ -144,31 +156,12 @@ def listed(directory: Path) -> tuple[Checkpoint, ...]:
     return tuple(found)
 
 
-def mend_state(directory: Path) -> None:
-    """Let the `checkpoint` file of a folder name what is there, and by relative paths.
-
-    TensorFlow believes it: it would look for a moved folder's checkpoints in the old place,
-    and go on from a latest one that was deleted. For whoever holds the folder.
-    """
-    state, complete = _state(directory), _complete(directory)
-    if state is None:
-        return
-    named = list(state.all_model_checkpoint_paths)
-    kept = [number for number, path in enumerate(named) if _name(path) in complete]
-    if [str(directory / _name(named[number])) for number in kept] == named:
-        return
-    times = list(state.all_model_checkpoint_timestamps)
-    file = directory / "checkpoint"
-    if not kept:
-        file.unlink()
-        return
-    state.model_checkpoint_path = _name(named[kept[-1]])
-    state.all_model_checkpoint_paths[:] = [_name(named[number]) for number in kept]
-    if times:
-        state.all_model_checkpoint_timestamps[:] = [times[number] for number in kept]
-    written = directory / "checkpoint.mended"
-    written.write_text(str(state), encoding="utf-8")
-    written.replace(file)
+def at(path: Path) -> Checkpoint | None:
+    """The checkpoint at a path; None where there is none, or not all of it."""
+    step = step_in_name(path.name)
+    if step is None or path.name not in complete_in(path.parent):
+        return None
+    return Checkpoint(step, str(path), _saved_at(path))
 
 
 def delete_all(directory: Path) -> None:
@@ -197,10 +190,8 @@ def find(checkpoints: Sequence[Checkpoint], wanted: int | str | None) -> Checkpo
     if named := [held for held in reversed(checkpoints) if Path(held.path).name == wanted]:
         # Copies of this name stand in folders below that of their own.
         return min(named, key=lambda held: len(Path(held.path).parts))
-    if isinstance(wanted, str) and (step := step_in_name(wanted)) is not None:
-        path = Path(wanted).absolute()
-        if path.name in _complete(path.parent):
-            return Checkpoint(step, str(path), _saved_at(path))
+    if isinstance(wanted, str) and (held := at(Path(wanted).absolute())) is not None:
+        return held
     steps = ", ".join(f"{checkpoint.step:,}" for checkpoint in checkpoints) or "none"
     raise CheckpointError(f"There is no checkpoint {wanted!r}; there are those of steps: {steps}.")
 
@@ -254,21 +245,15 @@ def step_in_name(path: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def some(names: Sequence[str]) -> str:
-    """The first three of some names, and how many more there are."""
-    rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + rest
-
-
-def _state(directory: Path) -> Any:
-    """What the `checkpoint` file of a folder says; None where there is none."""
+def state_of(directory: Path) -> Any:
+    """What the `checkpoint` file of a folder says; None where there is none that can be read."""
     try:
         return tf.train.get_checkpoint_state(str(directory))
-    except ValueError:  # it is empty
+    except ValueError:  # it is empty, or no text
         return None
 
 
-def _complete(directory: Path) -> set[str]:
+def complete_in(directory: Path) -> set[str]:
     """The names of the checkpoints of a folder of which every file is there."""
     try:
         files = {path.name for path in directory.iterdir()}
@@ -280,6 +265,12 @@ def _complete(directory: Path) -> set[str]:
         for (name, total), there in parts.items()
         if there == int(total) and name + ".index" in files
     }
+
+
+def some(names: Sequence[str]) -> str:
+    """The first three of some names, and how many more there are."""
+    rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + rest
 
 
 def _saved_at(path: Path) -> float:

@@ -6,6 +6,7 @@ the step that the run is at, and those that may find another give it back.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
 from collections.abc import Callable, Sequence
@@ -14,15 +15,17 @@ from pathlib import Path
 
 from nbtrain.cadence import Every
 from nbtrain.errors import ArgumentError, CheckpointError
+from nbtrain.folder.entries import entries
 from nbtrain.folder.logdir import LAST_GOOD, TRIAL
-from nbtrain.folder.way import run_of, ways_back
+from nbtrain.folder.timeline import aside
+from nbtrain.folder.way import run_of
 from nbtrain.frames import told
 from nbtrain.recording.alarm import Trouble
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.spending import RESTORE, SAVE
 from nbtrain.recording.watch import Watch
 from nbtrain.saving.checkpoints import Restored, Saver, delete_all, find, listed
-from nbtrain.saving.listing import Listing, counting
+from nbtrain.saving.listing import Listing
 from nbtrain.saving.ring import LAST_GOOD_KEPT, Ring
 from nbtrain.states import Checkpoint
 
@@ -44,8 +47,8 @@ class Keeper:
         self._ring: Ring | None = None
         self._excepted: frozenset[str] = frozenset()  # variables that begin with NaN or Inf
         self._saved_step: int | None = None
-        self._backs: list[tuple[int, float]] = []  # steps that it went back to, and when
         self._undecided: int | None = None  # step at which a trial began that was never decided
+        self._on_trial = False  # whether where a trial began alone holds what the run goes on from
         self._unproven: int | None = None  # step of a restore that left gaps
         self._lacking = ""  # what is trained and no checkpoint holds
         self._unlooked: int | None = None  # step before the first, which makes what is trained
@@ -86,19 +89,19 @@ class Keeper:
                 "has open, and would save the graph of this one too: leave checkpoint= out, or "
                 "open this session when the other has ended."
             )
-        restored = saver.resume()
+        begun, self._begun = self._begun, True
+        if not begun:
+            self._listing.timeline = self._watch.timeline()
+        self._find(saver)
+        restored = saver.resume(self._listing.timeline)
         self._saver, self._saved_step = saver, None
         self._due = due or self._due
         self._ring = None
-        self._listing.read(saver.directory)
         if self._recorder.alarm is not None:
             self._excepted = frozenset(self._unsound())
             ring = saver.aside(LAST_GOOD, LAST_GOOD_KEPT)
             if ring is not None:  # a branch begins without one of its own
                 self._ring = Ring(ring, begins=restored is None or not self.checkpoints)
-        begun, self._begun = self._begun, True
-        if not begun:
-            self._backs = ways_back(run_of(saver.directory / "checkpoint"))
         self._look_for_lacking(0 if restored is None else restored.step)
         if restored is None:
             return None
@@ -179,22 +182,25 @@ class Keeper:
             CheckpointError: As in `save`.
         """
         saver = self._saver
-        aside = saver.aside(TRIAL, 1) if saver is not None else None
-        if saver is None or aside is None:
+        begin = saver.aside(TRIAL, 1) if saver is not None else None
+        if saver is None or begin is None:
             step = self.save(step)
             self._watch.log(event="checkpoint", step=step, text="where a trial begins")
             return step, self.checkpoints[-1].path
         self._check_sound(step)
-        step = self._save_with(aside, step)
-        self._undecided = None  # this has taken its place
-        self._listing.read(saver.directory)
-        _check_listed(step, aside.directory)
-        self._watch.log(event="copy", step=step)
-        return step, listed(aside.directory)[-1].path
+        step = self._save_with(begin, step)
+        self._undecided, self._on_trial = None, False  # this has taken its place
+        self._add_copy(begin.directory, saver)
+        _check_listed(step, begin.directory)
+        return step, listed(begin.directory)[-1].path
 
     def leave_aside(self) -> None:
-        """Delete where a trial began, as it is over; but not where nothing was decided."""
-        if self._saver is not None and self._undecided is None:
+        """Delete where a trial began, as it is over.
+
+        It stays where nothing was decided, and until it is no longer all that a start could go
+        on from.
+        """
+        if self._saver is not None and self._undecided is None and not self._on_trial:
             delete_all(self._saver.directory / TRIAL)
             self._listing.read(self._saver.directory)
 
@@ -206,7 +212,7 @@ class Keeper:
         """What can be restored, now, of the steps before one, and was not abandoned."""
         if self._saver is not None:
             self._listing.read(self._saver.directory)  # some may have been deleted by hand
-        return tuple(held for held in counting(self.checkpoints, self._backs) if held.step < step)
+        return tuple(held for held in self._counting() if held.step < step)
 
     def unsound(self) -> str | None:
         """The name of a variable that holds NaN or Inf, and did not when it was taken up."""
@@ -245,11 +251,14 @@ class Keeper:
 
     def _write(self, saver: Saver, step: int) -> int:
         step = self._save_with(saver, step)
+        self._listing.timeline.save(step, "")
         self._listing.read(saver.directory)
         _check_listed(step, saver.directory)
         self._saved_step = step
+        self._hold_elsewhere()
         if self._ring is not None:
             self._ring.saved(step)
+        self._watch.note("state", None)
         self._watch.note("save", None)
         self._watch.note("copy", None)
         return step
@@ -260,7 +269,8 @@ class Keeper:
             return step
         try:
             step = self._save_with(ring, step)
-            self._watch.log(event="copy", step=step)
+            self._add_copy(ring.directory, saver)
+            self._hold_elsewhere()
         except Exception as error:  # noqa: BLE001 - the training goes on
             self._watch.note("copy", f"No copy of step {step:,}: {error}")
         else:
@@ -282,7 +292,7 @@ class Keeper:
         if wanted is None:
             own = tuple(held for held in self.checkpoints if not _is_copy(held))
             _check_saved(own, self.checkpoints)
-            count = counting(self.checkpoints, self._backs)
+            count = self._counting()
             own = tuple(held for held in own if held in count) or own
         else:
             own = self.checkpoints
@@ -292,7 +302,6 @@ class Keeper:
         restored = replace(restored, lacking=self._lacking)
         self._taken(restored, self._saver)
         self._saved_step = None  # what was saved under a later step is of the abandoned course
-        self._backs.append((restored.step, time.time()))
         if self._undecided is not None and restored.step <= self._undecided:
             self._undecided = None
             self._watch.note("trial", None)
@@ -301,7 +310,8 @@ class Keeper:
             alarm.turn_back(restored.step)
             self._watch.note("nan", None)
         self.start(restored.step)
-        if self._ring is not None and Path(restored.path).parent.name == TRIAL:
+        self._on_trial = aside(restored.path) == TRIAL
+        if self._ring is not None and self._on_trial:
             self._ring.begin()  # what was restored goes with the trial
         return restored
 
@@ -344,12 +354,46 @@ class Keeper:
     def _taken(self, restored: Restored, saver: Saver) -> int | None:
         """Remember what was restored; returns its step, where this folder has it."""
         self._unproven = restored.step if restored.gaps else None
-        directory, own = Path(restored.path).parent.resolve(), saver.directory.resolve()
-        if directory == own:
-            return restored.step
-        if own not in directory.parents:  # as that of a copy
-            self._watch.log(event="origin", step=restored.step, checkpoint=restored.path)
-        return None
+        step, path, timeline = restored.step, restored.path, self._listing.timeline
+        directory, own = Path(path).parent.resolve(), saver.directory.resolve()
+        if own in (directory, *directory.parents):  # as that of a copy
+            timeline.go_back(step, aside(path))
+            self._watch.log(event="back", step=step, checkpoint=path)
+        else:
+            timeline.leave(step, path)
+            lines = 0
+            with contextlib.suppress(OSError):  # it is no run's folder
+                lines = sum(1 for _ in entries(run_of(Path(path))))
+            self._watch.log(event="origin", step=step, checkpoint=path, lines=lines)
+        return step if directory == own else None
+
+    def _counting(self) -> tuple[Checkpoint, ...]:
+        """What can be restored and was not abandoned."""
+        return self._listing.timeline.counting(self.checkpoints)
+
+    def _find(self, saver: Saver) -> None:
+        """List what a saver's folder has, and write down what no line tells of."""
+        timeline = self._listing.timeline
+        self._listing.read(saver.directory)
+        for held in self.checkpoints:
+            if not timeline.knows(held):
+                timeline.save(held.step, aside(held.path))
+                self._watch.log(event="found", step=held.step, checkpoint=held.path)
+        self._listing.read(saver.directory)
+        self._watch.note("state", saver.mended)
+
+    def _hold_elsewhere(self) -> None:
+        """What the run went back to is held by more than the begin of a trial now."""
+        if self._on_trial:
+            self._on_trial = False
+            self.leave_aside()
+
+    def _add_copy(self, copies: Path, saver: Saver) -> None:
+        """One more was saved in this folder of copies."""
+        for held in listed(copies)[-1:]:
+            self._listing.timeline.save(held.step, aside(held.path))
+            self._watch.log(event="copy", step=held.step, checkpoint=held.path)
+        self._listing.read(saver.directory)
 
     def _tell_of_trial(self, restored: Restored, saver: Saver) -> None:
         """Say that the run goes on with what it was trying when it ended."""

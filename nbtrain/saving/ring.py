@@ -7,6 +7,7 @@ They stand in a folder of their own: `keep` does not count them, TensorFlow's
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from nbtrain.cadence import Every
 from nbtrain.saving.checkpoints import Saver, delete_all
@@ -31,6 +32,11 @@ class Ring:
         self._begins = begins
         self._due = Every(secs=_SECS)
         self._asked = 0.0
+
+    @property
+    def directory(self) -> Path:
+        """The folder of the copies."""
+        return self._saver.directory
 
     def start(self, step: int) -> None:
         """Count from here when the next copy is due."""

@@ -9,13 +9,15 @@ from pathlib import Path
 
 from nbtrain.errors import ArgumentError
 from nbtrain.events.text_table import in_columns
-from nbtrain.folder.journal import FILE, Entry, edits_of, when
+from nbtrain.folder.entries import FILE, Entry, edits_of, when
 from nbtrain.folder.way import Way, parent_of
 from nbtrain.steering.commands import Receipt, Replay
 from nbtrain.steering.requests import Steering
 
 # Of what happens often, or says nothing to a reader.
-_UNSHOWN = frozenset({"checkpoint", "copy", "evaluated", "origin", "folder", "stop"})
+_UNSHOWN = frozenset(
+    {"back", "checkpoint", "copy", "evaluated", "folder", "found", "origin", "stop"}
+)
 
 # Why a run goes on with another value than the edits before its checkpoint have given.
 _OUTLIVED, _OWN = "is in no checkpoint: goes on with", "the program itself has set it"

@@ -208,6 +208,7 @@ class Trials:
             text += ", which stays as tried"
         self._keeper.leave_aside()
         self._watch.log(event="try", step=step, applied=False, text=text)
+        self._watch.write_journal()
         trial.receipt.answer(Outcome(applied=False, step=step, text=text))
         return trial.receipt
 
@@ -219,8 +220,8 @@ class Trials:
 
     def _saved_in(self, trial: _Trial, path: str) -> bool:
         """Whether a checkpoint was saved since a trial began."""
-        times = {held.path: held.wall_time for held in self._keeper.checkpoints}
-        return trial.saved in times and times.get(path, 0.0) > times[trial.saved]
+        orders = {held.path: held.order for held in self._keeper.checkpoints}
+        return trial.saved in orders and orders.get(path, 0.0) > orders[trial.saved]
 
     def _keep_apart(self, trial: _Trial, what: str, first: str = "") -> None:
         """What was tried stays: say since what, and how to go back, and what to do first."""

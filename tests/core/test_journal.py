@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nbtrain.folder.journal import MOST_MARKS, Journal, Mark, Marks, entries
+from nbtrain.folder.entries import entries
+from nbtrain.folder.journal import MOST_MARKS, Journal, Mark, Marks
 from nbtrain.folder.logdir import Logdir
 
 ENTRY = {"event": "set", "step": 120, "wall_time": 5.0, "applied": True, "text": "rate 2 → 1"}

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.folder.logdir import LAST_GOOD
+from nbtrain.folder.timeline import Timeline
 from nbtrain.run import Run
 from nbtrain.saving.checkpoints import find, listed
 from nbtrain.saving.listing import restorable
@@ -648,12 +649,14 @@ def test_what_an_abandoned_course_had_saved_is_not_good() -> None:
 
 def test_of_a_copy_and_a_checkpoint_of_one_step_the_newer_is_taken() -> None:
     """The other is of a course that was abandoned."""
-    counter = Counter()
-    kept, copies = Path("checkpoints"), Path("checkpoints") / LAST_GOOD
-    for directory in (kept, copies):
+    counter, timeline = Counter(), Timeline(Path())
+    kept = Path("checkpoints")
+    for folder in ("", LAST_GOOD):
+        directory = kept / folder
         manager = tf.train.CheckpointManager(counter.checkpoint, str(directory), max_to_keep=3)
         manager.save(checkpoint_number=5)
-        assert Path(find(restorable(kept), 5).path).parent == directory
+        timeline.save(5, folder)
+        assert Path(find(restorable(kept, timeline), 5).path).parent == directory
 
 
 def test_a_branch_that_goes_bad_at_once_goes_back_to_where_it_begins() -> None:

@@ -666,6 +666,7 @@ def test_the_journal_tells_of_every_life_of_a_run_of_any_name() -> None:
         ("checkpoint", 4),
         ("failed", 4),
         ("start", 0),
+        ("back", 4),
         ("resume", 4),
         ("segment", 4),
         ("checkpoint", 7),

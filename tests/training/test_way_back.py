@@ -1,48 +1,29 @@
-"""A run that has gone back behind a checkpoint neither goes on from it, nor takes it unasked."""
+"""A run goes on from what it has saved or gone back to last, whatever a clock says."""
 
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tensorflow as tf
 
 import nbtrain
-from nbtrain.folder.way import ways_back
+from nbtrain.folder.entries import entries
 from nbtrain.run import Run
-from nbtrain.saving.checkpoints import delete_all
-from nbtrain.saving.listing import counting, latest
-from nbtrain.states import Checkpoint
+from nbtrain.saving.checkpoints import delete_all, listed
+from nbtrain.saving.listing import latest
 from nbtrain.steering.commands import Pause, Restore, Save, Try
 from tests.gate import SOON
-from tests.models import Count, Counter, applied, reached
+from tests.models import Count, Counter, applied
+from tests.room import no_room
 from tests.training.test_trial import Tried
 
-
-def held(step: int, at: float) -> Checkpoint:
-    return Checkpoint(step, f"ckpt-{step}", at)
-
-
-@pytest.mark.parametrize(
-    ("saved", "backs", "left"),
-    [
-        ([(5, 1), (9, 2)], [], []),
-        ([(5, 1), (9, 2)], [(5, 3)], [9]),
-        ([(5, 1), (9, 2), (7, 4)], [(5, 3)], [9]),
-        ([(5, 1), (9, 2), (7, 4), (8, 6)], [(5, 3), (7, 5)], [9]),
-        ([(5, 1), (9, 2), (7, 4)], [(5, 3), (9, 5)], [7]),  # on again, where it had been left
-        ([(3, 1), (5, 2), (9, 3), (6, 5)], [(5, 4), (3, 6)], [5, 9, 6]),
-        ([(9, 2), (7, 4)], [(5, 3)], [9]),  # what it went back to is not there any more
-        ([(0, 1), (9, 2)], [(0, 3)], [9]),
-    ],
-)
-def test_what_counts_is_on_the_way_to_where_the_run_is(
-    saved: list[tuple[int, float]], backs: list[tuple[int, float]], left: list[int]
-) -> None:
-    every = [held(step, at) for step, at in saved]
-    assert counting(every, backs) == tuple(each for each in every if each.step not in left)
+# A run's folder as it was left by the version of 2026-11-23, which ordered by clocks.
+EARLIER = Path(__file__).parent / "earlier_run"
 
 
 def gone_back(run: Run) -> Path:
@@ -52,7 +33,6 @@ def gone_back(run: Run) -> Path:
     paused = run.post(Pause(), at=25)
     run.start()
     applied(paused)
-    reached(run, lambda run: bool(ways_back(run.logdir)))
     run.life._recorder.drain()  # what the next tick would write
     return Path(shutil.copytree(run.logdir, "runs/copy"))
 
@@ -60,6 +40,21 @@ def gone_back(run: Run) -> Path:
 def trained(counter: Counter, name: str, *, start: bool = True, **options: Any) -> Run:
     return nbtrain.train(
         counter.step, checkpoint=counter.checkpoint, name=name, start=start, **options
+    )
+
+
+def trained_alone(name: str, **options: Any) -> Run:
+    return trained(Counter(), name, **options)
+
+
+def trained_with_data(name: str, *, start: bool = True, **options: Any) -> Run:
+    counter = Counter()
+
+    def step(_element: object) -> dict[str, Any]:
+        return counter.step()
+
+    return nbtrain.train(
+        step, data=[1.0] * 100, checkpoint=counter.checkpoint, name=name, start=start, **options
     )
 
 
@@ -109,7 +104,6 @@ def test_a_run_that_was_killed_after_an_undone_trial_goes_on_from_where_that_beg
     run.start()
     assert "back to step 5" in applied(trial).text
     applied(paused)
-    reached(run, lambda run: bool(ways_back(run.logdir)))
     shutil.copytree(run.logdir, "runs/copy")
     run.request_stop()
     run.wait(SOON)
@@ -118,7 +112,6 @@ def test_a_run_that_was_killed_after_an_undone_trial_goes_on_from_where_that_beg
     found = latest(copied.logdir / "checkpoints")
     assert found is not None
     assert Path(found.path).parent.name == "last_good"  # as where the trial began is gone
-    assert found.wall_time > ways_back(copied.logdir)[-1][1]
     copied.start().wait(SOON)
     assert float(again.rate.numpy()) == 0.5
 
@@ -141,5 +134,121 @@ def test_where_nothing_counts_any_more_the_newest_is_taken() -> None:
     delete_all(folder / "checkpoints" / "last_good")
     again = trained(Counter(), "copy", steps=30).wait(SOON)
     assert "ckpt-20:" in str(again.status.notice)
+    run.request_stop()
+    run.wait(SOON)
+
+
+# --- no clock -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def falling(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Sets the clock back by an hour at each call, for this process."""
+    now, back = time.time, [0.0]
+
+    def fall() -> None:
+        back[0] += 3600.0
+
+    monkeypatch.setattr(time, "time", lambda: now() - back[0])
+    return fall
+
+
+@pytest.mark.parametrize("make", [trained_with_data, trained_alone, supervised, monitored])
+def test_what_was_saved_after_the_clock_was_set_back_is_the_latest(
+    make: Callable[..., Run], falling: Callable[[], None]
+) -> None:
+    run = make("set", start=False)
+    run.post(Save(), at=5)
+    paused = run.post(Pause(), at=10)
+    run.start()
+    applied(paused)  # the first state was copied, before the clock falls
+    falling()
+    assert applied(run.save()).text.endswith("-10")
+    assert [each.step for each in run.checkpoints if each.step] == [5, 10]
+    falling()
+    assert applied(run.restore()).text.split(":")[0].endswith("-10")
+    folder = Path(shutil.copytree(run.logdir, "runs/copy"))
+    run.request_stop()
+    run.wait(SOON)
+    falling()
+    again = make("copy", steps=15).wait(SOON)
+    assert "-10:" in str(again.status.notice)
+    steps = [each.step for each in listed(folder / "checkpoints")]
+    assert steps == [5, 10, 15], "TensorFlow's file still names those of before"
+
+
+def test_what_was_gone_back_behind_is_abandoned_whatever_the_clock_says(
+    falling: Callable[[], None],
+) -> None:
+    run = trained_alone("set", start=False)
+    for step, command in ((5, Save()), (20, Save()), (25, Restore(5))):
+        run.post(command, at=step)
+    run.post(Save(), at=22)
+    paused = run.post(Pause(), at=25)
+    falling()
+    run.start()
+    applied(paused)
+    falling()
+    assert applied(run.restore(22)).text.startswith("restored ckpt-22:")
+    falling()
+    assert applied(run.restore(5)).text.startswith("restored ckpt-5:")
+    falling()
+    found = latest(run.logdir / "checkpoints")
+    assert found is not None
+    assert found.step == 5
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_the_folder_of_an_earlier_version_is_gone_on_with() -> None:
+    """It was killed at step 5, to which it had gone back from 9, 20 and 25."""
+    shutil.copytree(EARLIER, "runs/earlier")
+    found = latest(Path("runs/earlier/checkpoints"))
+    assert found is not None
+    assert found.step == 5
+    counter = Counter()
+    run = trained(counter, "earlier", steps=8, start=False)
+    saved = run.post(Save(), at=7)
+    run.start().wait(SOON)
+    applied(saved)
+    assert "ckpt-5:" in str(run.status.notice)
+    assert int(counter.count.numpy()) == 8
+    assert latest(run.logdir / "checkpoints") == run.checkpoints[-1]
+    assert run.checkpoints[-1].step == 8
+
+
+def test_a_checkpoint_of_another_run_is_gone_on_from_until_something_is_saved() -> None:
+    other = trained(Counter(), "other", steps=3).wait(SOON)
+    run = trained(Counter(), "went", start=False)
+    run.post(Save(), at=5)
+    paused = run.post(Pause(), at=5)
+    run.start()
+    applied(paused)
+    applied(run.restore(other.checkpoints[-1]))
+    found = latest(run.logdir / "checkpoints")
+    assert found is not None
+    assert found.path == other.checkpoints[-1].path
+    applied(run.save())
+    found = latest(run.logdir / "checkpoints")
+    assert found is not None
+    assert Path(found.path).parent == run.logdir / "checkpoints"
+    assert found.step == 3
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_on_a_full_disk_a_command_is_answered_and_its_line_waits_in_its_order() -> None:
+    run = trained(Counter(), "full", start=False, hyperparameters={"rate": tf.Variable(0.5)})
+    paused = run.post(Pause(), at=5)
+    run.start()
+    applied(paused)
+    with no_room():
+        applied(run.set(rate=0.25))
+        applied(run.set(rate=0.125))
+        assert "steering.jsonl cannot be written: File too large." in str(run.status.message)
+    applied(run.resume())
+    assert "cannot be written" not in str(run.status.message)
+    edits = [line["text"] for line in entries(run.logdir) if line["event"] == "set"]
+    assert edits == ["rate 0.5 → 0.25", "rate 0.25 → 0.125"]
     run.request_stop()
     run.wait(SOON)

@@ -17,9 +17,11 @@ from nbtrain.engines.graph.lacking import lacking
 from nbtrain.engines.graph.savers import own_saver
 from nbtrain.engines.graph.servers import LOST, REMEDY, lost, unanswered
 from nbtrain.errors import CheckpointError
+from nbtrain.folder.timeline import Timeline
 from nbtrain.log import hushed
-from nbtrain.saving.checkpoints import Restored, listed, mend_state, misfit, reading, writing
+from nbtrain.saving.checkpoints import Restored, listed, misfit, reading, writing
 from nbtrain.saving.listing import latest
+from nbtrain.saving.mending import mend_states
 
 # Numbers that are read at a time.
 _MOST_NUMBERS = 1_000_000
@@ -61,10 +63,12 @@ class GraphSaver:
     Attributes:
         sess: The session, once it is open.
         prefix: What the paths of its checkpoints begin with.
+        mended: As in `Saver`.
     """
 
     def __init__(self, saved: Saved, directory: Path, origin: str | None = None) -> None:
         self.directory = directory
+        self.mended: str | None = None
         self._origin = origin
         self.sess: tf.compat.v1.Session | None = None
         self._saved = saved
@@ -79,14 +83,14 @@ class GraphSaver:
             CheckpointError: That cannot be read, lacks variables, or has other shapes, which
                 TensorFlow does not look at.
         """
-        mend_state(self.directory)
+        self.mended = mend_states(self.directory)
         with contextlib.ExitStack() as stack:
             for checkpoint in listed(self.directory)[-1:]:
                 self._fitting(checkpoint.path)
                 stack.enter_context(restoring(checkpoint.path))
             yield
 
-    def resume(self) -> Restored | None:
+    def resume(self, timeline: Timeline | None = None) -> Restored | None:
         """The proof of what the Supervisor restored when it prepared the session.
 
         Where that does not count any more, or a copy is newer, that is restored instead.
@@ -94,7 +98,7 @@ class GraphSaver:
         Raises:
             CheckpointError: There was nothing to restore, and the origin cannot be.
         """
-        held = latest(self.directory)
+        held = latest(self.directory, timeline)
         if held is not None and held in listed(self.directory)[-1:]:
             self._restored = self._counted(self._fitting(held.path))
         elif held is not None or self._origin is not None:

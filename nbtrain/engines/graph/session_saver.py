@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from nbtrain.engines.graph.saver import GraphSaver, Saved
 from nbtrain.errors import CheckpointError
+from nbtrain.folder.timeline import Timeline
 from nbtrain.saving.checkpoints import Restored, listed
 from nbtrain.saving.listing import latest
 
@@ -34,9 +35,9 @@ class SessionSaver(GraphSaver):
         except RuntimeError as error:
             raise CheckpointError(f"its session is closed already ({error})") from error
 
-    def resume(self) -> Restored | None:
+    def resume(self, timeline: Timeline | None = None) -> Restored | None:
         """Go on from the latest checkpoint, unless the session has as many steps behind it."""
-        held, step = latest(self.directory), self.global_step(0)
+        held, step = latest(self.directory, timeline), self.global_step(0)
         if held is None:
             return None
         if held.path == self.restored:  # workers may have trained on since

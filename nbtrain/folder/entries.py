@@ -1,0 +1,128 @@
+"""The lines of a run's `steering.jsonl`, read: a line that was torn or changed is left out."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+FILE = "steering.jsonl"
+
+# Steps are counted in 64 bits.
+_MOST_STEPS = 2**63
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+Entry = Mapping[str, Any]
+
+
+def entries(logdir: Path, unread: list[int] | None = None) -> Iterator[Entry]:
+    """The entries of a run's folder, the oldest first; a line that is no entry is left out.
+
+    Args:
+        logdir: The folder.
+        unread: Takes the numbers of the lines that are left out, from 1.
+
+    Raises:
+        OSError: There is no such file, or it cannot be read.
+    """
+    with open(logdir / FILE, encoding="utf-8", errors="replace", newline="\n") as file:
+        for number, line in enumerate(file, 1):
+            if (entry := _entry(line)) is not None:
+                yield entry
+            elif unread is not None and line.strip():
+                unread.append(number)
+
+
+def _entry(line: str) -> Entry | None:
+    """The entry of a line; None for one that was torn or changed."""
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):  # also for a number of too many digits
+        return None
+    if not isinstance(entry, dict) or not {"event", "step"} <= entry.keys():
+        return None
+    return (
+        entry if all(_FIELDS[name](entry[name]) for name in _FIELDS.keys() & entry.keys()) else None
+    )
+
+
+def step_of(entry: Entry) -> int:
+    """The step that the run was at after it."""
+    to = entry.get("to")
+    return to if type(to) is int else int(entry["step"])
+
+
+def edits_of(entry: Entry) -> list[tuple[str, float, float]]:
+    """The hyperparameters that an entry changed: name, old and new value."""
+    edits = entry.get("edits")
+    found = edits.items() if isinstance(edits, Mapping) else ()
+    return [(name, *pair) for name, pair in found if _is_pair(pair)]
+
+
+def when(entry: Entry) -> float:
+    """The time of an entry, in seconds since the epoch; 0 where it tells none."""
+    return float(entry.get("wall_time", 0.0))
+
+
+def numbers_of(values: object) -> dict[str, float]:
+    """The numbers of a mapping, by name."""
+    found = values.items() if isinstance(values, Mapping) else ()
+    return {name: value for name, value in found if _is_number(value)}
+
+
+def _is_pair(pair: object) -> bool:
+    return isinstance(pair, (list, tuple)) and len(pair) == 2 and all(map(_is_number, pair))
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a number that a float can hold."""
+    try:
+        return isinstance(value, (int, float)) and float(value) is not None
+    except OverflowError:
+        return False
+
+
+def _is_time(value: object) -> bool:
+    return _is_number(value) and math.isfinite(cast(float, value))
+
+
+def _is_step(value: object) -> bool:
+    return type(value) is int and 0 <= value < _MOST_STEPS
+
+
+def _is_text(value: object) -> bool:
+    """Whether it is text that a file can be named by and a page can show."""
+    return isinstance(value, str) and "\0" not in value and not _SURROGATE.search(value)
+
+
+def _is_named(value: object) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_text, value))
+
+
+def _is_parent(value: object) -> bool:
+    return isinstance(value, Mapping) and _is_text(value.get("logdir", ""))
+
+
+def _or_none(is_right: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: value is None or is_right(value)
+
+
+# What each field of an entry holds, where it is there.
+_FIELDS: dict[str, Callable[[object], bool]] = {
+    "event": _is_text,
+    "step": _is_step,
+    "wall_time": _is_time,
+    "text": lambda value: isinstance(value, str),
+    "to": _or_none(_is_step),
+    "good": _or_none(_is_step),
+    "applied": lambda value: isinstance(value, bool),
+    "kept": lambda value: isinstance(value, bool),
+    "edits": _is_named,
+    "values": _is_named,
+    "checkpoint": _is_text,
+    "parent": _is_parent,
+}
