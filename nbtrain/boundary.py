@@ -473,6 +473,7 @@ class Boundary:
             outcome, step = self._helm.do(receipt, self.step)
             self._set(step)
             if outcome is not None:
+                self._watch.write_journal()  # what is confirmed outlives a kill
                 receipt.answer(outcome)
 
 

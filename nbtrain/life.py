@@ -307,6 +307,7 @@ class Life:
                 self.watch.folder.make_sure(step)
             text = frames.named(error) if error is not None else ""
             self.watch.log(event="failed" if error else str(event), step=step, text=text)
+            self.watch.write_journal()  # while the folder is held
 
     # --- other threads ------------------------------------------------------------------
 

@@ -89,6 +89,7 @@ class Evaluator:
             values = scalars(self._evaluate())
         self._watch.note("evaluate", None)
         self._recorder.queue.append(step, time.time(), values)
+        self._recorder.drain()  # what has taken so long is on disk before it is answered
         self.tags |= values.keys()
         return values
 
