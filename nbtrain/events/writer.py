@@ -106,13 +106,13 @@ class EventWriter:
         values: Mapping[str, npt.NDArray[np.float64]],
     ) -> None:
         """Write one event a step, holding all `values` (tag -> float64 of shape (n,))."""
-        lengths = _varint_lengths(steps)
+        lengths, records = _varint_lengths(steps), []
         for length in np.unique(lengths):
             rows = lengths == length
             part = {tag: column[rows] for tag, column in values.items()}
-            self._append(
-                self._proven(_scalar_records(steps[rows], wall_times[rows], part, int(length)))
-            )
+            made = _scalar_records(steps[rows], wall_times[rows], part, int(length))
+            records.append(self._proven(made))
+        self._append(b"".join(records))  # all of them or none: what fails may be tried again
 
     def close(self) -> None:
         """Close the file; calling it again does nothing."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import SupportsFloat
@@ -53,7 +54,9 @@ class Recorder:
     ) -> None:
         self.alarm = alarm
         self._errors: dict[str, str] = {}
-        self._lacking: list[int] = []  # the first and the last step that the event file lacks
+        # What waits for room in the event file, and the first and the last step of all that.
+        self._unwritten: deque[Callable[[EventWriter], None]] = deque()
+        self._lacking: tuple[int, ...] = ()
         self._store = store
         self._logdir = logdir
         known = bool(store)  # what earlier lives have recorded, if there were any
@@ -122,6 +125,7 @@ class Recorder:
     def drain(self) -> None:
         """Convert, store and write what waits; any thread."""
         with self._draining:
+            self._write_on()
             if self._begun and not self._described:
                 self._described = True
                 step, values = self._begun
@@ -162,6 +166,9 @@ class Recorder:
         """Write no event file any more: what comes is kept in the store alone; any thread."""
         with self._draining:
             writer, self._writer = self._writer, None
+            if self._unwritten:
+                self._errors["event file"] = f"{self._lacks()}."
+                self._unwritten.clear()
             if writer is not None:
                 writer.close()
 
@@ -201,21 +208,35 @@ class Recorder:
             self._write(batch.steps, lambda writer: writer.scalars(steps, walls, columns))
 
     def _write(self, steps: Sequence[int], write: Callable[[EventWriter], None]) -> None:
-        """Write to the event file; what fails is told, and the store and later writes go on."""
-        if self._writer is None:
-            return
-        try:
-            write(self._writer)
+        """Write to the event file, after what waits for room in it."""
+        if self._writer is not None:
+            known = [*self._lacking, steps[0], steps[-1]] if self._unwritten else steps
+            self._lacking = min(known), max(known)
+            self._unwritten.append(write)
+            self._write_on()
+
+    def _write_on(self) -> None:
+        """Write what waits, as far as there is room; what fails is told, and the store goes on."""
+        while self._writer is not None and self._unwritten:
+            try:
+                self._unwritten[0](self._writer)
+            except OSError as error:
+                why = f"{self._lacks()}: {_words(error)}. They are written once there is room."
+                self._errors["event file"] = why
+                return
+            except Exception as error:  # noqa: BLE001 - whatever it is, what is in memory stays
+                self._errors["unwritable"] = f"{self._lacks()}: {_words(error)}."
+            self._unwritten.popleft()
             if self._writer.doubt is not None:
                 self._errors["checksums"] = self._writer.doubt
-        except Exception as error:  # noqa: BLE001 - whatever it is, what is in memory stays
-            known = [*self._lacking, steps[0], steps[-1]]
-            first, last = min(known), max(known)
-            self._lacking = [first, last]
-            self._errors["event file"] = (
-                f"The event file lacks scalars of steps {first:,} to {last:,}, which are in memory "
-                f"(run.scalars): {_words(error)}. It goes on once it can be written."
-            )
+            self._errors.pop("event file", None)
+
+    def _lacks(self) -> str:
+        first, last = self._lacking
+        return (
+            f"The event file lacks scalars of steps {first:,} to {last:,}, which are in memory "
+            "(run.scalars)"
+        )
 
     def _column(
         self, tag: str, steps: Sequence[int], values: Sequence[SupportsFloat]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorboard.compat.proto.event_pb2 import SessionLog
 
 from nbtrain.curves.store import ScalarStore
 from nbtrain.recording.recorder import Recorder
@@ -221,7 +222,7 @@ def test_what_may_have_changed_before_it_was_read_is_told(
     assert recorder.error.startswith("'loss' is a variable or an array at step 2, and was not read")
 
 
-def test_an_event_file_that_cannot_be_written_does_not_stop_the_store(
+def test_what_an_event_file_has_no_room_for_is_written_once_there_is_room(
     store: ScalarStore, tmp_path: Path
 ) -> None:
     recorder = Recorder(store, tmp_path)
@@ -231,14 +232,46 @@ def test_an_event_file_that_cannot_be_written_does_not_stop_the_store(
         for step in (2, 3):
             record(recorder, step, 0.25, 0.125)
             recorder.drain()
-    assert recorder.error == (
-        "The event file lacks scalars of steps 2 to 4, which are in memory (run.scalars): File too "
-        "large. It goes on once it can be written."
-    )
-    record(recorder, 5, 0.75)
+        recorder.open_segment(2)
+        record(recorder, 3, 0.0625)
+        recorder.drain()
+        assert recorder.error == (
+            "The event file lacks scalars of steps 2 to 4, which are in memory (run.scalars): File "
+            "too large. They are written once there is room."
+        )
+        assert len(written(tmp_path)[1:]) == 1
+    recorder.drain()
+    assert recorder.error is None
+    record(recorder, 4, 0.75)
     recorder.close()
-    assert store["loss"].values.tolist() == [0.5, 0.25, 0.125, 0.25, 0.125, 0.75]
-    assert [event.step for event in written(tmp_path)[1:]] == [1, 5]
+    values = [0.5, 0.25, 0.125, 0.25, 0.125, 0.0625, 0.75]
+    assert store["loss"].values.tolist() == values
+    events = written(tmp_path)[1:]
+    assert [event.step for event in events] == [1, 2, 3, 3, 4, 3, 3, 4], "in their order, once"
+    assert [e.summary.value[0].simple_value for e in events if e.summary.value] == values
+    assert events[5].session_log.status == SessionLog.START
+
+
+def test_what_there_was_no_room_for_up_to_the_end_is_told(
+    store: ScalarStore, tmp_path: Path
+) -> None:
+    recorder = Recorder(store, tmp_path)
+    with no_room(60):
+        record(recorder, 1, 0.5)
+        recorder.close()
+    assert recorder.error == (
+        "The event file lacks scalars of steps 1 to 1, which are in memory (run.scalars)."
+    )
+
+
+def test_steps_of_other_lengths_are_written_all_or_none(store: ScalarStore, tmp_path: Path) -> None:
+    recorder = Recorder(store, tmp_path)
+    with no_room(150):
+        for step in (127, 128):
+            record(recorder, step, 0.5)
+        recorder.drain()
+    recorder.close()
+    assert [event.step for event in written(tmp_path)[1:]] == [127, 128]
 
 
 def test_whatever_the_event_file_raises_is_told_and_the_store_goes_on(
