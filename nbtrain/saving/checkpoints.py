@@ -245,7 +245,7 @@ def step_in_name(path: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def state_of(directory: Path) -> Any:
+def state_of(directory: Path | str) -> Any:
     """What the `checkpoint` file of a folder says; None where there is none that can be read."""
     try:
         return tf.train.get_checkpoint_state(str(directory))

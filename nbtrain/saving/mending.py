@@ -32,6 +32,16 @@ def mend_states(directory: Path) -> str | None:
     return " ".join(filter(None, told)) or None
 
 
+def mend_unreadable(directory: str) -> str | None:
+    """Mend the `checkpoint` file of a folder that may be anybody's, only where it is no such file.
+
+    Returns:
+        As `mend_states`.
+    """
+    there = Path(directory) / "checkpoint"  # none in a store of the network
+    return mend_state(there.parent) if there.exists() and state_of(directory) is None else None
+
+
 def mend_state(directory: Path) -> str | None:
     """Let the `checkpoint` file of one folder name what is there, and by relative paths.
 
@@ -59,18 +69,25 @@ def _is_cut(state: Any) -> bool:
 
 
 def _make_anew(directory: Path, complete: set[str]) -> str | None:
-    """Make the file of what is there and can be read, in the order of the run's journal."""
-    file = directory / "checkpoint"
+    """Make the file of what is there and can be read, in the order of the run's journal.
+
+    Where there is no such file, only of what the journal tells of: the rest may be anybody's.
+    """
+    file, timeline = directory / "checkpoint", timeline_of(directory)
     was_there = file.exists()
-    if not was_there and not complete:
+    there = [held for name in complete if (held := at(directory / name)) is not None]
+    known = [held for held in there if timeline.knows(held)]
+    found = [held for held in known or there * was_there if _can_be_read(held)]
+    if not was_there and not found:
         return None
-    found = [held for name in complete if (held := at(directory / name)) and _can_be_read(held)]
     found.sort(key=lambda held: held.step)
-    found = list(timeline_of(directory).ordered(found))
-    _write(directory, [Path(held.path).name for held in found], [])
+    found = list(timeline.ordered(found))
+    _write(directory, [Path(each.path).name for each in found], [each.wall_time for each in found])
     why = "cannot be read, as after a power cut" if was_there else "is missing"
-    steps = ", ".join(f"{held.step:,}" for held in found) or "none"
-    return f"{file} {why}. It was made anew of the checkpoints that are there, of steps: {steps}."
+    if not found:
+        return f"{file} {why}, and no checkpoint is beside it: it was deleted."
+    steps = ", ".join(f"{held.step:,}" for held in found)
+    return f"{file} {why}. It was made anew of the checkpoints beside it, of steps {steps}."
 
 
 def _can_be_read(held: Checkpoint) -> bool:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from nbtrain.folder.entries import entries
+from nbtrain.folder.entries import FILE, entries
 from nbtrain.folder.journal import MOST_MARKS, Journal, Mark, Marks
 from nbtrain.folder.logdir import Logdir
+from nbtrain.folder.timeline import Timeline
+from nbtrain.notebook.family import RunFolder
+from nbtrain.states import Checkpoint
+from nbtrain.steering.course import Course
 
 ENTRY = {"event": "set", "step": 120, "wall_time": 5.0, "applied": True, "text": "rate 2 → 1"}
 
@@ -61,3 +70,100 @@ def test_what_nobody_was_told_of_in_time_is_counted() -> None:
         journal.log(event="save", step=step, text="saved")
     assert journal.untold == 2
     assert [mark.step for mark in journal.done(ended=False)] == [*range(2, MOST_MARKS + 2)]
+
+
+# --- lines that nobody wrote ----------------------------------------------------------
+
+WHOLE: list[dict[str, Any]] = [
+    {"event": "start", "step": 0, "name": "a", "total_steps": 9, "wall_time": 1.0}
+    | {"parent": {"logdir": "../b", "checkpoint": "ckpt-1", "step": 1}},
+    {"event": "origin", "step": 0, "checkpoint": "../b/checkpoints/ckpt-1", "lines": 3},
+    {"event": "segment", "step": 0, "values": {"rate": 0.5}},
+    {"event": "copy", "step": 0, "checkpoint": "checkpoints/last_good/ckpt-0"},
+    {"event": "set", "step": 2, "applied": True, "edits": {"rate": [0.5, 0.25]}, "text": "rate"},
+    {"event": "save", "step": 3, "applied": True, "text": "saved ckpt-3"},
+    {"event": "try", "step": 4, "kept": False, "to": 3},
+    {"event": "nan", "step": 5, "good": None},
+    {"event": "back", "step": 3, "checkpoint": "checkpoints/ckpt-3"},
+    {"event": "restore", "step": 5, "to": 3},
+]
+ODD = [
+    *(None, True, -1, 1.5, 10**400, 2**63, float("nan"), float("inf")),
+    *("", "x", "\0", "\ud800", "/" * 5000, [], [1], {}, {"": 1}, {"rate": [10**400, "x"]}),
+]
+JSON = st.recursive(
+    st.sampled_from(ODD) | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["rate", "step", "logdir", "x"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+RAW = [b"[" * 100_000, b"\xff\x00\n\n", b"1" * 10_000, b"{}", b"null", b'"x"', b"[]"]
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> bytes:
+    """A line that was changed: in its fields, or cut, or something else in its place."""
+    entry = dict(draw(st.sampled_from(WHOLE)))
+    for _ in range(draw(st.integers(0, 2))):
+        entry[draw(st.sampled_from([*entry, "to", "good", "text", "edits"]))] = draw(JSON)
+    if draw(st.booleans()):
+        entry.pop(draw(st.sampled_from(sorted(entry))))
+    line = json.dumps(entry).encode()
+    return draw(st.sampled_from([line, line, line[: len(line) // 2], *RAW]))
+
+
+@settings(max_examples=300)
+@given(st.lists(mutated(), max_size=4), st.integers(0, len(WHOLE)))
+def test_no_reader_of_the_journal_stops_at_a_line_that_was_changed(
+    lines: list[bytes], place: int
+) -> None:
+    written = [json.dumps(each).encode() for each in WHOLE]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        text = b"\n".join([*written[:place], *lines, *written[place:]])
+        (folder / FILE).write_bytes(text)
+        journal = Journal(Logdir(folder, None, kind="train"), Marks())
+        found, _ = journal.read()
+        timeline = Timeline(folder, found)
+        timeline.counting(timeline.ordered([Checkpoint(3, "checkpoints/ckpt-3", 0.0)]))
+        journal.recall()
+        for mark in journal._marks:
+            str(mark).encode()
+        repr(Course(folder)).encode()
+        str(RunFolder.read(folder)).encode()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"event": [], "step": 1}',
+        b'{"event": "save", "step": 1, "wall_time": ' + b"9" * 400 + b"}",
+        b'{"event": "save", "step": 1, "wall_time": "now"}',
+        b'{"event": "save", "step": true}',
+        b'{"event": "restore", "step": 1, "to": "2"}',
+        b'{"event": "set", "step": 1, "edits": [1]}',
+        b'{"event": "origin", "step": 1, "checkpoint": "a\\u0000b"}',
+        b'{"event": "sav',
+        b"[" * 100_000,
+        b"\xff\x00",
+    ],
+)
+def test_the_line_that_is_left_out_is_named(line: bytes, tmp_path: Path) -> None:
+    whole = b'{"event": "save", "step": 1}'
+    (tmp_path / FILE).write_bytes(b"\n".join([whole, line, b"", whole, b""]))
+    found, text = Journal(Logdir(tmp_path, None, kind="train"), Marks()).read()
+    assert len(found) == 2
+    assert text == f"Line 2 of {tmp_path / FILE} cannot be read and is left out."
+
+
+def test_of_many_lines_the_first_are_named(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text("x\n" * 8, encoding="utf-8")
+    found, text = Journal(Logdir(tmp_path, None, kind="train"), Marks()).read()
+    assert found == []
+    assert str(text).startswith("Lines 1, 2, 3, 4, 5 and 3 more of ")
+
+
+def test_a_folder_without_a_journal_has_no_lines(tmp_path: Path) -> None:
+    assert Journal(Logdir(tmp_path, None, kind="train"), Marks()).read() == ([], None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import nbtrain
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.errors import ArgumentError, CheckpointError
 from nbtrain.saving.checkpoints import find, listed
 from nbtrain.states import Checkpoint
-from tests.models import Line
+from nbtrain.steering.commands import Pause, Save
+from tests.gate import SOON
+from tests.models import Counter, Line, applied
 from tests.room import no_room
 
 NAN = float("nan")
@@ -431,6 +435,93 @@ def test_a_folder_that_was_moved_is_gone_on_from(left_behind: bool, tmp_path: Pa
         str(new / "ckpt-1"),
         str(new / "ckpt-2"),
     ]
+
+
+# --- the `checkpoint` file ------------------------------------------------------------
+
+# As a power cut leaves it.
+TORN = {
+    "empty": b"",
+    "zeros": bytes(200),
+    "noise": b"\xff\xfe\x00noise",
+    "cut in a line": b'model_checkpoint_path: "ckpt-9"\nall_model_ch',
+    "cut after a line": b'model_checkpoint_path: "ckpt-9"\nall_model_checkpoint_paths: "ckpt-5"\n',
+    "gone": None,
+}
+
+
+@pytest.mark.parametrize("torn", TORN)
+def test_a_run_goes_on_from_the_checkpoints_beside_a_file_that_cannot_be_read(torn: str) -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint, steps=9, name="a", start=False)
+    run.post(Save(), at=5)
+    run.start().wait(SOON)
+    file, content = run.logdir / "checkpoints" / "checkpoint", TORN[torn]
+    if content is None:
+        file.unlink()
+    else:
+        file.write_bytes(content)
+    counter = Counter()
+    again = nbtrain.train(counter.step, checkpoint=counter.checkpoint, steps=12, name="a")
+    paused = again.post(Pause(), at=11)
+    applied(paused)
+    told = again.status.message or ""
+    assert told.startswith(f"{file} {'is missing' if torn == 'gone' else 'cannot be read'}")
+    assert told.endswith("It was made anew of the checkpoints beside it, of steps 5, 9.")
+    assert "Goes on from ckpt-9:" in str(again.status.notice)
+    applied(again.save())
+    assert again.status.message is None
+    applied(again.resume())
+    again.wait(SOON)
+    assert int(counter.count.numpy()) == 12
+    assert [held.step for held in again.checkpoints] == [5, 9, 11, 12]
+
+
+def test_copies_whose_file_cannot_be_read_are_found_too(tmp_path: Path) -> None:
+    line = trained(1)
+    saver = saver_of(line, tmp_path)
+    saver.save(1)
+    saver.aside("last_good", 3).save(2)
+    (tmp_path / "last_good" / "checkpoint").write_bytes(b"")
+    proof = saver_of(line, tmp_path).resume()
+    assert proof is not None
+    assert proof.step == 2
+
+
+def test_a_checkpoint_file_with_nothing_beside_it_is_deleted(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint").write_bytes(b"")
+    saver = saver_of(Line(), tmp_path)
+    assert saver.mended is not None
+    assert saver.mended.endswith("and no checkpoint is beside it: it was deleted.")
+    assert saver.resume() is None
+
+
+def test_a_checkpoint_beside_it_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    line = trained(1)
+    saver = saver_of(line, tmp_path)
+    saver.save(1)
+    saver.save(2)
+    (tmp_path / "ckpt-2.index").write_bytes(b"half")
+    (tmp_path / "checkpoint").write_bytes(b"")
+    proof = saver_of(line, tmp_path).resume()
+    assert proof is not None
+    assert proof.step == 1
+
+
+def test_what_a_checkpoint_manager_forgets_when_the_clock_falls_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    line = trained(1)
+    for hours in range(3):
+        monkeypatch.setattr(time, "time", lambda hours=hours: now - 3600.0 * hours)
+        saver_of(line, tmp_path).save(hours + 1)
+    assert [held.step for held in listed(tmp_path)] == [1, 2, 3]
+    state = tf.train.get_checkpoint_state(str(tmp_path))
+    assert len(state.all_model_checkpoint_timestamps) == 3
+    saver = ObjectSaver(line.checkpoint, tmp_path, keep=2)
+    saver.save(4)
+    assert [held.step for held in listed(tmp_path)] == [3, 4], "of all of them the oldest go"
 
 
 def test_tensorflow_reads_the_checkpoint_without_nbtrain(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from nbtrain.errors import ArgumentError, BusyError, CheckpointError
 from nbtrain.log import hushed
 from nbtrain.saving.checkpoints import listed
 from nbtrain.states import Phase
-from nbtrain.steering.commands import Try
+from nbtrain.steering.commands import Pause, Try
 from tests.gate import SOON
 from tests.models import Count, applied, reached, refused
 from tests.room import no_room
@@ -459,6 +459,36 @@ def test_a_folder_whose_latest_checkpoint_cannot_be_read_fails_the_run_in_words(
     with pytest.raises(CheckpointError, match=r"model\.ckpt-5 cannot be read: .*; delete "):
         run.wait(SOON)
     assert run.status.phase is Phase.FAILED
+
+
+@pytest.mark.parametrize("make", [nbtrain.supervise, nbtrain.monitor])
+def test_a_graph_goes_on_from_the_checkpoints_beside_an_empty_checkpoint_file(
+    make: Callable[..., nbtrain.Run],
+) -> None:
+    first = make(Count().train_op, steps=5, name="graph").wait(SOON)
+    file = first.logdir / "checkpoints" / "checkpoint"
+    file.write_bytes(b"")
+    run = make(Count().train_op, steps=9, name="graph", start=False)
+    paused = run.post(Pause(), at=6)
+    run.start()
+    applied(paused)
+    assert str(run.status.message).startswith(f"{file} cannot be read, as after a power cut. ")
+    assert "Goes on from model.ckpt-5:" in str(run.status.notice)
+    applied(run.resume())
+    assert run.wait(SOON).status.step == 9
+
+
+def test_a_supervisor_by_itself_goes_on_from_them_too(tmp_path: Path) -> None:
+    begun: list[int] = []
+    for steps in (3, 5):
+        graph = Count()
+        supervisor = nbtrain.Supervisor(graph.graph, logdir=str(tmp_path))
+        with supervisor.managed_session() as sess:
+            begun.append(int(sess.run(graph.global_step)))
+            while sess.run(graph.global_step) < steps:
+                sess.run(graph.train_op)
+        (tmp_path / "checkpoint").write_bytes(b"")
+    assert begun == [0, 3]
 
 
 def test_a_folder_that_lost_its_latest_checkpoint_is_gone_on_from_the_one_before() -> None:

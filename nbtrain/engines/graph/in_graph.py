@@ -20,6 +20,7 @@ from nbtrain.engines.graph.signatures import bound, taking
 from nbtrain.engines.graph.turns import turns_at
 from nbtrain.engines.graph.waiting import ready_session, wait_for, wait_for_servers
 from nbtrain.errors import ArgumentError
+from nbtrain.saving.checkpoints import state_of
 from nbtrain.threads import Coordinator
 
 v1 = tf.compat.v1
@@ -102,7 +103,7 @@ class SessionManager(tf.compat.v1.train.SessionManager):
         path = checkpoint_filename_with_path
 
         def latest() -> str | None:
-            state = tf.train.get_checkpoint_state(checkpoint_dir)
+            state = state_of(checkpoint_dir) if checkpoint_dir else None
             return state.model_checkpoint_path or None if state else None
 
         with self._graph.as_default():

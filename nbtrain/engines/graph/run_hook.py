@@ -33,6 +33,7 @@ from nbtrain.hyperparameters import NO_VARIABLES
 from nbtrain.owner import owner
 from nbtrain.run import Run
 from nbtrain.saving.checkpoints import listed
+from nbtrain.saving.mending import mend_states
 
 v1 = tf.compat.v1
 
@@ -106,6 +107,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         with adding_to(graph, "the RunHook", "make its session before the graph is finalized."):
             self._global_step = adopt_global_step(graph)
             saver = find_saver(graph, self._scaffold)
+        self._mended = mend_states(self._directory)
         if isinstance(saver, v1.train.Saver) and (checkpoints := listed(self._directory)):
             check_fit(saver, checkpoints[-1].path)
         self._saved: Saved | None = None
@@ -192,7 +194,9 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._saved = self._saved or self._what_is_saved()
         if self._saved is None:
             return None
-        return session_saver(self._saved, session, restored=self._attempts.restored)
+        saver = session_saver(self._saved, session, restored=self._attempts.restored)
+        saver.mended, self._mended = self._mended, None
+        return saver
 
     def _latest(self, saver: Any) -> str | None:
         """The latest checkpoint, if that saver can initialize all variables from it."""

@@ -39,6 +39,7 @@ from nbtrain.engines.graph.writing import SupervisorSaver
 from nbtrain.errors import ArgumentError, BusyError
 from nbtrain.folder.logdir import check_no_file
 from nbtrain.owner import Owner, owner, tell
+from nbtrain.saving.mending import mend_unreadable
 from nbtrain.threads import Coordinator, LooperThread
 
 v1 = tf.compat.v1
@@ -270,6 +271,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 every_secs=self._recovery_wait_secs,
                 max_wait_secs=max_wait_secs,
             )
+        if self.saver and self._logdir and (text := mend_unreadable(self._logdir)):
+            tf.compat.v1.logging.warning("%s", text)
         if self.saver and self._logdir and (latest := tf.train.latest_checkpoint(self._logdir)):
             check_fit(self.saver, latest)
         wait_for_servers(master, config, self._coord, max_wait_secs)
