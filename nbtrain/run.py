@@ -236,12 +236,12 @@ class Run(Steering):
             if self._lifecycle.phase.ended:  # always so at the last tick
                 loop.call_soon_threadsafe(ended.set)
 
-        self.on_tick(tell)
+        forget = self.on_tick(tell)
         try:
             if self._lifecycle.phase not in (Phase.CREATED, *ENDED):
                 yield from ended.wait().__await__()
         finally:
-            self._listeners.remove(tell)
+            forget()
         return self.wait()
 
     def _check_not_its_own(self) -> None:
@@ -531,9 +531,14 @@ class Run(Steering):
         self._told.add(event, function)
         return function
 
-    def on_tick(self, listener: Callable[[], object]) -> None:
-        """Call `listener` ten times a second while the run lives, and after its end."""
+    def on_tick(self, listener: Callable[[], object]) -> Callable[[], None]:
+        """Call `listener` ten times a second while the run lives, and after its end.
+
+        Returns:
+            A function that ends this; to be called once.
+        """
         self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
     def __repr__(self) -> str:
         """Name, phase and step."""

@@ -1,15 +1,16 @@
 """A logdir in a cell: a board, and the thread that reads for it.
 
 What of a logdir can be read at once is shown at once; the thread reads the rest. With
-`follow` it goes on, twice a second while a page looks, until the board is closed.
+`follow` it goes on, twice a second while a page looks, until the board is closed. Below the
+board stands its picture, drawn anew while there is more to see.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
-from base64 import b64encode
 from collections import deque
 from typing import Any
 from weakref import WeakValueDictionary
@@ -17,6 +18,7 @@ from weakref import WeakValueDictionary
 from nbtrain.errors import ArgumentError
 from nbtrain.events.reader import Reader
 from nbtrain.events.scalars import Scalars
+from nbtrain.notebook import still
 from nbtrain.panel import board_figure, cards_figure
 from nbtrain.panel.board import Board
 from nbtrain.panel.comm import harden
@@ -28,14 +30,11 @@ POLL_SECS = 0.5
 FIRST_SECS = 0.5
 # Between two pictures of one that is being read.
 SLICE_SECS = 0.25
-# Boards that stay usable, the newest: each holds what was read.
+# Boards that stay live, the newest: each holds what was read. Of the others the picture stays.
 _KEPT = 32
-_LEFT = (
-    f"{_KEPT} newer boards have been shown since, and this one was let go: what was drawn stays. "
-    "Run the cell again for the rest."
-)
+_AGAIN = "To look at it live, run the cell again."
 
-_boards: deque[Board] = deque()
+_boards: deque[Following] = deque()
 # A cell that is run again need not read a million events again.
 _readers: WeakValueDictionary[str, Reader] = WeakValueDictionary()
 
@@ -46,11 +45,23 @@ class Following:
     Args:
         scalars: The runs and tags that the board shows.
         unread: Whether there is more to read at once.
+        follow: Whether to begin with showing what is being written.
+        text: What is shown where there are no widgets.
         options: Of the board.
     """
 
-    def __init__(self, scalars: Scalars, *, unread: bool = False, **options: Any) -> None:
-        self.board = Board(scalars, on_look=self.start, **options)
+    def __init__(
+        self,
+        scalars: Scalars,
+        *,
+        unread: bool = False,
+        follow: bool = False,
+        text: str = "",
+        **options: Any,
+    ) -> None:
+        self.board = Board(scalars, on_look=self.start, follow=follow, **options)
+        picture = functools.partial(_picture, scalars, text, **options)
+        self.still = still.Still(self.board, text, picture, self._state)
         self._reader = scalars.reader
         self._unread = unread
         self._told = self._reader.version
@@ -67,6 +78,13 @@ class Following:
                 )
                 self._thread.start()
 
+    def close(self) -> None:
+        """Leave the picture in place of the board, and let go of what was read."""
+        try:
+            self.still.finish()
+        finally:
+            self.board.close()
+
     def _needed(self) -> bool:
         return (self._unread or self.board.follow) and not self.board.closed
 
@@ -78,10 +96,17 @@ class Following:
         except Exception as error:  # noqa: BLE001 - shown: there is no cell to raise it in
             self.board.note(f"Reading has ended: {type(error).__name__}: {error}")
             self.board.follow = self._unread = False
+        try:
+            (self.still.look if self._needed() else self.still.settle)()
+        except Exception as error:  # noqa: BLE001 - shown: there is no cell to raise it in
+            self.board.note(f"No picture of it: {type(error).__name__}: {error}")
         with self._lock:
             if not self._needed():
                 self._thread = None
                 coord.request_stop()
+
+    def _state(self) -> tuple[object, ...]:
+        return self._reader.version > 0, self._reader.version
 
     def _read(self) -> None:
         unread, self._unread = self._unread, False
@@ -137,33 +162,38 @@ def show(
         follow: Whether to show what is being written.
         text: What is shown where there are no widgets; None for the scalars in words.
     """
-    from IPython.display import display
-
     if not 0 <= smooth < 1:
         raise ArgumentError(f"smooth={smooth!r} is no weight: give 0 or more, below 1.")
-    following = Following(scalars, unread=unread, tab=tab, x=x, smooth=smooth, follow=follow)
-    board = following.board
-    harden(board)
-    _boards.append(board)
+    text = repr(scalars) if text is None else text
+    options: dict[str, Any] = {"tab": tab, "x": x, "smooth": smooth}
+    following = Following(scalars, unread=unread, follow=follow, text=text, **options)
+    harden(following.board)
+    _boards.append(following)
     while len(_boards) > _KEPT:
-        _boards.popleft().leave(_LEFT)
-    view = {"model_id": board.model_id, "version_major": 2, "version_minor": 0}
-    bundle: dict[str, Any] = {"application/vnd.jupyter.widget-view+json": view}
-    bundle["text/plain"] = repr(scalars) if text is None else text
-    picture = None
+        _boards.popleft().close()
     try:
-        picture = None if unread else _picture(scalars, tab, x=x, smooth=smooth)
+        following.still.show(_words_of(text) if unread else None)
     except Exception as error:  # noqa: BLE001 - told where it is missing; the board works
-        bundle["text/plain"] += f"\nNo picture of it: {type(error).__name__}: {error}"
-    if picture:  # shown where there are no widgets, as in the notebook on a web site
-        bundle["image/png"] = b64encode(picture).decode()
-    display(bundle, raw=True)
+        missing = f"{text}\nNo picture of it: {type(error).__name__}: {error}"
+        following.still.show(_words_of(missing))
     following.start()
 
 
-def _picture(scalars: Scalars, tab: str, **axis: Any) -> bytes | None:
-    """What stays of a board in a saved notebook; None where its text says more."""
-    if tab in ("scalars", "compare"):
-        return board_figure.png(scalars, **axis)
+def _picture(
+    scalars: Scalars, text: str, *, tab: str = "scalars", x: str = "step", smooth: float = 0.0
+) -> still.Bundle:
+    """What stays of a board in a saved notebook; its text where that says more."""
     kind = KIND_OF.get(tab)
-    return None if kind is None else cards_figure.png(selections(scalars)[kind], tab)
+    png: bytes | None = None
+    if tab in ("scalars", "compare"):
+        png = still.drawn(lambda: board_figure.png(scalars, x=x, smooth=smooth))
+    elif kind is not None:
+        png = still.drawn(lambda: cards_figure.png(selections(scalars)[kind], tab))
+    if png is None:
+        return _words_of(text)
+    return still.bundle(png, text, _AGAIN, alt=text)
+
+
+def _words_of(text: str) -> still.Bundle:
+    """What stands for a picture where there is none."""
+    return still.bundle(None, text, _AGAIN, below=text)

@@ -6,39 +6,44 @@ The only room that knows both a run and a panel.
 from __future__ import annotations
 
 import html
-import itertools
-from base64 import b64encode
+import os
+import threading
+import time
+from pathlib import Path
 from typing import Any
 
 from nbtrain.errors import BusyError, NbtrainError
 from nbtrain.frames import without_ours
+from nbtrain.notebook import still
 from nbtrain.notebook.execution import cell, note_shown, show_at_end
 from nbtrain.notebook.kernel import runs
 from nbtrain.panel import figure
 from nbtrain.panel.comm import harden
 from nbtrain.panel.panel import Panel
+from nbtrain.panel.view import headline
 from nbtrain.run import Run
+from nbtrain.states import Status
 
 # The same on every execution, so that a notebook can be compared with its stored outputs.
 TEXT = "nbtrain run"
 
-_numbers = itertools.count(1)
-
 
 class Display:
-    """The panel of one run, and the outputs that show it."""
+    """The panel of one run, and the outputs that show it; closed with the end of the run."""
 
     def __init__(self, run: Run) -> None:
         self.panel = Panel(run)
         harden(self.panel)
         self._run = run
-        self._outputs: list[str] = []
+        self._still = still.Still(self.panel, TEXT, lambda: picture_of(run), self._state)
         self._cells: set[str | None] = set()  # that have shown it
-        run.on_tick(self._tick)
+        self._closing = threading.RLock()  # protects what is shown from an end meanwhile
+        self._closed = False
+        self._forget = run.on_tick(self._tick)
 
     def is_of(self, run: Run) -> bool:
-        """Whether it shows this run."""
-        return self._run is run
+        """Whether it shows this run, and can show it again."""
+        return self._run is run and not self._closed
 
     def forgotten(self) -> bool:
         """Whether its run has ended and is not known by its name any more."""
@@ -49,15 +54,28 @@ class Display:
         return bool(self._cells) and cell() not in (None, *self._cells)
 
     def show(self) -> None:
-        """Show the panel in the calling cell; at the end of the run a picture takes its place."""
-        from IPython.display import display
+        """Show the panel, and a picture below it, in the calling cell."""
+        with self._closing:
+            if self._closed:
+                show(self._run)
+                return
+            ended = self._run.status.phase.ended
+            self._still.show(picture_of(self._run) if ended else _words_of(self._run))
+            self._cells.add(cell())
 
-        output = f"nbtrain-{id(self)}-{next(_numbers)}"
-        display(_view_of(self.panel), raw=True, display_id=output)
-        self._outputs.append(output)
-        self._cells.add(cell())
-        if self._run.status.phase.ended:
-            self._tick()
+    def close(self) -> None:
+        """Leave the last picture in place of the panel."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            self._forget()
+            try:
+                self._still.finish()
+            finally:
+                self.panel.close()
+                if _displays.get(self._run.name) is self:
+                    del _displays[self._run.name]
 
     def settle(self) -> None:
         """Show the picture of now beside the panel; see `settle` below."""
@@ -69,14 +87,18 @@ class Display:
                 display(drawn, raw=True, display_id=output, update=True)
 
     def _tick(self) -> None:
-        """The run's tick; the last one, after its end, leaves the picture."""
+        """The run's tick; the last one comes after its end."""
         self.panel.tick()
-        if self._run.status.phase.ended and self._outputs:
-            from IPython.display import display
+        if self._run.status.phase.ended:
+            self.close()
+        else:
+            self._still.look()
 
-            picture, outputs, self._outputs = picture_of(self._run), self._outputs, []
-            for output in outputs:
-                display(picture, raw=True, display_id=output, update=True)
+    def _state(self) -> tuple[object, ...]:
+        """What a picture shows: another phase, and the first curve, are shown sooner."""
+        status = self._run.status
+        marks = self._run.marks.since()[1]
+        return (status.phase, bool(status.values)), status.step, marks, status.message
 
 
 _displays: dict[str, Display] = {}
@@ -88,8 +110,7 @@ def display_of(run: Run) -> Display:
     if shown is None or not shown.is_of(run):
         for name, other in list(_displays.items()):
             if name == run.name or other.forgotten():
-                del _displays[name]
-                other.panel.close()  # or else it would hold its run, and so a model, for ever
+                other.close()  # or else it would hold its run, and so a model, for ever
         shown = _displays[run.name] = Display(run)
     return shown
 
@@ -110,19 +131,17 @@ def show(run: Run) -> None:
     note_shown(run)
     if run.status.phase.ended:
         display(picture_of(run), raw=True)
-    else:
-        display_of(run).show()
+        return
+    shown = display_of(run)
+    shown.show()
+    if run.status.phase.ended:  # meanwhile: its last tick may be over
+        shown.close()
 
 
 def show_panel(run: Run) -> None:
     """Show the panel, also of a run that has ended: its chart can still be explored."""
-    from IPython.display import display
-
     note_shown(run)
-    if run.status.phase.ended:
-        display(_view_of(display_of(run).panel), raw=True)
-    else:
-        display_of(run).show()
+    display_of(run).show()
 
 
 def traceback_of(error: NbtrainError) -> list[str]:
@@ -151,19 +170,31 @@ def show_below(error: NbtrainError) -> None:
         show_at_end(run)
 
 
-def _view_of(panel: Panel) -> dict[str, Any]:
-    view = {"model_id": panel.model_id, "version_major": 2, "version_minor": 0}
-    return {"application/vnd.jupyter.widget-view+json": view, "text/plain": TEXT}
-
-
-def picture_of(run: Run) -> dict[str, Any]:
+def picture_of(run: Run) -> still.Bundle:
     """The MIME bundle that stays in the saved notebook; a failed run's holds its traceback."""
+    status, curves, marks = run.status, run.scalars.curves(), list(run.marks)
+    png = still.drawn(lambda: figure.png(status, curves, marks))
+    words, below = _how_to_go_on(run, status), status.error or ""
+    return still.bundle(png, TEXT, words, alt=headline(status), below=below)
+
+
+def _words_of(run: Run) -> still.Bundle:
+    """What stands for the picture until there is one."""
     status = run.status
-    picture = figure.png(status, run.scalars.curves(), list(run.marks))
-    bundle: dict[str, Any] = {"image/png": b64encode(picture).decode(), "text/plain": TEXT}
-    if status.error:
-        bundle["text/html"] = (
-            f'<img alt="{html.escape(str(run))}" src="data:image/png;base64,'
-            f'{bundle["image/png"]}"><pre>{html.escape(status.error)}</pre>'
-        )
-    return bundle
+    words = f"{html.escape(headline(status))}<br>{_how_to_go_on(run, status)}"
+    return still.bundle(None, TEXT, words)
+
+
+def _how_to_go_on(run: Run, status: Status) -> str:
+    """When the picture was drawn, and what to type once its kernel has gone; HTML."""
+    folder = Path(os.path.relpath(run.logdir))
+    given = f"name={folder.name!r}" if folder.parent == Path("runs") else f"logdir={str(folder)!r}"
+    if status.checkpoints:
+        step = f"{status.checkpoints[-1].step:,}"
+        go_on = f"To go on from step {step}, its latest checkpoint, run its cells again with "
+        go_on += f"<code>{html.escape(given)}</code>."
+    else:
+        go_on = "It has no checkpoint: to train it, run its cells again."
+    curves = html.escape(f"nbtrain.scalars({str(folder)!r})")
+    when = time.strftime("%Y-%m-%d %H:%M:%S")
+    return f"As of {when}. {go_on} To look at its curves: <code>{curves}</code>"

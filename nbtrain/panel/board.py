@@ -3,7 +3,6 @@
     front end ── hello, alive, follow, ─▶ Board
                  options
     front end ◀── index, grew, note ───── Board.tell     what there is, and that there is more
-    front end ◀── left ────────────────── Board.leave    that there is nothing any more
     front end ── want, csv, history, ───▶ Board
                  summary, hparams, ...
     front end ◀── what was asked for, ─── answers        one tag, for what is in sight
@@ -22,14 +21,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import anywidget
-
 from nbtrain.errors import NbtrainError
 from nbtrain.events.scalars import Scalars
 from nbtrain.panel.answers import answer
 from nbtrain.panel.contents import Selections, contents, selections
 from nbtrain.panel.panel import LEASE_SECS
 from nbtrain.panel.tables import lacking
+from nbtrain.panel.widget import Shown
 
 # Characters of what a page lets the board keep.
 _KEPT = 1 << 20
@@ -37,7 +35,7 @@ _KEPT = 1 << 20
 BUNDLE = Path(__file__).parent / "static" / "board.js"
 
 
-class Board(anywidget.AnyWidget):
+class Board(Shown):
     """What a logdir holds on the page, in any number of views.
 
     Args:
@@ -73,17 +71,16 @@ class Board(anywidget.AnyWidget):
                 f"The board's front end is missing ({BUNDLE.name}): install nbtrain again; from a "
                 "checkout, with `pip install -e .`"
             )
-        self.follow, self.closed, self._left = follow, False, ""
+        self.follow, self.closed = follow, False
         self._found = selections(scalars)
         self._begin: dict[str, Any] = {"tab": tab, "x": x, "smooth": smooth}
-        self._on_look, self._clock = on_look, clock
+        self._on_look = on_look
         self._alive_at = float("-inf")
         self._version = 0
         self._reading = False
         self._there: dict[str, Any] = {}  # what the pages know
         self._telling = threading.Lock()  # keeps the versions in their order
-        super().__init__(_esm=_source(BUNDLE))
-        self.on_msg(self._on_message)
+        super().__init__(_source(BUNDLE), clock)
 
     @property
     def watched(self) -> bool:
@@ -111,21 +108,11 @@ class Board(anywidget.AnyWidget):
         """Show a line of text: what went wrong with reading."""
         self.send({"t": "note", "text": text})
 
-    def leave(self, why: str) -> None:
-        """Let go of what it shows, and answer whatever a page asks with the reason alone."""
-        with self._telling:
-            self._left = why
-            self._let_go()
-        self.send({"t": "left", "text": why})
-
     def close(self) -> None:
         """Show it no more, and let go of what it shows."""
-        self._let_go()
-        super().close()
-
-    def _let_go(self) -> None:
         self.closed = True  # first: who took hold of the rest before may go on with it
         self._found, self._there, self._on_look = {}, {}, lambda: None
+        super().close()
 
     def _say(self, kind: str, found: Selections) -> None:
         state: dict[str, Any] = {
@@ -154,7 +141,6 @@ class Board(anywidget.AnyWidget):
         """A message of the front end; in a subshell's thread, or the main one."""
         found, on_look = self._found, self._on_look
         if self.closed:
-            self.send({"t": "left", "text": self._left})
             return
         self._alive_at = self._clock()
         kind = content.get("t")

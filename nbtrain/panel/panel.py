@@ -18,11 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import anywidget
-
 from nbtrain.errors import NbtrainError
 from nbtrain.panel.source import Source
 from nbtrain.panel.view import SHOWN_RECEIPTS, answers, fields
+from nbtrain.panel.widget import Shown
 from nbtrain.panel.wire import Message, Wire
 from nbtrain.states import Phase
 from nbtrain.steering.commands import COMMANDS, Command, Restore, Set, Try
@@ -36,7 +35,7 @@ UNCONFIRMED = 100
 IDLE_SECS = 10.0
 
 
-class Panel(anywidget.AnyWidget):
+class Panel(Shown):
     """One run on the page, in any number of views.
 
     Args:
@@ -54,7 +53,6 @@ class Panel(anywidget.AnyWidget):
                 "checkout, with `pip install -e .`"
             )
         self._source = source
-        self._clock = clock
         self._wire = Wire(source.scalars, source.marks)
         # The number of each receipt and the front end's id, as long as it may be shown.
         self._clicks: deque[tuple[int, str]] = deque(maxlen=SHOWN_RECEIPTS)
@@ -63,8 +61,7 @@ class Panel(anywidget.AnyWidget):
         self._sent_at = float("-inf")
         self._seen = 0
         self._sending = threading.Lock()  # keeps messages in the order of their numbers
-        super().__init__(_esm=BUNDLE.read_text(encoding="utf-8"))
-        self.on_msg(self._on_message)
+        super().__init__(BUNDLE.read_text(encoding="utf-8"), clock)
 
     def tick(self) -> None:
         """Send what is new, if somebody looks; the run's looper calls it."""

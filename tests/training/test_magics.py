@@ -555,9 +555,10 @@ def test_a_board_that_begins_with_images_keeps_a_picture_of_them(
         tf.summary.text("note", "hello", step=0)
     with capture_output() as out:
         line(shell, f"{tab} logs")
-    (bundle,) = [each.data for each in out.outputs]
-    assert bundle["text/plain"] == f"<{tab} in 'logs'>"
-    assert ("image/png" in bundle) == keeps
+    live, still = [each.data for each in out.outputs]
+    assert live["text/plain"] == f"<{tab} in 'logs'>"
+    assert ("image/png" in still) == keeps
+    assert "run the cell again" in still["text/html"]
     assert completed(shell, "%nbtrain images logs --tags ") == ["digits"]
     assert completed(shell, "%nbtrain text logs --runs ") == ["adam"]
     assert "--smooth" not in completed(shell, "%nbtrain images logs --s")
@@ -730,8 +731,7 @@ def test_a_picture_that_cannot_be_drawn_keeps_no_board_from_being_shown(
     monkeypatch.setattr("nbtrain.panel.board_figure.png", png)
     with capture_output() as out:
         line(shell, "scalars logs")
-    (bundle,) = [each.data for each in out.outputs]
-    assert "application/vnd.jupyter.widget-view+json" in bundle
-    assert bundle["text/plain"] == (
-        "<scalars in 'logs'>\nNo picture of it: OverflowError: too large to be drawn"
-    )
+    live, still = [each.data for each in out.outputs]
+    assert "application/vnd.jupyter.widget-view+json" in live
+    assert live["text/plain"] == "<scalars in 'logs'>"
+    assert "No picture of it: OverflowError: too large to be drawn" in still["text/html"]

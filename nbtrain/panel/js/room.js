@@ -1,6 +1,8 @@
 // What the views of one model share: the way to the kernel. A kind of room has `receive`, called
 // with what arrives, `broke`, and `alive`, which tells the kernel of a view that is looked at.
 
+import { keep } from "./still.js";
+
 const LOOK_MS = 4000;
 
 // An anywidget: one room for each model, one view for each output. Views are given models of
@@ -28,7 +30,7 @@ export function widget(Kind, View) {
 export class Room {
   constructor(model) {
     Object.assign(this, { model, views: new Set() });
-    this.heed = { "msg:custom": (...message) => this.receive(...message), comm_live_update: () => this.broke() };
+    this.heed = { "msg:custom": (...message) => this.take(...message), comm_live_update: () => this.broke() };
     for (const [name, act] of Object.entries(this.heed)) model.on(name, act);
     this.timer = setInterval(() => this.look(), LOOK_MS);
     this.seen = () => this.alive();
@@ -53,15 +55,21 @@ export class Room {
     }
   }
 
+  take(content, buffers) {
+    if (content.t === "still") keep(this.model, content.data);
+    else this.receive(content, buffers);
+  }
+
   close() {
     clearInterval(this.timer);
     document.removeEventListener("visibilitychange", this.seen);
     for (const [name, act] of Object.entries(this.heed)) this.model.off(name, act);
   }
 
-  // Called now and then.
+  // Called now and then. Who is not looked at says that it is open: its pictures are kept fresh.
   look() {
     this.alive();
+    if (this.views.size > 0 && document.visibilityState === "hidden") this.send({ t: "there" });
   }
 
   changed() {

@@ -13,6 +13,7 @@ import { RunList } from "./run_list.js";
 import tablesCss from "./tables.css";
 import { Tabs } from "./tabs.js";
 import { filter, style } from "./tags.js";
+import { stand } from "../still.js";
 import * as theme from "../theme.js";
 
 class View {
@@ -90,6 +91,7 @@ class View {
     if (!this.paints) this.retheme();
     this.#tell();
     if (!index?.tabs) return;
+    stand(this.root, this.room.model);
     if (!this.options) this.#begin(index.begin);
     this.runs.show(index.runs);
     this.follow.checked = index.follow;

@@ -61,7 +61,6 @@ export class BoardRoom extends Room {
   }
 
   receive(content, buffers) {
-    if (content.t === "left") return this.#lost(content.text);
     this.gone = "";
     if (content.t === "index" || content.t === "grew") {
       this.index = { ...this.index, progress: null, ...content };

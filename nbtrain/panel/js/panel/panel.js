@@ -13,6 +13,7 @@ import css from "../common.css";
 import { Rescue } from "./rescue.js";
 import { widget } from "../room.js";
 import { RunRoom } from "./run_room.js";
+import { stand } from "../still.js";
 import * as theme from "../theme.js";
 
 const UNTOLD = ["created", "finished", "stopped", "failed"]; // phases in which nothing is to be heard
@@ -77,6 +78,7 @@ class View {
     this.silentSince = silentSince;
     if (this.markedAt !== store.markedAt) this.marks = timeline(store.marks, status.checkpoints);
     this.markedAt = store.markedAt;
+    if (status.phase) stand(this.root, this.room.model);
     this.root.dataset.phase = status.phase ?? "";
     this.root.dataset.step = status.step ?? "";
     this.root.classList.toggle("nbt-silent", silentSince !== null);

@@ -25,7 +25,7 @@ export class RunRoom extends Room {
 
   look() {
     if (this.#inSight) this.contact.look();
-    this.alive();
+    super.look();
     this.changed();
   }
 

@@ -1,0 +1,207 @@
+"""The picture below a widget: what a notebook shows once its kernel has gone.
+
+still = Still(panel, "nbtrain run", draw, state)
+still.show(words)   # two outputs: the widget, and below it the picture, which a live widget hides
+still.look()        # now and then: draws it anew, in a thread of its own, when that is due
+still.settle()      # draws it anew at once, if it would be another
+still.finish()      # the same; the widget's output is empty from then on
+
+A saved notebook holds the output of the widget, which JupyterLab cannot show without its kernel
+("model not found"), and the picture, whose style hides that output. An update reaches the
+outputs of a page by their `display_id`. A page that was reloaded knows none: it is sent the
+picture as a message too, and puts it into its notebook.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import itertools
+import threading
+import time
+from base64 import b64encode
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from nbtrain.panel.widget import Shown
+
+Bundle = dict[str, Any]
+Png = TypeVar("Png", bytes, bytes | None)
+
+EACH_SECS = 60.0
+# Between two pictures of which the second shows another phase, or that there are curves now.
+SOON_SECS = 5.0
+# Of the time, for drawing: a picture of many charts takes a second.
+_SHARE = 0.01
+# While no page says that it is open, the pictures wait in the server: fewer and fewer are drawn.
+_UNHEARD = 0.1
+# Characters of a bundle; a larger picture is made smaller.
+BYTES = 190_000
+_COLOURS = 64
+_VIEW = "application/vnd.jupyter.widget-view+json"
+_CLASS = "nbtrain-still"
+# An output before it that is no text, and no live widget: "model not found".
+_STYLE = (
+    "<style>.jp-OutputArea-child:has(> .jp-OutputArea-output:not([data-mime-type]))"
+    f":not(:has(.nbt-live)):has(+ .jp-OutputArea-child .{_CLASS}) {{ display: none }}</style>"
+)
+
+_numbers = itertools.count(1)
+_drawing = threading.Lock()  # Matplotlib draws in one thread at a time
+
+
+class Still:
+    """The outputs of one widget, and their picture.
+
+    Args:
+        widget: The widget.
+        text: Its plain text, the same on every execution.
+        draw: Returns a picture, see `bundle`.
+        state: Returns what the picture depends on, the phase first.
+        clock: Seconds that only go forward.
+    """
+
+    def __init__(
+        self,
+        widget: Shown,
+        text: str,
+        draw: Callable[[], Bundle],
+        state: Callable[[], tuple[object, ...]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._widget, self._text, self._draw = widget, text, draw
+        self._state, self._clock = state, clock
+        self._drawn: tuple[object, ...] = ()  # the state of the last picture
+        self._drawn_at = clock()
+        self._cost = 0.0
+        self._outputs: list[str] = []
+        self._thread: threading.Thread | None = None
+        self._failure: Exception | None = None
+
+    def show(self, first: Bundle | None = None) -> None:
+        """Show the widget in the calling cell, and below it `first`, or else a picture."""
+        from IPython.display import display
+
+        if first is None:
+            first, self._drawn = self._draw(), self._state()
+        output = f"nbtrain-{id(self)}-{next(_numbers)}"
+        view = {"model_id": self._widget.model_id, "version_major": 2, "version_minor": 0}
+        live = {_VIEW: view, "text/plain": self._text}
+        display(live, raw=True, display_id=f"{output}-live")
+        display(self._named(first), raw=True, display_id=output)
+        self._outputs.append(output)
+
+    def look(self) -> None:
+        """Draw a picture if one is due; any thread, one at a time.
+
+        Raises:
+            Exception: The last one could not be drawn.
+        """
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        if self._outputs and self._thread is None and self._is_due():
+            self._thread = threading.Thread(
+                target=self._refresh, name="nbtrain picture", daemon=True
+            )
+            self._thread.start()
+
+    def settle(self) -> None:
+        """Draw the picture in the calling thread, if it would be another."""
+        if thread := self._thread:
+            thread.join()
+        if self._outputs and self._state() != self._drawn:
+            self._update()
+
+    def finish(self) -> None:
+        """Draw the last picture, and empty the outputs of the widget."""
+        from IPython.display import display
+
+        self.settle()
+        outputs, self._outputs = self._outputs, []
+        for output in outputs:
+            nothing = {"text/html": "", "text/plain": self._text}
+            display(nothing, raw=True, display_id=f"{output}-live", update=True)
+
+    def _is_due(self) -> bool:
+        now = self._clock()
+        since = now - self._drawn_at
+        wait = max(self._cost / _SHARE, (now - self._widget.heard_at) * _UNHEARD)
+        if since < max(wait, SOON_SECS):
+            return False
+        state = self._state()
+        if state == self._drawn:
+            return False
+        return since >= EACH_SECS or state[:1] != self._drawn[:1]
+
+    def _refresh(self) -> None:
+        try:
+            self._update()
+        except Exception as error:  # noqa: BLE001 - raised at the next look
+            self._failure = error
+        finally:
+            self._drawn_at = self._clock()
+            self._thread = None
+
+    def _update(self) -> None:
+        from IPython.display import display
+
+        self._drawn = self._state()  # before: what comes meanwhile is drawn the next time
+        began = time.thread_time()
+        drawn = self._named(self._draw())
+        self._cost = time.thread_time() - began
+        for output in list(self._outputs):
+            display(drawn, raw=True, display_id=output, update=True)
+        self._widget.send({"t": "still", "data": drawn})
+
+    def _named(self, drawn: Bundle) -> Bundle:
+        """The bundle, with the class by which the page finds it; its text is the widget's."""
+        page = drawn["text/html"].replace(_CLASS, f"{_CLASS} {self._widget.still}", 1)
+        own = drawn["text/plain"].removeprefix(self._text)
+        return drawn | {"text/html": _STYLE + page, "text/plain": own}
+
+
+def bundle(png: bytes | None, text: str, words: str, *, alt: str = "", below: str = "") -> Bundle:
+    """A picture as a cell shows it, and an export or a web site without widgets.
+
+    Args:
+        png: The picture; None where there is none.
+        text: The plain text.
+        words: HTML that is shown below it.
+        alt: The picture in words.
+        below: A text of many lines, shown as it is.
+    """
+    shown: Bundle = {"text/plain": text}
+    page = f'<div class="{_CLASS}">'
+    if png is not None:
+        encoded = b64encode(_small(png)).decode()
+        page += f'<img alt="{html.escape(alt)}" src="data:image/png;base64,{encoded}">'
+        if 2 * len(encoded) < BYTES:  # for what shows no HTML, as an export to PDF
+            shown["image/png"] = encoded
+    if below:
+        page += f"<pre>{html.escape(below)}</pre>"
+    shown["text/html"] = f"{page}<p>{words}</p></div>"
+    return shown
+
+
+def drawn(draw: Callable[[], Png]) -> Png:
+    """The picture of a function that uses Matplotlib; any thread."""
+    with _drawing:
+        return draw()
+
+
+def _small(png: bytes) -> bytes:
+    """The picture in a palette, a quarter of its bytes; a large one is scaled down."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(png)) as image:
+        whole = image.convert("RGBA")
+    scale = 1.0
+    while True:
+        size = (max(1, int(whole.width * scale)), max(1, int(whole.height * scale)))
+        scaled = whole if scale == 1 else whole.resize(size, Image.Resampling.LANCZOS)
+        out = io.BytesIO()
+        scaled.quantize(_COLOURS, method=Image.Quantize.FASTOCTREE).save(out, "png", optimize=True)
+        if out.tell() * 4 / 3 < BYTES or min(size) < 2:
+            return out.getvalue()
+        scale *= 0.7
