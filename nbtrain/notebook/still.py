@@ -202,6 +202,7 @@ def _small(png: bytes) -> bytes:
         scaled = whole if scale == 1 else whole.resize(size, Image.Resampling.LANCZOS)
         out = io.BytesIO()
         scaled.quantize(_COLOURS, method=Image.Quantize.FASTOCTREE).save(out, "png", optimize=True)
-        if out.tell() * 4 / 3 < BYTES or min(size) < 2:
+        excess = out.tell() * 4 / 3 / BYTES
+        if excess < 1 or max(size) == 1:
             return out.getvalue()
-        scale *= 0.7
+        scale *= 0.9 / excess**0.5

@@ -54,8 +54,11 @@ test("a page that slept has not waited", () => {
 test("a broken way to the kernel is silence at once, until it speaks", () => {
   const { contact, look } = begin();
   look(1);
+  assert.equal(contact.gone, false);
   contact.broke();
   assert.equal(contact.silentSince, "12:04:33");
+  assert.equal(contact.gone, true, "and not only busy");
   contact.heard();
   assert.equal(contact.silentSince, null);
+  assert.equal(contact.gone, false);
 });

@@ -126,7 +126,8 @@ class Kernel:
                 comm.source = f"/{state['_anywidget_id']}.js"
                 self._sources[comm.source] = state["_esm"]
                 self._widgets[comm.comm_id] = comm
-                self._say({"t": "open", "id": comm.comm_id, "source": comm.source})
+                comm.state = {"still": state["still"]}
+                self._open(comm)
             elif comm.comm_id not in self._widgets:  # a part of one: its layout
                 return
             elif kind == "comm_close":
@@ -134,6 +135,10 @@ class Kernel:
                 self._say({"t": "close", "id": comm.comm_id})
             elif data["method"] == "custom":
                 self._say({"t": "custom", "id": comm.comm_id, "content": data["content"]}, buffers)
+
+    def _open(self, comm: Comm) -> None:
+        said = {"t": "open", "id": comm.comm_id, "source": comm.source, "state": comm.state}
+        self._say(said)
 
     def _say(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
         parts = [bytes(buffer) for buffer in buffers]
@@ -161,7 +166,7 @@ class Kernel:
         with self._lock:
             self._page = page
             for comm in self._widgets.values():
-                self._say({"t": "open", "id": comm.comm_id, "source": comm.source})
+                self._open(comm)
             for output, (cell, data) in self._outputs.items():
                 self._say({"t": "output", "cell": cell, "output": output, "data": data})
 
@@ -187,6 +192,7 @@ class Comm(BaseComm):
     """A comm whose other end is in the page."""
 
     source = ""
+    state: dict[str, str]  # of the model, as far as the page asks for it
 
     def __init__(self, kernel: Kernel, **arguments: Any) -> None:
         self._kernel = kernel

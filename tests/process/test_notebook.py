@@ -198,9 +198,7 @@ def test_below_a_refusal_of_another_cell_no_second_panel_is_shown(tmp_path: Path
 
 
 def test_below_a_refused_cell_the_live_run_is_shown_once(refused: dict[str, list[Any]]) -> None:
-    error, shown, _picture = (
-        output for output in refused["cell"] if output.output_type != "error"
-    )
+    error, shown, _picture = (output for output in refused["cell"] if output.output_type != "error")
     assert error.text.startswith("UsageError: ")
     assert "held by the run 'live' in this kernel" in error.text
     assert shown.data["text/plain"] == "nbtrain run"

@@ -4,6 +4,8 @@
 import { keep } from "./still.js";
 
 const LOOK_MS = 4000;
+// Of a kernel: the process that the page spoke with has gone, whatever comes in its place.
+const GONE = ["restarting", "autorestarting", "starting", "terminating", "dead"];
 
 // An anywidget: one room for each model, one view for each output. Views are given models of
 // their own, which stand for the same one.
@@ -32,6 +34,10 @@ export class Room {
     Object.assign(this, { model, views: new Set() });
     this.heed = { "msg:custom": (...message) => this.take(...message), comm_live_update: () => this.broke() };
     for (const [name, act] of Object.entries(this.heed)) model.on(name, act);
+    // JupyterLab's; no part of anywidget's interface. Elsewhere silence tells.
+    this.kernel = model.widget_manager?.context?.sessionContext?.statusChanged;
+    this.told = (_, status) => GONE.includes(status) && this.broke();
+    this.kernel?.connect(this.told);
     this.timer = setInterval(() => this.look(), LOOK_MS);
     this.seen = () => this.alive();
     document.addEventListener("visibilitychange", this.seen);
@@ -61,6 +67,7 @@ export class Room {
   }
 
   close() {
+    this.kernel?.disconnect(this.told);
     clearInterval(this.timer);
     document.removeEventListener("visibilitychange", this.seen);
     for (const [name, act] of Object.entries(this.heed)) this.model.off(name, act);

@@ -14,6 +14,7 @@ export class Contact {
   heard() {
     this.heardAt = this.now();
     this.looks = 0;
+    this.gone = false;
   }
 
   // Time has passed, and somebody was looking.
@@ -21,8 +22,9 @@ export class Contact {
     this.looks += 1;
   }
 
-  // There is no way to the kernel any more.
+  // There is no way to the kernel any more: it has gone, it need not be waited for.
   broke() {
+    this.gone = true;
     this.looks = PATIENCE;
   }
 

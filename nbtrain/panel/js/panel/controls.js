@@ -54,12 +54,13 @@ export class Controls {
   }
 
   // silentSince: when the kernel spoke last, if it does not speak any more; else null.
-  // marks: see `timeline` in marks.js.
-  show(status, silentSince, marks) {
+  // marks: see `timeline` in marks.js. gone: whether the kernel is known to have gone.
+  show(status, silentSince, marks, gone) {
     this.status = status;
     this.silentSince = silentSince;
     say(this.badge, status.phase && (silentSince ? `was ${status.phase}` : `${GLYPHS[status.phase] ?? ""} ${status.phase}`));
-    say(this.silence, silentSince && `No word from the kernel since ${silentSince}: it may be busy, or gone.`);
+    const why = gone ? `it has gone, or was restarted. To go on with the run, run its cells again with the same name, ${status.name}.` : "it may be busy, or gone.";
+    say(this.silence, silentSince && `No word from the kernel since ${silentSince}: ${why}`);
     say(this.name, status.name);
     say(this.engine, status.engine);
     this.#numbers(status.line ?? []);

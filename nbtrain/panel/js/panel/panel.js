@@ -82,7 +82,7 @@ class View {
     this.root.dataset.phase = status.phase ?? "";
     this.root.dataset.step = status.step ?? "";
     this.root.classList.toggle("nbt-silent", silentSince !== null);
-    this.controls.show(status, silentSince, this.marks);
+    this.controls.show(status, silentSince, this.marks, contact.gone);
     this.rescue.show();
     if (this.menu.popover.isOpen) this.menu.show();
     this.foot.show(status);

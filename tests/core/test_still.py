@@ -1,0 +1,171 @@
+"""The picture below a widget: when it is drawn, and that it stays small."""
+
+from __future__ import annotations
+
+import io
+import threading
+from base64 import b64decode
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from nbtrain.notebook import still
+from nbtrain.panel.widget import Shown
+from tests.core.test_panel import Clock
+from tests.gate import SOON
+
+
+class Widget(Shown):
+    """A widget that remembers what it has sent."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.sent: list[dict[str, Any]] = []
+        self.heard: list[dict[str, Any]] = []
+        super().__init__("", clock)
+
+    def send(self, content: Any, _buffers: Any = None) -> None:
+        self.sent.append(content)
+
+    def _on_message(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
+        self.heard.append(content)
+
+    def hear(self, kind: str) -> None:
+        """A message of a page."""
+        data = {"method": "custom", "content": {"t": kind}}
+        self._handle_msg({"content": {"data": data}, "buffers": []})
+
+
+class Shows:
+    """A widget that is shown, its picture, and what the picture depends on."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.widget = Widget(self.clock)
+        self.state: tuple[object, ...] = ("running", 0)
+        self.threads: list[str] = []
+        self.error: Exception | None = None
+        self.still = still.Still(self.widget, "text", self.draw, lambda: self.state, self.clock)
+
+    def draw(self) -> still.Bundle:
+        self.threads.append(threading.current_thread().name)
+        if self.error:
+            raise self.error
+        return still.bundle(None, "text", f"state {self.state}")
+
+    def after(self, secs: float, state: tuple[object, ...] | None = None) -> int:
+        """Look so much later; how many pictures were drawn."""
+        self.clock.now += secs
+        self.state = state or self.state
+        before = len(self.threads)
+        self.still.look()
+        if thread := self.still._thread:
+            thread.join(SOON)
+        return len(self.threads) - before
+
+
+@pytest.fixture
+def shows(capsys: pytest.CaptureFixture[str]) -> Shows:
+    """A widget that was shown a moment ago, with words below it."""
+    shows = Shows()
+    shows.still.show(still.bundle(None, "text", "words"))
+    return shows
+
+
+def test_a_picture_is_drawn_once_a_minute_while_something_changes(shows: Shows) -> None:
+    shows.widget.hear("alive")
+    assert shows.after(4, ("running", 1)) == 0
+    assert shows.after(1) == 1, "the first one soon"
+    for minute in range(3):
+        shows.widget.hear("alive")
+        assert shows.after(59, ("running", 10 + minute)) == 0
+        assert shows.after(1) == 1
+    shows.widget.hear("alive")
+    assert shows.after(600) == 0, "none where nothing has changed"
+
+
+def test_another_phase_is_drawn_soon(shows: Shows) -> None:
+    assert shows.after(5) == 1
+    assert shows.after(4, ("paused", 7)) == 0
+    assert shows.after(1) == 1
+
+
+def test_pictures_are_drawn_by_a_thread_of_their_own_and_reach_a_page_twice(shows: Shows) -> None:
+    shows.after(5)
+    assert shows.threads == ["nbtrain picture"]
+    (sent,) = shows.widget.sent  # for a page that was reloaded, and knows no display_id
+    assert sent["t"] == "still"
+    assert shows.widget.still in sent["data"]["text/html"]
+    assert sent["data"]["text/plain"] == "", "the widget's own is enough"
+
+
+def test_the_longer_no_page_is_open_the_fewer_pictures_are_drawn(shows: Shows) -> None:
+    drawn = sum(shows.after(60, ("running", minute)) for minute in range(8 * 60))
+    assert 20 < drawn < 60, "of a night"
+    shows.widget.hear("there")
+    assert shows.after(60, ("running", "morning")) == 1
+    assert shows.widget.heard == [], "to be open is not to be looked at"
+
+
+def test_drawing_takes_one_percent_of_the_time_at_most(shows: Shows) -> None:
+    assert shows.after(5) == 1
+    shows.still._cost = 2.0  # seconds: many charts
+    shows.widget.hear("alive")
+    assert shows.after(199, ("running", 5)) == 0
+    shows.widget.hear("alive")
+    assert shows.after(1) == 1
+
+
+def test_the_last_picture_is_drawn_at_once_and_the_widgets_output_is_emptied(
+    shows: Shows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    monkeypatch.setattr("IPython.display.display", lambda data, **how: shown.append((data, how)))
+    shows.state = ("finished", 9)
+    shows.still.finish()
+    assert shows.threads == ["MainThread"]
+    (picture, first), (empty, second) = shown
+    assert "finished" in picture["text/html"]
+    assert empty == {"text/html": "", "text/plain": "text"}
+    assert second["display_id"] == f"{first['display_id']}-live"
+    assert first["update"]
+    assert second["update"]
+    shows.still.finish()
+    assert len(shown) == 2
+
+
+def test_a_picture_that_fails_is_told_and_drawn_again_later(shows: Shows) -> None:
+    shows.error = ValueError("no font")
+    assert shows.after(5) == 1
+    with pytest.raises(ValueError, match="no font"):
+        shows.still.look()
+    shows.error = None
+    assert shows.after(60, ("running", 2)) == 1
+
+
+def test_a_bundle_stays_below_its_limit_however_large_the_picture() -> None:
+    noise = np.random.default_rng(0).integers(0, 255, (900, 600, 4), dtype=np.uint8)
+    out = io.BytesIO()
+    Image.fromarray(noise, "RGBA").save(out, "png")
+    bundle = still.bundle(out.getvalue(), "text", "words")
+    assert sum(len(each) for each in bundle.values()) < 200_000
+    source = bundle["text/html"].split("base64,")[1].split('"')[0]
+    with Image.open(io.BytesIO(b64decode(source))) as image:
+        assert image.width / image.height == pytest.approx(2 / 3, abs=0.01)
+    assert "image/png" not in bundle, "there is no room for a second one"
+
+
+def test_words_and_tracebacks_are_text_and_no_page() -> None:
+    bundle = still.bundle(None, "text", "words", below="<script>1</script>")
+    assert "<pre>&lt;script&gt;1&lt;/script&gt;</pre>" in bundle["text/html"]
+
+
+def test_a_widget_has_one_comm_and_leaves_none() -> None:
+    from ipywidgets.widgets import widget
+
+    before = dict(widget._instances)
+    shown = Widget(Clock())
+    assert widget._instances.keys() - before.keys() == {shown.model_id}
+    shown.close()
+    assert widget._instances == before
