@@ -14,6 +14,9 @@ picture as a message too, and puts it into its notebook.
 
 from __future__ import annotations
 
+import atexit
+import contextvars
+import functools
 import html
 import io
 import itertools
@@ -47,7 +50,17 @@ _STYLE = (
 )
 
 _numbers = itertools.count(1)
-_drawing = threading.Lock()  # Matplotlib draws in one thread at a time
+_drawing = threading.RLock()  # Matplotlib draws in one thread at a time
+_leaving = threading.Event()  # set when the process ends: only last pictures of runs are drawn then
+_EXIT_SECS = 4.0
+
+
+@atexit.register
+def _leave() -> None:
+    """Wait for a picture that is being drawn: its thread would abort the process."""
+    _leaving.set()
+    if _drawing.acquire(timeout=_EXIT_SECS):
+        _drawing.release()
 
 
 class Still:
@@ -108,20 +121,23 @@ class Still:
 
     def settle(self) -> None:
         """Draw the picture in the calling thread, if it would be another."""
-        if thread := self._thread:
-            thread.join()
+        with _drawing:
+            if not _leaving.is_set():
+                self._settle()
+
+    def _settle(self) -> None:
         if self._outputs and self._state() != self._drawn:
             self._update()
 
     def finish(self) -> None:
         """Draw the last picture, and empty the outputs of the widget."""
-        from IPython.display import display
-
-        self.settle()
+        if thread := self._thread:
+            thread.join()
+        self._settle()
         outputs, self._outputs = self._outputs, []
         for output in outputs:
             nothing = {"text/html": "", "text/plain": self._text}
-            display(nothing, raw=True, display_id=f"{output}-live", update=True)
+            _replace(f"{output}-live", nothing)
 
     def _is_due(self) -> bool:
         now = self._clock()
@@ -136,7 +152,9 @@ class Still:
 
     def _refresh(self) -> None:
         try:
-            self._update()
+            with _drawing:
+                if not _leaving.is_set():
+                    self._update()
         except Exception as error:  # noqa: BLE001 - raised at the next look
             self._failure = error
         finally:
@@ -144,14 +162,13 @@ class Still:
             self._thread = None
 
     def _update(self) -> None:
-        from IPython.display import display
-
         self._drawn = self._state()  # before: what comes meanwhile is drawn the next time
         began = time.thread_time()
-        drawn = self._named(self._draw())
+        with _drawing:
+            drawn = self._named(self._draw())
         self._cost = time.thread_time() - began
         for output in list(self._outputs):
-            display(drawn, raw=True, display_id=output, update=True)
+            _replace(output, drawn)
         self._widget.send({"t": "still", "data": drawn})
 
     def _named(self, drawn: Bundle) -> Bundle:
@@ -159,6 +176,18 @@ class Still:
         page = drawn["text/html"].replace(_CLASS, f"{_CLASS} {self._widget.still}", 1)
         own = drawn["text/plain"].removeprefix(self._text)
         return drawn | {"text/html": _STYLE + page, "text/plain": own}
+
+
+def _replace(output: str, data: Bundle) -> None:
+    """Put something in the place of an output.
+
+    The message answers the cell that runs, in whichever context its thread was started: nbclient
+    drops those that answer an earlier one.
+    """
+    from IPython.display import display
+
+    how = functools.partial(display, data, raw=True, display_id=output, update=True)
+    contextvars.Context().run(how)
 
 
 def bundle(png: bytes | None, text: str, words: str, *, alt: str = "", below: str = "") -> Bundle:
