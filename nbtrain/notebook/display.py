@@ -78,13 +78,8 @@ class Display:
                     del _displays[self._run.name]
 
     def settle(self) -> None:
-        """Show the picture of now beside the panel; see `settle` below."""
-        from IPython.display import display
-
-        if self._outputs:
-            drawn = picture_of(self._run) | _view_of(self.panel)
-            for output in self._outputs:
-                display(drawn, raw=True, display_id=output, update=True)
+        """Show the picture of now below the panel; see `settle` below."""
+        self._still.settle()
 
     def _tick(self) -> None:
         """The run's tick; the last one comes after its end."""
