@@ -16,11 +16,13 @@ import dis
 import functools
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 import tensorflow as tf
+
+from nbtrain.traced import Structure, structures_of
 
 # Methods of a compiled Keras model that train it, and of a variable that change it.
 _TRAINING = {"fit", "train_on_batch", "train_step"}
@@ -80,6 +82,9 @@ class Names:
         # Of each `tf.function` how often it was traced when no name of it had changed yet.
         self._traces: dict[int, int] = {}
         self._look_at_traces()
+        self._watched: list[tuple[Structure, Callable[[Structure, str], str]]] = []
+        for compiled, models in self._first.models.values():
+            structures_of(compiled, models)
         of_roots = {id(root) for root in roots if root is not None}
         self._in_cell = [
             _Binding(namespace, name, value)
@@ -121,6 +126,35 @@ class Names:
             if id(bound.compiled) not in changed:
                 self._traces[id(bound.compiled)] = _traces(bound.compiled)
 
+    def watch(self, structure: Structure, again: Callable[[Structure, str], str]) -> None:
+        """Look after a model that Keras has traced as well; training thread only.
+
+        Args:
+            structure: The model, as it was traced.
+            again: Has the step traced again with what was changed, or says why it cannot be.
+        """
+        self._watched.append((structure, again))
+
+    def unwatch(self, structure: Structure) -> None:
+        """Look after it no more."""
+        self._watched = [each for each in self._watched if each[0] is not structure]
+
+    def without_effect(self) -> str:
+        """What was changed of a model that the step was traced with, in words; or empty.
+
+        Training thread only, between two steps.
+        """
+        for structure, again in self._watched:
+            if (changed := structure.changed()) and (why := again(structure, changed)):
+                return why
+        for compiled, models in self._first.models.values():
+            if tf.config.functions_run_eagerly():
+                return ""
+            for structure in structures_of(compiled, models):
+                if changed := structure.changed():
+                    return f"{changed}, and the step goes on as it was traced before"
+        return ""
+
     def elsewhere(self) -> tuple[str, ...]:
         """The names that stand for something else now, while the run trains what they stood for."""
         changed = {bound.name for bound in [*self._bindings, *self._in_cell] if bound.changed}
@@ -159,12 +193,14 @@ class _Walk:
         state: Models, optimizers, variables and graph tensors, by identity.
         named: The same and every `tf.function`, with the names by which they were reached.
         trained: Those that only one run at a time may train.
+        models: Of each `tf.function`, by identity: itself, and the models that it reaches.
     """
 
     def __init__(self, functions: Iterable[object]) -> None:
         self.bindings: list[_Binding] = []
         self.state: dict[int, object] = {}
         self.named: dict[int, tuple[str, object]] = {}
+        self.models: dict[int, tuple[Any, list[tuple[str, Any]]]] = {}
         self.trained: list[object] = []
         # The objects too: an identity is theirs as long as they live.
         self._seen: dict[tuple[int, _Way], object] = {}
@@ -186,6 +222,9 @@ class _Walk:
             self.state[id(item)] = item
             self.named.setdefault(id(item), (name, item))
             self._claim(item, way)
+            if way.traced and isinstance(item, tf.keras.layers.Layer):
+                _, models = self.models.setdefault(id(way.compiled), (way.compiled, []))
+                models.append((name or item.name, item))
         elif isinstance(item, types.FunctionType) and not _is_library(item):
             uses = _uses(item.__code__)
             way = way.through(uses.names)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -45,6 +46,14 @@ _REMEDY = (
     "a further step would train the new. Stop this run before you start another; to go on with "
     "it, bind what it started with again and resume."
 )
+
+_IDLE = (
+    "set that back and resume; or stop this run, define the step again (or compile the model), and "
+    "start it: so it is traced with the change, and goes on from the last checkpoint."
+)
+
+# Looking at hundreds of layers takes a millisecond.
+_LOOK_SECS = 1.0
 
 _UNUSED = "set it to what they use and resume, or stop this run and start it again."
 
@@ -85,6 +94,7 @@ class Helm:
         self._keeper = keeper
         self._tuner = tuner
         self._evaluator = evaluator
+        self._look_at = 0.0
         self._trials = Trials(
             keeper, tuner, Judge(evaluator, recorder), watch, total, self.open_segment
         )
@@ -146,11 +156,20 @@ class Helm:
             "again: it goes on from the last checkpoint."
         )
 
-    def _astray(self) -> str:
+    def _astray(self, *, due: bool = False) -> str:
         if names := self._names.astray():
             return f"{names}; {_REMEDY}"
+        if idle := self._idle(due=due):
+            return f"{idle}; {_IDLE}"
         unused = self._tuner.astray()
         return f"{unused}; {_UNUSED}" if unused else ""
+
+    def _idle(self, *, due: bool) -> str:
+        """What was changed of the model without effect; walks over its layers."""
+        if not due and time.monotonic() < self._look_at:
+            return ""
+        self._look_at = time.monotonic() + _LOOK_SECS
+        return self._names.without_effect()
 
     def settle(self, step: int) -> None:
         """The edits of a replay up to this step are done: what has led nowhere is not repeated."""
@@ -230,7 +249,7 @@ class Helm:
                 return done(text), step
 
     def _resume(self) -> str:
-        if self._lifecycle.allows(Event.RESUME) and (astray := self._astray()):
+        if self._lifecycle.allows(Event.RESUME) and (astray := self._astray(due=True)):
             raise PhaseError(f"Cannot resume: {astray}")
         self._lifecycle.apply(Event.RESUME)
         self._watch.note("names", None)

@@ -69,6 +69,8 @@ class RunCallback(keras.callbacks.Callback):
         self._run.life.watch.spending.turn_to(LOOP)  # an error may have ended a validation
         if self._loss is not None:
             self._loss.wrap()
+            if not self.model.run_eagerly:
+                self._loss.look_after(self._run.life)
         if not self._run.life.boundary.begun:
             self._ask()
 

@@ -155,6 +155,8 @@ class FitEngine:
         self._loss = loss = PlacedLoss(self._model, place)
         host.at_end(loss.remove)
         run.life.watch.spending.waits = loss.waits
+        if not self._model.run_eagerly:
+            loss.look_after(run.life)
         steered = Steered(
             run,
             place,

@@ -7,12 +7,15 @@ a `train_step` of the user's own every scalar that it returns.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from nbtrain.engines.keras.input import InputWaits
 from nbtrain.engines.keras.trackers import Trackers
+from nbtrain.life import Life
+from nbtrain.traced import Structure
 
 # Under which the compiled step hands them over.
 _KEY = "nbtrain/batch"
@@ -40,6 +43,7 @@ class BatchLoss:
         if isinstance(left, BatchLoss):  # of a fit that an error has ended
             left.remove()
         self.scalars: dict[str, Any] = {}
+        self._let_go: Callable[[], object] = lambda: None
         self.logs: Any = {}
         self._model = model
         self._own = {name: vars(model).get(name) for name in ("train_step", "train_function")}
@@ -73,9 +77,40 @@ class BatchLoss:
         self._model.make_train_function(force=True)
         self.wrap()
 
+    def look_after(self, life: Life) -> None:
+        """From now on have the step traced again where the model was changed; until `remove`."""
+        structure, watch = Structure(self._model.name, self._model), life.watch
+
+        def again(structure: Structure, changed: str) -> str:
+            return self.trace_with(structure, changed, watch.inform)
+
+        life.names.watch(structure, again)
+        self._let_go = lambda: life.names.unwatch(structure)
+
+    def trace_with(self, structure: Structure, changed: str, tell: Callable[[str], object]) -> str:
+        """Have the step traced again with a change of the model; why it cannot be, or empty.
+
+        Args:
+            structure: The model.
+            changed: The change, in words.
+            tell: Told of it.
+        """
+        optimizer = getattr(self._model, "optimizer", None)
+        known = {id(each) for each in getattr(optimizer, "_trainable_variables", ())}
+        new = [each for each in self._model.trainable_variables if id(each) not in known]
+        if structure.exchanged:
+            return f"{changed}, which the step that was traced does not use"
+        if known and new and len(new) < len(self._model.trainable_variables):
+            return f"{changed}, but the optimizer was built without {new[0].path}"
+        self.trace_anew()
+        structure.take()
+        tell(f"{changed}: the step was traced again.")
+        return ""
+
     def remove(self) -> None:
         """Leave the model as it was."""
         self.waits.let_go()
+        self._let_go()
         if vars(self._model).get("train_step") != self._train_step:
             return
         for name, own in self._own.items():
