@@ -118,7 +118,7 @@ def test_a_long_number_is_seen_whole_and_stays_exact(
     expect(rate).to_be_focused()
     keyboard.type("1.5652e-5")  # what Tab has come to is replaced
     keyboard.press("Tab")
-    receipt(panel, "✓ learning_rate")
+    receipt(panel, "✓ learning_rate 1.565")  # the second edit: from that value
     assert paced.values() == (1.5652e-5, 0.25)
     assert len(edits()) == 2
 
