@@ -16,6 +16,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from IPython import get_ipython
+from IPython.core.displaypub import CapturingDisplayPublisher
 
 from nbtrain.notebook.alive import keep_alive
 
@@ -86,7 +87,8 @@ def _end(result: Any) -> None:
                 if run not in execution.shown:
                     show(run)
         display = sys.modules.get("nbtrain.notebook.display")
-        if display is not None and cell() is None:
+        captured = isinstance(get_ipython().display_pub, CapturingDisplayPublisher)
+        if display is not None and cell() is None and not captured:
             display.settle()
     finally:
         _executions.pop(request, None)
