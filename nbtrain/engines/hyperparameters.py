@@ -83,10 +83,22 @@ class GraphVariable(Variable):
         self.variable = variable
         self.whole = variable.dtype.base_dtype.is_integer
         self.session: tf.compat.v1.Session | None = None
+        self._assigned: bool | None = None  # whether the graph assigns to it; not known yet
 
     def read(self) -> float:
         """Its value in the session."""
         return _as_written(self._opened().run(self.variable))
+
+    def now(self) -> Any:
+        """Its value, where an operation of the graph assigns to it; in a cluster nobody asks."""
+        if self._assigned is None:
+            local = not getattr(self._opened(), "sess_str", "")
+            self._assigned = local and _is_assigned(self.variable)
+        return self._opened().run(self.variable) if self._assigned else None
+
+    def number(self, value: Any) -> float:
+        """An array's value."""
+        return _as_written(value)
 
     def write(self, value: float) -> None:
         """Assign to it in the session."""
@@ -216,6 +228,20 @@ def _variable(name: str, item: Any, graph: tf.Graph | None) -> Variable:
 
 
 _GRAPHS = "nbtrain.supervise and nbtrain.monitor take those of the graph that they train."
+
+
+def _is_assigned(variable: Any) -> bool:
+    """Whether an operation assigns to it that neither initializes nor restores it."""
+    own = variable.initializer
+    for op in variable.graph.get_operations():
+        if not op.type.startswith("Assign") or op is own or op.inputs[0] is not own.inputs[0]:
+            continue
+        source = op.inputs[1].op
+        while source.type == "Identity":
+            source = source.inputs[0].op
+        if source.type != "RestoreV2":
+            return True
+    return False
 
 
 def _is_variable(item: Any) -> bool:

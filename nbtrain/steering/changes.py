@@ -4,6 +4,12 @@ changes.tell(name, value, setter)    # whoever assigns: appends, and no more
 changes.settle(step)                 # training thread: they are of this step
 changes.flush()                      # the watch: reads them, records what has changed
 changes.edited(edits, step)          # an edit, which one of them may undo
+
+Recorded at their step are assignments by Python (a callback, a step, a cell), by a `tf.function`
+that is traced under the run or is the step itself, and by operations of a TensorFlow 1 graph in a
+session of this process. Only looked at once a second are Python numbers of Keras, variables of a
+cluster, and those that a function inside the step assigns to that was traced before; from the
+first such change on, this variable is read after each step.
 """
 
 from __future__ import annotations
@@ -20,7 +26,7 @@ from nbtrain.recording.watch import Watch
 # Assignments between two steps, and those that wait to be read: beyond, the oldest are left out.
 _MOST_TOLD, _MOST_WAITING = 1_000, 65_536
 
-_GRAPH = Setter("a tf.function")
+_GRAPH = Setter("a graph")
 _UNKNOWN = Setter("the program")
 
 Record = Callable[[int, float, Mapping[str, float]], object]
@@ -80,8 +86,13 @@ class Changes:
         self._told.append((name, time.time(), value, who))
         self._attend()
 
-    def settle(self, step: int) -> None:
-        """What was assigned since the last boundary is of this step; training thread."""
+    def settle(self, step: int, *, over: bool = False) -> None:
+        """What was assigned since the last boundary is of this step; training thread.
+
+        Args:
+            step: The step that was done last.
+            over: Whether the training is over, and its session may be closed.
+        """
         if self._told:
             last = {}
             while self._told:
@@ -89,7 +100,15 @@ class Changes:
                 last[name] = told
             for name, (wall, value, who) in last.items():
                 self._waiting.append((step, name, wall, value, who))
-        untold, now = self._hyperparameters.untold(), time.time()
+        if not over:
+            self._settle_untold(step)
+
+    def _settle_untold(self, step: int) -> None:
+        try:
+            untold, now = self._hyperparameters.untold(), time.time()
+        except Exception as error:  # noqa: BLE001 - a look never ends a training
+            self._watch.note("hyperparameters", f"Hyperparameters could not be read: {error}")
+            return
         for name, value in untold.items():
             self._waiting.append((step, name, now, value, _GRAPH))
         self.untold = bool(untold)

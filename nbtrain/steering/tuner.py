@@ -146,7 +146,7 @@ class Tuner:
 
     def end(self, step: int) -> None:
         """Lead the curves on to the last step."""
-        self._changes.settle(step)
+        self._changes.settle(step, over=True)
         self._changes.end()
         self._rates.mark(step)
         self.flush()

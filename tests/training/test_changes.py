@@ -18,6 +18,8 @@ from tests.gate import SOON
 from tests.models import applied, reached
 from tests.training.test_tuner import curve, journal
 
+v1 = tf.compat.v1
+
 RATE = "hyperparameters/learning_rate"
 
 
@@ -161,6 +163,20 @@ def test_a_plateau_and_a_warm_up_are_recorded_at_their_steps() -> None:
     assert points[6:] == [(24, 0.02), (36, 0.02), (36, 0.01), (36, 0.01)]
 
 
+@pytest.mark.parametrize("resource", [True, False])
+@pytest.mark.parametrize("way", [nbtrain.supervise, nbtrain.monitor])
+def test_what_an_operation_of_a_graph_assigns_is_recorded_at_its_step(
+    way: Any, resource: bool
+) -> None:
+    with tf.Graph().as_default():
+        step = v1.train.get_or_create_global_step()
+        rate = v1.get_variable("rate", initializer=0.5, trainable=False, use_resource=resource)
+        due = tf.equal(v1.assign_add(step, 1), 30)
+        train_op = v1.assign(rate, tf.where(due, rate * 0.5, rate)).op
+    run = way(train_op, hyperparameters={"rate": rate}, steps=40).wait(SOON)
+    assert curve(run) == [(0, 0.5), (30, 0.5), (30, 0.25), (40, 0.25)]
+
+
 # --- an edit that is undone -------------------------------------------------------
 
 
@@ -229,7 +245,7 @@ def test_an_edit_that_a_traced_step_undoes_is_told_at_its_step() -> None:
     run.post(Set({"rate": 4.0}), at=1)
     run.start().wait(SOON)
     assert undone(run).step == 3
-    assert undone(run).text == "a tf.function has set rate 4 → 2, over the edit of step 1."
+    assert undone(run).text == "a graph has set rate 4 → 2, over the edit of step 1."
 
 
 def test_after_a_restore_or_a_new_edit_the_sentence_is_gone() -> None:
