@@ -11,54 +11,15 @@ names.elsewhere()           # the same of a `tf.function`: it trains what it was
 
 from __future__ import annotations
 
-import contextlib
-import dis
-import functools
 import types
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
 
 import tensorflow as tf
 
 from nbtrain.traced import Structure, structures_of
-
-# Methods of a compiled Keras model that train it, and of a variable that change it.
-_TRAINING = {"fit", "train_on_batch", "train_step"}
-_ASSIGNING = {"assign", "assign_add", "assign_sub"}
+from nbtrain.walk import Binding, Walk, traces
 
 _NO_NAMES: Mapping[str, object] = types.MappingProxyType({})
-
-# A longer list or dictionary is data: what a program trains has fewer parts.
-_FEW = 64
-
-_COMPILED = tf.types.experimental.PolymorphicFunction
-
-# The nearest first: a walk ends that has lost its way in an object of the user's own.
-_MANY = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Binding:
-    """What a name stood for.
-
-    Attributes:
-        names: The namespace that the function looks the name up in.
-        name: The name.
-        value: What it stood for.
-        compiled: The `tf.function` through which it was reached; None where it was through none.
-    """
-
-    names: Mapping[str, object]
-    name: str
-    value: object
-    compiled: Any = None
-
-    @property
-    def changed(self) -> bool:
-        """Whether the name stands for something else now; not where it was deleted."""
-        return self.names.get(self.name, self.value) is not self.value
 
 
 class Names:
@@ -77,7 +38,7 @@ class Names:
         namespace: Mapping[str, object] = _NO_NAMES,
     ) -> None:
         self._functions = tuple(functions)
-        self._first = _Walk(self._functions)
+        self._first = Walk(self._functions)
         self._bindings = self._first.bindings
         # Of each `tf.function` how often it was traced when no name of it had changed yet.
         self._traces: dict[int, int] = {}
@@ -87,14 +48,14 @@ class Names:
             structures_of(compiled, models)
         of_roots = {id(root) for root in roots if root is not None}
         self._in_cell = [
-            _Binding(namespace, name, value)
+            Binding(namespace, name, value)
             for name, value in list(namespace.items())
             if id(value) in of_roots and not name.startswith("_")
         ]
 
     def trained(self) -> list[object]:
         """Optimizers that the functions reach now, and variables that these or they change."""
-        return _Walk(self._functions).trained
+        return Walk(self._functions).trained
 
     def rebound(self) -> tuple[str, ...]:
         """The names that would make the functions train something else than at first; any thread.
@@ -107,24 +68,24 @@ class Names:
         if not changed:
             self._look_at_traces()
             return ()
-        now = _Walk(self._functions)
+        now = Walk(self._functions)
         if now.state.keys() == self._first.state.keys():
             self._bindings = now.bindings
             return ()
         return tuple(sorted(changed))
 
-    def _is_used(self, bound: _Binding) -> bool:
+    def _is_used(self, bound: Binding) -> bool:
         """Whether the program has looked a name up since it changed, or will at its next step."""
         if bound.compiled is None or tf.config.functions_run_eagerly():
             return True
-        return _traces(bound.compiled) > self._traces.get(id(bound.compiled), 0)
+        return traces(bound.compiled) > self._traces.get(id(bound.compiled), 0)
 
     def _look_at_traces(self) -> None:
         compiled = [bound for bound in self._bindings if bound.compiled is not None]
         changed = {id(bound.compiled) for bound in compiled if bound.changed}
         for bound in compiled:
             if id(bound.compiled) not in changed:
-                self._traces[id(bound.compiled)] = _traces(bound.compiled)
+                self._traces[id(bound.compiled)] = traces(bound.compiled)
 
     def watch(self, structure: Structure, again: Callable[[Structure, str], str]) -> None:
         """Look after a model that Keras has traced as well; training thread only.
@@ -175,209 +136,3 @@ class Names:
             return ""
         are = "is" if len(rebound) == 1 else "are"
         return f"{' and '.join(rebound)} {are} no longer what the run started with"
-
-
-def reached(functions: Iterable[object]) -> list[tuple[str, object]]:
-    """Models, optimizers, variables and `tf.function`s that functions reach now, with their names.
-
-    One that is only a part of a list or the like has the name of that, or none.
-    """
-    return list(_Walk(functions).named.values())
-
-
-class _Walk:
-    """One walk through functions, those that they call by name, and what these hold.
-
-    Attributes:
-        bindings: Every name on the way that stands for a function or for state.
-        state: Models, optimizers, variables and graph tensors, by identity.
-        named: The same and every `tf.function`, with the names by which they were reached.
-        trained: Those that only one run at a time may train.
-        models: Of each `tf.function`, by identity: itself, and the models that it reaches.
-    """
-
-    def __init__(self, functions: Iterable[object]) -> None:
-        self.bindings: list[_Binding] = []
-        self.state: dict[int, object] = {}
-        self.named: dict[int, tuple[str, object]] = {}
-        self.models: dict[int, tuple[Any, list[tuple[str, Any]]]] = {}
-        self.trained: list[object] = []
-        # The objects too: an identity is theirs as long as they live.
-        self._seen: dict[tuple[int, _Way], object] = {}
-        self._waiting = deque(("", function, _Way()) for function in functions)
-        while self._waiting and len(self._seen) < _MANY:
-            name, item, way = self._waiting.popleft()
-            if (id(item), way) not in self._seen:
-                self._seen[id(item), way] = item
-                self._visit(name, item, way)
-
-    def _visit(self, name: str, item: Any, way: _Way) -> None:
-        if isinstance(item, _COMPILED):
-            if not way.traced:
-                self.state[id(item)] = item
-            self.named.setdefault(id(item), (name, item))
-            compiled = way.compiled or item  # the outermost is traced first
-            self._waiting.append((name, item.python_function, replace(way, compiled=compiled)))
-        elif _is_state(item):
-            self.state[id(item)] = item
-            self.named.setdefault(id(item), (name, item))
-            self._claim(item, way)
-            if way.traced and isinstance(item, tf.keras.layers.Layer):
-                _, models = self.models.setdefault(id(way.compiled), (way.compiled, []))
-                models.append((name or item.name, item))
-        elif isinstance(item, types.FunctionType) and not _is_library(item):
-            uses = _uses(item.__code__)
-            way = way.through(uses.names)
-            self._read(item.__globals__, uses, way)
-            self._waiting += [(*part, way) for part in _held_by_function(item)]
-        elif isinstance(item, types.MethodType):
-            self._waiting.append((name, item.__func__, way))
-            code = getattr(item.__func__, "__code__", None)
-            way = way.through({item.__name__} | (_uses(code).names if code else set()))
-            own = item.__self__
-            held = [("self", own)] if _is_state(own) else _attributes(own)
-            self._waiting += [(*part, way) for part in held]
-        else:
-            self._waiting += [(key or name, part, way) for key, part in _held_by(item)]
-
-    def _read(self, names: Mapping[str, object], uses: _Uses, way: _Way) -> None:
-        """Follow the names that a function looks up in its module or notebook."""
-        for name in sorted(uses.globals & names.keys()):
-            value = names[name]
-            if _is_foreign(value, names):
-                continue
-            if way.traced and _is_state(value) and not isinstance(value, _COMPILED):
-                self.bindings.append(_Binding(names, name, value, way.compiled))
-            elif not way.traced and (_is_state(value) or isinstance(value, types.FunctionType)):
-                self.bindings.append(_Binding(names, name, value))
-            self._waiting.append((name, value, way))
-
-    def _claim(self, item: Any, way: _Way) -> None:
-        """Claim what is trained: other models and variables may only be read."""
-        if way.trains:
-            item = _asked(item, "optimizer") or item
-        if _asked(item, "apply_gradients"):
-            # What an optimizer was built for is named by nothing public in Keras.
-            self.trained += [item, *_several(item, "_trainable_variables")]
-        elif way.assigns:
-            self.trained += [item, *_several(item, "trainable_variables")]
-
-
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """How an object was reached.
-
-    Attributes:
-        compiled: Through a `tf.function`, this: once traced, it looks up no name again.
-        trains: By a function that calls a method by which a Keras model is trained.
-        assigns: By a function that itself assigns to variables.
-    """
-
-    compiled: Any = None
-    trains: bool = False
-    assigns: bool = False
-
-    @property
-    def traced(self) -> bool:
-        """Whether it was through a `tf.function`."""
-        return self.compiled is not None
-
-    def through(self, names: Set[str]) -> _Way:
-        """The way on, through a function that uses these names."""
-        return replace(self, trains=bool(names & _TRAINING), assigns=bool(names & _ASSIGNING))
-
-
-@dataclass(frozen=True, slots=True)
-class _Uses:
-    """Names in the code of a function, and of those defined in it.
-
-    Attributes:
-        globals: Global names that it reads, and does not bind itself.
-        names: All names, those of attributes too.
-    """
-
-    globals: frozenset[str]
-    names: frozenset[str]
-
-
-@functools.lru_cache(maxsize=256)
-def _uses(code: types.CodeType) -> _Uses:
-    read: set[str] = set()
-    bound: set[str] = set()
-    names: set[str] = set()
-    waiting = [code]
-    while waiting:
-        code = waiting.pop()
-        names.update(code.co_names)
-        for instruction in dis.get_instructions(code):
-            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                read.add(instruction.argval)
-            elif instruction.opname in ("STORE_GLOBAL", "STORE_NAME"):
-                bound.add(instruction.argval)
-        waiting += [const for const in code.co_consts if isinstance(const, types.CodeType)]
-    return _Uses(frozenset(read - bound), frozenset(names))
-
-
-def _is_library(function: types.FunctionType) -> bool:
-    """Whether it is TensorFlow's or Keras's own: what it is called with was found already."""
-    return str(function.__module__).partition(".")[0] in ("tensorflow", "keras")
-
-
-def _held_by_function(function: types.FunctionType) -> Iterator[tuple[str, object]]:
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with contextlib.suppress(ValueError):  # not bound yet
-            yield name, cell.cell_contents
-    yield "", getattr(function, "__wrapped__", None)
-
-
-def _held_by(item: Any) -> Iterator[tuple[str, object]]:
-    """What a partial, a small container or an object of the user's own holds, and its names."""
-    if isinstance(item, functools.partial):
-        yield from (("", part) for part in (item.func, *item.args))
-        yield from item.keywords.items()
-    elif isinstance(item, (list, tuple)) and len(item) <= _FEW:
-        yield from (("", part) for part in item)
-    elif isinstance(item, dict) and len(item) <= _FEW:
-        yield from ((str(key), part) for key, part in list(item.items()))
-    elif type(item).__module__ == "__main__":
-        yield from _attributes(item)
-        yield "", getattr(type(item), "__call__", None)  # noqa: B004 - the function itself
-
-
-def _attributes(item: object) -> list[tuple[str, object]]:
-    return list(getattr(item, "__dict__", {}).items())
-
-
-def _traces(compiled: Any) -> int:
-    """How often a `tf.function` has been traced."""
-    return int(compiled.experimental_get_tracing_count())
-
-
-def _asked(item: object, name: str) -> Any:
-    """An attribute; None where there is none, or a property of the user's own raises."""
-    try:
-        return getattr(item, name, None)
-    except Exception:  # noqa: BLE001 - whatever it is, the training decides whether it matters
-        return None
-
-
-def _several(item: object, name: str) -> Sequence[object]:
-    """What an attribute lists; nothing where it is no list."""
-    asked = _asked(item, name)
-    return asked if isinstance(asked, (list, tuple)) else ()
-
-
-def _is_state(item: object) -> bool:
-    """Whether it is what a training changes, or a part of a graph; data is neither."""
-    if isinstance(item, (tf.Operation, tf.Tensor)):
-        return not isinstance(item, tf.Tensor) or tf.is_symbolic_tensor(item)
-    return isinstance(item, tf.__internal__.tracking.Trackable) and not isinstance(
-        item, (tf.data.Dataset, tf.data.Iterator)
-    )
-
-
-def _is_foreign(value: object, names: Mapping[str, object]) -> bool:
-    """Whether it is code of a library: a cell does not bind its names anew."""
-    if isinstance(value, types.FunctionType):
-        return value.__globals__ is not names
-    return isinstance(value, (types.ModuleType, type))

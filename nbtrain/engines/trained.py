@@ -19,7 +19,7 @@ import tensorflow as tf
 from tensorflow.python.framework import auto_control_deps_utils
 
 from nbtrain.engines.slots import slots
-from nbtrain.names import reached
+from nbtrain.walk import reached
 
 _COMPILED = tf.types.experimental.PolymorphicFunction
 
