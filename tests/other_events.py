@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ KINDS = ("images", "histograms", "text", "audio")
 WAV = b"RIFF\x04\x00\x00\x00WAVE"
 
 
+@functools.cache
 def png(width: int = 2, height: int = 3, colour: int = 0) -> bytes:
     """A picture of one colour."""
     out = io.BytesIO()

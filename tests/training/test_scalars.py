@@ -23,7 +23,7 @@ from nbtrain.errors import ArgumentError, UnknownTagError
 from nbtrain.events.scalars import Scalars
 from nbtrain.events.series import Points
 from nbtrain.events.writer import EventWriter
-from tests.event_files import NAME, expected, records, simple, start, written
+from tests.event_files import NAME, expected, records, simple, start, written, written_at_once
 from tests.forked import Forked
 from tests.gate import SOON
 
@@ -104,7 +104,9 @@ def test_a_folder_without_event_files_or_scalars_says_so(tmp_path: Path) -> None
 
 def test_ten_thousand_tags(tmp_path: Path) -> None:
     events = [simple(f"tag/{n}", 1, n) for n in range(10_000)]
-    written(tmp_path / NAME, events)
+    some = written(tmp_path / "some", events[:9])
+    path = written_at_once(tmp_path / NAME, events)
+    assert path.read_bytes().startswith(some.read_bytes()), "as TensorFlow writes it"
     log = nbtrain.scalars(tmp_path)
     assert len(log.tags) == 10_000
     assert log[".", "tag/9999"].values.tolist() == [9999.0]

@@ -21,7 +21,17 @@ from nbtrain.events.framing import frames_in
 from nbtrain.events.reader import Reader
 from nbtrain.events.summaries import Summaries
 from nbtrain.events.values import Audio, Histogram, Images, Text
-from tests.event_files import NAME, expected, read, records, rows, simple, start, written
+from tests.event_files import (
+    NAME,
+    expected,
+    read,
+    records,
+    rows,
+    simple,
+    start,
+    written,
+    written_at_once,
+)
 from tests.other_events import (
     KINDS,
     WAV,
@@ -492,7 +502,7 @@ def test_no_image_is_kept_in_memory(tmp_path: Path) -> None:
 
 def test_ten_thousand_tags(tmp_path: Path) -> None:
     events = [event(1, image1(f"tag/{n}", n % 256)) for n in range(10_000)]
-    written(tmp_path / NAME, events)
+    written_at_once(tmp_path / NAME, events)
     log = nbtrain.summaries(tmp_path, "images")
     assert len(log) == 10_000
     assert log[".", "tag/9999"][0] == Images(2, 3, (png(colour=9999 % 256),))
