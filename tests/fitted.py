@@ -31,14 +31,27 @@ Y: npt.NDArray[np.int64] = X[:, :CLASSES].argmax(axis=1)
 
 
 def classifier(
-    *, per_execution: int = 1, eagerly: bool = False, dropout: float = 0.1, built: bool = True
+    *,
+    per_execution: int = 1,
+    eagerly: bool = False,
+    dropout: float = 0.1,
+    built: bool = True,
+    late: bool = False,
 ) -> Any:
-    """A compiled model with momenta, a random layer and a metric; the same at every call."""
+    """A compiled model with momenta, a random layer and a metric; the same at every call.
+
+    Args:
+        late: Whether the variables of the metric are made by the first batch, as Keras does it:
+            TensorFlow traces the step twice then.
+    """
     keras.utils.set_random_seed(3)
     layers = [keras.layers.Dense(8, "relu"), keras.layers.Dropout(dropout)]
     layers = [*layers, keras.layers.Dense(CLASSES)]
     model = keras.Sequential([keras.Input((COLUMNS,)), *layers] if built else layers)
     compiled(model, per_execution=per_execution, eagerly=eagerly)
+    if built and not late:
+        model.compute_metrics(X[:1], Y[:1], model(X[:1]))
+        model.reset_metrics()
     return model
 
 

@@ -15,7 +15,7 @@ from tests.forked import printed
 def model(dropout: float = 0.0) -> Any:
     """A classifier on two replicas."""
     with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
-        return classifier(dropout=dropout)
+        return classifier(dropout=dropout, late=True)
 
 
 def fit(pipe: Connection) -> None:

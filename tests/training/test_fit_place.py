@@ -79,6 +79,7 @@ def test_a_run_is_started_again_where_it_stopped(kind: str) -> None:
         pytest.param("executions of 5", marks=partly),
         "eager",
         "unbuilt",
+        "metrics made late",
         "validated",
         "mirrored",
     ],
@@ -87,9 +88,10 @@ def test_a_model_goes_on_however_it_is_made(case: str) -> None:
     def model() -> Any:
         if case == "mirrored":
             with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
-                return classifier()
+                return classifier(late=True)
         size = int(case[-1]) if case.startswith("executions") else 1
-        return classifier(per_execution=size, eagerly=case == "eager", built=case != "unbuilt")
+        late, eagerly = case == "metrics made late", case == "eager"
+        return classifier(per_execution=size, eagerly=eagerly, built=case != "unbuilt", late=late)
 
     more: Any = {"validation_data": (X[:20], Y[:20])} if case == "validated" else {}
     whole, again = model(), model()
