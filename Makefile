@@ -14,12 +14,13 @@ SOURCES := $(wildcard nbtrain/panel/js/*.* nbtrain/panel/js/*/*.*) package.json 
 # A .venv is made again if its making broke off (no pip) or its Python is out of range.
 USABLE := import pip, sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))
 
-.PHONY: help lab check test lint types core unit notebooks browser js demo screenshots bench clean
+.PHONY: help lab check test lint types core unit soak notebooks browser js demo screenshots bench clean
 
 help:
 	@echo 'make lab    JupyterLab on the quickstart notebook'
 	@echo 'make check  lint, types, the page and the pure tests: under a minute'
 	@echo 'make test   all of that, and the training, process, notebook and browser tests'
+	@echo 'make soak   draw faults for a minute in each test: kills, full disks, hostile input'
 	@echo 'make demo   run the quickstart without a screen; leaves it and its HTML in demo/'
 	@echo 'make bench  measure what a step, an update and a million points cost'
 	@echo 'make clean  remove what the others made'
@@ -64,7 +65,12 @@ core: .venv/made
 # The longest files first. A third of their time tests wait, so that three at once keep two
 # cores busy.
 unit: .venv/made
-	$(BIN)/python -m pytest tests/process tests/training -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest tests/process tests/faults tests/training -n 3 --dist loadfile \
+		--no-loadscope-reorder
+
+# What holds under load, drawn on: a minute in each test, or NBTRAIN_SOAK_SECS.
+soak: .venv/made
+	NBTRAIN_SOAK_SECS=$(or $(NBTRAIN_SOAK_SECS),60) $(BIN)/python -m pytest tests/faults --timeout 0
 
 notebooks: .venv/made
 	@rm -rf notebooks/runs
