@@ -15,13 +15,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import operator
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from threading import get_ident
 from time import time
-from typing import TYPE_CHECKING, Any, Protocol, SupportsFloat
+from typing import TYPE_CHECKING, Any, Protocol, SupportsFloat, SupportsIndex
 
 from nbtrain import claims, frames, roster
 from nbtrain.curves.store import ScalarStore
@@ -335,8 +336,12 @@ class Run(Steering):
                 is planned so may be posted before the first start.
 
         Raises:
-            ArgumentError: A stop is planned.
+            ArgumentError: A stop is planned, or what is given is no command, or no step.
         """
+        if not isinstance(command, Command):
+            raise ArgumentError(f"post({command!r}): give a command, such as Save() or Pause().")
+        if at is not None and not (isinstance(at, SupportsIndex) and operator.index(at) >= 0):
+            raise ArgumentError(f"at={at!r}: give the number of a step, from 0, or None.")
         if at is not None and isinstance(command, Stop):
             raise ArgumentError(f"A stop cannot be planned: for an end at step {at}, give steps=.")
         step = self.life.boundary.step

@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 from nbtrain.events.extent import Extent, extent_of
+from nbtrain.events.folders import given
 from nbtrain.events.reader import Reader
 from nbtrain.events.scalars import Scalars
 from nbtrain.events.sessions import Sessions
@@ -124,6 +125,6 @@ def compare(logdir: str | os.PathLike[str], *, runs: str | None = None) -> Compa
     Raises:
         ArgumentError: The folder cannot be read, or the pattern is no regular expression.
     """
-    found = Scalars(Reader(os.fspath(logdir)), runs)
+    found = Scalars(Reader(given(logdir)), runs)
     found.refresh()
     return Comparison(found)

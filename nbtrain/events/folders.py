@@ -41,9 +41,12 @@ class Folders:
             yield from _walk_remote(self._root)
             return
         self.unreadable.clear()
-        yield from self._walk(self._root, ".")
+        yield from self._walk(self._root, ".", (os.path.realpath(self._root),))
 
-    def _walk(self, path: str, run: str) -> Iterator[tuple[str, str, list[str]]]:
+    def _walk(
+        self, path: str, run: str, above: tuple[str, ...]
+    ) -> Iterator[tuple[str, str, list[str]]]:
+        """As `look`; `above` has the paths without links of the folder and of those it is in."""
         folder = self._seen.get(path)
         try:
             changed = os.stat(path).st_mtime  # noqa: PTH116 - twice as quick, for hundreds
@@ -56,8 +59,11 @@ class Folders:
             return
         if folder.files:
             yield run, path, folder.files
-        for below in folder.folders:
-            yield from self._walk(*below)
+        for below, name, is_link in folder.folders:
+            own = os.path.join(above[-1], os.path.basename(below))  # noqa: PTH118, PTH119 - quicker
+            real = os.path.realpath(below) if is_link else own
+            if real not in above:  # links may lead round in a circle
+                yield from self._walk(below, name, (*above, real))
 
 
 class _Folder:
@@ -66,24 +72,45 @@ class _Folder:
     def __init__(self, path: str, run: str, changed: float) -> None:
         self._changed, self._read = changed, time.time()
         self.files: list[str] = []
-        self.folders: list[tuple[str, str]] = []
+        self.folders: list[tuple[str, str, bool]] = []  # path, run, whether it is a link
         with os.scandir(path) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
-                if not entry.is_dir():
+                if not _is_folder(entry):
                     if _FILE in entry.name:
                         self.files.append(entry.name)
                 elif not _leads_up(entry):
                     name = as_text(entry.name)
                     below = name if run == "." else f"{run}/{name}"
-                    self.folders.append((entry.path, below))
+                    self.folders.append((entry.path, below, entry.is_symlink()))
 
     def is_as_it_was(self, changed: float) -> bool:
         return changed == self._changed and changed < self._read - _COARSE_SECS
 
 
+def given(logdir: object) -> str:
+    """The path that was given.
+
+    Raises:
+        ArgumentError: It is none.
+    """
+    if isinstance(logdir, (str, os.PathLike)):
+        path = os.fspath(logdir)
+        if isinstance(path, str):
+            return path
+    raise ArgumentError(f"logdir={logdir!r}: give the path of a folder, such as 'runs'.")
+
+
 def as_text(path: str) -> str:
     r"""A path as text: what of its bytes is none becomes an escape, `\xff`."""
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a folder, or a link to one; a link to itself leads nowhere."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _leads_up(entry: os.DirEntry[str]) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from nbtrain.events.folders import given
 from nbtrain.events.reader import Reader
 from nbtrain.events.scalars import Scalars
 from nbtrain.events.sessions import Session, Sessions
@@ -109,6 +110,6 @@ def hparams(logdir: str | os.PathLike[str], *, runs: str | None = None) -> HPara
     Raises:
         ArgumentError: The folder cannot be read, or the pattern is no regular expression.
     """
-    found = Scalars(Reader(os.fspath(logdir)), runs)
+    found = Scalars(Reader(given(logdir)), runs)
     found.refresh()
     return HParams(found)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from nbtrain.events.folders import given
 from nbtrain.events.reader import Reader
 from nbtrain.events.selection import Selection
 from nbtrain.events.series import Points
@@ -97,7 +98,7 @@ def scalars(
     Raises:
         ArgumentError: The folder cannot be read, or a pattern is no regular expression.
     """
-    reader = Reader(os.fspath(logdir), verify=verify)
+    reader = Reader(given(logdir), verify=verify)
     found = Scalars(reader, runs, tags)
     found.refresh()
     if doubtful := reader.doubtful():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from nbtrain.errors import ArgumentError
+from nbtrain.events.folders import given
 from nbtrain.events.history import History
 from nbtrain.events.reader import Reader
 from nbtrain.events.scalars import Scalars
@@ -67,6 +68,6 @@ def summaries(
         ArgumentError: The folder cannot be read, there is no such kind, or a pattern is no
             regular expression.
     """
-    found = Summaries(Reader(os.fspath(logdir)), kind, runs, tags)
+    found = Summaries(Reader(given(logdir)), kind, runs, tags)
     found.refresh()
     return found

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import SupportsFloat
 
+from nbtrain.errors import ArgumentError
 from nbtrain.states import Checkpoint
 from nbtrain.steering.commands import (
     Command,
@@ -68,7 +69,7 @@ class Steering(ABC):
         Example:
             >>> run.set(learning_rate=1e-4, dropout_rate=0.3).wait()
         """
-        return self.post(Set({**values, **more}))
+        return self.post(Set({**_by_name(values), **more}))
 
     def evaluate(self) -> Receipt:
         """Evaluate at the next step boundary, also while paused; recorded as `val_loss` and so on.
@@ -105,4 +106,18 @@ class Steering(ABC):
         Example:
             >>> run.try_(learning_rate=5e-4, steps=200, keep_if="val_loss").wait()
         """
-        return self.post(Try({**values, **more}, steps, keep_if))
+        return self.post(Try({**_by_name(values), **more}, steps, keep_if))
+
+
+def _by_name(values: object) -> Mapping[str, SupportsFloat]:
+    """The values that were given.
+
+    Raises:
+        ArgumentError: They are no mapping.
+    """
+    if isinstance(values, Mapping):
+        return values
+    raise ArgumentError(
+        f"{values!r} names no hyperparameter: give numbers by name, such as learning_rate=1e-4, or "
+        'a dict, {"learning_rate": 1e-4}.'
+    )

@@ -32,7 +32,7 @@ from nbtrain.run import Run
 from nbtrain.saving.checkpoints import listed
 from nbtrain.settings import Settings
 from nbtrain.states import Checkpoint, Phase
-from nbtrain.steering.commands import Stop
+from nbtrain.steering.commands import Pause, Stop
 from tests.gate import SOON, Gate
 from tests.models import Counter, Line, applied, reached, refused
 
@@ -1302,3 +1302,27 @@ def test_a_run_that_is_started_again_has_no_receipts_of_the_life_before(gate: Ga
     assert list(run.receipts) == []
     run.request_stop()
     run.wait(SOON)
+
+
+@pytest.mark.parametrize(
+    ("ask", "why"),
+    [
+        (lambda run: run.post(3), r"post\(3\): give a command"),
+        (lambda run: run.post(Pause(), at="x"), "at='x': give the number of a step"),
+        (lambda run: run.post(Pause(), at=-1), "at=-1: give the number of a step"),
+        (lambda run: run.set(3), "3 names no hyperparameter: give numbers by name"),
+        (lambda run: run.try_([1]), r"\[1\] names no hyperparameter"),
+    ],
+)
+def test_what_nobody_can_ask_is_refused_and_the_training_goes_on(
+    ask: Callable[[Run], object], why: str
+) -> None:
+    run = nbtrain.train(Counter().step, start=False)
+    paused = run.post(Pause(), at=3)
+    run.start()
+    applied(paused)
+    with pytest.raises(ArgumentError, match=why):
+        ask(run)
+    applied(run.resume())
+    applied(run.request_stop())
+    assert run.wait(SOON).status.error is None

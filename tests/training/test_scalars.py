@@ -6,6 +6,7 @@ import csv
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, cast
@@ -298,3 +299,26 @@ def test_what_is_no_record_stays_out_also_where_checksums_do_not_count(tmp_path:
     log = nbtrain.scalars(tmp_path, verify=False)
     assert log[".", "loss"].steps.tolist() == [*range(1, 6), *range(7, 21)]
     assert "damaged bytes were skipped" in repr(log)
+
+
+def test_links_that_lead_round_in_a_circle_hide_no_run(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        writer = EventWriter(made(tmp_path / name))
+        writer.scalars(np.array([1]), np.array([1.0]), {"loss": np.array([0.5])})
+        writer.close()
+    (tmp_path / "self").symlink_to("self")
+    (tmp_path / "a" / "x").symlink_to(tmp_path / "b")
+    (tmp_path / "b" / "y").symlink_to(tmp_path / "a")
+    assert nbtrain.scalars(tmp_path).runs == ["a", "a/x", "b", "b/y"]
+
+
+def made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("read", [nbtrain.scalars, nbtrain.hparams, nbtrain.compare])
+@pytest.mark.parametrize("logdir", [3, None, b"runs"])
+def test_what_is_no_path_is_refused(read: Callable[..., object], logdir: object) -> None:
+    with pytest.raises(ArgumentError, match=r"logdir=.*: give the path of a folder"):
+        read(logdir)
