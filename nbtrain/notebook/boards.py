@@ -61,7 +61,7 @@ class Following:
     ) -> None:
         self.board = Board(scalars, on_look=self.start, follow=follow, **options)
         picture = functools.partial(_picture, scalars, text, **options)
-        self.still = still.Still(self.board, text, picture, self._state)
+        self.still = still.Still(self.board, text, _AGAIN, picture, self._state)
         self._reader = scalars.reader
         self._unread = unread
         self._told = self._reader.version
@@ -172,10 +172,10 @@ def show(
     while len(_boards) > _KEPT:
         _boards.popleft().close()
     try:
-        following.still.show(_words_of(text) if unread else None)
+        following.still.show(still.bundle(None, text) if unread else None)
     except Exception as error:  # noqa: BLE001 - told where it is missing; the board works
         missing = f"{text}\nNo picture of it: {type(error).__name__}: {error}"
-        following.still.show(_words_of(missing))
+        following.still.show({"text/plain": missing})
     following.start()
 
 
@@ -189,11 +189,4 @@ def _picture(
         png = still.drawn(lambda: board_figure.png(scalars, x=x, smooth=smooth))
     elif kind is not None:
         png = still.drawn(lambda: cards_figure.png(selections(scalars)[kind], tab))
-    if png is None:
-        return _words_of(text)
-    return still.bundle(png, text, _AGAIN, alt=text)
-
-
-def _words_of(text: str) -> still.Bundle:
-    """What stands for a picture where there is none."""
-    return still.bundle(None, text, _AGAIN, below=text)
+    return still.bundle(png, text) if png is not None else {"text/plain": text}

@@ -22,7 +22,6 @@ from nbtrain.panel.comm import harden
 from nbtrain.panel.panel import Panel
 from nbtrain.panel.view import headline
 from nbtrain.run import Run
-from nbtrain.states import Status
 
 # The same on every execution, so that a notebook can be compared with its stored outputs.
 TEXT = "nbtrain run"
@@ -35,7 +34,8 @@ class Display:
         self.panel = Panel(run)
         harden(self.panel)
         self._run = run
-        self._still = still.Still(self.panel, TEXT, lambda: picture_of(run), self._state)
+        words = f"To go on with it: {_code(_again(run))}, its curves: {_code(_curves(run))}"
+        self._still = still.Still(self.panel, TEXT, words, lambda: picture_of(run), self._state)
         self._cells: set[str | None] = set()  # that have shown it
         self._closing = threading.RLock()  # protects what is shown from an end meanwhile
         self._closed = False
@@ -60,7 +60,7 @@ class Display:
                 show(self._run)
                 return
             ended = self._run.status.phase.ended
-            self._still.show(picture_of(self._run) if ended else _words_of(self._run))
+            self._still.show(picture_of(self._run) if ended else still.bundle(None, TEXT))
             self._cells.add(cell())
 
     def close(self) -> None:
@@ -168,28 +168,29 @@ def show_below(error: NbtrainError) -> None:
 def picture_of(run: Run) -> still.Bundle:
     """The MIME bundle that stays in the saved notebook; a failed run's holds its traceback."""
     status, curves, marks = run.status, run.scalars.curves(), list(run.marks)
-    png = still.drawn(lambda: figure.png(status, curves, marks))
-    words, below = _how_to_go_on(run, status), status.error or ""
-    return still.bundle(png, TEXT, words, alt=headline(status), below=below)
+    when = time.strftime("%Y-%m-%d %H:%M:%S")
+    last = f"As of {when}. To go on with it: {_again(run)}. Its curves: {_curves(run)}"
+    picture = still.bundle(still.drawn(lambda: figure.png(status, curves, marks, last)), TEXT)
+    if status.error:
+        picture["text/html"] = (
+            f'<img alt="{html.escape(headline(status))}" src="data:image/png;base64,'
+            f'{picture["image/png"]}"><pre>{html.escape(status.error)}</pre>'
+        )
+    return picture
 
 
-def _words_of(run: Run) -> still.Bundle:
-    """What stands for the picture until there is one."""
-    status = run.status
-    words = f"{html.escape(headline(status))}<br>{_how_to_go_on(run, status)}"
-    return still.bundle(None, TEXT, words)
-
-
-def _how_to_go_on(run: Run, status: Status) -> str:
-    """When the picture was drawn, and what to type once its kernel has gone; HTML."""
+def _again(run: Run) -> str:
+    """The line to type once the kernel has gone; the same on every execution."""
     folder = Path(os.path.relpath(run.logdir))
     given = f"name={folder.name!r}" if folder.parent == Path("runs") else f"logdir={str(folder)!r}"
-    if status.checkpoints:
-        step = f"{status.checkpoints[-1].step:,}"
-        go_on = f"To go on from step {step}, its latest checkpoint, run its cells again with "
-        go_on += f"<code>{html.escape(given)}</code>."
-    else:
-        go_on = "It has no checkpoint: to train it, run its cells again."
-    curves = html.escape(f"nbtrain.scalars({str(folder)!r})")
-    when = time.strftime("%Y-%m-%d %H:%M:%S")
-    return f"As of {when}. {go_on} To look at its curves: <code>{curves}</code>"
+    return f"run its cells again with {given}"
+
+
+def _curves(run: Run) -> str:
+    """The expression that shows its curves."""
+    return f"nbtrain.scalars({os.path.relpath(run.logdir)!r})"
+
+
+def _code(line: str) -> str:
+    """A line as HTML."""
+    return f"<code>{html.escape(line)}</code>"

@@ -1,15 +1,19 @@
 """The picture below a widget: what a notebook shows once its kernel has gone.
 
-still = Still(panel, "nbtrain run", draw, state)
-still.show(words)   # two outputs: the widget, and below it the picture, which a live widget hides
+still = Still(panel, "nbtrain run", words, draw, state)
+still.show(first)   # three outputs: the widget, and below it the picture and what to type, which a
+                    # live widget hides
 still.look()        # now and then: draws it anew, in a thread of its own, when that is due
 still.settle()      # draws it anew at once, if it would be another
 still.finish()      # the same; the widget's output is empty from then on
 
 A saved notebook holds the output of the widget, which JupyterLab cannot show without its kernel
-("model not found"), and the picture, whose style hides that output. An update reaches the
-outputs of a page by their `display_id`. A page that was reloaded knows none: it is sent the
-picture as a message too, and puts it into its notebook.
+("model not found"), the picture, and words whose style hides the output of the widget. An update
+reaches the outputs of a page by their `display_id`. A page that was reloaded knows none: it is sent
+the picture as a message too, and puts it into its notebook.
+
+Of these outputs only the pixels of the picture differ from one execution to the next, so that
+nbval, which compares texts and HTML, finds the outputs that were saved.
 """
 
 from __future__ import annotations
@@ -38,15 +42,21 @@ SOON_SECS = 5.0
 _SHARE = 0.01
 # While no page says that it is open, the pictures wait in the server: fewer and fewer are drawn.
 _UNHEARD = 0.1
-# Characters of a bundle; a larger picture is made smaller.
+# Characters of a picture as it is saved; a larger one is made smaller.
 BYTES = 190_000
 _COLOURS = 64
 _VIEW = "application/vnd.jupyter.widget-view+json"
 _CLASS = "nbtrain-still"
-# An output before it that is no text, and no live widget: "model not found".
+# An output two before the words that is no text, and no live widget: "model not found".
 _STYLE = (
     "<style>.jp-OutputArea-child:has(> .jp-OutputArea-output:not([data-mime-type]))"
-    f":not(:has(.nbt-live)):has(+ .jp-OutputArea-child .{_CLASS}) {{ display: none }}</style>"
+    ":not(:has(.nbt-live)):has(+ .jp-OutputArea-child + .jp-OutputArea-child "
+    f".{_CLASS}) {{ display: none }}</style>"
+)
+
+# One transparent pixel.
+_BLANK = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNgYAAAAAMAASsJTYQAAAAASUVORK5CYII="
 )
 
 _numbers = itertools.count(1)
@@ -69,7 +79,8 @@ class Still:
     Args:
         widget: The widget.
         text: Its plain text, the same on every execution.
-        draw: Returns a picture, see `bundle`.
+        words: HTML that says what to type once the kernel has gone, the same on every execution.
+        draw: Returns a picture, see `bundle`; a text alone where there is none.
         state: Returns what the picture depends on, the phase first.
         clock: Seconds that only go forward.
     """
@@ -78,12 +89,13 @@ class Still:
         self,
         widget: Shown,
         text: str,
+        words: str,
         draw: Callable[[], Bundle],
         state: Callable[[], tuple[object, ...]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._widget, self._text, self._draw = widget, text, draw
-        self._state, self._clock = state, clock
+        self._widget, self._text, self._words = widget, text, words
+        self._draw, self._state, self._clock = draw, state, clock
         self._drawn: tuple[object, ...] = ()  # the state of the last picture
         self._drawn_at = clock()
         self._cost = 0.0
@@ -92,7 +104,10 @@ class Still:
         self._failure: Exception | None = None
 
     def show(self, first: Bundle | None = None) -> None:
-        """Show the widget in the calling cell, and below it `first`, or else a picture."""
+        """Show the widget in the calling cell, and below it `first`, or else a picture.
+
+        Where that is no picture, its text is shown with the words.
+        """
         from IPython.display import display
 
         if first is None:
@@ -101,7 +116,10 @@ class Still:
         view = {"model_id": self._widget.model_id, "version_major": 2, "version_minor": 0}
         live = {_VIEW: view, "text/plain": self._text}
         display(live, raw=True, display_id=f"{output}-live")
-        display(self._named(first), raw=True, display_id=output)
+        display(self._below(first), raw=True, display_id=output)
+        note = "" if "image/png" in first else f"<pre>{html.escape(first['text/plain'])}</pre>"
+        page = f'{_STYLE}<div class="{_CLASS}">{self._words}{note}</div>'
+        display({"text/html": page, "text/plain": ""}, raw=True)
         self._outputs.append(output)
 
     def look(self) -> None:
@@ -136,8 +154,7 @@ class Still:
         self._settle()
         outputs, self._outputs = self._outputs, []
         for output in outputs:
-            nothing = {"text/html": "", "text/plain": self._text}
-            _replace(f"{output}-live", nothing)
+            _replace(f"{output}-live", bundle(None, self._text))
 
     def _is_due(self) -> bool:
         now = self._clock()
@@ -165,17 +182,15 @@ class Still:
         self._drawn = self._state()  # before: what comes meanwhile is drawn the next time
         began = time.thread_time()
         with _drawing:
-            drawn = self._named(self._draw())
+            drawn = self._below(self._draw())
         self._cost = time.thread_time() - began
         for output in list(self._outputs):
             _replace(output, drawn)
-        self._widget.send({"t": "still", "data": drawn})
+        self._widget.send({"t": "still", "data": drawn, "id": self._widget.model_id})
 
-    def _named(self, drawn: Bundle) -> Bundle:
-        """The bundle, with the class by which the page finds it; its text is the widget's."""
-        page = drawn["text/html"].replace(_CLASS, f"{_CLASS} {self._widget.still}", 1)
-        own = drawn["text/plain"].removeprefix(self._text)
-        return drawn | {"text/html": _STYLE + page, "text/plain": own}
+    def _below(self, drawn: Bundle) -> Bundle:
+        """What stands below the widget, whose output has the text."""
+        return (drawn if "image/png" in drawn else bundle(None, "")) | {"text/plain": ""}
 
 
 def _replace(output: str, data: Bundle) -> None:
@@ -190,27 +205,15 @@ def _replace(output: str, data: Bundle) -> None:
     contextvars.Context().run(how)
 
 
-def bundle(png: bytes | None, text: str, words: str, *, alt: str = "", below: str = "") -> Bundle:
+def bundle(png: bytes | None, text: str) -> Bundle:
     """A picture as a cell shows it, and an export or a web site without widgets.
 
     Args:
-        png: The picture; None where there is none.
+        png: The picture; None where there is none, or none yet.
         text: The plain text.
-        words: HTML that is shown below it.
-        alt: The picture in words.
-        below: A text of many lines, shown as it is.
     """
-    shown: Bundle = {"text/plain": text}
-    page = f'<div class="{_CLASS}">'
-    if png is not None:
-        encoded = b64encode(_small(png)).decode()
-        page += f'<img alt="{html.escape(alt)}" src="data:image/png;base64,{encoded}">'
-        if 2 * len(encoded) < BYTES:  # for what shows no HTML, as an export to PDF
-            shown["image/png"] = encoded
-    if below:
-        page += f"<pre>{html.escape(below)}</pre>"
-    shown["text/html"] = f"{page}<p>{words}</p></div>"
-    return shown
+    encoded = _BLANK if png is None else b64encode(_small(png)).decode()
+    return {"image/png": encoded, "text/plain": text}
 
 
 def drawn(draw: Callable[[], Png]) -> Png:

@@ -68,10 +68,13 @@ class _Line:
         return [curve for curve in self.curves if len(curve.buckets.steps) and not curve.abandoned]
 
 
-def png(status: Status, curves: Sequence[Curve], marks: Sequence[Mark] = ()) -> bytes:
+def png(
+    status: Status, curves: Sequence[Curve], marks: Sequence[Mark] = (), last: str = ""
+) -> bytes:
     """Draw a run: its status in words, and below a chart for each tag with its validation.
 
-    Draws on a canvas of its own: pyplot, its backend and its figures are not touched.
+    The line `last` stands below these words. Draws on a canvas of its own: pyplot, its backend
+    and its figures are not touched.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -83,6 +86,7 @@ def png(status: Status, curves: Sequence[Curve], marks: Sequence[Mark] = ()) -> 
     words = list(_words(status, recorded=bool(charts)))
     if charts and marks:
         words += [(writable(part), INK) for part in _wrapped(legend(marks))]
+    words += [(writable(part), INK) for part in _wrapped(last)]
     head = _MARGIN + _LINE * len(words)
     height = head + _CHART * rows
     below = ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - head / height))

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 import time
 from collections.abc import Callable
 from typing import Any
 
 import anywidget
 import traitlets
-
-_numbers = itertools.count(1)
 
 
 class Shown(anywidget.AnyWidget):
@@ -23,19 +19,15 @@ class Shown(anywidget.AnyWidget):
 
     Attributes:
         layout: None: ipywidgets makes a second widget, with a comm of its own, for a layout.
-        still: The class of the pictures that stand for it where it is not live.
         heard_at: When a page has last said something, or else when the widget was made.
     """
 
     layout = traitlets.Any(None, allow_none=True).tag(sync=True)
-    still = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, esm: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self.heard_at = clock()
-        # Of this process: the page may also hold pictures of an earlier kernel.
-        name = f"nbtrain-still-{os.getpid():x}-{int(time.time()):x}-{next(_numbers)}"
-        super().__init__(_esm=esm, still=name)
+        super().__init__(_esm=esm)
         self.on_msg(self._hear)
 
     def _hear(self, widget: Any, content: dict[str, Any], buffers: Any) -> None:

@@ -46,13 +46,15 @@ class Shows:
         self.state: tuple[object, ...] = ("running", 0)
         self.threads: list[str] = []
         self.error: Exception | None = None
-        self.still = still.Still(self.widget, "text", self.draw, lambda: self.state, self.clock)
+        self.still = still.Still(
+            self.widget, "text", "words", self.draw, lambda: self.state, self.clock
+        )
 
     def draw(self) -> still.Bundle:
         self.threads.append(threading.current_thread().name)
         if self.error:
             raise self.error
-        return still.bundle(None, "text", f"state {self.state}")
+        return still.bundle(None, f"state {self.state}")
 
     def after(self, secs: float, state: tuple[object, ...] | None = None) -> int:
         """Look so much later; how many pictures were drawn."""
@@ -69,7 +71,7 @@ class Shows:
 def shows(capsys: pytest.CaptureFixture[str]) -> Shows:
     """A widget that was shown a moment ago, with words below it."""
     shows = Shows()
-    shows.still.show(still.bundle(None, "text", "words"))
+    shows.still.show(still.bundle(None, "text"))
     return shows
 
 
@@ -96,7 +98,7 @@ def test_pictures_are_drawn_by_a_thread_of_their_own_and_reach_a_page_twice(show
     assert shows.threads == ["nbtrain picture"]
     (sent,) = shows.widget.sent  # for a page that was reloaded, and knows no display_id
     assert sent["t"] == "still"
-    assert shows.widget.still in sent["data"]["text/html"]
+    assert sent["id"] == shows.widget.model_id
     assert sent["data"]["text/plain"] == "", "the widget's own is enough"
 
 
@@ -126,8 +128,8 @@ def test_the_last_picture_is_drawn_at_once_and_the_widgets_output_is_emptied(
     shows.still.finish()
     assert shows.threads == ["MainThread"]
     (picture, first), (empty, second) = shown
-    assert "finished" in picture["text/html"]
-    assert empty == {"text/html": "", "text/plain": "text"}
+    assert set(picture) == {"image/png", "text/plain"}
+    assert empty == {"image/png": still._BLANK, "text/plain": "text"}
     assert second["display_id"] == f"{first['display_id']}-live"
     assert first["update"]
     assert second["update"]
@@ -148,17 +150,36 @@ def test_a_bundle_stays_below_its_limit_however_large_the_picture() -> None:
     noise = np.random.default_rng(0).integers(0, 255, (900, 600, 4), dtype=np.uint8)
     out = io.BytesIO()
     Image.fromarray(noise, "RGBA").save(out, "png")
-    bundle = still.bundle(out.getvalue(), "text", "words")
+    bundle = still.bundle(out.getvalue(), "text")
     assert sum(len(each) for each in bundle.values()) < 200_000
-    source = bundle["text/html"].split("base64,")[1].split('"')[0]
-    with Image.open(io.BytesIO(b64decode(source))) as image:
+    with Image.open(io.BytesIO(b64decode(bundle["image/png"]))) as image:
         assert image.width / image.height == pytest.approx(2 / 3, abs=0.01)
-    assert "image/png" not in bundle, "there is no room for a second one"
 
 
-def test_words_and_tracebacks_are_text_and_no_page() -> None:
-    bundle = still.bundle(None, "text", "words", below="<script>1</script>")
-    assert "<pre>&lt;script&gt;1&lt;/script&gt;</pre>" in bundle["text/html"]
+def test_below_a_widget_only_pixels_differ_from_one_execution_to_the_next(
+    shows: Shows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[dict[str, Any]] = []
+    monkeypatch.setattr("IPython.display.display", lambda data, **_how: shown.append(data))
+    shows.still.show()
+    shows.state = ("finished", 9)
+    shows.still.finish()
+    live, picture, words, _, last, _, gone = shown  # the fixture has shown it too
+    assert live["text/plain"] == gone["text/plain"] == "text"
+    assert set(picture) == set(last) == set(gone) == {"image/png", "text/plain"}
+    assert picture["text/plain"] == last["text/plain"] == ""
+    assert words["text/html"].endswith('<div class="nbtrain-still">words</div>')
+
+
+def test_a_text_without_a_picture_stands_with_the_words_as_text(
+    shows: Shows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[dict[str, Any]] = []
+    monkeypatch.setattr("IPython.display.display", lambda data, **_how: shown.append(data))
+    shows.still.show({"text/plain": "<script>1</script>"})
+    _, picture, words = shown
+    assert picture == {"image/png": still._BLANK, "text/plain": ""}
+    assert "words<pre>&lt;script&gt;1&lt;/script&gt;</pre>" in words["text/html"]
 
 
 def test_a_widget_has_one_comm_and_leaves_none() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,14 @@ BOARD = "nbtrain.scalars('runs')"
 
 
 def pictures(page: NotebookPage, index: int) -> Locator:
-    return page.cells.nth(index).locator(".nbtrain-still")
+    """The picture of a cell, and the words below it."""
+    return page.cells.nth(index).locator(".jp-RenderedImage img, .nbtrain-still")
+
+
+def see_hidden(shown: Locator) -> None:
+    expect(shown).to_have_count(2)
+    for each in shown.all():
+        expect(each).to_be_hidden()
 
 
 def saved(page: NotebookPage, path: Path) -> list[Any]:
@@ -39,19 +45,18 @@ def saved(page: NotebookPage, path: Path) -> list[Any]:
     return list(nbformat.read(path, as_version=4).cells)
 
 
-def step_in(cells: list[Any]) -> int:
-    """The step of the run's picture."""
-    page = "".join(each["data"].get("text/html", "") for each in cells[0]["outputs"])
-    found = re.search(r'alt="night · \w+ · step ([\d,]+) ', page)
-    return int(found[1].replace(",", "")) if found else -1
+def picture_in(cells: list[Any]) -> str:
+    """The run's picture."""
+    return str(cells[0]["outputs"][1]["data"]["image/png"])
 
 
-def see_later_step(page: NotebookPage, path: Path, step: int) -> int:
-    """Save until the picture is of a later step; the step."""
+def see_another_picture(page: NotebookPage, path: Path, before: str) -> str:
+    """Save until the notebook has another picture of the run; that one."""
     deadline = time.monotonic() + 60
-    while (later := step_in(saved(page, path))) <= step:
-        assert time.monotonic() < deadline, f"the picture is still of step {step}"
+    while (later := picture_in(saved(page, path))) == before:
+        assert time.monotonic() < deadline, "the picture is still the same"
         page.page.wait_for_timeout(0.5 * SECOND)
+    assert len(later) > 1000
     return later
 
 
@@ -60,15 +65,16 @@ def see_what_stays(page: NotebookPage, shots: Path) -> None:
     for theme in ("Dark", "Light"):
         page.theme(f"JupyterLab {theme}")
         for index in (0, 1):
-            expect(pictures(page, index).locator("img")).to_be_visible()
+            expect(pictures(page, index)).to_have_count(2)
+            for each in pictures(page, index).all():
+                expect(each).to_be_visible()
         missing = page.page.get_by_text("Error displaying widget")
         expect(missing).to_have_count(2)  # so long it takes until the page knows
         for each in missing.all():
             expect(each).to_be_hidden()
         page.page.screenshot(path=shots / f"saved-{theme}.png")
-    words = pictures(page, 0)
-    expect(words).to_contain_text("nbtrain.scalars('runs/night')")
-    expect(pictures(page, 1)).to_contain_text("run the cell again")
+    expect(pictures(page, 0).last).to_contain_text("nbtrain.scalars('runs/night')")
+    expect(pictures(page, 1).last).to_contain_text("run the cell again")
     expect(page.page.locator(".nbt")).to_have_count(0)
 
 
@@ -83,13 +89,13 @@ def test_what_a_notebook_showed_it_shows_without_its_kernel(
         page.run(1)
         expect(page.panel(1)).to_be_visible()
         for index in (0, 1):
-            expect(pictures(page, index)).to_be_hidden()
-        first = see_later_step(page, path, 0)
+            see_hidden(pictures(page, index))
+        first = see_another_picture(page, path, picture_in(saved(page, path)))
         assert sum(len(json.dumps(each)) for each in saved(page, path)[0]["outputs"]) < 200_000
         page.page.reload()  # from now on an update by its display_id is dropped
         expect(page.panel(0).locator("[data-role=phase]")).to_contain_text("running")
-        expect(pictures(page, 0)).to_be_hidden()
-        see_later_step(page, path, first + 100)
+        see_hidden(pictures(page, 0))
+        see_another_picture(page, path, first)
     lab.end_kernels()
     with opened(browser, lab, path) as page:
         page.spoilt = True

@@ -126,7 +126,7 @@ class Kernel:
                 comm.source = f"/{state['_anywidget_id']}.js"
                 self._sources[comm.source] = state["_esm"]
                 self._widgets[comm.comm_id] = comm
-                comm.state = {"still": state["still"]}
+                comm.state = {}
                 self._open(comm)
             elif comm.comm_id not in self._widgets:  # a part of one: its layout
                 return

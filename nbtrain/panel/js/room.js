@@ -62,7 +62,7 @@ export class Room {
   }
 
   take(content, buffers) {
-    if (content.t === "still") keep(this.model, content.data);
+    if (content.t === "still") keep(this.model, content);
     else this.receive(content, buffers);
   }
 

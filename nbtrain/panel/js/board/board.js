@@ -91,7 +91,7 @@ class View {
     if (!this.paints) this.retheme();
     this.#tell();
     if (!index?.tabs) return;
-    stand(this.root, this.room.model);
+    stand(this.root);
     if (!this.options) this.#begin(index.begin);
     this.runs.show(index.runs);
     this.follow.checked = index.follow;

@@ -78,7 +78,7 @@ class View {
     this.silentSince = silentSince;
     if (this.markedAt !== store.markedAt) this.marks = timeline(store.marks, status.checkpoints);
     this.markedAt = store.markedAt;
-    if (status.phase) stand(this.root, this.room.model);
+    if (status.phase) stand(this.root);
     this.root.dataset.phase = status.phase ?? "";
     this.root.dataset.step = status.step ?? "";
     this.root.classList.toggle("nbt-silent", silentSince !== null);
