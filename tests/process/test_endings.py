@@ -96,6 +96,8 @@ def test_the_status_is_that_of_the_program(end: str, status: int, tmp_path: Path
 
 
 def waits(pipe: Connection) -> None:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)  # the tests may be run by nohup
     trained(pipe).wait()
     print("went on")
 

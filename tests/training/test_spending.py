@@ -21,6 +21,7 @@ from nbtrain.run import Run
 from nbtrain.states import Phase
 from tests.fitted import BATCH, COLUMNS, X, Y, classifier
 from tests.gate import SOON
+from tests.models import reached
 
 
 class Clock:
@@ -253,6 +254,7 @@ def test_a_pause_and_a_restore_are_told(tmp_path: Path) -> None:
 
 def test_the_speed_of_a_run_that_has_ended_leaves_its_pauses_out(tmp_path: Path) -> None:
     run = nbtrain.train(lambda: {"loss": 0.5}, logdir=tmp_path / "run")
+    reached(run, lambda run: run.status.step > 0)
     run.pause().wait(SOON)
     run.request_stop()
     status = run.wait(SOON).status
