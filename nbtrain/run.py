@@ -234,7 +234,9 @@ class Run(Steering):
         ended = asyncio.Event()
 
         def tell() -> None:
-            if self._lifecycle.phase.ended:  # always so at the last tick
+            if loop.is_closed():  # nobody waits any more
+                forget()
+            elif self._lifecycle.phase.ended:  # always so at the last tick
                 loop.call_soon_threadsafe(ended.set)
 
         forget = self.on_tick(tell)
@@ -540,10 +542,15 @@ class Run(Steering):
         """Call `listener` ten times a second while the run lives, and after its end.
 
         Returns:
-            A function that ends this; to be called once.
+            A function that ends this; calling it again does nothing.
         """
         self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+
+        def forget() -> None:
+            with contextlib.suppress(ValueError):
+                self._listeners.remove(listener)
+
+        return forget
 
     def __repr__(self) -> str:
         """Name, phase and step."""

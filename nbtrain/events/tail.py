@@ -23,6 +23,9 @@ from nbtrain.events.framing import FOOTER, HEADER, ByteArray, Frames, frames_in,
 CHUNK = 1 << 21
 _SEARCHED = 1 << 18
 
+# Bytes of the largest record that is read: a serialized event has fewer than 2 GiB.
+_LARGEST = 1 << 31
+
 # Bytes by which a file is known again: its first record tells when it was begun.
 _HEAD = 32
 
@@ -109,6 +112,9 @@ class Tail:
         data = self._array(self.offset, CHUNK)
         frames = frames_in(data)
         if len(data) < frames.wanted <= self.size - self.offset and not frames.end:
+            if frames.wanted > _LARGEST:
+                self.offset += frames.wanted
+                return Piece([], [], frames.wanted)
             data = self._array(self.offset, frames.wanted)
             frames = frames_in(data)
         piece, end, damaged = self._piece(data, frames)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import threading
 import time
 import tracemalloc
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 from nbtrain.errors import ArgumentError
 from nbtrain.events import tail
+from nbtrain.events.crc import crc32c, masked
 from nbtrain.events.event_run import EventRun
 from nbtrain.events.reader import Reader
 from nbtrain.events.writer import EventWriter
@@ -236,6 +238,21 @@ def test_a_bit_changed_in_the_first_of_many_records_costs_this_one(tmp_path: Pat
             damaged[place] ^= 1 << bit
             path.write_bytes(damaged)
             assert rows(read(tmp_path)) == {"loss": wanted[1:]}, (place, bit)
+
+
+def test_a_record_of_40_gigabytes_is_skipped_and_not_read(tmp_path: Path) -> None:
+    path = written(tmp_path / NAME, [simple("loss", 1, 1.0)])
+    after = written(tmp_path / "after", [simple("loss", 2, 2.0)]).read_bytes()
+    size = 40 << 30
+    length = struct.pack("<Q", size)
+    with path.open("r+b") as file:
+        file.seek(0, os.SEEK_END)
+        file.write(length + masked(np.array([crc32c(length)], np.uint32)).tobytes())
+        file.seek(size + 4, os.SEEK_CUR)  # a hole, which takes no room on the disk
+        file.write(after)
+    reader = read(tmp_path)
+    assert [step for step, *_ in rows(reader)["loss"]] == [1, 2]
+    assert reader.skipped() == {".": size + 16}
 
 
 def test_a_torn_record_in_the_middle_is_skipped_up_to_the_next(tmp_path: Path) -> None:

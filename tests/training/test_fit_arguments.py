@@ -29,6 +29,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "rows": ({"x": X, "y": Y[:-1]}, "have 89 and 90 rows: give arrays"),
     "no row": ({"x": X[:0], "y": Y[:0]}, "have 0 rows: give arrays"),
     "nothing": ({}, "x=NoneType object: give arrays"),
+    "validation on a number": (
+        {"x": X, "y": Y, "validation_data": 3},
+        "validation_data=int object: give arrays as",
+    ),
+    "validation on four": (
+        {"x": X, "y": Y, "validation_data": (X, Y, Y, Y)},
+        "validation_data=4 parts: give arrays as",
+    ),
     "lists": ({"x": [[1.0], [2.0]], "y": [0, 1]}, "y=list object beside x=list object"),
     "both weights": (
         {"x": X, "y": Y, "class_weight": {0: 1.0}, "sample_weight": X[:, 0]},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import json
 import os
@@ -267,6 +268,25 @@ def test_short_runs_are_awaited_to_their_end() -> None:
             await asyncio.wait_for(_awaited(run), SOON)
 
     asyncio.run(cell())
+
+
+def test_an_await_whose_loop_was_closed_leaves_no_listener(gate: Gate) -> None:
+    run = nbtrain.train(Counter(gate).step, steps=2)
+    loop = asyncio.new_event_loop()
+    waiting = run.__await__()
+
+    async def begin() -> None:
+        next(waiting)
+
+    loop.run_until_complete(begin())
+    assert len(run._listeners) == 1
+    loop.close()
+    reached(run, lambda run: len(run._listeners) == 1)  # the one of `reached`
+    gate.open()
+    run.wait(SOON)
+    assert run.status.message is None
+    with contextlib.suppress(RuntimeError):  # its future belongs to the closed loop
+        waiting.close()
 
 
 def test_awaiting_raises_what_the_training_raised() -> None:

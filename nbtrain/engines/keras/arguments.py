@@ -170,8 +170,7 @@ class Input:
                     "class_weight with a generator: have it give (x, y, sample_weight)."
                 )
             return Stream(x, self._steps, self._size)
-        kinds = {kind.__name__ for kind in type(x).__mro__}
-        if x is None or not kinds & _OTHERS:
+        if not _is_other(x):
             raise ArgumentError(
                 f"x={type(x).__name__} object: give arrays, a tf.data.Dataset, a "
                 "keras.utils.PyDataset or a generator of batches."
@@ -181,6 +180,30 @@ class Input:
 
 # What Keras takes besides: by name, for none of these libraries need be there.
 _OTHERS = {"DataLoader", "MapDataset", "IterDataset", "DistributedDataset", "DataAdapter"}
+
+
+def check_validation(data: Any) -> None:
+    """Raise an ArgumentError for validation data that Keras cannot evaluate on.
+
+    It would say so only at the end of the first epoch.
+    """
+    parts = tuple(data) if isinstance(data, (tuple, list)) else (data,)
+    flat = keras.tree.flatten(parts)
+    if len(parts) in (1, 2, 3) and flat and all(each is None or is_array(each) for each in flat):
+        return
+    batches = (tf.data.Dataset, keras.utils.PyDataset, Iterator)
+    if len(parts) == 1 and (isinstance(parts[0], batches) or _is_other(parts[0])):
+        return
+    what = f"{type(data).__name__} object" if len(parts) == 1 else f"{len(parts)} parts"
+    raise ArgumentError(
+        f"validation_data={what}: give arrays as (x, y) or (x, y, sample_weight), a "
+        "tf.data.Dataset, a keras.utils.PyDataset or a generator of batches."
+    )
+
+
+def _is_other(data: Any) -> bool:
+    """Whether Keras takes it besides arrays and what has a place here."""
+    return bool({kind.__name__ for kind in type(data).__mro__} & _OTHERS)
 
 
 def _weighted(weights: ClassWeights) -> Any:

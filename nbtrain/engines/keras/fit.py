@@ -8,7 +8,7 @@ from typing import Any
 
 from nbtrain.engines.calls import check_cadence
 from nbtrain.engines.hyperparameters import held_beside
-from nbtrain.engines.keras.arguments import Input, check_model, further
+from nbtrain.engines.keras.arguments import Input, check_model, check_validation, further
 from nbtrain.engines.keras.callback_rate import factor_on
 from nbtrain.engines.keras.engine import FitEngine
 from nbtrain.engines.keras.numbers import Numbers
@@ -185,7 +185,9 @@ def fit(
     settings = Settings(
         None, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump, grace
     )
-    if arguments["validation_data"] is None:
+    if validation_data is not None:
+        check_validation(validation_data)
+    elif arguments["validation_data"] is None:
         check_cadence("validation_data", settings, "give what to evaluate on.")
     numbers = Numbers(model)
     held = held_beside(model.optimizer, hyperparameters)
