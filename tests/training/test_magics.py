@@ -142,6 +142,7 @@ def test_a_cell_sees_its_own_run_whatever_the_notebook_calls_run(shell: Any) -> 
     reached(first, lambda run: run.status.step > 0)
     second = cell(shell, "--name second", LOOP.replace("loss", "two"))
     assert shell.user_ns["run"] is second
+    reached(second, lambda run: run.status.step > 0)
     ended(second)
     shell.user_ns["run"] = None
     step = first.status.step

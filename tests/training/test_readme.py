@@ -56,6 +56,7 @@ def test_every_block_of_the_readme_runs_after_the_other(shell: Any) -> None:
     texts = [re.sub(rf"ckpt-{each.step}\b", "ckpt-212", each.text) for each in outcomes]
     assert texts == re.findall(r"text='(.*?)'", second)
     for run in nbtrain.runs().values():
+        reached(run, lambda run: run.status.step > 0 or run.status.phase.ended)
         run.request_stop()
         run.wait(60)
         assert run.status.error is None
