@@ -97,6 +97,7 @@ class Boundary:
             lifecycle,
             recorder,
             watch,
+            commands,
             self._helm,
             self.keeper,
             hyperparameters,
@@ -224,7 +225,7 @@ class Boundary:
         step, self._passing = self.step, True
         self._set(self.keeper.let_go(step, gone_on=self._gone_on and not self._told))
         if self.step > step:  # the session has counted the step that was at hand
-            self._hand_over()
+            self.hand_over()
         self._looping = self._hooked = self._gone_on = self._passing = False
         self._left = True
 
@@ -233,7 +234,7 @@ class Boundary:
         at_hand = self.at_hand
         if self._looping:
             at_hand.step += 1
-            self._hand_over()
+            self.hand_over()
         elif not self._hooked:
             self._begin()
         told = at_hand.step >= at_hand.next and self.look_up()
@@ -261,7 +262,7 @@ class Boundary:
         if self.at_hand.values:  # of a step that is done, and may be counted already
             self.step += self.step <= self._handed
             self._handed = self.step
-            self._hand_over()
+            self.hand_over()
         if self._told or self.step < self.at_hand.next:
             return
         self._passing = True
@@ -359,7 +360,7 @@ class Boundary:
 
     def settle(self) -> None:
         """What the program has set since the last boundary is of the step that is done."""
-        self._tuner.settle(self.step)
+        self._tuner.changes.settle(self.step)
         self._look_next()
 
     def leave(self, *, finished: bool) -> None:
@@ -368,7 +369,7 @@ class Boundary:
             finished and self.at_hand.values is not None
         ):  # the loop was left without a last boundary
             self.step += not self._left
-            self._hand_over()
+            self.hand_over()
         astray = "" if finished else self._names.astray()
         # What to do about a pause is of no use any more.
         self._watch.note("names", f"When the run failed, {astray}." if astray else None)
@@ -415,7 +416,7 @@ class Boundary:
             self.settle()
             return False
         self._commands.attention = False  # first: what comes from now on sets it again
-        self._hand_over()  # `record` was called by a step that `drive` called
+        self.hand_over()  # `record` was called by a step that `drive` called
         at_end = self._at_end
         if not at_end:
             self._set(self.keeper.save_if_due(self.step))
@@ -442,20 +443,20 @@ class Boundary:
         )
         # Not the coordinator's word: a Supervisor that prepares its session clears that.
         self._told = self._over or self._lifecycle.phase is Phase.STOPPING
-        self._look_next()
+        self.settle()  # an evaluation, or a cell in a pause, may have set some
         return self._told
 
     def _look_next(self) -> None:
         self.at_hand.next = min(self._later, self._tuner.next_step(self.step))
-        if self._told or self._commands.attention:  # whoever asks again is told again
+        # Asked last, as other threads tell too; and whoever asks again is told again.
+        if self._told or self._commands.attention or self._tuner.changes.told:
             self.at_hand.next = 0
 
-    def thin(self) -> None:
-        """Hand over the record of a step where too many wait; the queue keeps a part."""
-        self._hand_over()
+    def hand_over(self) -> None:
+        """Hand over the record of the step that was done last, if one is pending.
 
-    def _hand_over(self) -> None:
-        """Hand over the record of the step that was done last, if one is pending."""
+        Where too many wait, the queue keeps a part.
+        """
         at_hand = self.at_hand
         if at_hand.values:
             values = dict(zip(at_hand.tags, at_hand.values, strict=True))

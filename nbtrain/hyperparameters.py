@@ -24,6 +24,9 @@ from nbtrain.ranges import Hyperparameter, is_rate, is_share
 # Before their names, in the tags of their curves.
 PREFIX = "hyperparameters/"
 
+# After the name of what it acts on, the name of a factor.
+FACTOR = "_factor"
+
 # What a variable of few digits may make of a value; beyond that it has overflown, or is zero.
 _ROUNDING = 0.01
 
@@ -218,17 +221,19 @@ class Hyperparameters:
             ArgumentError: An unknown name, or a value that cannot be; nothing has changed.
             Exception: What a variable raised; those that were set are as before.
         """
-        wanted = self.check(values)
+        # Factors first: to write one writes what it acts on, too.
+        asked = self.check(values)
+        wanted = dict(sorted(asked.items(), key=lambda item: not item[0].endswith(FACTOR)))
         old = {name: self._variables[name].read() for name in wanted}
         with self._putting_back(old):
             for name, value in wanted.items():
                 self._variables[name].write(value)
-            edits = tuple(Edit(name, old[name], self._variables[name].read()) for name in wanted)
+            edits = tuple(Edit(name, old[name], self._variables[name].read()) for name in asked)
             for edit in edits:
-                asked = wanted[edit.name]
-                if not math.isclose(edit.new, asked, rel_tol=_ROUNDING):
+                value = asked[edit.name]
+                if not math.isclose(edit.new, value, rel_tol=_ROUNDING):
                     raise ArgumentError(
-                        f"{edit.name}={asked:.10g}: its variable cannot hold that, and would be "
+                        f"{edit.name}={value:.10g}: its variable cannot hold that, and would be "
                         f"{edit.new:.10g}."
                     )
             self.read()
@@ -291,7 +296,7 @@ class Hyperparameters:
         if name not in self._variables:
             has = f"it has: {', '.join(self._variables)}" if self._variables else "it has none"
             advice = "" if self._variables else "; give hyperparameters= when it is started"
-            if (factor := f"{name}_factor") in self._variables:
+            if (factor := f"{name}{FACTOR}") in self._variables:
                 advice = f". A schedule gives the {name}; {factor} multiplies it"
             raise ArgumentError(f"There is no hyperparameter {name!r} in this run; {has}{advice}.")
         number = _number(value)

@@ -9,6 +9,9 @@ from nbtrain.cadence import Every
 from nbtrain.errors import ArgumentError
 from nbtrain.recording.alarm import Alarm
 
+# A lock of Python's waits for 49 days at most (on Windows).
+MOST_GRACE_SECS = 1e6
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -62,9 +65,10 @@ class Settings:
             object.__setattr__(self, name, int(value))
         self._check_alarm()
         is_number = isinstance(self.grace, Real) and not isinstance(self.grace, bool)
-        if not is_number or not 0 < self.grace < float("inf"):
+        if not is_number or not 0 < self.grace <= MOST_GRACE_SECS:
             raise ArgumentError(
-                f"grace={self.grace!r}: give a number of seconds above 0, such as 10.0."
+                f"grace={self.grace!r}: give a number of seconds above 0, such as 10.0, and at "
+                f"most {MOST_GRACE_SECS:,.0f}."
             )
         for name, number in (
             ("save_secs", "number above 0"),

@@ -12,19 +12,24 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+import threading
+import weakref
+from collections.abc import Iterator, Set
 from types import FrameType
 from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.engines.variables import handles
 from nbtrain.frames import is_of_the_user
 from nbtrain.hyperparameters import Setter, Tell
 
 _METHODS = ("assign", "assign_add", "assign_sub")
 
-# Operations by which a graph only looks at a variable. Any other may change it.
-_READING = frozenset({"ReadVariableOp", "VariableShape", "VarIsInitializedOp"})
+_LISTENING = threading.Lock()  # who listens is changed by runs of several cells
+
+# Keras's list of callbacks is one itself, and sets nothing.
+_CALLBACK, _CALLBACKS = tf.keras.callbacks.Callback, tf.keras.callbacks.CallbackList
 
 
 class Assignments:
@@ -46,20 +51,28 @@ class Assignments:
         self._variable: Any = own
         self._quiet = False
         self._tell: Tell | None = None
-        self._hooks = {name: self._hook(name) for name in _METHODS if hasattr(type(own), name)}
-        self._set_hooks()  # at once: a step is traced before the run begins
+        self._listen()  # at once: a step is traced before the run begins
 
     def begin(self, tell: Tell) -> None:
         """Have `tell` called from now on."""
         self._tell = tell
-        self._set_hooks()
+        self._listen()
 
     def end(self) -> None:
-        """Leave the variable as it was."""
+        """Leave the variable as it was, unless another run listens to it."""
         self._tell = None
-        for name, hook in self._hooks.items():
-            if vars(self._variable).get(name) is hook:
-                delattr(self._variable, name)
+        with _LISTENING:
+            for name in _METHODS:
+                hook = vars(self._variable).get(name)
+                if isinstance(hook, _Hook) and not hook.keep(self, listens=False):
+                    delattr(self._variable, name)
+
+    def heard(self) -> None:
+        """The program has assigned to it."""
+        if not tf.executing_eagerly():
+            self.traced = True
+        elif self._tell is not None and not self._quiet:
+            self._tell(self.now(), _setter)
 
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
@@ -70,6 +83,19 @@ class Assignments:
         finally:
             self._quiet = before
 
+    @contextlib.contextmanager
+    def gathered(self) -> Iterator[None]:
+        """Tell of all that the program assigns inside once, at the end, with the value of then."""
+        tell, setters = self._tell, list[Setter]()
+        if tell is not None:
+            self._tell = lambda _value, setter: setters.append(setter())
+        try:
+            yield
+        finally:
+            self._tell = tell
+            if tell is not None and setters:
+                tell(self.now(), setters.pop)
+
     def now(self) -> Any:
         """Its value, as a tensor that nobody has waited for."""
         variable = self._variable
@@ -78,41 +104,51 @@ class Assignments:
         except (AttributeError, ValueError):  # of a strategy: each replica has a handle
             return variable.read_value()
 
-    def tell_again(self) -> None:
-        """Tell its value, in the place of that which was told last."""
-        if self._tell is not None:
-            self._tell(self.now(), _setter)
-
-    def look_into(self, graph: Any) -> None:
+    def look_into(self, assigned: Set[int]) -> None:
         """See whether a function that was traced before assigns to it.
 
         Args:
-            graph: The function's, a `FuncGraph`.
+            assigned: The handles that it assigns to, by identity.
         """
-        try:
-            handle = self._variable.handle
-        except (AttributeError, ValueError):
-            return
-        for outer, inner in graph.captures:
-            if outer is handle and any(op.type not in _READING for op in inner.consumers()):
-                self.traced = True
+        self.traced = self.traced or not assigned.isdisjoint(handles(self._variable))
 
-    def _set_hooks(self) -> None:
-        for name, hook in self._hooks.items():
-            setattr(self._variable, name, hook)
+    def _listen(self) -> None:
+        variable = self._variable
+        with _LISTENING:
+            for name in _METHODS:
+                if hasattr(type(variable), name):
+                    hook = vars(variable).get(name)
+                    if not isinstance(hook, _Hook):
+                        setattr(variable, name, hook := _Hook(variable, name))
+                    hook.keep(self, listens=True)
 
-    def _hook(self, name: str) -> Any:
-        variable, method = self._variable, getattr(type(self._variable), name)
 
-        def assigning(*args: Any, **kwargs: Any) -> Any:
-            result = method(variable, *args, **kwargs)
-            if not tf.executing_eagerly():
-                self.traced = True
-            elif self._tell is not None and not self._quiet:
-                self._tell(self.now(), _setter)
-            return result
+class _Hook:
+    """Stands for a method of one variable, and lets all know who listen to that.
 
-        return assigning
+    Args:
+        variable: The variable.
+        name: Of the method.
+    """
+
+    def __init__(self, variable: Any, name: str) -> None:
+        self._variable = variable
+        self._method = getattr(type(variable), name)
+        # Replaced as a whole, for other threads; and none is kept alive by it.
+        self._listeners: tuple[weakref.ref[Assignments], ...] = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = self._method(self._variable, *args, **kwargs)
+        for listener in self._listeners:
+            if (found := listener()) is not None:
+                found.heard()
+        return result
+
+    def keep(self, listener: Assignments, *, listens: bool) -> bool:
+        """Let it listen, or no more; returns whether anybody does."""
+        others = tuple(each for each in self._listeners if each() not in (None, listener))
+        self._listeners = (*others, weakref.ref(listener)) if listens else others
+        return bool(self._listeners)
 
 
 def _setter() -> Setter:
@@ -122,7 +158,7 @@ def _setter() -> Setter:
     while frame is not None:
         code = frame.f_code
         owner = frame.f_locals.get("self") if code.co_varnames[:1] == ("self",) else None
-        if isinstance(owner, tf.keras.callbacks.Callback):
+        if isinstance(owner, _CALLBACK) and not isinstance(owner, _CALLBACKS):
             # This one multiplies what it finds: an edit stays in effect under it.
             follows = isinstance(owner, tf.keras.callbacks.ReduceLROnPlateau)
             return Setter(type(owner).__name__, callback=True, follows=follows)

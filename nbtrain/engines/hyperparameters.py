@@ -9,13 +9,15 @@ held_by({...}, graph)             # variables of this graph, among others
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from nbtrain.engines.assignments import Assignments
-from nbtrain.engines.schedules import ScheduledRate
+from nbtrain.engines.graph.below import ops_below
+from nbtrain.engines.schedules import Factor, ScheduledRate
+from nbtrain.engines.variables import as_written, assigned_by, assigning, is_variable
 from nbtrain.errors import ArgumentError
 from nbtrain.hyperparameters import Tell, Variable
 
@@ -38,7 +40,7 @@ class EagerVariable(Variable):
 
     def read(self) -> float:
         """Its value."""
-        return _as_written(self.variable.numpy())
+        return as_written(self.variable.numpy())
 
     def write(self, value: float) -> None:
         """Assign to it."""
@@ -63,7 +65,7 @@ class EagerVariable(Variable):
 
     def number(self, value: Any) -> float:
         """A tensor's value."""
-        return _as_written(value.numpy())
+        return as_written(value.numpy())
 
 
 class GraphVariable(Variable):
@@ -75,30 +77,35 @@ class GraphVariable(Variable):
     Args:
         variable: The variable.
 
-    Attributes:
-        session: The session of the training; None before it is open.
     """
 
     def __init__(self, variable: Any) -> None:
         self.variable = variable
         self.whole = variable.dtype.base_dtype.is_integer
-        self.session: tf.compat.v1.Session | None = None
-        self._assigned: bool | None = None  # whether the graph assigns to it; not known yet
+        self._session: tf.compat.v1.Session | None = None
+        self._asked = False  # for its value after each step
+
+    def enter(self, session: tf.compat.v1.Session, ops: Container[tf.Operation]) -> None:
+        """Be that of a session, which runs these operations at each step."""
+        self._session = session
+        self._asked = self._asked or any(each in ops for each in assigning(self.variable))
 
     def read(self) -> float:
         """Its value in the session."""
-        return _as_written(self._opened().run(self.variable))
+        return as_written(self._opened().run(self.variable))
 
     def now(self) -> Any:
-        """Its value, where an operation of the graph assigns to it; in a cluster nobody asks."""
-        if self._assigned is None:
-            local = not getattr(self._opened(), "sess_str", "")
-            self._assigned = local and _is_assigned(self.variable)
-        return self._opened().run(self.variable) if self._assigned else None
+        """Its value, where the steps assign to it; in a cluster nobody asks."""
+        sess = self._opened()
+        return sess.run(self.variable) if self._asked and not _is_far(sess) else None
+
+    def distrust(self) -> None:
+        """An operation that is not of the train op assigns to it."""
+        self._asked = True
 
     def number(self, value: Any) -> float:
         """An array's value."""
-        return _as_written(value)
+        return as_written(value)
 
     def write(self, value: float) -> None:
         """Assign to it in the session."""
@@ -106,15 +113,29 @@ class GraphVariable(Variable):
         self._opened().run(assign, {assign.inputs[1]: value})
 
     def _opened(self) -> tf.compat.v1.Session:
-        assert self.session is not None, "the engine opens the session first"
-        return self.session
+        assert self._session is not None, "the engine opens the session first"
+        return self._session
 
 
-def in_session(variables: Mapping[str, Variable], session: tf.compat.v1.Session) -> None:
-    """Let the variables of a graph be those of a session; training thread only."""
-    for variable in variables.values():
-        if isinstance(variable, GraphVariable):
-            variable.session = session
+def _is_far(sess: tf.compat.v1.Session) -> bool:
+    """Whether a session is one of a server."""
+    return bool(getattr(sess, "sess_str", ""))
+
+
+def in_session(
+    variables: Mapping[str, Variable], session: tf.compat.v1.Session, train_op: Any
+) -> None:
+    """Let the variables of a graph be those of a session; training thread only.
+
+    Args:
+        variables: Those and others.
+        session: The session.
+        train_op: What it runs at each step.
+    """
+    held = [variable for variable in variables.values() if isinstance(variable, GraphVariable)]
+    ops = ops_below(tf.nest.flatten(train_op)) if held else ()
+    for variable in held:
+        variable.enter(session, ops)
 
 
 def look_into(graph: Any, variables: Mapping[str, Variable]) -> None:
@@ -124,9 +145,10 @@ def look_into(graph: Any, variables: Mapping[str, Variable]) -> None:
         graph: The function's, a `FuncGraph`.
         variables: Those that are watched.
     """
+    assigned = assigned_by(graph)
     for variable in variables.values():
         if isinstance(variable, EagerVariable):
-            variable.assignments.look_into(graph)
+            variable.assignments.look_into(assigned)
 
 
 def held_by(given: Any, graph: tf.Graph | None = None) -> dict[str, Variable]:
@@ -182,8 +204,8 @@ def _of_optimizer(optimizer: Any) -> Iterator[tuple[str, Variable]]:
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # of a LossScaleOptimizer
     rate = getattr(optimizer, "_learning_rate", None)
     if isinstance(rate, tf.keras.optimizers.schedules.LearningRateSchedule):
-        yield ScheduledRate.NAME, ScheduledRate.of(optimizer)
-    elif _is_variable(rate):
+        yield ScheduledRate.NAME, ScheduledRate(optimizer)
+    elif is_variable(rate):
         yield "learning_rate", EagerVariable(rate)
     else:
         raise ArgumentError(
@@ -191,7 +213,7 @@ def _of_optimizer(optimizer: Any) -> Iterator[tuple[str, Variable]]:
             "give the optimizer a number or a LearningRateSchedule."
         )
     for name, value in vars(optimizer).items():
-        own = not name.startswith("_") and name != ScheduledRate.NAME and _is_variable(value)
+        own = not name.startswith("_") and name != Factor.NAME and is_variable(value)
         if own and not tuple(value.shape) and tf.as_dtype(value.dtype).is_floating:
             yield name, EagerVariable(value)
 
@@ -202,7 +224,7 @@ def _variable(name: str, item: Any, graph: tf.Graph | None) -> Variable:
     Raises:
         ArgumentError: It is no variable that holds one real number, or of another graph.
     """
-    if not _is_variable(item):
+    if not is_variable(item):
         kind = "a tensor" if tf.is_tensor(item) else f"{item!r}, a {type(item).__name__}"
         raise ArgumentError(
             f"hyperparameters[{name!r}] is {kind}, and no variable: what it is now is fixed in a "
@@ -230,24 +252,6 @@ def _variable(name: str, item: Any, graph: tf.Graph | None) -> Variable:
 _GRAPHS = "nbtrain.supervise and nbtrain.monitor take those of the graph that they train."
 
 
-def _is_assigned(variable: Any) -> bool:
-    """Whether an operation assigns to it that neither initializes nor restores it."""
-    own = variable.initializer
-    for op in variable.graph.get_operations():
-        if not op.type.startswith("Assign") or op is own or op.inputs[0] is not own.inputs[0]:
-            continue
-        source = op.inputs[1].op
-        while source.type == "Identity":
-            source = source.inputs[0].op
-        if source.type != "RestoreV2":
-            return True
-    return False
-
-
-def _is_variable(item: Any) -> bool:
-    return isinstance(item, (tf.Variable, tf.keras.Variable))
-
-
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name.isidentifier():
         raise ArgumentError(
@@ -272,8 +276,3 @@ def _unique(held: dict[str, Variable]) -> dict[str, Variable]:
 
 def _variable_of(holder: Variable) -> Any:
     return getattr(holder, "variable", holder)
-
-
-def _as_written(value: Any) -> float:
-    """The shortest number that the variable holds as this: 0.0001, and not 9.999999747e-05."""
-    return float(str(value))

@@ -12,6 +12,7 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 
 from nbtrain.engines.slots import renew, slots
 from nbtrain.engines.trained import Trained
+from nbtrain.engines.variables import is_variable
 from nbtrain.errors import ArgumentError
 from nbtrain.folder.timeline import Timeline
 from nbtrain.saving.checkpoints import Restored, misfit, reading, some, step_in_name, writing
@@ -105,7 +106,7 @@ class ObjectSaver:
         found = {
             id(item): item
             for item in self._objects()
-            if _is_variable(item) and tf.as_dtype(item.dtype).is_floating
+            if is_variable(item) and tf.as_dtype(item.dtype).is_floating
         }
         # A sum is finite only if all is: half the time of asking each number.
         sums = [tf.cast(tf.reduce_sum(item), tf.float32) for item in found.values()]
@@ -131,7 +132,7 @@ class ObjectSaver:
         wrong = [
             f"{name} has the shape {tuple(held)} there and {tuple(item.shape)} here"
             for name, item in live.items()
-            if _is_variable(item)
+            if is_variable(item)
             and (held := shapes.get(name + _VALUE)) is not None
             and not tf.TensorShape(item.shape).is_compatible_with(held)
         ]
@@ -162,7 +163,7 @@ class ObjectSaver:
             missing=tuple(
                 name
                 for item in objects
-                if _is_variable(item)
+                if is_variable(item)
                 and id(item) not in taken | new
                 and not _counts_saves(name := getattr(item, "path", item.name))
             ),
@@ -213,7 +214,3 @@ def as_checkpoint(checkpoint: object) -> tf.train.Checkpoint | None:
 
 def _counts_saves(name: str) -> bool:
     return name.rpartition("/")[2].partition(":")[0] == _COUNTER
-
-
-def _is_variable(item: Any) -> bool:
-    return isinstance(item, (tf.Variable, tf.keras.Variable))

@@ -10,7 +10,7 @@ import tensorflow as tf
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.engines.trained import Trained
 from nbtrain.errors import CheckpointError
-from nbtrain.saving.checkpoints import Restored
+from nbtrain.saving.checkpoints import Restored, writing
 from nbtrain.saving.mending import mend_state
 
 
@@ -81,7 +81,8 @@ class PlaceSaver(ObjectSaver):
         reached = dict(tf.train.TrackableView(self._checkpoint).children(self._checkpoint))
         reached.pop("save_counter", None)  # of its own, and each has one
         whole = tf.train.Checkpoint(**reached, besides=self._place.besides())
-        mend_state(self.directory)  # by a clock that was set back the new one would forget
+        with writing(self.directory, f"ckpt-{step}"):
+            mend_state(self.directory)  # by a clock that was set back the new one would forget
         self._manager = tf.train.CheckpointManager(
             whole, str(self.directory), max_to_keep=self._keep
         )

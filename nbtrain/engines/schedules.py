@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.engines.variables import as_written
 from nbtrain.errors import ArgumentError
 from nbtrain.hyperparameters import Variable
 
@@ -60,39 +61,41 @@ class Factored(tf.keras.optimizers.schedules.LearningRateSchedule):
         return self._schedule.get_config()
 
 
-class ScheduledRate(Variable):
-    """The factor on the learning rate of an optimizer that has a schedule.
+class Factor(Variable):
+    """A factor on the learning rate of an optimizer.
 
     It is kept at the optimizer, as `learning_rate_factor`: so it is saved and restored with it,
     and a later run finds it again.
 
     Args:
-        optimizer: The optimizer, whose schedule is a `Factored`.
+        optimizer: The optimizer; it is given the factor, as 1, where it has none yet.
     """
 
     NAME = "learning_rate_factor"
     whole = False
 
     def __init__(self, optimizer: Any) -> None:
+        if not hasattr(optimizer, self.NAME):
+            factor = tf.Variable(1.0, trainable=False, name=self.NAME)
+            setattr(optimizer, self.NAME, factor)
         self.variable: tf.Variable = getattr(optimizer, self.NAME)
-        self._optimizer = optimizer
-        self._began = _steps(optimizer)
-        self._unused = False  # as the steps have shown: a restore does not undo that
-
-    @classmethod
-    def of(cls, optimizer: Any) -> ScheduledRate:
-        """The factor of an optimizer; put there, as 1, where it has none yet."""
-        schedule = optimizer._learning_rate
-        if type(schedule) is not Factored:
-            if not hasattr(optimizer, cls.NAME):
-                factor = tf.Variable(1.0, trainable=False, name=cls.NAME)
-                setattr(optimizer, cls.NAME, factor)
-            optimizer.learning_rate = Factored(schedule, getattr(optimizer, cls.NAME))
-        return cls(optimizer)
 
     def read(self) -> float:
         """The factor."""
-        return float(str(self.variable.numpy()))
+        return as_written(self.variable.numpy())
+
+
+class ScheduledRate(Factor):
+    """The factor on the schedule of an optimizer, which becomes a `Factored`."""
+
+    def __init__(self, optimizer: Any) -> None:
+        super().__init__(optimizer)
+        schedule = optimizer._learning_rate
+        if type(schedule) is not Factored:
+            optimizer.learning_rate = Factored(schedule, self.variable)
+        self._optimizer = optimizer
+        self._began = _steps(optimizer)
+        self._unused = False  # as the steps have shown: a restore does not undo that
 
     def write(self, value: float) -> None:
         """Let the next step use this factor.

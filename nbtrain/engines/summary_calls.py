@@ -7,10 +7,8 @@ was traced under. What would be recorded is told from the code, before anything 
 from __future__ import annotations
 
 import dis
-import functools
 import os
 import types
-from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -18,12 +16,10 @@ import tensorflow as tf
 
 from nbtrain.frames import is_of_the_user
 from nbtrain.run import Run
+from nbtrain.walk import Walk
 
 _KINDS = frozenset({"scalar", "image", "histogram", "text", "audio", "write", "graph"})
 _WRITERS = frozenset({"as_default", "set_as_default"})
-
-# A walk ends that has lost its way in a program of many functions.
-_MANY = 200
 
 
 def tell_unwritten(run: Run, functions: Iterable[object]) -> None:
@@ -43,7 +39,9 @@ def unwritten(functions: Iterable[object], logdir: str) -> str | None:
     if bool(tf.summary.should_record_summaries()):
         return None
     found = None
-    for function in _reached(functions):
+    for function in Walk(functions).functions:
+        if not is_of_the_user(function.__code__.co_filename):
+            continue
         for names in _attributes(function.__code__):
             if _WRITERS & {*names}:  # there is a writer of its own
                 return None
@@ -63,38 +61,6 @@ def of_model(model: Any) -> list[object]:
     parts = [model, *model._flatten_layers(include_self=False)]
     names = ("call", "train_step", "compute_loss")
     return [getattr(type(part), name, None) for part in parts for name in names]
-
-
-def _reached(functions: Iterable[object]) -> Iterator[types.FunctionType]:
-    """The user's own functions among some, and those that they call by name."""
-    waiting, seen = deque(functions), set[int]()
-    while waiting and len(seen) < _MANY:
-        function, owner = _plain(waiting.popleft())
-        if function is None or id(function.__code__) in seen:
-            continue
-        seen.add(id(function.__code__))
-        yield function
-        cells = [cell for cell in function.__closure__ or () if _is_filled(cell)]
-        waiting.extend(cell.cell_contents for cell in cells)
-        for name in (name for names in _attributes(function.__code__) for name in names):
-            waiting.append(function.__globals__.get(name))
-            waiting.append(getattr(type(owner), name, None) if owner is not None else None)
-
-
-def _plain(item: Any) -> tuple[types.FunctionType | None, object]:
-    """The function of the user's that something callable is, and the object that it is bound to."""
-    owner = None
-    while True:
-        if isinstance(item, functools.partial):
-            item = item.func
-        elif isinstance(item, tf.types.experimental.PolymorphicFunction):
-            item = item.python_function
-        elif isinstance(item, types.MethodType):
-            item, owner = item.__func__, item.__self__
-        else:
-            break
-    own = isinstance(item, types.FunctionType) and is_of_the_user(item.__code__.co_filename)
-    return (item, owner) if own else (None, None)
 
 
 def _attributes(code: types.CodeType) -> Iterator[tuple[str, ...]]:
@@ -123,10 +89,3 @@ def _is_summary(names: tuple[str, ...], function: types.FunctionType) -> bool:
     for name in names[1:]:
         found = getattr(found, name, None) if isinstance(found, types.ModuleType) else None
     return found is tf.summary
-
-
-def _is_filled(cell: types.CellType) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False

@@ -16,12 +16,10 @@ from typing import Any
 
 import keras
 import tensorflow as tf
-from tensorflow.python.framework import auto_control_deps_utils
 
 from nbtrain.engines.slots import slots
-from nbtrain.walk import reached
-
-_COMPILED = tf.types.experimental.PolymorphicFunction
+from nbtrain.engines.variables import assigned_by, handles, is_variable
+from nbtrain.walk import COMPILED, reached
 
 # Owners that are named; a training has few parts that are trained by themselves.
 _NAMED = 6
@@ -50,8 +48,8 @@ class Trained:
         Walks over all that is trained: not for every step.
         """
         found = [*reached(self._functions()), *self._given]
-        held = {key for item in objects for key in _keys(item)}
-        owners = [(name, [*map(_keys, _variables(item))]) for name, item in found if name]
+        held = {key for item in objects for key in handles(item)}
+        owners = [(name, [*map(handles, _variables(item))]) for name, item in found if name]
         owners.sort(key=lambda owner: len(owner[1]))  # a part before the whole
         # Of a variable on several devices one stands for all.
         first = {key: keys[0] for _, each in owners for keys in each for key in keys}
@@ -59,10 +57,10 @@ class Trained:
         lacking = {
             first.get(key, key): item
             for item in _changed([item for _, item in found])
-            for key in _keys(item)
+            for key in handles(item)
             if key not in held
         }
-        slot_keys = {key for _, item in found for each in _slots(item) for key in _keys(each)}
+        slot_keys = {key for _, item in found for each in _slots(item) for key in handles(each)}
         parts: dict[str, list[bool]] = defaultdict(list)
         for key, item in lacking.items():
             parts[names.get(key) or _scope(item)].append(key in slot_keys)
@@ -92,12 +90,12 @@ def _changed(found: Iterable[Any]) -> Iterator[Any]:
     for item in found:
         if isinstance(item, keras.optimizers.Optimizer):
             changed += [*getattr(item, "_trainable_variables", ()), *_slots(item)]
-        elif isinstance(item, _COMPILED):
+        elif isinstance(item, COMPILED):
             changed += _assigned(item)
-    keys = {key for item in changed for key in _keys(item)}
+    keys = {key for item in changed for key in handles(item)}
     for item in found:
         if isinstance(item, keras.layers.Layer):
-            weights = {key for each in item.trainable_variables for key in _keys(each)}
+            weights = {key for each in item.trainable_variables for key in handles(each)}
             changed += _statistics(item) if weights & keys else ()
     return filter(_goes_on, changed)
 
@@ -112,18 +110,8 @@ def _assigned(compiled: Any) -> list[tf.Variable]:
     """The variables that a `tf.function` assigns to, as far as it is traced."""
     found = []
     for traced in compiled._list_all_concrete_functions():  # named by nothing public
-        graph = traced.graph
-        read = set(auto_control_deps_utils.get_read_only_resource_input_indices_graph(graph))
-        inside = {id(tensor): number for number, tensor in enumerate(graph.inputs)}
-        captured = {
-            id(outer): inside.get(id(inner))
-            for outer, inner in zip(graph.external_captures, graph.internal_captures, strict=True)
-        }
-        found += [
-            variable
-            for variable in graph.variables
-            if any(captured.get(key) not in {None, *read} for key in _keys(variable))
-        ]
+        assigned = assigned_by(traced.graph)
+        found += [each for each in traced.graph.variables if not assigned.isdisjoint(handles(each))]
     return found
 
 
@@ -135,19 +123,10 @@ def _statistics(model: Any) -> Iterator[Any]:
 
 
 def _variables(item: Any) -> Iterable[Any]:
-    if isinstance(item, (tf.Variable, keras.Variable)):
+    if is_variable(item):
         return [item]
     found = getattr(item, "variables", ())
     return found if isinstance(found, (list, tuple)) else ()
-
-
-def _keys(item: Any) -> list[int]:
-    """The identities of what a variable is kept in: several on several devices, else one."""
-    if isinstance(item, keras.Variable):
-        item = item._value
-    if isinstance(item, tf.distribute.DistributedValues):
-        return [id(part.handle) for part in item.values]
-    return [id(item.handle)] if isinstance(item, tf.Variable) else []
 
 
 def _goes_on(item: Any) -> bool:

@@ -6,10 +6,10 @@ changes.flush()                      # the watch: reads them, records what has c
 changes.edited(edits, step)          # an edit, which one of them may undo
 
 Recorded at their step are assignments by Python (a callback, a step, a cell), by a `tf.function`
-that is traced under the run or is the step itself, and by operations of a TensorFlow 1 graph in a
-session of this process. Only looked at once a second are Python numbers of Keras, variables of a
-cluster, and those that a function inside the step assigns to that was traced before; from the
-first such change on, this variable is read after each step.
+that is traced under the run or is the step itself, and by the train op of a TensorFlow 1 graph in
+a session of this process. Only looked at once a second are Python numbers of Keras, variables of a
+cluster, and those that a function inside the step assigns to that was traced before, or an
+operation beside the train op; from the first such change on, these two are read after each step.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from nbtrain.hyperparameters import Edit, Hyperparameters, Setter
+from nbtrain.hyperparameters import FACTOR, Edit, Hyperparameters, Setter
 from nbtrain.recording.watch import Watch
 
 # Assignments between two steps, and those that wait to be read: beyond, the oldest are left out.
@@ -115,9 +115,7 @@ class Changes:
 
     def flush(self) -> None:
         """Read what was settled, and record what has changed; any thread."""
-        if not self._waiting:
-            return
-        with self._flushing:
+        with self._flushing:  # first: what another thread has taken is recorded by then
             while self._waiting:
                 step, name, wall, value, who = self._waiting.popleft()
                 self._take(step, name, wall, self._hyperparameters.number(name, value), who)
@@ -139,6 +137,11 @@ class Changes:
         with self._flushing:
             self._edits.update({edit.name: (step, edit) for edit in edits})
             self._watch.note("undone", None)
+
+    @property
+    def told(self) -> bool:
+        """Whether something was assigned that is not settled yet."""
+        return bool(self._told)
 
     def went_back(self) -> None:
         """What was set since is undone, as was asked for."""
@@ -183,7 +186,7 @@ class Changes:
 
     def _to_keep(self, edit: Edit, who: Setter) -> str:
         """What makes an edit last that somebody undoes."""
-        factor = f"{edit.name}_factor"
+        factor = f"{edit.name}{FACTOR}"
         values = self._hyperparameters.values
         if factor in values and edit.old:
             times = values[factor] * edit.new / edit.old

@@ -134,7 +134,8 @@ class Helm:
 
     def hold_still(self, step: int) -> None:
         """Pause where the next step would not train what the checkpoints and the panel say."""
-        if (unused := self._tuner.astray()) and self.fail_trial(step, unused, restore=False):
+        unused = self._tuner.hyperparameters.astray()
+        if unused and self.fail_trial(step, unused, restore=False):
             return
         if astray := self._astray():
             self._hold("names", step, astray)
@@ -161,7 +162,7 @@ class Helm:
             return f"{names}; {_REMEDY}"
         if idle := self._idle(due=due):
             return f"{idle}; {_IDLE}"
-        unused = self._tuner.astray()
+        unused = self._tuner.hyperparameters.astray()
         return f"{unused}; {_UNUSED}" if unused else ""
 
     def _idle(self, *, due: bool) -> str:
@@ -170,10 +171,6 @@ class Helm:
             return ""
         self._look_at = time.monotonic() + _LOOK_SECS
         return self._names.without_effect()
-
-    def settle(self, step: int) -> None:
-        """The edits of a replay up to this step are done: what has led nowhere is not repeated."""
-        self._commands.settle(step)
 
     def fail_trial(self, step: int, why: str, *, restore: bool = True) -> bool:
         """End the trial under way at this boundary, and go back; whether there is one.
@@ -195,7 +192,7 @@ class Helm:
             self._leave_trial(step, "the run went back")
         self._tuner.flush()  # of the segment that ends here
         self._recorder.open_segment(step)
-        self._tuner.look(step, anew=True)
+        self._tuner.go_back(step)
         self._commands.go_back(step)
         self._evaluator.start(step)
 
@@ -236,7 +233,7 @@ class Helm:
                 self._check_not_stopping("set")
                 self._trials.check_free(values)
                 edits = self._tuner.set(values, step)
-                advice = self._tuner.advice(edits)
+                advice = self._tuner.changes.advice(edits)
                 return done(", ".join(map(str, edits)) + advice, edits), step
             case Evaluate():
                 self._check_not_stopping("evaluate")
@@ -295,7 +292,7 @@ class Helm:
                 "the run with start=False and in a new folder, replay into it, then start it."
             )
         for _, values in edits:
-            self._tuner.check(values)
+            self._tuner.hyperparameters.check(values)
         for at, values in edits:
             self._commands.post(Set(values, needed=True), step=step, at=at, standing=True)
 

@@ -12,14 +12,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nbtrain.hyperparameters import Hyperparameters
+from nbtrain.hyperparameters import FACTOR, Hyperparameters
 from nbtrain.recording.watch import Watch
 
 # Of the steps between two marks, which are a second apart, at most so many have a point: each
 # calls the schedule, which takes a part of a millisecond.
 _POINTS = 20
-
-_FACTOR = "_factor"
 
 Record = Callable[[int, float, Mapping[str, float]], object]
 
@@ -62,9 +60,7 @@ class Rates:
 
     def flush(self) -> None:
         """Record the rates up to the last mark; any thread."""
-        if not self._waiting:
-            return
-        with self._flushing:
+        with self._flushing:  # first: what another thread has taken is recorded by then
             while self._waiting:
                 step, wall, name, factor, moment = self._waiting.popleft()
                 if name not in self._failed:
@@ -77,7 +73,7 @@ class Rates:
         try:
             for at, when, far in _between(before, (step, wall, done)):
                 rate = self._hyperparameters.rate(name, far) * factor
-                self._record(at, when, {name.removesuffix(_FACTOR): rate})
+                self._record(at, when, {name.removesuffix(FACTOR): rate})
         except Exception as error:  # noqa: BLE001 - a schedule of the user's own; told
             self._failed.add(name)
             self._watch.note("rates", f"The rate under {name} cannot be computed: {error}")

@@ -12,6 +12,7 @@ from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.watch import Watch
 from nbtrain.saving.keeper import Keeper
 from nbtrain.states import Checkpoint, Event, Lifecycle, Phase
+from nbtrain.steering.command_queue import CommandQueue
 from nbtrain.steering.commands import Outcome, Receipt, Restore, Set
 from nbtrain.steering.helm import Helm
 
@@ -30,6 +31,7 @@ class Rescue:
         lifecycle: The run's phase.
         recorder: Knows of trouble.
         watch: Is told what should be known.
+        commands: Holds the edits of a replay that are to come.
         helm: Restores and sets.
         keeper: Keeps the checkpoints.
         hyperparameters: What can be set.
@@ -40,6 +42,7 @@ class Rescue:
         lifecycle: Lifecycle,
         recorder: Recorder,
         watch: Watch,
+        commands: CommandQueue,
         helm: Helm,
         keeper: Keeper,
         hyperparameters: Hyperparameters,
@@ -50,6 +53,7 @@ class Rescue:
         self._lifecycle = lifecycle
         self._recorder = recorder
         self._watch = watch
+        self._commands = commands
         self._helm = helm
         self._keeper = keeper
         self._hyperparameters = hyperparameters
@@ -177,7 +181,8 @@ class Rescue:
             if self._keeper.unsound() is not None:
                 continue  # it lacks a variable that has gone bad
             self._rescues, self._last = self._rescues + 1, (trouble.step, now)
-            self._helm.settle(bad)
+            # What has led nowhere is not repeated by a replay.
+            self._commands.settle(bad)
             # Restored it may be what it was before; what led here is too much anyhow.
             # In this order: where the rate itself is what was NaN, it does not count.
             half = min(self._hyperparameters.values[name], rate) / 2

@@ -129,7 +129,7 @@ class Trials:
                 f"since step {self._trial.begun:,}: wait for its end{self._way_out}."
             )
         steps = self._steps_of(asked, step)
-        self._tuner.check_changes(asked.values)
+        self._tuner.hyperparameters.check_changes(asked.values)
         before = self._judge.measure(asked, step)
         if asked_to_stop():
             raise PhaseError("The run was asked to stop before the trial began.")

@@ -4,6 +4,7 @@ tuner.begin(step)            # what they are when the run begins: hparams of the
 tuner.set(values, step)      # an edit: a step in the curve of each
 tuner.look(step)             # at a boundary: what the program itself has set meanwhile
 tuner.flush()                # the watch: that is read, and recorded
+tuner.go_back(step)          # a checkpoint was restored
 tuner.end(step)              # the last point of each curve
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from nbtrain.hyperparameters import PREFIX, Edit, Hyperparameters
 from nbtrain.recording.recorder import Recorder
@@ -36,6 +37,10 @@ class Tuner:
         edited: Called when some were set.
         attend: Called when the program has set one: the next boundary is to look.
         clock: Gives the time in seconds.
+
+    Attributes:
+        hyperparameters: As given.
+        changes: Those that the program makes.
     """
 
     def __init__(
@@ -48,73 +53,63 @@ class Tuner:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._hyperparameters = hyperparameters
+        self.hyperparameters = hyperparameters
         self._recorder = recorder
         self._watch = watch
         self._edited = edited
         self._clock = clock
         self._due = 0.0
-        self._changes = Changes(hyperparameters, watch, self._append, attend)
+        self.changes = Changes(hyperparameters, watch, self._append, attend)
         self._rates = Rates(hyperparameters, watch, self._append)
 
     def now(self) -> dict[str, float]:
         """Read anew, by name."""
         self._read()
-        return self._hyperparameters.values
+        return self.hyperparameters.values
 
     def begin(self, step: int) -> None:
         """Write down with which values the run begins."""
-        self._hyperparameters.begin(restored=False)
+        self.hyperparameters.begin(restored=False)
         self._read()
-        if values := self._hyperparameters.values:
+        if values := self.hyperparameters.values:
             self._recorder.describe(step, values)
             self._record(step, values)
         self._tell(step, values)
-        self._changes.begin()
+        self.changes.begin()
         self._rates.mark(step, anew=True)
 
-    def look(self, step: int, *, anew: bool = False) -> None:
+    def look(self, step: int) -> None:
         """See what the program has set; read them again where that is due.
 
         Args:
             step: The step that was done last.
-            anew: Read them at once, they were restored.
         """
-        self._changes.settle(step)
-        if not anew and (not self._hyperparameters or self._clock() < self._due):
-            return
-        self.flush()
-        if anew:
-            self._hyperparameters.begin(restored=True)
-            self._changes.went_back()
-        self._read()
-        if anew:
-            self._record(step, values := self._hyperparameters.values)
-            self._tell(step, values)
-        else:
-            self._changes.compare(step)
-        self._rates.mark(step, anew=anew)
+        due = bool(self.hyperparameters) and self._clock() >= self._due
+        if due:
+            self._read()
+        self.changes.settle(step)  # after it: what is assigned meanwhile is told
+        if due:
+            self.flush()
+            self.changes.compare(step)
+            self._rates.mark(step)
 
-    def settle(self, step: int) -> None:
-        """What the program has set since the last boundary is of this step."""
-        self._changes.settle(step)
+    def go_back(self, step: int) -> None:
+        """Read them, as a checkpoint has set them; what was assigned before is undone."""
+        self.hyperparameters.begin(restored=True)
+        self.changes.went_back()
+        self._read()
+        self._record(step, values := self.hyperparameters.values)
+        self._tell(step, values)
+        self._rates.mark(step, anew=True)
 
     def flush(self) -> None:
         """Record what the program has set, and what its schedules give; any thread."""
-        self._changes.flush()
+        self.changes.flush()
         self._rates.flush()
 
     def next_step(self, step: int) -> int:
         """The step after which it is to look, at the latest, though nobody tells it to."""
-        return step + 1 if self._changes.untold else _NEVER
-
-    def check(self, values: Mapping[str, object]) -> None:
-        """Raise an ArgumentError for what cannot be set."""
-        self._hyperparameters.check(values)
-
-    def check_changes(self, values: Mapping[str, object]) -> None:
-        """Raise an ArgumentError for what cannot be set, or is set already."""
-        self._hyperparameters.check_changes(values)
+        return step + 1 if self.changes.untold else _NEVER
 
     def set(self, values: Mapping[str, object], step: int) -> tuple[Edit, ...]:
         """Set some, all or none.
@@ -122,40 +117,33 @@ class Tuner:
         Raises:
             Exception: Why they cannot be set; they are as before.
         """
-        self._changes.flush()
+        self.changes.settle(step)  # what a cell has assigned in a pause comes before it
+        self.changes.flush()
         self._rates.mark(step)
-        before = self._hyperparameters.values
-        edits = self._hyperparameters.set(values)
+        before = self.hyperparameters.values
+        edits = self.hyperparameters.set(values)
         self._rates.mark(step)
         self._edited()
-        now = self._hyperparameters.values
+        now = self.hyperparameters.values
         old = {name: value for name, value in before.items() if now[name] != value}
         old |= {edit.name: edit.old for edit in edits}  # a factor changes what it is on, too
         self._record(step, old)
         self._record(step, {name: now[name] for name in old})
-        self._changes.edited(edits, step)
+        self.changes.edited(edits, step)
         return edits
-
-    def advice(self, edits: Iterable[Edit]) -> str:
-        """What to do so that edits last; empty where nothing is known to undo them."""
-        return self._changes.advice(edits)
-
-    def astray(self) -> str:
-        """Which are not as the steps have them, and why; empty where none is known."""
-        return self._hyperparameters.astray()
 
     def end(self, step: int) -> None:
         """Lead the curves on to the last step."""
-        self._changes.settle(step, over=True)
-        self._changes.end()
+        self.changes.settle(step, over=True)
+        self.changes.end()
         self._rates.mark(step)
         self.flush()
-        self._record(step, self._hyperparameters.values)
+        self._record(step, self.hyperparameters.values)
 
     def _read(self) -> None:
         self._due = self._clock() + _LOOK_SECS
         try:
-            self._hyperparameters.read()
+            self.hyperparameters.read()
         except Exception as error:  # noqa: BLE001 - a look never ends a training
             self._watch.note("hyperparameters", f"Hyperparameters could not be read: {error}")
         else:
@@ -167,7 +155,7 @@ class Tuner:
 
     def _record(self, step: int, values: Mapping[str, float]) -> None:
         if values:
-            self._changes.recorded(step, values)
+            self.changes.recorded(step, values)
             self._append(step, time.time(), values)
 
     def _append(self, step: int, wall_time: float, values: Mapping[str, float]) -> None:

@@ -31,6 +31,18 @@ class FakeVariable(Variable):
         self.value = value if abs(value) <= self.most else math.copysign(math.inf, value)
 
 
+class FakeFactor(FakeVariable):
+    """A factor: to write it multiplies what it acts on."""
+
+    def __init__(self, on: FakeVariable) -> None:
+        super().__init__(1.0)
+        self.on = on
+
+    def write(self, value: float) -> None:
+        self.on.value *= value / self.value
+        super().write(value)
+
+
 def some(**values: float) -> tuple[Hyperparameters, dict[str, FakeVariable]]:
     """Hyperparameters that were read once, and their variables."""
     variables = {name: FakeVariable(value) for name, value in values.items()}
@@ -165,6 +177,26 @@ def test_of_several_those_that_were_written_are_put_back_where_one_fails() -> No
         hyperparameters.set({"learning_rate": 0.2, "dropout": 0.2})
     assert {name: each.value for name, each in variables.items()} == hyperparameters.values
     assert hyperparameters.values == {"learning_rate": 0.1, "dropout": 0.5}
+
+
+def test_a_factor_and_what_it_acts_on_are_set_together() -> None:
+    rate = FakeVariable(0.1)
+    factor = FakeFactor(rate)
+    hyperparameters = Hyperparameters({"learning_rate": rate, "learning_rate_factor": factor})
+    edits = hyperparameters.set({"learning_rate": 0.01, "learning_rate_factor": 0.5})
+    assert [*map(str, edits)] == ["learning_rate 0.1 → 0.01", "learning_rate_factor 1 → 0.5"]
+    assert (rate.value, factor.value) == (0.01, 0.5)
+
+
+def test_a_refused_edit_puts_back_a_factor_and_what_it_acts_on() -> None:
+    rate, dropout = FakeVariable(0.1), FakeVariable(0.5)
+    factor, dropout.refuses = FakeFactor(rate), {0.2}
+    held = {"learning_rate": rate, "learning_rate_factor": factor, "dropout": dropout}
+    with pytest.raises(OSError, match="the server is gone"):
+        Hyperparameters(held).set(
+            {"learning_rate": 0.01, "learning_rate_factor": 0.5, "dropout": 0.2}
+        )
+    assert (rate.value, factor.value, dropout.value) == (0.1, 1.0, 0.5)
 
 
 def test_what_cannot_be_put_back_is_told_and_shown() -> None:

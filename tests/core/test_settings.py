@@ -44,6 +44,11 @@ from nbtrain.settings import Settings
         ({"grace": None}, r"grace=None: give a number"),
         ({"grace": True}, r"grace=True: give a number"),
         ({"grace": float("inf")}, r"grace=inf: give a number"),
+        (
+            {"grace": 1e10},
+            r"give a number of seconds above 0, such as 10\.0, and at most 1,000,000",
+        ),
+        ({"grace": float("nan")}, r"grace=nan: give a number"),
         ({"grace": "long"}, r"grace='long': give a number"),
         ({"jump": 10.0, "on_nan": None}, r"jump=10\.0, and with on_nan=None nothing is done"),
     ],

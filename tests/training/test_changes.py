@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import keras
@@ -10,13 +11,19 @@ import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import nbtrain
+from nbtrain.engines.hyperparameters import held_by
+from nbtrain.errors import BusyError
+from nbtrain.hyperparameters import Hyperparameters
 from nbtrain.panel.view import fields
 from nbtrain.run import Run
+from nbtrain.steering.changes import Changes
 from nbtrain.steering.commands import Restore, Set
+from nbtrain.steering.rates import Rates
+from nbtrain.steering.tuner import Tuner
 from tests.fitted import BATCH, STEPS, Late, SetAt, X, Y, started
-from tests.gate import SOON
-from tests.models import applied, reached
-from tests.training.test_tuner import curve, journal
+from tests.gate import SOON, Gate
+from tests.models import Counter, applied, reached
+from tests.training.test_tuner import Tuned, curve, lines, paused_and_saved, stopped
 
 v1 = tf.compat.v1
 
@@ -87,6 +94,153 @@ def test_a_loop_of_ones_own_and_a_cell_are_heard_too() -> None:
     assert curve(loop) == [(0, 0.5), (42, 0.5), (42, 0.25), (100, 0.25)]
 
 
+def test_what_a_cell_assigns_in_a_pause_comes_before_an_edit(gate: Gate) -> None:
+    run, tuned = paused_and_saved(gate)
+    tuned.rate.assign(0.25)
+    applied(run.set(rate=4.0))
+    stopped(run, gate)
+    *points, (_, last) = curve(run)
+    assert points == [(0, 0.5), (1, 0.25), (1, 0.25), (1, 4.0)]
+    assert last == 4.0
+
+
+def test_what_a_cell_assigns_in_a_pause_is_of_the_step_of_the_pause(gate: Gate) -> None:
+    run, tuned = paused_and_saved(gate)
+    tuned.rate.assign(0.25)
+    applied(run.resume())
+    stopped(run, gate)
+    assert curve(run)[:2] == [(0, 0.5), (1, 0.25)]
+
+
+def test_what_a_restore_undoes_is_not_recorded_after_it(gate: Gate) -> None:
+    run, tuned = paused_and_saved(gate)
+    tuned.rate.assign(0.25)
+    applied(run.restore())
+    stopped(run, gate)
+    assert {value for _, value in curve(run)} == {0.5}
+
+
+def test_what_an_evaluation_assigns_is_of_its_step() -> None:
+    rate = tf.Variable(0.5)
+
+    def evaluate() -> dict[str, float]:
+        rate.assign(0.25)
+        return {"loss": 1.0}
+
+    run = nbtrain.train(
+        lambda: {"loss": 1.0},
+        steps=99,
+        hyperparameters={"rate": rate},
+        evaluate=evaluate,
+        evaluate_steps=50,
+    ).wait(SOON)
+    assert curve(run) == [(0, 0.5), (50, 0.5), (50, 0.25), (99, 0.25)]
+
+
+def test_what_a_thread_assigns_while_a_boundary_looks_is_of_the_next_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rate, next_step = tf.Variable(0.5), Tuner.next_step
+    threads: list[threading.Thread] = []
+
+    def looking(tuner: Tuner, step: int) -> int:
+        if step == 1 and not threads:
+            threads.append(threading.Thread(target=rate.assign, args=(0.25,)))
+            threads[0].start()
+            threads[0].join()
+        return next_step(tuner, step)
+
+    monkeypatch.setattr(Tuner, "next_step", looking)
+    held = {"rate": rate}
+    run = nbtrain.train(lambda: {"loss": 1.0}, steps=9, hyperparameters=held).wait(SOON)
+    assert curve(run) == [(0, 0.5), (2, 0.5), (2, 0.25), (9, 0.25)]
+
+
+@pytest.mark.parametrize("again", ["started again", "not started"])
+def test_a_second_run_of_its_variable_leaves_a_run_listening(again: str, gate: Gate) -> None:
+    tuned = Tuned(gate)
+    held = {"rate": tuned.rate}
+
+    def step() -> dict[str, Any]:
+        values = tuned.step()
+        if tuned.count == 7:
+            tuned.rate.assign(0.25)
+        return values
+
+    options: Any = {"hyperparameters": held, "checkpoint": tuned.checkpoint, "steps": 12}
+    run = nbtrain.train(step, name="one", **options)
+    gate.wait_for_arrivals()
+    if again == "not started":
+        nbtrain.train(step, name="two", start=False, **options)
+    else:
+        with pytest.raises(BusyError):
+            nbtrain.train(step, name="one", **options)
+    gate.open()
+    run.wait(SOON)
+    assert curve(run) == [(0, 0.5), (7, 0.5), (7, 0.25), (12, 0.25)]
+
+
+def test_two_runs_of_one_variable_both_listen(gate: Gate) -> None:
+    rate, first = tf.Variable(0.5), Counter(gate)
+    held = {"rate": rate}
+    one = nbtrain.train(first.step, hyperparameters=held, name="one", steps=9)
+    gate.wait_for_arrivals()
+    second = Counter(lambda count: count == 3 and rate.assign(0.25))
+    two = nbtrain.train(second.step, hyperparameters=held, name="two", steps=5).wait(SOON)
+    assert curve(two) == [(0, 0.5), (3, 0.5), (3, 0.25), (5, 0.25)]
+    gate.open()
+    one.wait(SOON)
+    assert curve(one) == [(0, 0.5), (1, 0.25), (9, 0.25)]
+    assert "assign" not in vars(rate)
+
+
+class Asked:
+    """A lock that lets a test know when it is asked for a second time."""
+
+    def __init__(self, going_on: threading.Event) -> None:
+        self._lock, self._going_on, self._times = threading.RLock(), going_on, 0
+
+    def __enter__(self) -> None:
+        self._times += 1
+        if self._times == 2:
+            self._going_on.set()
+        self._lock.acquire()
+
+    def __exit__(self, *_error: object) -> None:
+        self._lock.release()
+
+
+@pytest.mark.parametrize("kind", [Changes, Rates])
+def test_a_flush_returns_once_what_another_thread_has_taken_is_recorded(kind: Any) -> None:
+    optimizer = keras.optimizers.SGD(keras.optimizers.schedules.ExponentialDecay(0.5, 1, 0.5))
+    hyperparameters = Hyperparameters(held_by(optimizer))
+    hyperparameters.read()
+    going_on, done = threading.Event(), list[str]()
+
+    def flush() -> None:
+        flushed.flush()
+        done.append("flushed")
+        going_on.set()
+
+    def record(step: int, _wall: float, _values: Any) -> None:
+        threads.append(threading.Thread(target=flush))
+        threads[-1].start()
+        assert going_on.wait(SOON)
+        done.append(f"recorded {step}")
+
+    threads: list[threading.Thread] = []
+    flushed = kind(hyperparameters, None, record, *([lambda: None] if kind is Changes else []))
+    flushed._flushing = Asked(going_on)
+    if kind is Changes:
+        flushed._recorded["learning_rate_factor"] = 6, 1.0
+        flushed._waiting.append((7, "learning_rate_factor", 0.0, 0.5, None))
+    else:
+        flushed.mark(7)
+    flush()
+    threads[0].join(SOON)
+    assert done[0] == "recorded 7"
+
+
 def test_the_variable_is_left_as_it_was() -> None:
     program = Program()
     before = {*vars(program.rate)}
@@ -100,7 +254,56 @@ def test_a_step_that_assigns_nothing_has_nothing_read(monkeypatch: pytest.Monkey
     monkeypatch.setattr("nbtrain.engines.assignments.Assignments.now", lambda _: reads.append(1))
     step = tf.function(lambda: {"loss": rate * 2.0})
     nbtrain.train(step, steps=500, hyperparameters={"rate": rate}).wait(SOON)
+    inner = tf.function(lambda: rate * 2.0, autograph=False)
+    nested = tf.function(lambda: {"loss": inner()})
+    nbtrain.train(nested, steps=500, hyperparameters={"rate": rate}).wait(SOON)
     assert not reads
+
+
+@pytest.mark.parametrize("way", [nbtrain.supervise, nbtrain.monitor])
+def test_a_graph_whose_train_op_assigns_nothing_has_nothing_read(
+    way: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tf.Graph().as_default():
+        step = v1.train.get_or_create_global_step()
+        rate = v1.get_variable("rate", initializer=0.5, trainable=False)
+        v1.assign(rate, v1.placeholder(tf.float32, []))  # by which the program may set it
+        v1.train.Saver(reshape=True)
+        train_op = v1.assign_add(step, 1).op
+        reads, run = [], v1.Session.run
+
+        def reading(session: Any, fetches: Any, *args: Any, **kwargs: Any) -> Any:
+            reads.extend([fetches] if fetches is rate else [])
+            return run(session, fetches, *args, **kwargs)
+
+        monkeypatch.setattr(v1.Session, "run", reading)
+    way(train_op, hyperparameters={"rate": rate}, steps=2_000).wait(SOON)
+    assert 0 < len(reads) < 1_000, "once a second"
+
+
+def test_what_an_operation_beside_the_train_op_assigns_is_seen() -> None:
+    with tf.Graph().as_default():
+        step = v1.train.get_or_create_global_step()
+        rate = v1.get_variable("rate", initializer=0.5, trainable=False)
+        more = v1.assign_add(rate, 0.5)
+        train_op = v1.assign_add(step, 1).op
+
+    class Adding(tf.compat.v1.train.SessionRunHook):
+        """Adds to the rate after each step, by a run of its own."""
+
+        def after_run(self, context: Any, _values: Any) -> None:
+            context.session.run(more)
+
+    held = {"rate": rate}
+    run = nbtrain.monitor(train_op, hyperparameters=held, hooks=[Adding()], start=False)
+    reached_it: list[Any] = []
+    run.on_tick(lambda: reached_it.append(len(run.scalars["hyperparameters/rate"].steps) > 50))
+    run.start()
+    reached(run, lambda _: any(reached_it))
+    run.request_stop()
+    run.wait(SOON)
+    steps = [step for step, _ in curve(run)]
+    assert {*range(steps[-1] - 20, steps[-1])} <= {*steps}, "after each step, once it was seen"
 
 
 def model(rate: Any = 0.1) -> Any:
@@ -200,7 +403,7 @@ def test_an_edit_that_a_callback_undoes_is_a_mark_and_a_sentence() -> None:
     assert (mark.step, mark.text) == (STEPS, f"{what}.")
     assert str(run.status.message).startswith(f"At step 12 {what} (learning_rate 0.1 → 0.02). To")
     assert "run.set(learning_rate_factor=0.2)" in str(run.status.message)
-    assert [line["step"] for line in journal(run, "undone")] == [STEPS]
+    assert [line["step"] for line in lines(run, "undone")] == [STEPS]
     assert (STEPS, 0.05) in curve(run, RATE)
 
 
@@ -210,7 +413,7 @@ def test_an_edit_under_a_plateau_stays_in_effect_and_nothing_is_said() -> None:
     assert applied(edit.receipts[0]).text == "learning_rate 0.1 → 0.02"
     assert run.hyperparameters["learning_rate"] == 0.005
     assert run.status.message is None
-    assert not journal(run, "undone")
+    assert not lines(run, "undone")
 
 
 def test_an_edit_that_a_step_undoes_names_the_line() -> None:
@@ -287,7 +490,7 @@ def test_a_factor_lasts_over_the_epochs_of_a_scheduler(schedule: Any) -> None:
     assert run.hyperparameters["learning_rate"] == pytest.approx(0.1 / 16)
     assert run.hyperparameters["learning_rate_factor"] == 0.5
     assert run.status.message is None
-    assert not journal(run, "undone")
+    assert not lines(run, "undone")
 
 
 def test_a_factor_is_saved_and_restored_with_the_rate() -> None:
@@ -296,6 +499,48 @@ def test_a_factor_is_saved_and_restored_with_the_rate() -> None:
     run = fitted(2, scheduler(), name="kept").wait(SOON)
     assert run.hyperparameters["learning_rate_factor"] == 0.5
     assert run.hyperparameters["learning_rate"] == 0.025
+
+
+def test_under_a_factor_the_curve_has_the_rates_that_were_used() -> None:
+    edit = SetAt(5, learning_rate_factor=0.5)
+    run = fitted(3, scheduler(lambda _epoch: 0.1), edit).wait(SOON)
+    assert curve(run, RATE) == [(0, 0.1), (5, 0.1), (5, 0.05), (3 * STEPS, 0.05)]
+
+
+def test_an_edit_that_is_undone_under_a_factor_is_named_by_the_callback() -> None:
+    factor, edit = SetAt(3, learning_rate_factor=0.5), SetAt(5, learning_rate=0.02)
+    run = fitted(2, scheduler(), factor, edit).wait(SOON)
+    assert undone(run).text == (
+        "Named has set learning_rate 0.02 → 0.025, over the edit of step 5."
+    )
+
+
+def test_an_edit_that_a_lambda_of_a_callback_undoes_names_its_line() -> None:
+    class Lambda(keras.callbacks.LambdaCallback):
+        run: Any
+
+    trained = model()
+
+    def begin(epoch: int, logs: Any) -> None:
+        trained.optimizer.learning_rate = 0.1 / (epoch + 1)
+
+    edit = SetAt(5, learning_rate=0.02)
+    run = fitted(2, Lambda(on_epoch_begin=begin), edit, trained=trained).wait(SOON)
+    line = begin.__code__.co_firstlineno + 1
+    assert undone(run).text == (
+        f"line {line} of begin() has set learning_rate 0.02 → 0.05, over the edit of step 5."
+    )
+
+
+def test_rate_and_factor_are_set_together_and_the_rate_is_as_given() -> None:
+    edit = SetAt(5, learning_rate=0.01, learning_rate_factor=0.5)
+    run = fitted(2, scheduler(lambda _epoch: 0.1), edit).wait(SOON)
+    assert applied(edit.receipts[0]).text.startswith(
+        "learning_rate 0.1 → 0.01, learning_rate_factor 1 → 0.5"
+    )
+    assert curve(run, RATE) == [
+        *[(0, 0.1), (5, 0.1), (5, 0.01), (STEPS, 0.01), (STEPS, 0.05), (2 * STEPS, 0.05)]
+    ]
 
 
 def test_without_a_scheduler_there_is_no_factor() -> None:

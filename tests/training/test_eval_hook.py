@@ -330,6 +330,7 @@ async def asynchronous() -> dict[Any, Any]:
         ({"every_steps": -1}, "every_steps=-1: give a whole number"),
         ({"every_steps": float("inf")}, "every_steps=inf: give a whole number"),
         ({"every_steps": "3"}, "every_steps='3': give a whole number"),
+        ({"every_steps": np.array([1, 2])}, "every_steps=array.*: give a whole number"),
         ({"every_secs": -1.0}, "every_secs=-1.0: give seconds above 0"),
         ({"every_secs": "1"}, "every_secs='1': give seconds above 0"),
     ],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
@@ -12,7 +14,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.states import Phase
-from tests.fitted import BATCH, COLUMNS, STEPS, X, ended, started
+from tests.fitted import BATCH, COLUMNS, STEPS, Late, X, ended, started
 from tests.models import reached
 
 RATE = "hyperparameters/learning_rate"
@@ -181,6 +183,25 @@ def test_a_train_step_that_returns_no_scalar_is_told_in_the_panel() -> None:
     assert not [tag for tag in run.scalars if tag != RATE]
 
 
+@pytest.mark.parametrize("eagerly", [False, True])
+def test_what_a_callback_asks_of_a_metric_is_not_kept(eagerly: bool) -> None:
+    class Asking(Late):
+        results: ClassVar[list[weakref.ref[Any]]] = []
+        left = 0
+
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+            self.results.append(weakref.ref(self.model.hits.result()))
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            gc.collect()
+            self.left = sum(result() is not None for result in self.results)
+
+    asking = Asking()
+    run = ended(gan(run_eagerly=eagerly), "run", asking, x=X, batch_size=BATCH)
+    assert len(asking.results) == len(run.scalars["batch_d_loss"]) == STEPS
+    assert asking.left == 0
+
+
 def test_a_fit_of_ones_own_records_them_too() -> None:
     model = gan()
 
@@ -190,3 +211,62 @@ def test_a_fit_of_ones_own_records_them_too() -> None:
 
     run.wait()
     assert len(run.scalars["batch_d_loss"]) == len(run.scalars["running_hits"]) == STEPS
+
+
+class Bare(keras.Model):
+    """A variable of TensorFlow's, in no layer; Keras does not know that it is trained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = tf.Variable(tf.ones((COLUMNS, 1)))
+
+    def call(self, inputs: Any) -> Any:
+        """Where the step does not."""
+        return tf.matmul(inputs, self.w)
+
+    def train_step(self, data: Any) -> Any:
+        """With the compiled optimizer."""
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(self(data) ** 2)
+        self.optimizer.apply_gradients([(tape.gradient(loss, self.w), self.w)])
+        return {"loss": loss}
+
+
+class Unlike(Bare):
+    """The step has a use of its own for the data, which `call` cannot have."""
+
+    def call(self, inputs: Any) -> Any:
+        """Not for the data of a fit."""
+        return tf.matmul(inputs["rows"], self.w)
+
+    def train_step(self, data: Any) -> Any:
+        """Call the model as it wants to be called."""
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(self({"rows": data}) ** 2)
+        self.optimizer.apply_gradients([(tape.gradient(loss, self.w), self.w)])
+        return {"loss": loss}
+
+
+@pytest.mark.parametrize("kind", [Bare, Unlike])
+@pytest.mark.parametrize("how", [{"run_eagerly": True}, {"jit_compile": True}, {}])
+def test_a_variable_in_no_layer_is_trained_as_keras_trains_it(
+    kind: type[Bare], how: dict[str, Any]
+) -> None:
+    keras_own, model = kind(), kind()
+    for each in (keras_own, model):
+        each.compile("adam", **how)
+    keras_own.fit(X, batch_size=BATCH, shuffle=False, epochs=2, verbose=0)
+    run = ended(model, "run", x=X, batch_size=BATCH, shuffle=False, epochs=2)
+    assert len(run.scalars["batch_loss"]) == 2 * STEPS
+    np.testing.assert_allclose(model.w, keras_own.w, rtol=1e-6)
+
+
+def test_a_fit_of_such_a_variable_goes_on_from_its_checkpoint_with_its_slots() -> None:
+    whole = Bare()
+    whole.compile("adam", jit_compile=False)
+    whole.fit(X, batch_size=BATCH, shuffle=False, epochs=2, verbose=0)
+    for epochs in (1, 2):
+        model = Bare()
+        model.compile("adam", jit_compile=False)
+        ended(model, "run", x=X, batch_size=BATCH, shuffle=False, epochs=epochs)
+    np.testing.assert_allclose(model.w, whole.w, rtol=1e-6)

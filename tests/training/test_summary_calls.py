@@ -67,7 +67,13 @@ def test_a_loop_and_methods_are_looked_at_and_other_code_is_not() -> None:
             self.draw()
             return {"loss": 1.0}
 
-    assert "tf.summary.histogram in draw()" in str(unwritten([Program().step], "runs/a"))
+        @tf.function
+        def traced(self) -> None:
+            self.draw()
+
+    program = Program()
+    for step in (program.step, program.traced, lambda: program.traced(), lambda: program.draw()):
+        assert "tf.summary.histogram in draw()" in str(unwritten([step], "runs/a"))
     assert unwritten([lambda summary: summary.scalar, len, None], "runs/a") is None
     assert not Path("runs").exists()
 

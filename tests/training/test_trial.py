@@ -18,7 +18,7 @@ from nbtrain.steering.commands import Pause, Save
 from tests.fitted import BATCH, X, Y, classifier, started
 from tests.gate import SOON, Gate
 from tests.models import applied, reached, refused
-from tests.training.test_tuner import Tuned, curve, journal
+from tests.training.test_tuner import Tuned, curve, lines
 
 
 class Tried(Tuned):
@@ -99,7 +99,7 @@ def test_what_is_worse_goes_back_to_where_the_trial_began(gate: Gate) -> None:
     assert [mark.kept for mark in run.marks if mark.event == "try"] == [None, False]
     assert tried.used[:22] == [0.5] + [0.75] * 20 + [0.5]
     assert int(tried.count.numpy()) == run.status.step
-    begun, over = journal(run, "try")
+    begun, over = lines(run, "try")
     assert (begun["step"], begun["edits"]) == (1, {"rate": [0.5, 0.75]})
     assert (over["step"], over["to"], over["edits"]) == (21, 1, {"rate": [0.75, 0.5]})
     assert run.scalars["loss"].segments.max() == 1
@@ -295,7 +295,7 @@ def test_what_cannot_be_tried_is_refused_and_changes_nothing(
     assert run.hyperparameters == {"rate": 0.5, "dropout": 0.25}
     assert applied(run.save()).step == 1  # and nothing was saved before
     ended(run)
-    assert journal(run, "try")[0]["applied"] is False
+    assert lines(run, "try")[0]["applied"] is False
 
 
 def test_a_second_trial_waits_for_none(gate: Gate) -> None:

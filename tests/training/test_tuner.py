@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 from typing import Any
 
@@ -20,6 +19,7 @@ from nbtrain.states import Phase
 from nbtrain.steering.commands import Set
 from tests.gate import SOON, Gate
 from tests.models import Counter, applied, reached, refused
+from tests.on_disk import journal
 
 v1 = tf.compat.v1
 
@@ -66,14 +66,11 @@ def paused_and_saved(gate: Gate) -> tuple[nbtrain.Run, Tuned]:
     return run, tuned
 
 
-def journal(run: Run, event: str) -> list[dict[str, Any]]:
+def lines(run: Run, event: str) -> list[dict[str, Any]]:
     """What the run wrote down of one kind, without the time."""
-    lines = (run.logdir / "steering.jsonl").read_text(encoding="utf-8").splitlines()
-    entries = [json.loads(line) for line in lines]
     return [
         {key: entry[key] for key in entry if key not in ("wall_time", "event")}
-        for entry in entries
-        if entry["event"] == event
+        for entry in journal(run, event)
     ]
 
 
@@ -199,7 +196,7 @@ def test_a_name_that_the_run_lacks_is_refused_at_once_and_written_down(gate: Gat
         )
     stopped(run, gate)
     for event in ("set", "try"):
-        assert [entry["applied"] for entry in journal(run, event)] == [False]
+        assert [entry["applied"] for entry in lines(run, event)] == [False]
     assert float(tuned.rate.numpy()) == 0.5
 
 
@@ -344,7 +341,7 @@ def test_the_journal_holds_the_edit_for_a_replay(gate: Gate) -> None:
     gate.allow(1)
     refused(last)
     stopped(run, gate)
-    done, not_done = journal(run, "set")
+    done, not_done = lines(run, "set")
     assert done == {
         "step": 1,
         "applied": True,

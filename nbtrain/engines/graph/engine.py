@@ -137,7 +137,7 @@ class GraphEngine:
                 managed = v1.train.Supervisor.managed_session(supervisor)
                 with hushed(), saver.opening() if saver else contextlib.nullcontext():
                     self._sess = stack.enter_context(managed)
-                in_session(self.hyperparameters, self._sess)
+                in_session(self.hyperparameters, self._sess, self._fetches[0])
                 if saver is not None:
                     saver.sess = self._sess
                 yield saver

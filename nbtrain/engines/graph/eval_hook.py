@@ -73,18 +73,18 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
             raise ArgumentError(
                 f'metrics={metrics!r}: give tensors by their tags, such as {{"val_loss": loss}}.'
             )
-        if not every_steps and not every_secs:
+        if every_steps is None and every_secs is None:
             raise ArgumentError("Give every_steps= or every_secs=: when to evaluate.")
         if steps is not None and not _is_count(steps):
             raise ArgumentError(
                 f"steps={steps!r}: give a whole number of batches of at least 1, or None to take "
                 "them until the feed is exhausted."
             )
-        if every_steps and not _is_count(every_steps):
+        if every_steps is not None and not _is_count(every_steps):
             raise ArgumentError(
                 f"every_steps={every_steps!r}: give a whole number of at least 1, or None."
             )
-        if every_secs and not (isinstance(every_secs, Real) and every_secs > 0):
+        if every_secs is not None and not (isinstance(every_secs, Real) and every_secs > 0):
             raise ArgumentError(f"every_secs={every_secs!r}: give seconds above 0, or None.")
         if feed is not None and not callable(feed) and not isinstance(feed, Mapping):
             raise ArgumentError(
@@ -96,7 +96,7 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
             check_call("feed", feed, advice=advice, generates=True)
         self._metrics = dict(metrics)
         self._feed = feed
-        self._due = Every(steps=every_steps or None, secs=every_secs)
+        self._due = Every(steps=every_steps, secs=every_secs)
         self._steps = steps
         self._init_op = init_op
         self._owner: Owner | None = None

@@ -6,18 +6,12 @@ from collections import defaultdict
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.framework import auto_control_deps_utils
 
 from nbtrain.engines.graph.fitting import slots_among
 from nbtrain.engines.trained import in_words
+from nbtrain.engines.variables import assigning
 
 v1 = tf.compat.v1
-
-# They take a variable, and only ask whether it has a value.
-_ASKING = {"VarIsInitializedOp", "IsVariableInitialized"}
-
-# Between reading from a checkpoint and assigning.
-_BETWEEN = {"Identity", "Reshape"}
 
 
 def lacking(graph: tf.Graph, saver: Any) -> str:
@@ -40,37 +34,10 @@ def lacking(graph: tf.Graph, saver: Any) -> str:
     ops = [
         variable.op
         for variable in graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
-        if variable.op not in saved and variable.dtype.is_floating and _is_changed(variable)
+        if variable.op not in saved and variable.dtype.is_floating and any(assigning(variable))
     ]
     slots = slots_among(ops)
     scopes: dict[str, list[bool]] = defaultdict(list)
     for op in ops:
         scopes[op.name.partition("/")[0]].append(op in slots)
     return in_words(scopes)
-
-
-def _is_changed(variable: tf.Variable) -> bool:
-    op = variable.op
-    return any(
-        _changes(user, op)
-        for output in op.outputs
-        for user in output.consumers()
-        if user is not variable.initializer and user.type not in _ASKING and not _restores(user)
-    )
-
-
-def _changes(user: tf.Operation, variable: tf.Operation) -> bool:
-    """Whether an operation may write to a variable that is among its inputs."""
-    _, written = auto_control_deps_utils.get_read_write_resource_inputs(user)
-    if any(each.op is variable for each in written):
-        return True
-    inputs = zip(user.inputs, user._input_types, strict=True)  # named by nothing public
-    return any(each.op is variable and kind._is_ref_dtype for each, kind in inputs)
-
-
-def _restores(user: tf.Operation) -> bool:
-    """Whether it is a saver's: it assigns what was read from a checkpoint."""
-    values = [each.op for each in user.inputs[1:2]]
-    while values and values[0].type in _BETWEEN:
-        values = [each.op for each in values[0].inputs[:1]]
-    return bool(values) and values[0].type == "RestoreV2"

@@ -131,7 +131,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._close_session()  # one that was lost while another hook took it up
         self._opened = session, coord
         self._session = session
-        in_session(self.hyperparameters, session)
+        in_session(self.hyperparameters, session, self.train_op)
         saver = self._session_saver(session)
         step = step_of(session, self._global_step) or 0
         self._boundary = self._run.life.host.attach(coord, saver, step, again=again)

@@ -7,38 +7,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from nbtrain.engines.hyperparameters import EagerVariable
 from nbtrain.engines.keras.number import inner
-from nbtrain.engines.schedules import ScheduledRate
+from nbtrain.engines.schedules import Factor
 from nbtrain.hyperparameters import Variable
 
-_NAME, _RATE = ScheduledRate.NAME, "learning_rate"
+_RATE = "learning_rate"
 
 
-class CallbackRate(Variable):
+class CallbackRate(Factor):
     """The factor on what a `LearningRateScheduler` sets at the beginning of each epoch.
-
-    It is kept at the optimizer, as that on a `LearningRateSchedule` is: so a checkpoint has it.
 
     Args:
         optimizer: The optimizer.
         rate: What holds its learning rate.
     """
 
-    whole = False
-
     def __init__(self, optimizer: Any, rate: EagerVariable) -> None:
-        if not hasattr(optimizer, _NAME):
-            setattr(optimizer, _NAME, tf.Variable(1.0, trainable=False, name=_NAME))
-        self.variable: tf.Variable = getattr(optimizer, _NAME)
+        super().__init__(optimizer)
         self._rate = rate
         self._base = rate.read()  # as the callback has set it; asked for where the factor is 0
-
-    def read(self) -> float:
-        """The factor."""
-        return float(str(self.variable.numpy()))
 
     def write(self, value: float) -> None:
         """Let the next step use this factor, on the rate that it would have without."""
@@ -56,19 +45,19 @@ class CallbackRate(Variable):
         if factor == 1.0:
             yield
             return
-        before, self._base = self._rate.read(), self._without()
-        self._rate.write(self._base)
-        lifted = self._rate.read()
-        try:
-            yield
-        finally:
-            base = self._rate.read()
-            if base == lifted:
-                self._rate.write(before)  # to the last bit
-            else:
-                self._base = base
-                self._rate.write(base * factor)
-                self._rate.assignments.tell_again()
+        with self._rate.assignments.gathered():
+            before, self._base = self._rate.read(), self._without()
+            self._rate.write(self._base)
+            lifted = self._rate.read()
+            try:
+                yield
+            finally:
+                base = self._rate.read()
+                if base == lifted:
+                    self._rate.write(before)  # to the last bit
+                else:
+                    self._base = base
+                    self._rate.write(base * factor)
 
     def _without(self) -> float:
         factor = self.read()
@@ -81,6 +70,6 @@ def factor_on(
     """The factor, by its name, where one of the callbacks sets the learning rate by a schedule."""
     rate = held.get(_RATE)
     sets = any(isinstance(each, keras.callbacks.LearningRateScheduler) for each in callbacks)
-    if not sets or _NAME in held or not isinstance(rate, EagerVariable):
+    if not sets or Factor.NAME in held or not isinstance(rate, EagerVariable):
         return {}
-    return {_NAME: CallbackRate(inner(optimizer), rate)}
+    return {Factor.NAME: CallbackRate(inner(optimizer), rate)}

@@ -19,6 +19,7 @@ from nbtrain.engines.keras.numbers import Numbers
 from nbtrain.engines.keras.place import Place
 from nbtrain.engines.keras.steered import Leave, PlacedLoss, Steered
 from nbtrain.engines.keras.thread import ThreadState
+from nbtrain.engines.keras.trackers import has_keras_step
 from nbtrain.engines.keras.validation import StoppedError, Validation
 from nbtrain.engines.place_saver import PlaceSaver
 from nbtrain.engines.summary_calls import of_model, tell_unwritten
@@ -208,19 +209,23 @@ class FitEngine:
     def _build(self) -> None:
         """Make the variables that a checkpoint is to set: Keras makes them at the first batch.
 
-        Those of the metrics as well, where no tracing of the step makes them before it runs.
+        Those of the metrics as well, where no tracing of the step makes them before it runs. A
+        `train_step` of the user's own may call the model in another way, or not at all, and may
+        give the optimizer other variables than those of the layers: it builds that itself.
         """
         model = self._model
         missing = not model.built or model.run_eagerly
+        is_keras = has_keras_step(model)
         with model.distribute_strategy.scope():
             if missing and (batch := self.place.data.first()) is not None:
                 x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
-                with contextlib.suppress(NotImplementedError):  # a train_step needs no call()
+                # What fails here is raised by the first batch, where the step does it too.
+                with contextlib.nullcontext() if is_keras else contextlib.suppress(Exception):
                     model(x)
                     if model.run_eagerly:
                         model.test_on_batch(x, y, weights)
             optimizer = model.optimizer
-            if model.built and optimizer is not None and not optimizer.built:
+            if is_keras and model.built and optimizer is not None and not optimizer.built:
                 optimizer.build(model.trainable_variables)
 
     def _fit(self, host: Host, steered: Steered) -> None:

@@ -16,6 +16,7 @@ from nbtrain.engines.keras.input import InputWaits
 from nbtrain.engines.keras.trackers import Trackers
 from nbtrain.life import Life
 from nbtrain.traced import Structure
+from nbtrain.walk import COMPILED
 
 # Under which the compiled step hands them over.
 _KEY = "nbtrain/batch"
@@ -147,8 +148,7 @@ class BatchLoss:
     def traced(self) -> list[Any]:
         """What Keras has made of the step: `tf.function`s within its train function."""
         cells = getattr(self._function, "__closure__", None) or ()
-        kind = tf.types.experimental.PolymorphicFunction
-        return [cell.cell_contents for cell in cells if isinstance(cell.cell_contents, kind)]
+        return [cell.cell_contents for cell in cells if isinstance(cell.cell_contents, COMPILED)]
 
     @property
     def lacks(self) -> str | None:

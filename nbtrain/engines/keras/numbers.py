@@ -16,12 +16,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-import tensorflow as tf
-
 from nbtrain.engines.keras.loss import trace_anew
 from nbtrain.engines.keras.number import Number, inner, of_layers, of_optimizer
 from nbtrain.errors import ArgumentError
 from nbtrain.hyperparameters import Variable
+from nbtrain.walk import COMPILED
 
 
 class Numbers:
@@ -110,11 +109,7 @@ class Numbers:
                     f"{number.label} is no more in the model: the step would be traced of another "
                     "model than the run has begun with. Stop the run, and start it again."
                 )
-        kept = [
-            layer
-            for layer in layers
-            if isinstance(type(layer).call, tf.types.experimental.PolymorphicFunction)
-        ]
+        kept = [layer for layer in layers if isinstance(type(layer).call, COMPILED)]
         for number in changed:
             for layer in kept:
                 if any(inside is number.owner for inside in layer._flatten_layers()):

@@ -4,8 +4,8 @@ Keras's metrics give the mean since the epoch began. A `keras.metrics.Mean` that
 is given the batch's own value: that is recorded. Other metrics keep what cannot be taken apart.
 
 trackers = Trackers(model)
-trackers.begin()               # before the step is called, or traced
-trackers.scalars(logs)         # {"batch_d_loss": tensor, "running_accuracy": tensor}
+trackers.begin()               # before the step is called, or traced: from here
+trackers.scalars(logs)         # to here; {"batch_d_loss": tensor, "running_accuracy": tensor}
 trackers.remove()
 """
 
@@ -37,7 +37,7 @@ class Trackers:
         metrics = [*model.metrics, *filter(None, [model._loss_tracker])]
         self._metrics = list({id(metric): metric for metric in metrics}.values())
         self._own = [_observe(metric, self._seen) for metric in self._metrics]
-        self._is_keras = getattr(model.train_step, "__func__", None) is keras.Model.train_step
+        self._is_keras = has_keras_step(model)
 
     def remove(self) -> None:
         """Leave the metrics as they were."""
@@ -48,8 +48,8 @@ class Trackers:
                     setattr(metric, name, method)
 
     def begin(self) -> None:
-        """Forget the batch before."""
-        self._seen.given, self._seen.results = {}, {}
+        """Look at the metrics until `scalars`: what they give besides is of no batch."""
+        self._seen.forget(within=True)
 
     def scalars(self, logs: Any) -> dict[str, Any]:
         """The scalars of the batch, by tag: tensors of shape () and type float32.
@@ -58,10 +58,13 @@ class Trackers:
             logs: The result of the step. Of Keras's own step only the loss is taken: its metrics
                 are recorded once an epoch.
         """
-        if self._is_keras:
-            loss = self._own_value(self._model._loss_tracker)
-            return {} if loss is None else {f"{BATCH}loss": loss}
-        return dict(self._tagged(name, value) for name, value in _scalars(logs))
+        try:
+            if self._is_keras:
+                loss = self._own_value(self._model._loss_tracker)
+                return {} if loss is None else {f"{BATCH}loss": loss}
+            return dict(self._tagged(name, value) for name, value in _scalars(logs))
+        finally:
+            self._seen.forget(within=False)
 
     def _tagged(self, name: str, value: Any) -> tuple[str, Any]:
         metric = self._seen.results.get(id(value), (None,))[0] or self._updated(name)
@@ -83,15 +86,26 @@ class Trackers:
         return tf.add_n(means) / len(means) if len(means) > 1 else means[0]
 
 
+def has_keras_step(model: Any) -> bool:
+    """Whether a model is trained by the `train_step` of Keras, and by none of the user's own."""
+    return getattr(model.train_step, "__func__", None) is keras.Model.train_step
+
+
 class _Seen(threading.local):
     """The calls of metrics within one step: each replica traces the step on its own thread.
 
     Attributes:
+        within: Whether a step is under way.
         given: Identity of a metric to the values and weights that it was given.
         results: Identity of a result to the metric, and the result: so the identity stays.
     """
 
     def __init__(self) -> None:
+        self.forget(within=False)
+
+    def forget(self, *, within: bool) -> None:
+        """Drop what was seen; a step begins, or none is under way."""
+        self.within = within
         self.given: dict[int, list[tuple[Any, Any]]] = {}
         self.results: dict[int, tuple[Any, Any]] = {}
 
@@ -104,14 +118,15 @@ def _observe(metric: Any, seen: _Seen) -> dict[str, Any]:
 
     @functools.wraps(update)
     def update_state(*args: Any, **kwargs: Any) -> Any:
-        given = _values(*args, **kwargs) if takes_values else (None, None)
-        seen.given.setdefault(id(metric), []).append(given)
+        if seen.within:
+            given = _values(*args, **kwargs) if takes_values else (None, None)
+            seen.given.setdefault(id(metric), []).append(given)
         return update(*args, **kwargs)
 
     @functools.wraps(result)
     def result_of(*args: Any, **kwargs: Any) -> Any:
         found = result(*args, **kwargs)
-        for each in tf.nest.flatten(found):
+        for each in tf.nest.flatten(found) if seen.within else ():
             seen.results[id(each)] = (metric, each)
         return found
 

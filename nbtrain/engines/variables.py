@@ -1,0 +1,90 @@
+"""Variables of TensorFlow and Keras: their handles, and the graphs that assign to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import tensorflow as tf
+from tensorflow.python.framework import auto_control_deps_utils
+
+# They take a variable, and only ask whether it has a value.
+_ASKING = {"VarIsInitializedOp", "IsVariableInitialized"}
+
+# They hand a variable on, into a branch or a loop of TensorFlow 1.
+_PASSING = {"Switch", "RefSwitch", "Enter", "RefEnter"}
+
+# Between reading from a checkpoint and assigning.
+_BETWEEN = {"Identity", "Reshape"}
+
+
+def is_variable(item: object) -> bool:
+    """Whether it is a variable, of TensorFlow or of Keras."""
+    return isinstance(item, (tf.Variable, keras.Variable))
+
+
+def as_written(value: Any) -> float:
+    """The shortest number that a variable holds as this: 0.0001, and not 9.999999747e-05."""
+    return float(str(value))
+
+
+def handles(item: Any) -> list[int]:
+    """The identities of what a variable is kept in: several on several devices, else one."""
+    if isinstance(item, keras.Variable):
+        item = item._value
+    if isinstance(item, tf.distribute.DistributedValues):
+        return [id(part.handle) for part in item.values]
+    return [id(item.handle)] if isinstance(item, tf.Variable) else []
+
+
+def assigned_by(graph: Any) -> set[int]:
+    """The handles, by identity, that a traced function assigns to, itself or in what it calls.
+
+    Args:
+        graph: The function's, a `FuncGraph`.
+    """
+    read = set(auto_control_deps_utils.get_read_only_resource_input_indices_graph(graph))
+    written = {id(tensor) for number, tensor in enumerate(graph.inputs) if number not in read}
+    captures = zip(graph.external_captures, graph.internal_captures, strict=True)
+    return {id(outer) for outer, inner in captures if id(inner) in written}
+
+
+def assigning(variable: Any) -> Iterator[tf.Operation]:
+    """The operations of a TensorFlow 1 graph that may change a variable of it.
+
+    Its initializer is none of them, nor are those by which savers restore it.
+
+    Args:
+        variable: The variable.
+    """
+    waiting = [*variable.op.outputs]
+    while waiting:
+        held = waiting.pop()
+        for user in held.consumers():
+            if user.type in _PASSING:
+                waiting += user.outputs
+            elif (
+                user is not variable.initializer
+                and user.type not in _ASKING
+                and _writes(user, held)
+                and not _restores(user)
+            ):
+                yield user
+
+
+def _writes(user: tf.Operation, held: tf.Tensor) -> bool:
+    """Whether an operation may write to a variable that is among its inputs."""
+    _, written = auto_control_deps_utils.get_read_write_resource_inputs(user)
+    if held in written:
+        return True
+    inputs = zip(user.inputs, user._input_types, strict=True)  # named by nothing public
+    return any(each is held and kind._is_ref_dtype for each, kind in inputs)
+
+
+def _restores(user: tf.Operation) -> bool:
+    """Whether it is a saver's: it assigns what was read from a checkpoint."""
+    values = [each.op for each in user.inputs[1:2]]
+    while values and values[0].type in _BETWEEN:
+        values = [each.op for each in values[0].inputs[:1]]
+    return bool(values) and values[0].type == "RestoreV2"
