@@ -9,11 +9,12 @@ structure.changed()                      # "dense_1.trainable is False now, and 
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import tensorflow as tf
+
+from nbtrain.walk import traces
 
 
 class Structure:
@@ -64,8 +65,9 @@ class Structure:
         return words[0] + more if words else ""
 
 
-# Of a `tf.function`, also one of a run that has ended: how often it was traced, and with what.
-_known: weakref.WeakKeyDictionary[Any, tuple[int, list[Structure]]] = weakref.WeakKeyDictionary()
+# The attribute of a `tf.function` that says how often it was traced, and with what, also by a run
+# that has ended. A model may hold the function: as no global holds them, both can be freed.
+_KNOWN = "_nbtrain_traced"
 
 
 def structures_of(compiled: Any, models: Iterable[tuple[str, Any]]) -> list[Structure]:
@@ -75,11 +77,12 @@ def structures_of(compiled: Any, models: Iterable[tuple[str, Any]]) -> list[Stru
         compiled: The function.
         models: Those that it reaches now, with their names.
     """
-    traces = int(compiled.experimental_get_tracing_count())
-    known = _known.get(compiled)
-    if known is None or known[0] != traces:
-        known = _known[compiled] = traces, [Structure(name, model) for name, model in models]
-    return known[1]
+    count = traces(compiled)
+    known, structures = getattr(compiled, _KNOWN, (None, []))
+    if known != count:
+        structures = [Structure(name, model) for name, model in models]
+        setattr(compiled, _KNOWN, (count, structures))
+    return structures
 
 
 def _layers(model: Any) -> Iterator[Any]:

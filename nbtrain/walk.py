@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import dis
 import functools
+import inspect
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.util import tf_decorator
+
+from nbtrain.frames import is_of_the_user
 
 # Methods of a compiled Keras model that train it, and of a variable that change it.
 _TRAINING = {"fit", "train_on_batch", "train_step"}
@@ -20,7 +24,8 @@ _ASSIGNING = {"assign", "assign_add", "assign_sub"}
 # A longer list or dictionary is data: what a program trains has fewer parts.
 _FEW = 64
 
-_COMPILED = tf.types.experimental.PolymorphicFunction
+# What `tf.function` makes.
+COMPILED = tf.types.experimental.PolymorphicFunction
 
 # The nearest first: a walk ends that has lost its way in an object of the user's own.
 _MANY = 2_000
@@ -63,6 +68,7 @@ class Walk:
         bindings: Every name on the way that stands for a function or for state.
         state: Models, optimizers, variables and graph tensors, by identity.
         named: The same and every `tf.function`, with the names by which they were reached.
+        functions: The functions, except those of TensorFlow and Keras.
         trained: Those that only one run at a time may train.
         models: Of each `tf.function`, by identity: itself, and the models that it reaches.
     """
@@ -72,52 +78,70 @@ class Walk:
         self.state: dict[int, object] = {}
         self.named: dict[int, tuple[str, object]] = {}
         self.models: dict[int, tuple[Any, list[tuple[str, Any]]]] = {}
+        self.functions: list[types.FunctionType] = []
         self.trained: list[object] = []
         # The objects too: an identity is theirs as long as they live.
-        self._seen: dict[tuple[int, _Way], object] = {}
+        self._seen: dict[tuple[object, _Way], object] = {}
         self._waiting = deque(("", function, _Way()) for function in functions)
         while self._waiting and len(self._seen) < _MANY:
             name, item, way = self._waiting.popleft()
-            if (id(item), way) not in self._seen:
-                self._seen[id(item), way] = item
+            key = _identity(item), way.to(item)
+            if key not in self._seen:
+                self._seen[key] = item
                 self._visit(name, item, way)
 
     def _visit(self, name: str, item: Any, way: _Way) -> None:
-        if isinstance(item, _COMPILED):
+        if isinstance(item, COMPILED):
             if not way.traced:
                 self.state[id(item)] = item
             self.named.setdefault(id(item), (name, item))
             compiled = way.compiled or item  # the outermost is traced first
-            self._waiting.append((name, item.python_function, replace(way, compiled=compiled)))
+            self._waiting.append((name, _traced_by(item), replace(way, compiled=compiled)))
         elif _is_state(item):
             self.state[id(item)] = item
             self.named.setdefault(id(item), (name, item))
             self._claim(item, way)
             if way.traced and isinstance(item, tf.keras.layers.Layer):
                 _, models = self.models.setdefault(id(way.compiled), (way.compiled, []))
-                models.append((name or item.name, item))
-        elif isinstance(item, types.FunctionType) and not _is_library(item):
-            uses = _uses(item.__code__)
-            way = way.through(uses.names)
-            self._read(item.__globals__, uses, way)
-            self._waiting += [(*part, way) for part in _held_by_function(item)]
+                if all(model is not item for _, model in models):
+                    models.append((name or item.name, item))
+            self._waiting += [("", method, way) for method in _methods(item, way.names)]
+        elif isinstance(item, types.FunctionType):
+            self._go_through(item, way)
         elif isinstance(item, types.MethodType):
             self._waiting.append((name, item.__func__, way))
-            code = getattr(item.__func__, "__code__", None)
-            way = way.through({item.__name__} | (_uses(code).names if code else set()))
-            own = item.__self__
-            held = [("self", own)] if _is_state(own) else _attributes(own)
+            code, own = getattr(item.__func__, "__code__", None), item.__self__
+            used = _uses(code).names if code else frozenset()
+            way = replace(way, names=used | {item.__name__})
+            held = [("self", own)] if _is_state(own) else []
+            if not held or isinstance(own, tf.Module):  # of a model Keras knows the parts
+                held += _attributes(own)
+            held += [("", method) for method in _methods(own, way.names)]
             self._waiting += [(*part, way) for part in held]
         else:
-            self._waiting += [(key or name, part, way) for key, part in _held_by(item)]
+            held = [*_held_by(item), *(("", method) for method in _methods(item, way.names))]
+            self._waiting += [(key or name, part, way) for key, part in held]
+
+    def _go_through(self, function: types.FunctionType, way: _Way) -> None:
+        if _is_of_library(function):
+            return
+        self.functions.append(function)
+        uses = _uses(function.__code__)
+        way = replace(way, names=uses.names)
+        self._read(function.__globals__, uses, way)
+        self._waiting += [(*part, way) for part in _held_by_function(function)]
 
     def _read(self, names: Mapping[str, object], uses: _Uses, way: _Way) -> None:
         """Follow the names that a function looks up in its module or notebook."""
         for name in sorted(uses.globals & names.keys()):
             value = names[name]
-            if _is_foreign(value, names):
+            if isinstance(value, (types.ModuleType, type)):  # no cell binds it again
                 continue
-            if way.traced and _is_state(value) and not isinstance(value, _COMPILED):
+            if isinstance(value, types.FunctionType) and value.__globals__ is not names:
+                if is_of_the_user(value.__code__.co_filename):
+                    self._waiting.append((name, value, way))
+                continue
+            if way.traced and _is_state(value) and not isinstance(value, COMPILED):
                 self.bindings.append(Binding(names, name, value, way.compiled))
             elif not way.traced and (_is_state(value) or isinstance(value, types.FunctionType)):
                 self.bindings.append(Binding(names, name, value))
@@ -140,22 +164,34 @@ class _Way:
 
     Attributes:
         compiled: Through a `tf.function`, this: once traced, it looks up no name again.
-        trains: By a function that calls a method by which a Keras model is trained.
-        assigns: By a function that itself assigns to variables.
+        names: Those in the code of the function by which it was reached.
     """
 
     compiled: Any = None
-    trains: bool = False
-    assigns: bool = False
+    names: frozenset[str] = frozenset()
 
     @property
     def traced(self) -> bool:
         """Whether it was through a `tf.function`."""
         return self.compiled is not None
 
-    def through(self, names: Set[str]) -> _Way:
-        """The way on, through a function that uses these names."""
-        return replace(self, trains=bool(names & _TRAINING), assigns=bool(names & _ASSIGNING))
+    def to(self, item: object) -> _Way:
+        """The way, as far as it makes a difference to this object."""
+        if isinstance(item, (types.FunctionType, types.MethodType, COMPILED)):
+            return replace(self, names=frozenset())
+        if _is_state(item) and _is_of_library(type(item)):
+            return replace(self, names=self.names & (_TRAINING | _ASSIGNING))
+        return self
+
+    @property
+    def trains(self) -> bool:
+        """Whether that calls a method by which a Keras model is trained."""
+        return not _TRAINING.isdisjoint(self.names)
+
+    @property
+    def assigns(self) -> bool:
+        """Whether that itself assigns to variables."""
+        return not _ASSIGNING.isdisjoint(self.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +225,39 @@ def _uses(code: types.CodeType) -> _Uses:
     return _Uses(frozenset(read - bound), frozenset(names))
 
 
-def _is_library(function: types.FunctionType) -> bool:
+def _identity(item: object) -> object:
+    """What tells objects apart: of a method, which is made at each look, its parts."""
+    if isinstance(item, types.MethodType):
+        return id(item.__func__), id(item.__self__)
+    return id(item)
+
+
+def _traced_by(compiled: Any) -> object:
+    """The function that a `tf.function` traces; of a method the one that is bound to its object.
+
+    TensorFlow binds that to a stand-in, which refers to the object weakly.
+    """
+    function = compiled.python_function
+    _, method = tf_decorator.unwrap(function)
+    own = getattr(getattr(method, "__self__", None), "target", None)
+    return function if own is None else types.MethodType(method.__func__, own)
+
+
+def _methods(item: object, names: Iterable[str]) -> list[object]:
+    """The methods of the user's own that an object has under these names."""
+    found = []
+    for name in sorted(names):
+        with contextlib.suppress(Exception):  # whatever stands there in the user's class
+            method = getattr(type(item), name, None)
+            if isinstance(method, (types.FunctionType, types.MethodType, COMPILED)):
+                code = inspect.unwrap(method).__code__
+                found += [getattr(item, name)] if is_of_the_user(code.co_filename) else []
+    return found
+
+
+def _is_of_library(code: object) -> bool:
     """Whether it is TensorFlow's or Keras's own: what it is called with was found already."""
-    return str(function.__module__).partition(".")[0] in ("tensorflow", "keras")
+    return str(getattr(code, "__module__", "")).partition(".")[0] in ("tensorflow", "keras")
 
 
 def _held_by_function(function: types.FunctionType) -> Iterator[tuple[str, object]]:
@@ -245,10 +311,3 @@ def _is_state(item: object) -> bool:
     return isinstance(item, tf.__internal__.tracking.Trackable) and not isinstance(
         item, (tf.data.Dataset, tf.data.Iterator)
     )
-
-
-def _is_foreign(value: object, names: Mapping[str, object]) -> bool:
-    """Whether it is code of a library: a cell does not bind its names anew."""
-    if isinstance(value, types.FunctionType):
-        return value.__globals__ is not names
-    return isinstance(value, (types.ModuleType, type))

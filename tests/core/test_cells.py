@@ -204,6 +204,14 @@ def tensorflows(name: str, module: str = "tensorflow.python.training") -> type:
     return type(name, (), {"__module__": module, "should_stop": lambda _self: True})
 
 
+class Own:
+    """An object of the user's, whose property is not for now."""
+
+    @property
+    def sv(self) -> Any:
+        raise RuntimeError("not yet")
+
+
 MONITORED = "with {} as sess:\n    while not sess.should_stop():\n        sess.run(1)\n"
 
 
@@ -251,6 +259,18 @@ def test_a_loop_that_a_run_would_not_hear_is_refused_with_what_to_write(
         "sv = ours()\nwhile not sv.should_stop(): step()",
         "while not unknown.should_stop(): step()",
         "with sv.managed_session() as s:\n    while not coord.should_stop(): s.run(1)",
+        "def loop(coord):\n    while not coord.should_stop(): step()\nloop(mine)",
+        "(lambda coord: [step() for _ in iter(coord.should_stop, True)])(mine)",
+        "coord, x = make()\nwhile not coord.should_stop(): step()",
+        "for coord in [make()]:\n    while not coord.should_stop(): step()",
+        "with make() as (coord, x):\n    while not coord.should_stop(): step()",
+        "from mine import coord\nwhile not coord.should_stop(): step()",
+        "def coord(): pass\nwhile not coord.should_stop(): step()",
+        "match make():\n    case coord:\n        while not coord.should_stop(): step()",
+        "coord = mine(coord)\nwhile not coord.should_stop(): step()",
+        "class Coordinator: pass\nmine = Coordinator()\nwhile not mine.should_stop(): step()",
+        "a = b\nb = a\nwhile not a.should_stop(): step()",
+        "while not own.sv.should_stop(): step()",
     ],
 )
 def test_a_loop_that_a_run_hears_or_that_nobody_knows_is_taken(
@@ -258,4 +278,5 @@ def test_a_loop_that_a_run_hears_or_that_nobody_knows_is_taken(
 ) -> None:
     names["coord"] = tensorflows("Coordinator")()
     names["ours"] = tensorflows("Supervisor", "nbtrain.engines.graph.supervisor")
+    names["own"] = Own()
     loop_of(source, "<cell>", names)

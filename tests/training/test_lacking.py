@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ from nbtrain.engines.trained import Trained
 from tests.fitted import ended
 from tests.gate import SOON
 from tests.models import applied, reached
+from tests.on_disk import journal
 
 v1 = tf.compat.v1
 
@@ -87,8 +87,7 @@ def test_what_is_trained_and_not_saved_is_named_at_the_start_and_at_each_restore
         assert "not in the checkpoint: D (2 variables)" in str(again.status.notice)
     applied(again.request_stop())
     again.wait(SOON)
-    lines = map(json.loads, (run.logdir / "steering.jsonl").read_text().splitlines())
-    told = [line["text"] for line in lines if line["event"] == "lacking"]
+    told = [line["text"] for line in journal(run, "lacking")]
     assert len([text for text in told if text.startswith(said)]) >= 2
 
 

@@ -150,8 +150,29 @@ def reaching(notebook: Notebook) -> dict[str, Any]:
         def of_closure(optimizer):
             return lambda: optimizer.iterations
 
-        trainer = Trainer()
+        class Traced(Trainer):
+            @tf.function
+            def step(self):
+                return self.optimizer.iterations
+            def again(self):
+                return self.step()
+
+        class Module(tf.Module):
+            step = Traced.step
+
+            def __init__(self):
+                super().__init__()
+                self.optimizer = optimizer
+
+        class Slotted:
+            __slots__ = ("unused",)
+            def step(self):
+                return trainer.optimizer.iterations
+
+        trainer, traced, module, slotted = Trainer(), Traced(), Module(), Slotted()
         by_object = lambda: trainer.step()
+        by_module = lambda: module.step()
+        by_method = lambda: slotted.step()
         parts = {"optimizers": [optimizer]}
         by_container = lambda: parts["optimizers"][0].iterations
 
@@ -165,6 +186,11 @@ def reaching(notebook: Notebook) -> dict[str, Any]:
         "compiled": tf.function(step),
         "closure": notebook["of_closure"](notebook["optimizer"]),
         "method": notebook["trainer"].step,
+        "traced method": notebook["traced"].step,
+        "method that calls a traced one": notebook["traced"].again,
+        "traced method of a module": notebook["module"].step,
+        "module": notebook["by_module"],
+        "method that is called": notebook["by_method"],
         "callable object": notebook["trainer"],
         "object": notebook["by_object"],
         "container": notebook["by_container"],
@@ -181,6 +207,11 @@ def reaching(notebook: Notebook) -> dict[str, Any]:
         "compiled",
         "closure",
         "method",
+        "traced method",
+        "method that calls a traced one",
+        "traced method of a module",
+        "module",
+        "method that is called",
         "callable object",
         "object",
         "container",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +14,8 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.engines.trained import Trained
+from nbtrain.names import Names
 from nbtrain.states import Phase
 from nbtrain.traced import Structure
 from tests.fitted import BATCH, X, Y, classifier, started
@@ -110,6 +114,60 @@ def test_a_function_that_was_traced_before_is_known_by_what_it_was_traced_with()
     assert "body.trainable is False now" in str(again.status.message)
     again.request_stop()
     again.wait(SOON)
+
+
+class Trainer:
+    """A step that is traced with its object."""
+
+    def __init__(self) -> None:
+        self.model = two()[0]
+        self.optimizer = keras.optimizers.SGD(1e-4)
+
+    @tf.function
+    def step(self) -> dict[str, Any]:
+        """Train the model of the object."""
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(self.model(tf.ones((3, 2))))
+        weights = self.model.trainable_variables
+        self.optimizer.apply(tape.gradient(loss, weights), weights)
+        return {"loss": loss}
+
+
+@pytest.mark.parametrize(
+    "step_of", [lambda trainer: trainer.step, lambda trainer: lambda: trainer.step()]
+)
+def test_a_step_that_is_a_traced_method_reaches_what_its_object_holds(
+    step_of: Callable[[Trainer], Callable[[], Any]],
+) -> None:
+    trainer, other = Trainer(), Trainer()
+    step = step_of(trainer)
+    names = Names([step])
+    step()
+    assert names.without_effect() == ""
+    assert {id(trainer.optimizer)} == {id(each) for each in names.trained()} - {
+        id(each) for each in trainer.model.variables
+    }
+    lacking = Trained(lambda: [step]).lacking([tf.train.Checkpoint(other=other.model)])
+    assert lacking == "model (4 variables)"
+    freeze(other.model)
+    assert names.without_effect() == ""
+    freeze(trainer.model)
+    assert names.without_effect().startswith("body.trainable is False now")
+
+
+def test_a_model_that_holds_the_function_that_trains_it_is_freed_with_it() -> None:
+    def watched() -> weakref.ref[Any]:
+        model = two()[0]
+        step = model.fn = tf.function(lambda: model(tf.ones((3, 2))))
+        step()
+        names = Names([step])
+        freeze(model)
+        assert names.without_effect().startswith("body.trainable is False now")
+        return weakref.ref(model)
+
+    model = watched()
+    gc.collect()
+    assert model() is None
 
 
 def test_a_step_that_is_not_traced_uses_the_change() -> None:
