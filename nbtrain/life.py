@@ -25,7 +25,7 @@ import tensorflow as tf
 
 from nbtrain import claims, endings, frames, roster
 from nbtrain.boundary import Boundary
-from nbtrain.errors import BusyError, PhaseError
+from nbtrain.errors import BusyError, PhaseError, WaitError
 from nbtrain.folder.journal import Marks
 from nbtrain.folder.logdir import Logdir
 from nbtrain.host import Host
@@ -40,9 +40,16 @@ from nbtrain.saving.checkpoints import Saver
 from nbtrain.settings import Settings
 from nbtrain.states import Event, Lifecycle, Phase
 from nbtrain.steering.command_queue import CommandQueue
+from nbtrain.steering.commands import Save
 from nbtrain.steering.evaluator import Evaluation
 from nbtrain.switching import begin_short_turns, end_short_turns
 from nbtrain.threads import Coordinator, names_of_live
+
+_UNHEARD = (
+    "SIGTERM and SIGHUP end this process without a last checkpoint: this run was started in "
+    "another thread than the main one, in which alone Python can take signals. Start a run in the "
+    "main thread, or save often (save_secs=)."
+)
 
 
 class Life:
@@ -123,6 +130,7 @@ class Life:
         # and a Supervisor that stops joins every thread of the run's.
         self._services = Coordinator()
         self._stopping = self._asked_to_stop = False  # by whomever; by somebody else
+        self._said_unsaved = False
         self._began = self._ended_at = 0.0
         self._loopers: list[WatchThread] = []
         self._thread: threading.Thread | None = None
@@ -154,7 +162,8 @@ class Life:
             WatchThread(self._services, TICK_SECS, act, name=f"nbtrain {verb} {self._folder.name}")
             for verb, act in (("watch", self._tick), ("tell", self._tell))
         ]
-        endings.enlist(self, [*self._loopers, self._thread])
+        if not endings.enlist(self, self._thread):
+            self.watch.note("signals", _UNHEARD)
         try:
             for looper in self._loopers:
                 # In no cell's context: a client takes no picture for a cell that has ended.
@@ -179,18 +188,56 @@ class Life:
         """Ask it to stop; any thread."""
         self._coord.request_stop()
 
-    def say_unsaved(self, when: str) -> str:
+    def save(self) -> Callable[[float], bool]:
+        """Ask it to save; any thread. Returns what waits so many seconds for the answer.
+
+        It answers also where it cannot save. One that stops has saved once it has ended.
+        """
+        if self._stopping:
+            return self.ended.wait
+        receipt = self._commands.post(Save(), step=self.step)
+
+        def wait(secs: float) -> bool:
+            with contextlib.suppress(WaitError):
+                receipt.wait(secs)
+            return receipt.outcome is not None
+
+        return wait
+
+    def say_unsaved(self, when: str, *, yet: bool = False) -> str:
         """Write down that the process ends, and what is not saved; any thread.
 
         Args:
             when: How the end stands, as the beginning of a sentence.
+            yet: Whether it may still be saved.
         """
-        step, held = self.boundary.step, self.boundary.keeper.checkpoints
+        if self._is_saved:
+            return f"{when}, and the run {self._folder.name!r} has saved, but has not ended."
+        self._said_unsaved = True
+        step, held = self.step, self.boundary.keeper.checkpoints
         last = f"Its last checkpoint is {held[-1]}" if held else "It has no checkpoint"
-        text = f"{when}, and the run {self._folder.name!r} has not saved step {step:,}. {last}."
+        not_saved = f"has not saved step {step:,}{' yet' if yet else ''}"
+        text = f"{when}, and the run {self._folder.name!r} {not_saved}. {last}."
         self.watch.log(event="unsaved", step=step, text=text)
         self.watch.write_journal()
         return text
+
+    def say_saved(self) -> str | None:
+        """Write down that what `say_unsaved` named is saved, and return that; any thread.
+
+        Returns None where it is not, or nothing of the kind was said.
+        """
+        if not (self._said_unsaved and self._is_saved):
+            return None
+        self._said_unsaved = False
+        text = f"The run {self._folder.name!r} has saved step {self.step:,}."
+        self.watch.log(event="saved", step=self.step, text=text)
+        self.watch.write_journal()
+        return text
+
+    @property
+    def _is_saved(self) -> bool:
+        return any(held.step == self.step for held in self.boundary.keeper.checkpoints[-1:])
 
     def is_watched_by(self, ident: int) -> bool:
         """Whether this is a thread of its watch."""
@@ -202,6 +249,11 @@ class Life:
     def grace(self) -> float:
         """Seconds that the end of the process waits for it."""
         return self._grace
+
+    @property
+    def step(self) -> int:
+        """Steps that it has completed."""
+        return self.boundary.step
 
     @property
     def elapsed_s(self) -> float:
@@ -308,6 +360,8 @@ class Life:
             text = frames.named(error) if error is not None else ""
             self.watch.log(event="failed" if error else str(event), step=step, text=text)
             self.watch.write_journal()  # while the folder is held
+            if saved := self.say_saved():
+                endings.say(saved)
 
     # --- other threads ------------------------------------------------------------------
 

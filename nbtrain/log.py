@@ -15,6 +15,9 @@ from collections.abc import Callable, Iterator
 # Lines that are kept, the newest.
 MOST_LINES = 200
 
+# The threads that are hushed; each adds and removes only itself.
+_hushed: set[int] = set()
+
 
 class Log(logging.Filter):
     """The last lines that TensorFlow's logger let pass in one thread.
@@ -77,29 +80,23 @@ def hushed() -> Iterator[None]:
     logger = logging.getLogger("tensorflow")
 
     def is_wanted(record: logging.LogRecord) -> bool:
-        return not (_is_told(record) or (_thread.hushed and _is_internal(record)))
+        return not (_is_told(record) or (record.thread in _hushed and _is_internal(record)))
 
     logger.addFilter(is_wanted)
-    before, _thread.hushed = _thread.hushed, True
+    ident = threading.get_ident()
+    within = ident in _hushed
+    _hushed.add(ident)
     try:
         yield
     finally:
-        _thread.hushed = before
+        if not within:
+            _hushed.remove(ident)
         logger.removeFilter(is_wanted)
-
-
-class _OfThread(threading.local):
-    """Whether the calling thread is hushed; no thread that it starts inherits it."""
-
-    hushed = False
-
-
-_thread = _OfThread()
 
 
 def _is_told(record: logging.LogRecord) -> bool:
     """Whether the thread that logs a record is hushed, and the record is no warning."""
-    return _thread.hushed and record.levelno <= logging.INFO
+    return record.thread in _hushed and record.levelno <= logging.INFO
 
 
 def _is_internal(record: logging.LogRecord) -> bool:

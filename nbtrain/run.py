@@ -342,8 +342,7 @@ class Run(Steering):
         """
         if not isinstance(command, Command):
             raise ArgumentError(f"post({command!r}): give a command, such as Save() or Pause().")
-        if at is not None and not (isinstance(at, SupportsIndex) and operator.index(at) >= 0):
-            raise ArgumentError(f"at={at!r}: give the number of a step, from 0, or None.")
+        at = None if at is None else _number_of_step(at)
         if at is not None and isinstance(command, Stop):
             raise ArgumentError(f"A stop cannot be planned: for an end at step {at}, give steps=.")
         step = self.life.boundary.step
@@ -393,7 +392,7 @@ class Run(Steering):
                 if values:
                     items.extend((at_hand.tags, step, time(), *values))
             else:
-                self.life.boundary.thin()
+                self.life.boundary.hand_over()
         return step >= at_hand.next and self.life.boundary.look_up()
 
     def _ask(self) -> bool:
@@ -578,3 +577,15 @@ def _naming_what_is_new() -> Iterator[None]:
             "the cell again: that goes on from the last one.",
             run=busy.run,
         ) from None
+
+
+def _number_of_step(at: SupportsIndex) -> int:
+    """The step at which a command is planned.
+
+    Raises:
+        ArgumentError: It is none.
+    """
+    with contextlib.suppress(TypeError):  # an array has an index too, which it refuses
+        if (step := operator.index(at)) >= 0:
+            return step
+    raise ArgumentError(f"at={at!r}: give the number of a step, from 0, or None.")

@@ -15,7 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain import roster
+from nbtrain import endings, roster
 
 
 class Coordinator(tf.train.Coordinator):
@@ -143,13 +143,14 @@ class LooperThread(tf.compat.v1.train.LooperThread):
 
     A daemon thread; an error of the function stops the coordinator. A subclass may override
     `start_loop`, `run_loop` and `stop_loop`. It takes the arguments of
-    `tf.compat.v1.train.LooperThread`, and differs in three things:
+    `tf.compat.v1.train.LooperThread`, and differs in four things:
 
     - Ticks that were missed are dropped: TensorFlow's makes up for each, in a burst after a
       long call or the sleep of a laptop. Its clock does not jump with the time of day.
     - `stop_loop` is called after an error too: what the loop has opened is closed.
     - The function runs in the context of the thread that starts the loop: in a notebook, what
       it prints appears under the cell of that thread.
+    - At the end of the process its coordinator is asked to stop, and the thread is joined.
 
     Args:
         coord: The coordinator it registers with, nbtrain's or TensorFlow's.
@@ -171,8 +172,7 @@ class LooperThread(tf.compat.v1.train.LooperThread):
     ) -> None:
         super().__init__(coord, timer_interval_secs, target=target, args=args, kwargs=kwargs)
         self._secs = timer_interval_secs or 0.0
-        if name is not None:
-            self.name = name
+        self.name = name or f"{endings.NAME} {super().name}"
 
     @staticmethod
     def loop(
@@ -186,6 +186,10 @@ class LooperThread(tf.compat.v1.train.LooperThread):
         looper = LooperThread(coord, timer_interval_secs, target, args, kwargs)
         looper.start()
         return looper
+
+    def request_stop(self) -> None:
+        """Ask its coordinator to stop; any thread."""
+        self._coord.request_stop()
 
     def start(self) -> None:
         """Start the thread, in the context of the calling one; see `roster.context`."""

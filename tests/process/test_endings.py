@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,12 +15,14 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain import endings
+from nbtrain.notebook import still
 from nbtrain.saving.checkpoints import listed
 from tests.forked import Forked
 from tests.gate import SOON
+from tests.on_disk import journal
 
 REACHED = 20
+FOLDER = Path("runs/ended")
 
 
 def trained(pipe: Connection, **settings: Any) -> nbtrain.Run:
@@ -41,16 +43,10 @@ def trained(pipe: Connection, **settings: Any) -> nbtrain.Run:
     return run
 
 
-def journal() -> list[dict[str, Any]]:
-    """The entries of the run's journal."""
-    lines = Path("runs/ended/steering.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
-
-
 def assert_saved() -> None:
     """The last checkpoint is of the step at which the run stopped; its event file is complete."""
-    (checkpoint,) = listed(Path("runs/ended/checkpoints"))
-    ends = [entry for entry in journal() if entry["event"] == "stopped"]
+    (checkpoint,) = listed(FOLDER / "checkpoints")
+    ends = journal(FOLDER, "stopped")
     assert [entry["step"] for entry in ends] == [checkpoint.step]
     assert checkpoint.step >= REACHED
     weights = nbtrain.scalars("runs")["ended", "weight"]
@@ -112,12 +108,16 @@ def test_a_signal_stops_the_run_and_ends_the_process_as_it_would_have(number: in
     assert_saved()
 
 
-def has_its_own(pipe: Connection) -> None:
-    seen: list[int] = []
+def held() -> list[int]:
+    """The steps of the checkpoints."""
+    return [checkpoint.step for checkpoint in listed(FOLDER / "checkpoints")]
 
+
+def has_its_own(pipe: Connection, leaves: bool) -> None:
     def mine(number: int, _frame: object) -> None:
-        seen.append(number)
-        pipe.send((number, str(nbtrain.runs()["ended"].status.phase)))
+        pipe.send((number, len(held())))
+        if leaves:
+            os._exit(7)
         raise SystemExit(7)
 
     signal.signal(signal.SIGTERM, mine)
@@ -127,38 +127,161 @@ def has_its_own(pipe: Connection) -> None:
     run.wait()
 
 
-def test_a_handler_of_the_program_is_called_after_the_last_checkpoint() -> None:
-    with Forked(has_its_own) as child:
+def test_a_handler_of_the_program_that_ends_it_is_called_after_a_checkpoint() -> None:
+    with Forked(has_its_own, False, finalize=True) as child:
         assert child.answer() == "trains"
         child.signal(signal.SIGTERM)
-        assert child.answer() == (signal.SIGTERM, "stopped")
+        assert child.answer() == (signal.SIGTERM, 1)
         assert child.wait() == 7, child.err
-    assert_saved()
+    (end,) = journal(FOLDER, "stopped")
+    assert held()[-1] == end["step"]
 
 
-def leaves_alone(pipe: Connection) -> None:
-    """Set a handler after the start, start another run, and start the first in a thread."""
-    thread = threading.Thread(target=lambda: trained(pipe).request_stop())
+def test_one_that_leaves_at_once_has_the_work_saved() -> None:
+    with Forked(has_its_own, True) as child:
+        assert child.answer() == "trains"
+        child.signal(signal.SIGTERM)
+        assert child.answer() == (signal.SIGTERM, 1)
+        assert child.wait() == 7, child.err
+    assert held()[-1] >= REACHED
+
+
+def reloads(pipe: Connection) -> None:
+    signal.signal(signal.SIGHUP, lambda *_: pipe.send("reloaded"))
+    run = trained(pipe)
+    assert pipe.recv() == "go on"
+    at, later = run.status.step, threading.Event()
+    run.loop(0.01, lambda: later.set() if run.status.step > at else None)
+    pipe.send(later.wait(SOON))
+
+
+def test_where_a_handler_of_the_program_returns_the_training_goes_on() -> None:
+    with Forked(reloads, finalize=True) as child:
+        assert child.answer() == "trains"
+        child.signal(signal.SIGHUP)
+        assert child.answer() == "reloaded"
+        (saved,) = held()
+        child.send("go on")
+        assert child.answer(), "it takes steps"
+        assert child.wait() == 0, child.err
+    assert held()[0] == saved >= REACHED
+    assert len(journal(FOLDER, "stopped")) == 1
+
+
+def sets_one_later(pipe: Connection, chains: bool) -> None:
+    run = trained(pipe)
+    ours = signal.getsignal(signal.SIGTERM)
+
+    def mine(number: int, frame: Any) -> None:
+        pipe.send(len(held()))
+        if chains:
+            assert callable(ours)
+            ours(number, frame)
+
+    signal.signal(signal.SIGTERM, mine)
+    if not chains:
+        pipe.send(signal.getsignal(signal.SIGTERM) is mine)
+    nbtrain.train(dict, steps=1, name="later").wait()
+    signal.raise_signal(signal.SIGTERM)
+    run.request_stop()
+    run.wait()
+
+
+def test_a_handler_that_is_set_later_is_called_after_the_save_once_a_run_was_started() -> None:
+    with Forked(sets_one_later, False) as child:
+        assert [child.answer() for _ in range(3)] == ["trains", True, 1]
+        assert child.wait() == 0, child.err
+    assert len(held()) == 2
+
+
+def test_a_handler_that_calls_the_one_before_ends_the_process_as_that_would_have() -> None:
+    with Forked(sets_one_later, True) as child:
+        assert [child.answer() for _ in range(2)] == ["trains", 1]
+        assert child.wait() == -signal.SIGTERM, child.err
+    assert len(journal(FOLDER, "stopped")) == 1
+
+
+def forks(pipe: Connection) -> None:
+    run = trained(pipe)
+    ours = signal.getsignal(signal.SIGTERM)
+    assert callable(ours)
+    signal.signal(signal.SIGTERM, lambda number, frame: ours(number, frame))
+    here, there = os.pipe()
+    if not (child := os.fork()):
+        os.write(there, b".")
+        while True:
+            signal.pause()
+    os.read(here, 1)
+    os.kill(child, signal.SIGTERM)
+    pipe.send(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    run.request_stop()
+    run.wait()
+
+
+def test_a_process_that_it_forks_is_terminated_by_a_handler_that_calls_ours() -> None:
+    with Forked(forks) as child:
+        assert [child.answer() for _ in range(2)] == ["trains", -signal.SIGTERM]
+        assert child.wait() == 0, child.err
+
+
+def starts_in_a_thread(pipe: Connection) -> None:
+    def start() -> None:
+        run = trained(pipe)
+        pipe.send(run.status.message)
+        run.request_stop()
+
+    thread = threading.Thread(target=start)
     thread.start()
     thread.join()
     pipe.send(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)
-    nbtrain.train(dict, steps=1, name="main").wait()
-    pipe.send(signal.getsignal(signal.SIGTERM) is endings._on_signal)
-    signal.signal(signal.SIGTERM, mine := lambda *_: None)
-    nbtrain.train(dict, steps=1, name="later").wait()
-    pipe.send(signal.getsignal(signal.SIGTERM) is mine)
+    run = nbtrain.train(dict, steps=1, name="main").wait()
+    pipe.send((signal.getsignal(signal.SIGTERM) is signal.SIG_DFL, run.status.message))
 
 
-def test_only_the_main_thread_sets_a_handler_and_a_later_one_stays() -> None:
-    with Forked(leaves_alone) as child:
-        assert [child.answer() for _ in range(4)] == ["trains", True, True, True]
+def test_a_run_that_no_signal_saves_says_so() -> None:
+    with Forked(starts_in_a_thread) as child:
+        assert child.answer() == "trains"
+        assert "started in another thread than the main one" in child.answer()
+        assert child.answer(), "only the main thread sets a handler"
+        assert child.answer() == (False, None)
         assert child.wait() == 0
 
 
 # --- a step that takes too long -----------------------------------------------------------
 
 
-def hangs(pipe: Connection, waits: bool) -> None:
+def is_late(pipe: Connection) -> None:
+    """Do not end the fourth step before the process has said that it is not saved."""
+    weight = tf.Variable(0.0)
+    here, pause = threading.Event(), threading.Event()
+
+    def step() -> dict[str, Any]:
+        if weight.numpy() == 3.0:
+            here.set()
+            while not journal(FOLDER, "unsaved"):
+                pause.wait(0.05)
+        weight.assign_add(1.0)
+        return {"weight": weight.value()}
+
+    checkpoint = tf.train.Checkpoint(weight=weight)
+    nbtrain.train(step, checkpoint=checkpoint, name="ended", grace=SOON)
+    assert here.wait(SOON)
+
+
+def test_what_was_not_saved_yet_and_is_saved_then_is_said() -> None:
+    with Forked(is_late, finalize=True) as child:
+        assert child.wait() == 0, child.err
+        unsaved, saved = journal(FOLDER, "unsaved", "saved")
+        assert "has not saved step 3 yet. " in unsaved["text"]
+        assert saved["text"] == "The run 'ended' has saved step 4."
+        said = [line for line in child.err.splitlines() if line.startswith("nbtrain: ")]
+        assert said == [f"nbtrain: {unsaved['text']}", f"nbtrain: {saved['text']}"]
+    assert held() == [4]
+
+
+def hangs(pipe: Connection, waits: bool, exits: bool = False) -> None:
+    if exits:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     weight = tf.Variable(0.0)
     never, here = threading.Event(), threading.Event()
 
@@ -179,7 +302,7 @@ def hangs(pipe: Connection, waits: bool) -> None:
 
 def assert_told(err: str) -> None:
     """Which run was not saved, and since when, on the standard error and in the journal."""
-    (entry,) = [entry for entry in journal() if entry["event"] == "unsaved"]
+    (entry,) = journal(FOLDER, "unsaved")
     assert entry["text"] in err
     assert "the run 'ended' has not saved step 3. Its last checkpoint is step 2: " in entry["text"]
 
@@ -192,4 +315,124 @@ def test_where_the_grace_is_over_the_process_ends_and_says_what_was_not_saved(nu
         child.signal(number)
         assert child.wait() == -number, child.err
         assert_told(child.err)
-    assert [held.step for held in listed(Path("runs/ended/checkpoints"))] == [2]
+    assert held() == [2]
+
+
+def test_the_grace_is_waited_for_once_where_a_handler_exits() -> None:
+    with Forked(hangs, True, True, finalize=True) as child:
+        assert child.answer() == "hangs"
+        child.signal(signal.SIGTERM)
+        assert child.wait() == 0, child.err
+        assert_told(child.err)
+        assert child.err.count("nbtrain: ") == 1
+
+
+def multiplies(pipe: Connection, times: int) -> None:
+    """Take a step that calls TensorFlow without end, each call with so many products."""
+    here = threading.Event()
+
+    def multiply(number: Any, product: Any) -> Any:
+        return number + 1, tf.matmul(product, matrix) / 300.0
+
+    with tf.Graph().as_default() as graph:
+        matrix = tf.random.uniform((300, 300))
+        _, product = tf.while_loop(lambda number, _: number < times, multiply, (0, matrix))
+        session = tf.compat.v1.Session(graph=graph)
+
+    def step() -> dict[str, Any]:
+        while True:
+            here.set()
+            session.run(product)
+
+    run = nbtrain.train(step, name="ended", grace=0.5)
+    assert here.wait(SOON)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))
+    pipe.send("multiplies")
+    if pipe.recv() == "exit":
+        sys.exit(3)
+    run.wait()
+
+
+@pytest.mark.parametrize("times", [10, 1_000_000])
+@pytest.mark.parametrize(("end", "status"), [("exit", 3), ("SIGTERM", 5)])
+def test_a_step_that_stays_in_tensorflow_does_not_change_the_status(
+    end: str, status: int, times: int
+) -> None:
+    """Whether it comes back to Python while the interpreter ends, or never."""
+    with Forked(multiplies, times, finalize=True) as child:
+        assert child.answer() == "multiplies"
+        child.send(end)
+        if end == "SIGTERM":
+            child.signal(signal.SIGTERM)
+        assert child.wait() == status, child.err
+        assert "has not saved step 0" in child.err
+
+
+IN_TENSORFLOW = """\
+from tests.process.test_endings import multiplies
+class Pipe:
+    def send(self, value): pass
+    def recv(self): raise ValueError("my own")
+multiplies(Pipe(), 1_000_000)
+"""
+
+
+def test_nor_does_it_where_the_program_fails() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IN_TENSORFLOW],
+        timeout=SOON,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "ValueError: my own" in done.stderr
+
+
+# --- other threads ------------------------------------------------------------------------
+
+LEFT_BEHIND = """\
+import atexit, threading
+left = lambda: [thread.name for thread in threading.enumerate() if not thread.name == "MainThread"]
+atexit.register(lambda: print(left()))
+import tensorflow as tf
+import nbtrain
+from nbtrain.notebook.boards import Following
+
+nbtrain.train(dict, steps=1, name="ended").wait()
+following = Following(nbtrain.scalars("runs"), follow=True)
+following.start()
+nbtrain.LooperThread.loop(nbtrain.Coordinator(), 0.01, lambda: None)
+"""
+
+
+def test_no_thread_of_nbtrain_outlives_the_end() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LEFT_BEHIND],
+        timeout=SOON,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "[]\n"
+
+
+def draws(pipe: Connection) -> None:
+    run = trained(pipe)
+    drawing = threading.Event()
+
+    def draw() -> bytes:
+        drawing.set()
+        pipe.send(run.coord.wait_for_stop(2.0))
+        return b""
+
+    threading.Thread(target=still.drawn, args=(draw,), name="nbtrain picture", daemon=True).start()
+    assert drawing.wait(SOON)
+
+
+def test_the_runs_are_asked_to_stop_before_a_drawing_is_waited_for() -> None:
+    with Forked(draws, finalize=True) as child:
+        assert child.answer() == "trains"
+        assert child.answer() is True
+        assert child.wait() == 0, child.err
+    assert_saved()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from jupyter_client.manager import start_new_kernel
 
+import nbtrain
 from nbtrain.saving.checkpoints import listed
 from tests.gate import SOON
 
@@ -42,6 +44,32 @@ def test_a_kernel_that_is_shut_down_leaves_a_last_checkpoint_and_ends_well(tmp_p
     (checkpoint,) = listed(tmp_path / "exited" / "checkpoints")
     assert checkpoint.step > 100
     assert '"stopped"' in (tmp_path / "exited" / "steering.jsonl").read_text()
+
+
+@pytest.mark.filterwarnings("ignore")  # the client of the kernel has warnings of its own
+@pytest.mark.parametrize(("ends", "status"), [("restart", 0), ("SIGHUP", -signal.SIGHUP)])
+def test_a_kernel_that_is_restarted_or_hung_up_ends_with_its_run_whole(
+    ends: str, status: int, tmp_path: Path
+) -> None:
+    manager, client = start_new_kernel(kernel_name="python3", cwd=str(tmp_path))
+    assert manager.provisioner is not None
+    process = manager.provisioner.process
+    try:
+        reply = client.execute_interactive(CODE, timeout=SOON, output_hook=lambda _: None)
+        assert reply["content"]["status"] == "ok", reply["content"]
+        if ends == "restart":
+            manager.shutdown_wait_time = SOON  # a machine that is shared may be slow
+            manager.restart_kernel()
+        else:
+            process.send_signal(signal.SIGHUP)
+        assert process.wait(SOON) == status
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    (checkpoint,) = listed(tmp_path / "exited" / "checkpoints")
+    journal = (tmp_path / "exited" / "steering.jsonl").read_text(encoding="utf-8")
+    assert f'"stopped", "step": {checkpoint.step}' in journal
+    assert nbtrain.scalars(str(tmp_path))["exited", "v"].steps[-1] == checkpoint.step
 
 
 LEFT_OPEN = """\

@@ -31,6 +31,21 @@ def step():
 run = nbtrain.train(step, name="headless")""",
     "gate.release(3)\nreached.wait(60)\nNone",
 ]
+# Something is printed before each output, as by a step, and the end of the run is captured.
+CAPTURED = [
+    """\
+import nbtrain
+def beside(message):
+    print("beside")
+    return message
+publisher = get_ipython().display_pub
+publisher.register_hook(beside)
+run = nbtrain.train(lambda: {"loss": 1.0}, name="captured")
+display(run)
+_ = publisher.unregister_hook(beside)""",
+    "%%capture told\nrun.request_stop()\n_ = run.wait(60)",
+    "print(len(told.outputs))",
+]
 
 
 @pytest.mark.filterwarnings("ignore")  # the client of the kernel has warnings
@@ -54,3 +69,20 @@ def test_the_notebook_keeps_the_picture_and_the_prints_of_its_run(tmp_path: Path
     assert started != ended, "it is drawn at the end of each cell"
     (printed,) = notebook.cells[1].outputs
     assert printed.text == "done 1\ndone 2\ndone 3\n"
+
+
+@pytest.mark.filterwarnings("ignore")  # the client of the kernel has warnings
+def test_the_last_picture_is_kept_between_prints_and_where_the_end_is_captured(
+    tmp_path: Path,
+) -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CAPTURED])
+    client = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}})
+    with forked_kernels():
+        client.execute(env=dict(os.environ, PYTHONPATH=str(ROOT)))
+    outputs = notebook.cells[0].outputs
+    assert [each.get("name") for each in outputs] == 3 * [None, "stdout"]
+    gone, picture, _ = (each.data for each in outputs[::2])
+    assert set(gone) == set(picture) == {"image/png", "text/plain"}, "and no dead widget"
+    assert len(gone["image/png"]) < 200 < 1000 < len(picture["image/png"])
+    (count,) = notebook.cells[2].outputs
+    assert count.text == "0\n"

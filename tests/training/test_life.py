@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import threading
 import weakref
 from typing import Any
@@ -22,6 +21,7 @@ from nbtrain.states import Phase
 from nbtrain.steering.commands import Command, Receipt
 from tests.gate import SOON, Gate
 from tests.models import Count, Counter, Line, applied, reached
+from tests.on_disk import journal
 
 
 def running(run: Run) -> None:
@@ -99,8 +99,7 @@ def test_a_start_waits_for_the_last_words_of_the_life_before() -> None:
     run.request_stop()
     run.wait(SOON)
     assert run.life is not first
-    lines = (run.logdir / "steering.jsonl").read_text(encoding="utf-8").splitlines()
-    events = [json.loads(line)["event"] for line in lines]
+    events = [entry["event"] for entry in journal(run)]
     told = [event for event in events if event not in ("segment", "stop")]
     assert told == ["start", "stopped"] * 2
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import json
 import os
 import threading
 from collections.abc import Callable
@@ -28,14 +27,15 @@ from nbtrain.errors import (
     UnknownTagError,
     WaitError,
 )
+from nbtrain.folder.entries import Entry
 from nbtrain.folder.logdir import Logdir
 from nbtrain.run import Run
-from nbtrain.saving.checkpoints import listed
 from nbtrain.settings import Settings
 from nbtrain.states import Checkpoint, Phase
 from nbtrain.steering.commands import Pause, Stop
 from tests.gate import SOON, Gate
 from tests.models import Counter, Line, applied, reached, refused
+from tests.on_disk import journal, saved
 
 
 def held(gate: Gate, **options: Any) -> tuple[Run, Counter]:
@@ -46,15 +46,9 @@ def held(gate: Gate, **options: Any) -> tuple[Run, Counter]:
     return run, counter
 
 
-def journal(run: Run) -> list[dict[str, Any]]:
+def done(run: Run) -> list[Entry]:
     """What the run wrote down, but for its copies of good states."""
-    lines = (run.logdir / "steering.jsonl").read_text(encoding="utf-8").splitlines()
-    return [entry for entry in map(json.loads, lines) if entry["event"] != "copy"]
-
-
-def saved(run: Run) -> list[int]:
-    """The steps of the checkpoints on disk."""
-    return [checkpoint.step for checkpoint in listed(run.logdir / "checkpoints")]
+    return [entry for entry in journal(run) if entry["event"] != "copy"]
 
 
 def fail_at(step: int) -> Callable[[int], None]:
@@ -526,6 +520,8 @@ def test_an_unknown_checkpoint_is_refused_and_nothing_changes(gate: Gate) -> Non
     step = applied(run.save()).step
     outcome = refused(run.restore(step + 1_000_000))
     assert outcome.text.startswith(f"There is no checkpoint {step + 1_000_000}; there are those of")
+    unknown: Any = np.array([1, 2])
+    assert refused(run.restore(unknown)).text.startswith("There is no checkpoint array([1, 2]); ")
     assert int(counter.count.numpy()) == run.status.step == step
     assert run.status.phase is Phase.PAUSED
     run.request_stop()
@@ -652,7 +648,7 @@ def test_every_command_is_written_to_the_journal(gate: Gate) -> None:
         receipt.wait(SOON)
     run.request_stop()
     run.wait(SOON)
-    entries = [(entry["event"], entry.get("applied"), entry["step"]) for entry in journal(run)]
+    entries = [(entry["event"], entry.get("applied"), entry["step"]) for entry in done(run)]
     assert entries[:2] == [("start", None, 0), ("segment", None, 0)]
     assert entries[2:6] == [("pause", True, 1), ("save", True, 1), ("restore", False, 1), (
         "resume",
@@ -678,7 +674,7 @@ def test_the_journal_tells_of_every_life_of_a_run_of_any_name() -> None:
     with pytest.raises(ValueError, match="Größe"):
         run.wait(SOON)
     run.start().wait(SOON)
-    entries = journal(run)
+    entries = done(run)
     assert [(entry["event"], entry["step"]) for entry in entries] == [
         ("start", 0),
         ("segment", 0),
@@ -761,7 +757,7 @@ def test_what_was_saved_at_the_last_step_is_not_saved_again(gate: Gate) -> None:
     first, _ = map(applied, receipts)
     assert first.text == "saved ckpt-1"
     assert saved(run) == [1]
-    events = [entry["event"] for entry in journal(run)]
+    events = [entry["event"] for entry in done(run)]
     assert events == ["start", "segment", "save", "stop", "stopped"]
 
 
@@ -1330,6 +1326,7 @@ def test_a_run_that_is_started_again_has_no_receipts_of_the_life_before(gate: Ga
         (lambda run: run.post(3), r"post\(3\): give a command"),
         (lambda run: run.post(Pause(), at="x"), "at='x': give the number of a step"),
         (lambda run: run.post(Pause(), at=-1), "at=-1: give the number of a step"),
+        (lambda run: run.post(Pause(), at=np.array([1, 2])), r"at=array.*: give the number of a"),
         (lambda run: run.set(3), "3 names no hyperparameter: give numbers by name"),
         (lambda run: run.try_([1]), r"\[1\] names no hyperparameter"),
     ],
