@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 from nbtrain.errors import ArgumentError
 
 
@@ -31,9 +33,7 @@ class Every:
     def __init__(
         self, *, steps: int | None = None, secs: float | None = None, at_once: bool = False
     ) -> None:
-        if steps is not None and (
-            isinstance(steps, bool) or not 1 <= steps < float("inf") or steps != int(steps)
-        ):
+        if steps is not None and not _is_count(steps):
             raise ArgumentError(f"steps={steps!r}: give a whole number of at least 1, or None.")
         if secs is not None and not secs >= 0:
             raise ArgumentError(f"secs={secs!r}: give seconds above 0, or None for never.")
@@ -60,3 +60,10 @@ class Every:
         self._at_once = False
         self.start(step, now)
         return True
+
+
+def _is_count(steps: object) -> bool:
+    """Whether this is a whole number of at least 1, be it a float."""
+    if isinstance(steps, bool) or not isinstance(steps, Real):
+        return False
+    return 1 <= float(steps) < float("inf") and float(steps).is_integer()

@@ -34,14 +34,14 @@ def last_step(folder: Path) -> int | None:
 
 
 def _newest_first(folder: Path) -> list[Path]:
-    """The event files that nbtrain has written, by their names: those have a time and a number."""
+    """The event files that nbtrain has written, by their names: see `EventWriter`."""
     with contextlib.suppress(OSError):
         return sorted(folder.glob(f"*{ENDING}"), key=_order, reverse=True)
     return []
 
 
 def _order(path: Path) -> tuple[int, int]:
-    """When a file was begun, and its number in its process."""
+    """The time in the name, which only grows in a folder; in old names two may have the same."""
     numbers = [part for part in path.name.removesuffix(ENDING).split(".") if part.isdigit()]
     return (int(numbers[0]), int(numbers[-1])) if numbers else (0, 0)
 

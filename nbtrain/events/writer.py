@@ -33,6 +33,9 @@ ENDING = ".nbtrain"
 # Records of each batch whose checksums are computed a second time, by google-crc32c.
 _PROVEN = 8
 
+# How they begin, as those of TensorFlow.
+_NAME = "events.out.tfevents."
+
 _numbers = itertools.count()
 
 
@@ -55,7 +58,7 @@ class EventWriter:
 
     def __init__(self, logdir: Path) -> None:
         # TensorFlow's own form of name, which TensorBoard looks for and sorts by.
-        name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}"
+        name = f"{_NAME}{_time_of_next(logdir):010d}.{socket.gethostname()}"
         self.path = logdir / f"{name}.{os.getpid()}.{next(_numbers)}{ENDING}"
         self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 - closed by close()
         self._made = os.fstat(self._file.fileno())
@@ -150,6 +153,17 @@ class EventWriter:
             with contextlib.suppress(OSError):
                 self._file.truncate(end)
             raise
+
+
+def _time_of_next(logdir: Path) -> int:
+    """The time in the name of a new file: now, but later than in all names that are there.
+
+    The files of a run are read in the order of these, here and by TensorBoard, and a clock may have
+    been set back.
+    """
+    names = [path.name for path in logdir.iterdir() if path.name.endswith(ENDING)]
+    times = [name.removeprefix(_NAME).partition(".")[0] for name in names]
+    return max([int(time.time()), *(int(each) + 1 for each in times if each.isdecimal())])
 
 
 def _checksum(data: bytes) -> bytes:

@@ -24,7 +24,7 @@ ENDS = frozenset({"finished", "stopped", "failed"})
 _UNMARKED = frozenset(
     {"start", "stop", "finished", "stopped"}
     | {"origin", "back", "segment", "found", "copy", "evaluated", "folder"}
-    | {"unsaved"}  # the process ends
+    | {"unsaved", "saved"}  # the process ends
     | {"lacking"}  # what is trained and not saved
 )
 
@@ -32,7 +32,7 @@ _UNMARKED = frozenset(
 EVENTS = (
     *("start", "pause", "resume", "stop", "save", "checkpoint", "restore", "set", "try", "replay"),
     *("evaluate", "evaluated", "nan", "recovery", "folder", "finished", "stopped", "failed"),
-    *("undone", "origin", "back", "segment", "found", "copy", "unsaved", "lacking"),
+    *("undone", "origin", "back", "segment", "found", "copy", "lacking", "unsaved", "saved"),
 )
 
 # Marks that a run holds, the newest.

@@ -11,8 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import SupportsFloat
 
@@ -22,6 +21,7 @@ from nbtrain.curves.buckets import FloatArray
 from nbtrain.curves.store import ScalarStore
 from nbtrain.events.writer import EventWriter
 from nbtrain.recording.alarm import Alarm
+from nbtrain.recording.backlog import MOST, Backlog, Write
 from nbtrain.recording.earlier import Earlier
 from nbtrain.recording.records import LIMIT, Batch, RecordQueue, Segment
 from nbtrain.recording.tags import changes
@@ -37,6 +37,7 @@ class Recorder:
         store: Where the points go.
         logdir: Folder of the event file; None writes none.
         limit: Records that may wait; see `RecordQueue`.
+        unwritten: Numbers that may wait for room in the event file; see `Backlog`.
         alarm: Looks at them as they are drained; None: nobody does.
 
     Attributes:
@@ -50,13 +51,12 @@ class Recorder:
         logdir: Path | None,
         *,
         limit: int = LIMIT,
+        unwritten: int = MOST,
         alarm: Alarm | None = None,
     ) -> None:
         self.alarm = alarm
         self._errors: dict[str, str] = {}
-        # What waits for room in the event file, and the first and the last step of all that.
-        self._unwritten: deque[Callable[[EventWriter], None]] = deque()
-        self._lacking: tuple[int, ...] = ()
+        self._backlog = Backlog(unwritten)
         self._store = store
         self._logdir = logdir
         known = bool(store)  # what earlier lives have recorded, if there were any
@@ -166,9 +166,9 @@ class Recorder:
         """Write no event file any more: what comes is kept in the store alone; any thread."""
         with self._draining:
             writer, self._writer = self._writer, None
-            if self._unwritten:
+            if self._backlog:
                 self._errors["event file"] = f"{self._lacks()}."
-                self._unwritten.clear()
+                self._backlog.clear()
             if writer is not None:
                 writer.close()
 
@@ -205,34 +205,44 @@ class Recorder:
             if self.alarm is not None:
                 self.alarm.look(tag, steps, column)
         if columns:
-            self._write(batch.steps, lambda writer: writer.scalars(steps, walls, columns))
+            self._write(
+                batch.steps,
+                lambda writer: writer.scalars(steps, walls, columns),
+                size=len(steps) * (len(columns) + 2),
+            )
 
-    def _write(self, steps: Sequence[int], write: Callable[[EventWriter], None]) -> None:
+    def _write(self, steps: Sequence[int], write: Write, *, size: int = 0) -> None:
         """Write to the event file, after what waits for room in it."""
         if self._writer is not None:
-            known = [*self._lacking, steps[0], steps[-1]] if self._unwritten else steps
-            self._lacking = min(known), max(known)
-            self._unwritten.append(write)
+            self._backlog.add(steps, write, size=size)
             self._write_on()
 
     def _write_on(self) -> None:
         """Write what waits, as far as there is room; what fails is told, and the store goes on."""
-        while self._writer is not None and self._unwritten:
+        while self._writer is not None and self._backlog:
             try:
-                self._unwritten[0](self._writer)
+                self._backlog.write_next(self._writer)
             except OSError as error:
+                self._tell_dropped()
                 why = f"{self._lacks()}: {_words(error)}. They are written once there is room."
                 self._errors["event file"] = why
                 return
             except Exception as error:  # noqa: BLE001 - whatever it is, what is in memory stays
                 self._errors["unwritable"] = f"{self._lacks()}: {_words(error)}."
-            self._unwritten.popleft()
             if self._writer.doubt is not None:
                 self._errors["checksums"] = self._writer.doubt
             self._errors.pop("event file", None)
 
+    def _tell_dropped(self) -> None:
+        if self._backlog.dropped is not None:
+            first, last = self._backlog.dropped
+            self._errors["dropped"] = (
+                f"Scalars of steps {first:,} to {last:,} are never written to the event file, "
+                "which had no room for too long. They are in memory (run.scalars)."
+            )
+
     def _lacks(self) -> str:
-        first, last = self._lacking
+        first, last = self._backlog.span
         return (
             f"The event file lacks scalars of steps {first:,} to {last:,}, which are in memory "
             "(run.scalars)"

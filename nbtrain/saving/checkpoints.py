@@ -185,13 +185,15 @@ def find(checkpoints: Sequence[Checkpoint], wanted: int | str | None) -> Checkpo
     if wanted is None:
         return checkpoints[-1]
     for checkpoint in reversed(checkpoints):
-        if wanted in (checkpoint.step, checkpoint.path, _with_folder(checkpoint.path)):
-            return checkpoint
-    if named := [held for held in reversed(checkpoints) if Path(held.path).name == wanted]:
-        # Copies of this name stand in folders below that of their own.
-        return min(named, key=lambda held: len(Path(held.path).parts))
-    if isinstance(wanted, str) and (held := at(Path(wanted).absolute())) is not None:
-        return held
+        with contextlib.suppress(ValueError):  # an array
+            if wanted in (checkpoint.step, checkpoint.path, _with_folder(checkpoint.path)):
+                return checkpoint
+    if isinstance(wanted, str):
+        if named := [held for held in reversed(checkpoints) if Path(held.path).name == wanted]:
+            # Copies of this name stand in folders below that of their own.
+            return min(named, key=lambda held: len(Path(held.path).parts))
+        if (held := at(Path(wanted).absolute())) is not None:
+            return held
     steps = ", ".join(f"{checkpoint.step:,}" for checkpoint in checkpoints) or "none"
     raise CheckpointError(f"There is no checkpoint {wanted!r}; there are those of steps: {steps}.")
 

@@ -28,8 +28,19 @@ def mend_states(directory: Path) -> str | None:
     Returns:
         What the user should know; None when all is well.
     """
-    told = [mend_state(directory), *(mend_state(directory / name) for name in ASIDE)]
+    told = [_mended(directory), *(_mended(directory / name) for name in ASIDE)]
     return " ".join(filter(None, told)) or None
+
+
+def _mended(directory: Path) -> str | None:
+    """What comes of mending a folder; one that cannot be written ends no training."""
+    try:
+        return mend_state(directory)
+    except OSError as error:
+        return (
+            f"{directory} cannot be written: {error.strerror or error}. What is there can be "
+            "restored; mend the folder, so that checkpoints can be saved."
+        )
 
 
 def mend_unreadable(directory: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,6 +90,8 @@ def test_it_is_due_exactly_when_enough_has_passed_since_the_last_occasion(
         ({"steps": True}, r"steps=True"),
         ({"steps": float("inf")}, r"steps=inf"),
         ({"steps": float("nan")}, r"steps=nan"),
+        ({"steps": "3"}, r"steps='3': give a whole number"),
+        ({"steps": np.array([1, 2])}, r"steps=array\(\[1, 2\]\): give a whole number"),
         ({"secs": -1.0}, r"secs=-1\.0: give seconds above 0, or None for never"),
         ({"secs": float("nan")}, r"secs=nan"),
     ],

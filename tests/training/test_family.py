@@ -163,3 +163,18 @@ def test_a_damaged_end_and_a_large_last_record_hide_no_step(tmp_path: Path) -> N
     file.write_bytes(b"")
     assert last_step(run.logdir) is None
     assert last_step(tmp_path / "nowhere") is None
+
+
+def test_a_run_that_was_started_again_after_the_clock_was_set_back_is_where_it_is_now() -> None:
+    counter = Counter()
+    nbtrain.train(counter.step, checkpoint=counter.checkpoint, steps=12, name="run").wait(SOON)
+    (file,) = Path("runs/run").glob("events*")
+    _, _, _, began, *rest = file.name.split(".")
+    file.rename(file.with_name(".".join(["events.out.tfevents", f"{int(began) + 3600}", *rest])))
+    again = Counter()
+    nbtrain.train(again.step, checkpoint=again.checkpoint, steps=20, name="run").wait(SOON)
+    first, second = sorted(Path("runs/run").glob("events*"))
+    assert (last_step(Path("runs/run")), first.name.split(".")[3]) == (20, f"{int(began) + 3600}")
+    assert len(nbtrain.scalars("runs")["run", "count"].steps) == 20
+    second.unlink()
+    assert last_step(Path("runs/run")) == 12

@@ -252,6 +252,38 @@ def test_what_an_event_file_has_no_room_for_is_written_once_there_is_room(
     assert events[5].session_log.status == SessionLog.START
 
 
+def test_a_disk_that_stays_full_costs_bounded_memory_and_what_is_never_written_is_told(
+    store: ScalarStore, tmp_path: Path
+) -> None:
+    recorder, held = Recorder(store, tmp_path, unwritten=10_000), []
+    tracemalloc.start()
+    with no_room(60):
+        recorder.open_segment(0)
+        for step in range(1, 2_001):
+            record(recorder, step, 0.5)
+            recorder.drain()
+            if step in (1_000, 2_000):
+                gc.collect()
+                held.append(tracemalloc.get_traced_memory()[0])
+        told = str(recorder.error)
+    tracemalloc.stop()
+    assert held[1] - held[0] < 100_000, "of the store"
+    recorder.drain()
+    steps = [event.step for event in written(tmp_path)[1:]]
+    assert steps[0] == 1, "the mark"
+    assert 1_800 < steps[1] < 2_000
+    assert steps[1:] == [*range(steps[1], 2_001)]
+    lacks, never = told.splitlines()
+    assert lacks.startswith(f"The event file lacks scalars of steps {steps[1]:,} to 2,000, which")
+    assert never == (
+        f"Scalars of steps 1 to {steps[1] - 1:,} are never written to the event file, which had no "
+        "room for too long. They are in memory (run.scalars)."
+    )
+    assert recorder.error == never
+    assert len(store["loss"].steps) == 2_000
+    recorder.close()
+
+
 def test_what_there_was_no_room_for_up_to_the_end_is_told(
     store: ScalarStore, tmp_path: Path
 ) -> None:

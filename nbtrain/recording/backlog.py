@@ -1,0 +1,125 @@
+"""What waits for room in an event file, in bounded memory.
+
+A disk that stays full overnight must not end the training. Beyond a bound the oldest scalars are
+dropped; the marks among them stay: they tell which of the steps on disk were abandoned.
+
+backlog = Backlog()
+backlog.add(steps, lambda writer: writer.scalars(...), size=300)
+backlog.write_next(writer)    # raises an OSError where there is no room: it goes on waiting
+backlog.span                  # (1, 300): what is not on disk
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nbtrain.events.writer import EventWriter
+
+# Numbers that may wait: 40 MB of steps, times and values.
+MOST = 5_000_000
+
+# What a write takes besides its numbers: its closure and its arrays.
+_EACH = 100
+
+# The share that stays where some are dropped: they are not looked through for each of them.
+_KEPT = 0.9
+
+Write = Callable[["EventWriter"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A write of some steps; of no size where it is a mark."""
+
+    first: int
+    last: int
+    size: int
+    write: Write
+
+
+class Backlog:
+    """Writes in their order; one thread at a time.
+
+    Args:
+        most: Numbers that may wait.
+
+    Attributes:
+        span: The first and the last step of what waits.
+        dropped: Those of the scalars that were dropped; None where none were.
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        self.span = (0, 0)
+        self.dropped: tuple[int, int] | None = None
+        self._most, self._size = most, 0
+        self._waiting: deque[_Waiting] = deque()
+
+    def __len__(self) -> int:
+        """How many writes wait."""
+        return len(self._waiting)
+
+    def add(self, steps: Sequence[int], write: Write, *, size: int = 0) -> None:
+        """Have something written.
+
+        Args:
+            steps: Its steps.
+            write: Writes it, all or nothing.
+            size: How many numbers it holds; 0 for a mark, which is never dropped.
+        """
+        added = _Waiting(steps[0], steps[-1], size + _EACH if size else 0, write)
+        self.span = _span([added], self.span if self._waiting else None)
+        self._size += added.size
+        self._waiting.append(added)
+
+    def write_next(self, writer: EventWriter) -> None:
+        """Write the oldest, which no longer waits unless there is no room.
+
+        Raises:
+            OSError: There is none.
+            Exception: It cannot be written at all.
+        """
+        try:
+            self._waiting[0].write(writer)
+        except OSError:
+            self._drop()
+            raise
+        except Exception:
+            self._leave()
+            raise
+        self._leave()
+
+    def clear(self) -> None:
+        """Forget what waits."""
+        self._waiting.clear()
+        self._size = 0
+
+    def _leave(self) -> None:
+        self._size -= self._waiting.popleft().size
+
+    def _drop(self) -> None:
+        """Drop the oldest scalars where too many wait."""
+        if self._size <= self._most:
+            return
+        kept: deque[_Waiting] = deque()
+        dropped: list[_Waiting] = []
+        for each in self._waiting:
+            newest = each is self._waiting[-1]
+            if each.size and not newest and self._size > _KEPT * self._most:
+                self._size -= each.size
+                dropped.append(each)
+            else:
+                kept.append(each)
+        self._waiting = kept
+        self.span = _span([each for each in kept if each.size] or kept, None)
+        if dropped:
+            self.dropped = _span(dropped, self.dropped)
+
+
+def _span(parts: Iterable[_Waiting], more: tuple[int, int] | None) -> tuple[int, int]:
+    """The first and the last step of these, and of more."""
+    steps = [step for each in parts for step in (each.first, each.last)] + [*(more or ())]
+    return min(steps), max(steps)
