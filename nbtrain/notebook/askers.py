@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 ASKS = frozenset({"should_stop", "ShouldStop"})
 
@@ -46,17 +47,23 @@ class _Cell:
 
     def __init__(self, tree: ast.Module, names: Mapping[str, Any]) -> None:
         self._names = names
-        self._bound: dict[str, list[ast.expr]] = defaultdict(list)
-        for target, value in _bindings(tree):
-            if isinstance(target, ast.Name) and value is not None:
-                self._bound[target.id].append(value)
+        self._bound: dict[str, list[ast.expr | None]] = defaultdict(list)  # None: to who knows what
+        for name, value in _bindings(tree):
+            self._bound[name].append(value)
+        self._imported = set(_imported(tree))
 
-    def kind(self, node: ast.expr) -> str | None:
-        """The class of TensorFlow's that an expression gives; None for any other, or unknown."""
+    def kind(self, node: ast.expr | None, seen: frozenset[str] = frozenset()) -> str | None:
+        """The class of TensorFlow's that an expression gives; None for any other, or unknown.
+
+        Args:
+            node: The expression.
+            seen: Names that it is the value of: `a = b; b = a` tells nothing.
+        """
         match node:
+            case ast.Name(name) if name in seen:
+                return None
             case ast.Name(name) if name in self._bound:
-                values = self._bound[name]
-                kinds = {self.kind(each) for each in values if not _names(each, name)}
+                kinds = {self.kind(value, seen | {name}) for value in self._bound[name]}
                 return kinds.pop() if len(kinds) == 1 else None
             case ast.Call(func):
                 return self._made_by(func)
@@ -69,18 +76,23 @@ class _Cell:
     def _made_by(self, function: ast.expr) -> str | None:
         """The same of a call."""
         made = self._object(function)
-        if isinstance(made, type):
-            return _class_of(made)
+        if issubclass(type(made), type):  # isinstance() may ask the object, which is the user's
+            return _class_of(cast("type", made))
+        if isinstance(function, ast.Name) and function.id in self._bound.keys() - self._imported:
+            return None
         name = function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
         return name if name in _REMEDIES and name != "Supervisor" else None
 
     def _object(self, node: ast.expr) -> object:
-        """What a name or an attribute of one stands for in the notebook; None where unknown."""
+        """What a name or an attribute of one stands for in the notebook; None where unknown.
+
+        No code of the user's runs for it, such as that of a property.
+        """
         match node:
             case ast.Name(name) if name not in self._bound:
                 return self._names.get(name)
             case ast.Attribute(value, attr):
-                return getattr(self._object(value), attr, None)
+                return inspect.getattr_static(self._object(value), attr, None)
         return None
 
 
@@ -98,18 +110,28 @@ def _is_ours(kind: type) -> bool:
     return kind.__module__.split(".")[0] == "nbtrain"
 
 
-def _names(node: ast.expr, name: str) -> bool:
-    """Whether an expression uses a name, as one that binds it anew may."""
-    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
+def _imported(tree: ast.Module) -> Iterator[str]:
+    aliases = (node for node in ast.walk(tree) if isinstance(node, ast.alias))
+    return (alias.asname or alias.name.partition(".")[0] for alias in aliases)
 
 
-def _bindings(tree: ast.Module) -> Iterator[tuple[ast.expr, ast.expr | None]]:
-    """The targets that a cell binds, and to what."""
-    for node in ast.walk(tree):
+def _bindings(tree: ast.Module) -> Iterator[tuple[str, ast.expr | None]]:
+    """The names that a cell binds, and to what: None for a parameter, an element and so on."""
+    values: dict[ast.expr, ast.expr | None] = {}
+    for node in ast.walk(tree):  # a statement before its targets
         match node:
             case ast.Assign(targets, value):
-                yield from ((target, value) for target in targets)
+                values |= dict.fromkeys(targets, value)
             case ast.AnnAssign(target, _, value) | ast.NamedExpr(target, value):
-                yield target, value
+                values[target] = value
             case ast.withitem(value, ast.expr() as target):
-                yield target, value
+                values[target] = value
+            case ast.Name(name, ast.Store() | ast.Del()):
+                yield name, values.get(node)
+            case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
+                yield name, None
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.arg(name):
+                yield name, None
+            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                yield name, None
+    yield from ((name, None) for name in _imported(tree))

@@ -30,7 +30,8 @@ POLL_SECS = 0.5
 FIRST_SECS = 0.5
 # Between two pictures of one that is being read.
 SLICE_SECS = 0.25
-# Boards that stay live, the newest: each holds what was read. Of the others the picture stays.
+# Boards that stay live, the newest: each holds what was read. Of the others the picture stays; of
+# those whose cell was executed again nothing does.
 _KEPT = 32
 _AGAIN = "To look at it live, run the cell again."
 
@@ -73,10 +74,13 @@ class Following:
         with self._lock:
             if self._thread is None and self._needed():
                 coord = Coordinator()
-                self._thread = LooperThread(
-                    coord, POLL_SECS, self._tick, (coord,), name="nbtrain board"
-                )
-                self._thread.start()
+                thread = LooperThread(coord, POLL_SECS, self._tick, (coord,), name="nbtrain board")
+                try:
+                    thread.start()
+                except RuntimeError as error:  # the system has no more; the next look may succeed
+                    self.board.note(f"Reading has not begun: {error}")
+                else:
+                    self._thread = thread
 
     def close(self) -> None:
         """Leave the picture in place of the board, and let go of what was read."""
@@ -99,7 +103,7 @@ class Following:
         try:
             (self.still.look if self._needed() else self.still.settle)()
         except Exception as error:  # noqa: BLE001 - shown: there is no cell to raise it in
-            self.board.note(f"No picture of it: {type(error).__name__}: {error}")
+            self.board.note(still.lack(error))
         with self._lock:
             if not self._needed():
                 self._thread = None
@@ -168,14 +172,16 @@ def show(
     options: dict[str, Any] = {"tab": tab, "x": x, "smooth": smooth}
     following = Following(scalars, unread=unread, follow=follow, text=text, **options)
     harden(following.board)
+    for other in [other for other in _boards if other.still.is_cleared()]:
+        _boards.remove(other)
+        other.close()
     _boards.append(following)
     while len(_boards) > _KEPT:
         _boards.popleft().close()
     try:
         following.still.show(still.bundle(None, text) if unread else None)
     except Exception as error:  # noqa: BLE001 - told where it is missing; the board works
-        missing = f"{text}\nNo picture of it: {type(error).__name__}: {error}"
-        following.still.show({"text/plain": missing})
+        following.still.show({"text/plain": f"{text}\n{still.lack(error)}"})
     following.start()
 
 

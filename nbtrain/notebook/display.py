@@ -20,7 +20,6 @@ from nbtrain.notebook.kernel import runs
 from nbtrain.panel import figure
 from nbtrain.panel.comm import harden
 from nbtrain.panel.panel import Panel
-from nbtrain.panel.view import headline
 from nbtrain.run import Run
 
 # The same on every execution, so that a notebook can be compared with its stored outputs.
@@ -79,7 +78,12 @@ class Display:
 
     def settle(self) -> None:
         """Show the picture of now below the panel; see `settle` below."""
-        self._still.settle()
+        note = self._run.life.watch.note
+        note("picture", None)  # before: a picture has the message in it
+        try:
+            self._still.settle()
+        except Exception as error:  # noqa: BLE001 - told by its run: another cell may be at its end
+            note("picture", still.lack(error))
 
     def _tick(self) -> None:
         """The run's tick; the last one comes after its end."""
@@ -125,7 +129,11 @@ def show(run: Run) -> None:
 
     note_shown(run)
     if run.status.phase.ended:
-        display(picture_of(run), raw=True)
+        picture = picture_of(run)
+        traceback = picture.pop("text/html", None)
+        display(picture, raw=True)
+        if traceback is not None:
+            display({"text/html": traceback, "text/plain": ""}, raw=True)
         return
     shown = display_of(run)
     shown.show()
@@ -166,16 +174,13 @@ def show_below(error: NbtrainError) -> None:
 
 
 def picture_of(run: Run) -> still.Bundle:
-    """The MIME bundle that stays in the saved notebook; a failed run's holds its traceback."""
+    """What stays of a run in the saved notebook; the HTML, of a failed run, is its traceback."""
     status, curves, marks = run.status, run.scalars.curves(), list(run.marks)
     when = time.strftime("%Y-%m-%d %H:%M:%S")
     last = f"As of {when}. To go on with it: {_again(run)}. Its curves: {_curves(run)}"
     picture = still.bundle(still.drawn(lambda: figure.png(status, curves, marks, last)), TEXT)
     if status.error:
-        picture["text/html"] = (
-            f'<img alt="{html.escape(headline(status))}" src="data:image/png;base64,'
-            f'{picture["image/png"]}"><pre>{html.escape(status.error)}</pre>'
-        )
+        picture["text/html"] = f"<pre>{html.escape(status.error)}</pre>"
     return picture
 
 

@@ -39,6 +39,23 @@ class _Execution:
     shown: weakref.WeakSet[Run] = dataclasses.field(default_factory=weakref.WeakSet)
 
 
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where outputs are shown.
+
+    Attributes:
+        cell: The name of the cell; None where the front end does not name it.
+        request: The request to execute it; None where there is no kernel.
+    """
+
+    cell: str | None
+    request: str | None
+
+    def has_cleared(self, other: Place) -> bool:
+        """Whether the other is an earlier execution of the same cell: its outputs are gone."""
+        return self.cell is not None and self.cell == other.cell and self.request != other.request
+
+
 # Variables by which ipykernel knows whose output it is.
 _OF_THE_CELL = ("parent_header", "shell_parent", "shell_parent_ident")
 
@@ -70,8 +87,14 @@ def note_shown(run: Run) -> None:
 
 def cell() -> str | None:
     """The cell that the calling thread executes; None where the front end does not name it."""
-    name = _request().get("metadata", {}).get("cellId")
-    return name if isinstance(name, str) else None
+    return place().cell
+
+
+def place() -> Place:
+    """Where the calling thread shows outputs."""
+    request = _request()
+    names = request.get("metadata", {}).get("cellId"), request.get("header", {}).get("msg_id")
+    return Place(*(name if isinstance(name, str) else None for name in names))
 
 
 def _end(result: Any) -> None:

@@ -2,7 +2,7 @@
 
 still = Still(panel, "nbtrain run", words, draw, state)
 still.show(first)   # three outputs: the widget, and below it the picture and what to type, which a
-                    # live widget hides
+                    # live widget hides; other threads may print between them
 still.look()        # now and then: draws it anew, in a thread of its own, when that is due
 still.settle()      # draws it anew at once, if it would be another
 still.finish()      # the same; the widget's output is empty from then on
@@ -10,7 +10,7 @@ still.finish()      # the same; the widget's output is empty from then on
 A saved notebook holds the output of the widget, which JupyterLab cannot show without its kernel
 ("model not found"), the picture, and words whose style hides the output of the widget. An update
 reaches the outputs of a page by their `display_id`. A page that was reloaded knows none: it is sent
-the picture as a message too, and puts it into its notebook.
+picture and words as a message too, and puts them into its notebook.
 
 Of these outputs only the pixels of the picture differ from one execution to the next, so that
 nbval, which compares texts and HTML, finds the outputs that were saved.
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import atexit
 import contextvars
+import dataclasses
 import functools
 import html
 import io
@@ -28,9 +29,16 @@ import threading
 import time
 from base64 import b64encode
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from IPython import get_ipython
+from IPython.core.displaypub import CapturingDisplayPublisher
+
+from nbtrain.notebook.execution import Place, place
 from nbtrain.panel.widget import Shown
+
+if TYPE_CHECKING:
+    from IPython.core.displaypub import DisplayPublisher
 
 Bundle = dict[str, Any]
 Png = TypeVar("Png", bytes, bytes | None)
@@ -47,10 +55,11 @@ BYTES = 190_000
 _COLOURS = 64
 _VIEW = "application/vnd.jupyter.widget-view+json"
 _CLASS = "nbtrain-still"
-# An output two before the words that is no text, and no live widget: "model not found".
+# An output before the words that is the text of a widget: "model not found". One that is there has
+# elements.
 _STYLE = (
-    "<style>.jp-OutputArea-child:has(> .jp-OutputArea-output:not([data-mime-type]))"
-    ":not(:has(.nbt-live)):has(+ .jp-OutputArea-child + .jp-OutputArea-child "
+    "<style>.jp-OutputArea-child:has(> .jp-OutputArea-output:not([data-mime-type], iframe))"
+    ":not(:has(> .jp-OutputArea-output > *)):has(~ .jp-OutputArea-child "
     f".{_CLASS}) {{ display: none }}</style>"
 )
 
@@ -62,15 +71,38 @@ _BLANK = (
 _numbers = itertools.count(1)
 _drawing = threading.RLock()  # Matplotlib draws in one thread at a time
 _leaving = threading.Event()  # set when the process ends: only last pictures of runs are drawn then
-_EXIT_SECS = 4.0
 
 
-@atexit.register
-def _leave() -> None:
-    """Wait for a picture that is being drawn: its thread would abort the process."""
-    _leaving.set()
-    if _drawing.acquire(timeout=_EXIT_SECS):
-        _drawing.release()
+# One that is being drawn is waited for by `endings`, once the runs were asked to stop.
+atexit.register(_leaving.set)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Outputs:
+    """The three outputs of one showing.
+
+    Attributes:
+        name: What the `display_id` of each begins with.
+        place: The cell.
+        publisher: Where they were shown; None in a cell that was captured.
+    """
+
+    name: str
+    place: Place
+    publisher: DisplayPublisher | None
+
+    def replace(self, which: str, data: Bundle) -> None:
+        """Put something in the place of one of them.
+
+        A cell that is captured meanwhile does not get it. The message answers the cell that runs,
+        in whichever context its thread was started: nbclient drops those that answer an earlier
+        one.
+        """
+        publisher = self.publisher or getattr(get_ipython(), "display_pub", None)
+        if publisher is not None:
+            transient = {"display_id": f"{self.name}-{which}"}
+            publish = functools.partial(publisher.publish, transient=transient, update=True)
+            contextvars.Context().run(publish, data, {})
 
 
 class Still:
@@ -80,7 +112,8 @@ class Still:
         widget: The widget.
         text: Its plain text, the same on every execution.
         words: HTML that says what to type once the kernel has gone, the same on every execution.
-        draw: Returns a picture, see `bundle`; a text alone where there is none.
+        draw: Returns a picture, see `bundle`, and maybe HTML to stand below it; a text alone where
+            there is no picture.
         state: Returns what the picture depends on, the phase first.
         clock: Seconds that only go forward.
     """
@@ -99,7 +132,7 @@ class Still:
         self._drawn: tuple[object, ...] = ()  # the state of the last picture
         self._drawn_at = clock()
         self._cost = 0.0
-        self._outputs: list[str] = []
+        self._outputs: list[_Outputs] = []
         self._thread: threading.Thread | None = None
         self._failure: Exception | None = None
 
@@ -112,30 +145,38 @@ class Still:
 
         if first is None:
             first, self._drawn = self._draw(), self._state()
-        output = f"nbtrain-{id(self)}-{next(_numbers)}"
+        publisher = getattr(get_ipython(), "display_pub", None)
+        captured = isinstance(publisher, CapturingDisplayPublisher)
+        name = f"nbtrain-{id(self)}-{next(_numbers)}"
+        outputs = _Outputs(name, place(), None if captured else publisher)
         view = {"model_id": self._widget.model_id, "version_major": 2, "version_minor": 0}
         live = {_VIEW: view, "text/plain": self._text}
-        display(live, raw=True, display_id=f"{output}-live")
-        display(self._below(first), raw=True, display_id=output)
-        note = "" if "image/png" in first else f"<pre>{html.escape(first['text/plain'])}</pre>"
-        page = f'{_STYLE}<div class="{_CLASS}">{self._words}{note}</div>'
-        display({"text/html": page, "text/plain": ""}, raw=True)
-        self._outputs.append(output)
+        for which, data in {"live": live, **self._below(first)}.items():
+            display(data, raw=True, display_id=f"{name}-{which}")
+        self.is_cleared()  # or each execution of a cell would leave one more to be replaced
+        self._outputs.append(outputs)
+
+    def is_cleared(self) -> bool:
+        """Whether the calling cell was executed again, and so nothing is shown any more."""
+        here, before = place(), self._outputs
+        self._outputs = [each for each in before if not here.has_cleared(each.place)]
+        return bool(before) and not self._outputs
 
     def look(self) -> None:
         """Draw a picture if one is due; any thread, one at a time.
 
         Raises:
-            Exception: The last one could not be drawn.
+            Exception: The last one could not be drawn, or no thread can be started.
         """
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
-        if self._outputs and self._thread is None and self._is_due():
-            self._thread = threading.Thread(
-                target=self._refresh, name="nbtrain picture", daemon=True
-            )
-            self._thread.start()
+        if not self._outputs or (self._thread and self._thread.is_alive()) or not self._is_due():
+            return
+        self._drawn_at = self._clock()  # where no thread can be started, the next look is no try
+        thread = threading.Thread(target=self._refresh, name="nbtrain picture", daemon=True)
+        thread.start()
+        self._thread = thread
 
     def settle(self) -> None:
         """Draw the picture in the calling thread, if it would be another."""
@@ -148,13 +189,20 @@ class Still:
             self._update()
 
     def finish(self) -> None:
-        """Draw the last picture, and empty the outputs of the widget."""
+        """Draw the last picture, and empty the outputs of the widget.
+
+        A picture that cannot be drawn is told in their place: the caller may be another cell.
+        """
         if thread := self._thread:
             thread.join()
-        self._settle()
-        outputs, self._outputs = self._outputs, []
-        for output in outputs:
-            _replace(f"{output}-live", bundle(None, self._text))
+        gone = bundle(None, self._text)
+        try:
+            self._settle()
+        except Exception as error:  # noqa: BLE001 - told where it is missing
+            gone = {"text/plain": f"{self._text}\n{lack(error)}"}
+        shown, self._outputs = self._outputs, []
+        for outputs in shown:
+            outputs.replace("live", gone)
 
     def _is_due(self) -> bool:
         now = self._clock()
@@ -176,33 +224,32 @@ class Still:
             self._failure = error
         finally:
             self._drawn_at = self._clock()
-            self._thread = None
 
     def _update(self) -> None:
-        self._drawn = self._state()  # before: what comes meanwhile is drawn the next time
+        state = self._state()  # before: what comes meanwhile is drawn the next time
         began = time.thread_time()
-        with _drawing:
-            drawn = self._below(self._draw())
-        self._cost = time.thread_time() - began
-        for output in list(self._outputs):
-            _replace(output, drawn)
-        self._widget.send({"t": "still", "data": drawn, "id": self._widget.model_id})
+        try:
+            with _drawing:
+                drawn = self._below(self._draw())
+        finally:
+            self._cost = time.thread_time() - began
+        self._drawn = state
+        for outputs in list(self._outputs):
+            for which, data in drawn.items():
+                outputs.replace(which, data)
+        self._widget.send({"t": "still", "id": self._widget.model_id, **drawn})
 
-    def _below(self, drawn: Bundle) -> Bundle:
-        """What stands below the widget, whose output has the text."""
-        return (drawn if "image/png" in drawn else bundle(None, "")) | {"text/plain": ""}
+    def _below(self, drawn: Bundle) -> dict[str, Bundle]:
+        """The two outputs below that of the widget, which has the text."""
+        picture = {"image/png": drawn.get("image/png", _BLANK), "text/plain": ""}
+        text = "" if "image/png" in drawn else f"<pre>{html.escape(drawn['text/plain'])}</pre>"
+        page = f'{_STYLE}<div class="{_CLASS}">{self._words}{drawn.get("text/html", text)}</div>'
+        return {"picture": picture, "words": {"text/html": page, "text/plain": ""}}
 
 
-def _replace(output: str, data: Bundle) -> None:
-    """Put something in the place of an output.
-
-    The message answers the cell that runs, in whichever context its thread was started: nbclient
-    drops those that answer an earlier one.
-    """
-    from IPython.display import display
-
-    how = functools.partial(display, data, raw=True, display_id=output, update=True)
-    contextvars.Context().run(how)
+def lack(error: Exception) -> str:
+    """Why there is no picture, in words."""
+    return f"No picture of it: {type(error).__name__}: {error}"
 
 
 def bundle(png: bytes | None, text: str) -> Bundle:

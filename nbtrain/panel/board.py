@@ -104,10 +104,6 @@ class Board(Shown):
             self._there = there
             self._say(kind, found)
 
-    def note(self, text: str) -> None:
-        """Show a line of text: what went wrong with reading."""
-        self.send({"t": "note", "text": text})
-
     def close(self) -> None:
         """Show it no more, and let go of what it shows."""
         self.closed = True  # first: who took hold of the rest before may go on with it

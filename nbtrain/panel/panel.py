@@ -1,7 +1,8 @@
 """The panel's kernel side: one anywidget, one comm.
 
     front end ── hello, alive, cmd ──▶ Panel ──▶ source.post
-    front end ◀── snap, pts, here, ack ─ Panel ◀── source.status, source.scalars
+    front end ◀── snap, pts, here, ───── Panel ◀── source.status, source.scalars
+                  ack, note
 
 The history stays in the kernel. A page that opens, or has missed a message, asks for
 a snapshot. Updates are sent while somebody looks; a page that is closed or behind
@@ -33,6 +34,9 @@ LEASE_SECS = 12.0
 # Messages that may be unconfirmed: 10 s at the full rate.
 UNCONFIRMED = 100
 IDLE_SECS = 10.0
+# Of a pause that no page looks at: a message counts as activity, and would keep an idle culler
+# from a kernel for ever. A page in the background has learnt of the pause by then.
+UNSEEN_SECS = 150.0
 
 
 class Panel(Shown):
@@ -59,6 +63,7 @@ class Panel(Shown):
         self._asked = False
         self._alive_at = float("-inf")
         self._sent_at = float("-inf")
+        self._moved_at = float("-inf")  # when the run was last seen other than paused
         self._seen = 0
         self._sending = threading.Lock()  # keeps messages in the order of their numbers
         super().__init__(BUNDLE.read_text(encoding="utf-8"), clock)
@@ -74,11 +79,15 @@ class Panel(Shown):
                 self._asked = False
                 self._emit(self._wire.snapshot(fields(status, receipts)))
                 self._seen = self._wire.seq
-            elif self._may_send():
+            elif self._may_send(status.phase):
                 self._emit(self._wire.update(fields(status, receipts)) or self._word())
 
-    def _may_send(self) -> bool:
+    def _may_send(self, phase: Phase) -> bool:
         now = self._clock()
+        if phase is not Phase.PAUSED:
+            self._moved_at = now
+        if now - max(self._alive_at, self._moved_at) >= UNSEEN_SECS:
+            return False
         fresh = now - self._alive_at < LEASE_SECS and self._wire.seq - self._seen < UNCONFIRMED
         return fresh or now - self._sent_at >= IDLE_SECS
 
@@ -93,10 +102,13 @@ class Panel(Shown):
 
     def _on_message(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
         """A message of the front end; in a subshell's thread, or the main one."""
+        kind, seq = content.get("t"), content.get("seq", 0)
+        if kind == "alive" and not (type(seq) is int and seq <= self._wire.seq):
+            self.note(f"A message was ignored: seq={seq!r:.80} is the number of none that was sent")
+            return
         self._alive_at = self._clock()
-        kind = content.get("t")
         if kind == "alive":
-            self._seen = max(self._seen, int(content.get("seq", 0)))
+            self._seen = max(self._seen, seq)
         elif kind == "hello":
             self._asked = True
             phase = self._source.status.phase

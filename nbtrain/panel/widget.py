@@ -31,10 +31,19 @@ class Shown(anywidget.AnyWidget):
         self.on_msg(self._hear)
 
     def _hear(self, widget: Any, content: dict[str, Any], buffers: Any) -> None:
-        """Pass a message on; of "there" a page that nobody looks at says only that it is open."""
+        """Pass a message on; of "there" a page that nobody looks at says only that it is open.
+
+        What is raised here would be printed into a cell of the user's.
+        """
         self.heard_at = self._clock()
-        if content.get("t") != "there":
+        if not isinstance(content, dict):
+            self.note(f"A message was ignored, which is no object: {content!r:.80}")
+        elif content.get("t") != "there":
             self._on_message(widget, content, buffers)
+
+    def note(self, text: str) -> None:
+        """Tell the page of what went wrong; any thread."""
+        self.send({"t": "note", "text": text})
 
     def _on_message(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
         """Act on a message of the front end; in a subshell's thread, or the main one."""

@@ -16,7 +16,7 @@ from nbtrain.curves.store import ScalarStore
 from nbtrain.errors import NbtrainError
 from nbtrain.folder.journal import Mark, Marks
 from nbtrain.panel import panel as room
-from nbtrain.panel.panel import IDLE_SECS, LEASE_SECS, UNCONFIRMED, Panel
+from nbtrain.panel.panel import IDLE_SECS, LEASE_SECS, UNCONFIRMED, UNSEEN_SECS, Panel
 from nbtrain.ranges import Hyperparameter
 from nbtrain.states import Checkpoint, Phase, Status
 from nbtrain.steering.command_queue import CommandQueue
@@ -280,6 +280,23 @@ def test_a_page_that_is_gone_costs_a_message_every_ten_seconds(
     assert sent, "a page that was only asleep finds its way back"
 
 
+def test_a_paused_run_that_no_page_looks_at_falls_silent_until_one_does(
+    opened: ShownPanel, source: FakeRun, clock: Clock
+) -> None:
+    source.now(phase=Phase.PAUSED)
+    sent = []
+    for second in range(600):
+        clock.now += 1.0
+        source.now(elapsed_s=float(second))  # what a panel shows of a pause, too
+        opened.tick()
+        sent += [second] * len(opened.kinds())
+    assert sent
+    assert sent[-1] <= UNSEEN_SECS
+    opened.hear(t="alive", seq=opened.page.seq)
+    opened.tick()
+    assert opened.kinds() == ["pts"]
+
+
 def test_a_run_in_which_nothing_happens_says_a_word_every_ten_seconds(
     opened: ShownPanel, source: FakeRun, clock: Clock
 ) -> None:
@@ -326,6 +343,16 @@ def test_a_page_that_confirms_nothing_is_waited_for(
 def test_an_old_sign_of_life_confirms_nothing(opened: ShownPanel, source: FakeRun) -> None:
     opened.hear(t="alive", seq=opened.page.seq)
     opened.hear(t="alive", seq=-1)
+    assert sum(bool(grow(opened, source)) for _ in range(3 * UNCONFIRMED)) == UNCONFIRMED
+
+
+@pytest.mark.parametrize("seq", ["12", None, [1], 2.5, True, 10**400], ids=lambda seq: f"{seq}"[:9])
+def test_a_page_that_confirms_what_was_never_sent_is_ignored_with_a_note(
+    opened: ShownPanel, source: FakeRun, seq: object
+) -> None:
+    opened.kinds()
+    opened._hear(opened, {"t": "alive", "seq": seq}, [])
+    assert opened.kinds() == ["note"]
     assert sum(bool(grow(opened, source)) for _ in range(3 * UNCONFIRMED)) == UNCONFIRMED
 
 

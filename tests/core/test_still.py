@@ -5,16 +5,19 @@ from __future__ import annotations
 import io
 import threading
 from base64 import b64decode
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from IPython.utils.capture import capture_output
 from PIL import Image
 
 from nbtrain.notebook import still
 from nbtrain.panel.widget import Shown
 from tests.core.test_panel import Clock
 from tests.gate import SOON
+from tests.shells import Outputs, own_shell
 
 
 class Widget(Shown):
@@ -31,9 +34,9 @@ class Widget(Shown):
     def _on_message(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
         self.heard.append(content)
 
-    def hear(self, kind: str) -> None:
+    def hear(self, content: object) -> None:
         """A message of a page."""
-        data = {"method": "custom", "content": {"t": kind}}
+        data = {"method": "custom", "content": content}
         self._handle_msg({"content": {"data": data}, "buffers": []})
 
 
@@ -67,8 +70,22 @@ class Shows:
         return len(self.threads) - before
 
 
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """An IPython."""
+    with own_shell(tmp_path_factory.mktemp("ipython")) as shell:
+        yield shell
+
+
 @pytest.fixture
-def shows(capsys: pytest.CaptureFixture[str]) -> Shows:
+def outputs(shell: Any) -> Outputs:
+    """What a notebook shows."""
+    outputs = shell.display_pub = Outputs(shell)
+    return outputs
+
+
+@pytest.fixture
+def shows(outputs: Outputs) -> Shows:
     """A widget that was shown a moment ago, with words below it."""
     shows = Shows()
     shows.still.show(still.bundle(None, "text"))
@@ -76,14 +93,14 @@ def shows(capsys: pytest.CaptureFixture[str]) -> Shows:
 
 
 def test_a_picture_is_drawn_once_a_minute_while_something_changes(shows: Shows) -> None:
-    shows.widget.hear("alive")
+    shows.widget.hear({"t": "alive"})
     assert shows.after(4, ("running", 1)) == 0
     assert shows.after(1) == 1, "the first one soon"
     for minute in range(3):
-        shows.widget.hear("alive")
+        shows.widget.hear({"t": "alive"})
         assert shows.after(59, ("running", 10 + minute)) == 0
         assert shows.after(1) == 1
-    shows.widget.hear("alive")
+    shows.widget.hear({"t": "alive"})
     assert shows.after(600) == 0, "none where nothing has changed"
 
 
@@ -99,13 +116,13 @@ def test_pictures_are_drawn_by_a_thread_of_their_own_and_reach_a_page_twice(show
     (sent,) = shows.widget.sent  # for a page that was reloaded, and knows no display_id
     assert sent["t"] == "still"
     assert sent["id"] == shows.widget.model_id
-    assert sent["data"]["text/plain"] == "", "the widget's own is enough"
+    assert sent["picture"]["text/plain"] == "", "the widget's own is enough"
 
 
 def test_the_longer_no_page_is_open_the_fewer_pictures_are_drawn(shows: Shows) -> None:
     drawn = sum(shows.after(60, ("running", minute)) for minute in range(8 * 60))
     assert 20 < drawn < 60, "of a night"
-    shows.widget.hear("there")
+    shows.widget.hear({"t": "there"})
     assert shows.after(60, ("running", "morning")) == 1
     assert shows.widget.heard == [], "to be open is not to be looked at"
 
@@ -113,28 +130,86 @@ def test_the_longer_no_page_is_open_the_fewer_pictures_are_drawn(shows: Shows) -
 def test_drawing_takes_one_percent_of_the_time_at_most(shows: Shows) -> None:
     assert shows.after(5) == 1
     shows.still._cost = 2.0  # seconds: many charts
-    shows.widget.hear("alive")
+    shows.widget.hear({"t": "alive"})
     assert shows.after(199, ("running", 5)) == 0
-    shows.widget.hear("alive")
+    shows.widget.hear({"t": "alive"})
     assert shows.after(1) == 1
 
 
 def test_the_last_picture_is_drawn_at_once_and_the_widgets_output_is_emptied(
-    shows: Shows, monkeypatch: pytest.MonkeyPatch
+    shows: Shows, outputs: Outputs
 ) -> None:
-    shown: list[tuple[dict[str, Any], dict[str, Any]]] = []
-    monkeypatch.setattr("IPython.display.display", lambda data, **how: shown.append((data, how)))
     shows.state = ("finished", 9)
     shows.still.finish()
     assert shows.threads == ["MainThread"]
-    (picture, first), (empty, second) = shown
+    live, picture, words = outputs.shown.values()
     assert set(picture) == {"image/png", "text/plain"}
-    assert empty == {"image/png": still._BLANK, "text/plain": "text"}
-    assert second["display_id"] == f"{first['display_id']}-live"
-    assert first["update"]
-    assert second["update"]
+    assert "words" in words["text/html"]
+    assert live == {"image/png": still._BLANK, "text/plain": "text"}
+    published = len(outputs.published)
     shows.still.finish()
-    assert len(shown) == 2
+    assert len(outputs.published) == published
+
+
+def test_the_last_picture_reaches_its_notebook_while_another_cell_is_captured(
+    shows: Shows, outputs: Outputs
+) -> None:
+    shows.state = ("finished", 9)
+    with capture_output() as captured:
+        shows.still.finish()
+    assert captured.outputs == []
+    live, picture, _ = outputs.shown.values()
+    assert live["text/plain"] == "text"
+    assert picture in outputs.published[-3:]
+    assert set(live) == {"image/png", "text/plain"}
+
+
+def test_what_is_shown_in_a_captured_cell_reaches_its_outputs(outputs: Outputs) -> None:
+    shows = Shows()
+    with capture_output() as captured:
+        shows.still.show(still.bundle(None, "text"))
+        shows.still.finish()
+    assert outputs.published == []
+    assert captured.outputs[-1].data == {"image/png": still._BLANK, "text/plain": "text"}
+
+
+def test_a_last_picture_that_fails_is_told_in_place_of_the_widget_and_nowhere_else(
+    shows: Shows, outputs: Outputs
+) -> None:
+    shows.error = ValueError("no font")
+    shows.state = ("finished", 9)
+    shows.still.finish()
+    live, *_ = outputs.shown.values()
+    assert live == {"text/plain": "text\nNo picture of it: ValueError: no font"}
+
+
+def test_where_no_thread_can_be_started_a_later_look_tries_again(
+    shows: Shows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="can't start"):
+            shows.after(5)
+        assert shows.after(1) == 0, "not at each tick"
+    assert shows.after(5) == 1
+    shows.state = ("finished", 9)
+    shows.still.finish()
+
+
+def test_html_of_a_picture_stands_once_below_it_and_reaches_a_reloaded_page(
+    shows: Shows, outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = still.bundle(None, "text") | {"text/html": "<pre>my error</pre>"}
+    monkeypatch.setattr(shows.still, "_draw", lambda: failed)
+    shows.state = ("failed", 9)
+    shows.still.finish()
+    _, picture, words = outputs.shown.values()
+    assert set(picture) == {"image/png", "text/plain"}, "the page shows HTML in place of a picture"
+    assert "words<pre>my error</pre>" in words["text/html"]
+    assert shows.widget.sent[-1]["words"] == words
 
 
 def test_a_picture_that_fails_is_told_and_drawn_again_later(shows: Shows) -> None:
@@ -157,27 +232,24 @@ def test_a_bundle_stays_below_its_limit_however_large_the_picture() -> None:
 
 
 def test_below_a_widget_only_pixels_differ_from_one_execution_to_the_next(
-    shows: Shows, monkeypatch: pytest.MonkeyPatch
+    shows: Shows, outputs: Outputs
 ) -> None:
-    shown: list[dict[str, Any]] = []
-    monkeypatch.setattr("IPython.display.display", lambda data, **_how: shown.append(data))
-    shows.still.show()
+    live, picture, words = outputs.shown.values()
     shows.state = ("finished", 9)
     shows.still.finish()
-    live, picture, words, _, last, _, gone = shown  # the fixture has shown it too
+    gone, last, same = outputs.shown.values()
     assert live["text/plain"] == gone["text/plain"] == "text"
     assert set(picture) == set(last) == set(gone) == {"image/png", "text/plain"}
     assert picture["text/plain"] == last["text/plain"] == ""
+    assert words == same
     assert words["text/html"].endswith('<div class="nbtrain-still">words</div>')
 
 
 def test_a_text_without_a_picture_stands_with_the_words_as_text(
-    shows: Shows, monkeypatch: pytest.MonkeyPatch
+    outputs: Outputs,
 ) -> None:
-    shown: list[dict[str, Any]] = []
-    monkeypatch.setattr("IPython.display.display", lambda data, **_how: shown.append(data))
-    shows.still.show({"text/plain": "<script>1</script>"})
-    _, picture, words = shown
+    Shows().still.show({"text/plain": "<script>1</script>"})
+    _, picture, words = outputs.shown.values()
     assert picture == {"image/png": still._BLANK, "text/plain": ""}
     assert "words<pre>&lt;script&gt;1&lt;/script&gt;</pre>" in words["text/html"]
 
@@ -190,3 +262,12 @@ def test_a_widget_has_one_comm_and_leaves_none() -> None:
     assert widget._instances.keys() - before.keys() == {shown.model_id}
     shown.close()
     assert widget._instances == before
+
+
+@pytest.mark.parametrize("content", [None, 3, "alive", ["t", "alive"]])
+def test_a_message_that_is_no_object_is_ignored_with_a_note(shows: Shows, content: object) -> None:
+    shows.widget.hear(content)
+    assert shows.widget.heard == []
+    (sent,) = shows.widget.sent
+    assert sent["t"] == "note"
+    assert repr(content) in sent["text"]

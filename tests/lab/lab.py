@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -20,6 +19,7 @@ import nbformat
 from playwright.sync_api import Browser, Error, Locator, Page, expect
 
 from tests.chromium import SECOND
+from tests.ports import free_ports
 
 SETTINGS = {
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -73,9 +73,7 @@ class Lab:
             path = folder / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(value))
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        (self.port,) = free_ports(1)
         words = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={self.port}"]
         words += ["--ServerApp.port_retries=0", "--IdentityProvider.token=", "--allow-root"]
         words += ["--ServerApp.disable_check_xsrf=True"]  # for `_ask`
@@ -124,16 +122,20 @@ class Lab:
         """Have the next notebook that would share a kernel begin with another one."""
         self._shared = None
 
-    def end_kernels(self) -> None:
+    def end_kernels(self, *, wait: bool = False) -> None:
         """Have every kernel of a notebook shut down: one that trains on would slow the next test.
 
-        That takes seconds, in which the next test can begin.
+        That takes seconds, in which the next test can begin. A notebook that is opened again waits:
+        else it is given the kernel that ends, and then starts another one.
         """
         for kernel in self.kernels():
             if kernel["id"] not in (self._spare, self._shared):
                 ending = threading.Thread(target=self._end_kernel, args=[kernel["id"]])
                 ending.start()
                 self._endings.append(ending)
+        if wait:
+            for ending in self._endings:
+                ending.join()
 
     def _end_kernel(self, kernel: str) -> None:
         # It restarts, and trains nothing; or it is shut down since the test before.

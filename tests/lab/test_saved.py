@@ -13,7 +13,8 @@ from playwright.sync_api import Browser, Locator, expect
 from tests.chromium import SECOND
 from tests.lab.lab import Lab, NotebookPage, opened
 
-# Pictures every second, where a minute is long.
+# Pictures every second, where a minute is long. Something is printed before each output of the
+# cell, as by a step.
 TRAIN = """\
 import itertools, time
 import nbtrain
@@ -23,9 +24,16 @@ numbers = itertools.count(1)
 def step():
     time.sleep(0.01)
     return {"loss": 1 / next(numbers)}
+def beside(message):
+    print("beside", flush=True)
+    return message
+get_ipython().display_pub.register_hook(beside)
 run = nbtrain.train(step, name="night")
+display(run)
+_ = get_ipython().display_pub.unregister_hook(beside)
 """
 BOARD = "nbtrain.scalars('runs')"
+TWO = "other = nbtrain.train(step, name='other')\ndisplay(other, run)"
 
 
 def pictures(page: NotebookPage, index: int) -> Locator:
@@ -47,7 +55,8 @@ def saved(page: NotebookPage, path: Path) -> list[Any]:
 
 def picture_in(cells: list[Any]) -> str:
     """The run's picture."""
-    return str(cells[0]["outputs"][1]["data"]["image/png"])
+    (shown,) = [each for each in cells[0]["outputs"] if "image/png" in each.get("data", {})]
+    return str(shown["data"]["image/png"])
 
 
 def see_another_picture(page: NotebookPage, path: Path, before: str) -> str:
@@ -69,19 +78,41 @@ def see_what_stays(page: NotebookPage, shots: Path) -> None:
             for each in pictures(page, index).all():
                 expect(each).to_be_visible()
         missing = page.page.get_by_text("Error displaying widget")
-        expect(missing).to_have_count(2)  # so long it takes until the page knows
+        expect(missing).to_have_count(3)  # so long it takes until the page knows
         for each in missing.all():
             expect(each).to_be_hidden()
         page.page.screenshot(path=shots / f"saved-{theme}.png")
     expect(pictures(page, 0).last).to_contain_text("nbtrain.scalars('runs/night')")
     expect(pictures(page, 1).last).to_contain_text("run the cell again")
     expect(page.page.locator(".nbt")).to_have_count(0)
+    see_prints(page)
+
+
+def see_prints(page: NotebookPage) -> None:
+    """What was printed is there, whatever stands around it."""
+    texts = page.cells.nth(0).locator(".jp-OutputArea-output pre", has_text="beside")
+    expect(texts).to_have_count(3)
+    for text in texts.all():
+        expect(text).to_be_visible()
+
+
+def see_one_of_two(page: NotebookPage, index: int) -> None:
+    """Of two runs in a cell the first has ended: its picture stands there, and no other."""
+    cell = page.cells.nth(index)
+    expect(cell.locator(".nbt")).to_have_count(1)
+    expect(cell.locator(".nbtrain-still")).to_have_count(2)
+    expect(cell.locator(".nbtrain-still").first).to_be_visible()
+    expect(cell.locator(".nbtrain-still").last).to_be_hidden()
+    expect(cell.locator(".jp-RenderedImage img")).to_have_count(3)
+    _gone, first, second = cell.locator(".jp-RenderedImage img").all()
+    expect(first).to_be_visible()
+    expect(second).to_be_hidden()
 
 
 def test_what_a_notebook_showed_it_shows_without_its_kernel(
     browser: Browser, lab: Lab, tmp_path: Path
 ) -> None:
-    path = lab.notebook("night", TRAIN, BOARD)
+    path = lab.notebook("night", TRAIN, BOARD, TWO, "_ = other.request_stop(), other.wait(60)")
     with opened(browser, lab, path) as page:
         page.spoilt = True
         page.run(0)
@@ -90,13 +121,19 @@ def test_what_a_notebook_showed_it_shows_without_its_kernel(
         expect(page.panel(1)).to_be_visible()
         for index in (0, 1):
             see_hidden(pictures(page, index))
+        see_prints(page)
+        page.run(2)
+        expect(page.cells.nth(2).locator(".nbt")).to_have_count(2)
+        page.run(3)
+        see_one_of_two(page, 2)
         first = see_another_picture(page, path, picture_in(saved(page, path)))
         assert sum(len(json.dumps(each)) for each in saved(page, path)[0]["outputs"]) < 200_000
         page.page.reload()  # from now on an update by its display_id is dropped
         expect(page.panel(0).locator("[data-role=phase]")).to_contain_text("running")
         see_hidden(pictures(page, 0))
         see_another_picture(page, path, first)
-    lab.end_kernels()
+        see_prints(page)
+    lab.end_kernels(wait=True)
     with opened(browser, lab, path) as page:
         page.spoilt = True
         see_what_stays(page, tmp_path)

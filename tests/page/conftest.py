@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import comm
 import ipywidgets
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from playwright.sync_api import Browser, Locator
 
 import nbtrain
@@ -21,6 +19,7 @@ from tests.gate import SOON
 from tests.page.bare import BarePage, phase
 from tests.page.kernel import Comm, Kernel, Publisher
 from tests.page.paced import Paced
+from tests.shells import own_shell
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -39,11 +38,9 @@ def kernel() -> Iterator[Kernel]:
 @pytest.fixture(scope="module")
 def shell(kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """An IPython with the extension loaded, which displays in the page."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(os.environ, "IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
+    folder = tmp_path_factory.mktemp("ipython")
+    with pytest.MonkeyPatch.context() as patch, own_shell(folder) as shell:
         patch.setattr(comm, "create_comm", lambda **arguments: Comm(kernel, **arguments))
-        shell = InteractiveShell.instance()
-        shell.history_manager.enabled = False
         shell.display_pub = Publisher(parent=shell)
         shell.display_pub.kernel = kernel
         patch.setattr(roster, "listeners", list(roster.listeners))
@@ -51,8 +48,6 @@ def shell(kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         nbtrain._meet_ipython()  # as when it is imported in a notebook
         shell.run_line_magic("load_ext", "nbtrain")
         yield shell
-        shell.history_manager.end_session()
-        InteractiveShell.clear_instance()
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@
 
 The widgets, their messages and the outputs are those of a notebook: only the comm and the
 publisher of what is displayed are written by hand. A page that is loaded again is sent
-its outputs again, as by a server that has saved them.
+its outputs again, as by a server that has saved them. A message to a widget that its cell
+is still making waits until the widget is displayed, as in a kernel.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Kernel:
         self._held: list[bytes] = []
         self._going = threading.Event()  # unset while it hangs
         self._going.set()
+        self._losing = False
         self._lock = threading.Lock()  # keeps what is sent in its order, also while a page opens
         self._hands = ThreadPoolExecutor(1, "messages of the page")
         self._up = threading.Event()
@@ -98,6 +100,10 @@ class Kernel:
         with self._lock:
             self._going.clear()
 
+    def lose_hello(self) -> None:
+        """Lose the next message in which a page asks for everything."""
+        self._losing = True
+
     def go_on(self) -> None:
         """Say what was held back meanwhile, and hear what was said."""
         with self._lock:
@@ -114,6 +120,9 @@ class Kernel:
             output = output or f"unnamed-{next(self._numbers)}"
             cell, _ = self._outputs.get(output, (self.cell, {}))
             self._outputs[output] = (cell, data)
+            shown = self._widgets.get(data.get(VIEW, {}).get("model_id"))
+            if shown is not None:
+                shown.made.set()
             self._say({"t": "output", "cell": cell, "output": output, "data": data})
 
     def publish(
@@ -131,7 +140,7 @@ class Kernel:
             elif comm.comm_id not in self._widgets:  # a part of one: its layout
                 return
             elif kind == "comm_close":
-                del self._widgets[comm.comm_id]
+                self._widgets.pop(comm.comm_id).made.set()
                 self._say({"t": "close", "id": comm.comm_id})
             elif data["method"] == "custom":
                 self._say({"t": "custom", "id": comm.comm_id, "content": data["content"]}, buffers)
@@ -182,8 +191,12 @@ class Kernel:
 
     def _hand(self, said: dict[str, Any]) -> None:
         self._going.wait()
+        lost = self._losing and said["content"]["t"] == "hello"
         comm = self._widgets.get(said["id"])
-        if comm is not None:
+        if lost:
+            self._losing = False
+        elif comm is not None:
+            assert comm.made.wait(SOON)
             data = {"method": "custom", "content": said["content"]}
             comm.handle_msg({"content": {"comm_id": said["id"], "data": data}, "buffers": []})
 
@@ -196,6 +209,7 @@ class Comm(BaseComm):
 
     def __init__(self, kernel: Kernel, **arguments: Any) -> None:
         self._kernel = kernel
+        self.made = threading.Event()  # the widget; it may be closed again
         super().__init__(**arguments)
 
     def publish_msg(

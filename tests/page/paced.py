@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import time
-from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -43,9 +41,3 @@ class Paced:
         """The two hyperparameters, as they are read."""
         rate = self.optimizer.learning_rate.numpy()
         return float(str(rate)), float(self.dropout.numpy())
-
-
-def journal(name: str = "paced") -> list[dict[str, Any]]:
-    """What the journal of a run says."""
-    lines = Path("runs", name, "steering.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines]

@@ -201,6 +201,11 @@ def test_ten_thousand_tags_are_found_by_a_filter_whatever_their_groups(
     expect(board.locator(".u-over")).to_be_visible()
 
 
+def test_a_page_whose_first_word_was_lost_asks_again(page: BarePage, logdir: Path) -> None:
+    page.kernel.lose_hello()
+    shown(page.line(f"scalars {logdir.name}"))
+
+
 def test_a_kernel_that_has_gone_leaves_what_was_drawn(page: BarePage, board: Locator) -> None:
     page.kernel.die()
     board.locator("[data-role=smoothing]").fill("0.5")

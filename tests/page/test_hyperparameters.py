@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import keras
 from playwright.sync_api import Locator, expect
 
 import nbtrain
 from tests.chromium import SECOND
 from tests.gate import SOON
+from tests.on_disk import journal
 from tests.page.bare import BarePage, click, phase, receipt
-from tests.page.paced import Paced, journal
+from tests.page.paced import Paced
 
 
 def slider(panel: Locator, name: str) -> Locator:
@@ -26,7 +29,7 @@ def note(panel: Locator, name: str) -> Locator:
 
 def edits() -> list[dict[str, list[float]]]:
     """What the journal says was set."""
-    return [entry["edits"] for entry in journal() if "edits" in entry]
+    return [entry["edits"] for entry in journal(Path("runs/paced")) if "edits" in entry]
 
 
 def test_a_dragged_slider_sets_the_value_once_when_it_is_let_go(

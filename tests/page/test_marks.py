@@ -15,8 +15,9 @@ from playwright.sync_api import Locator, expect
 import nbtrain
 from nbtrain.folder.journal import Mark
 from tests.chromium import SECOND
+from tests.on_disk import journal
 from tests.page.bare import BarePage, click, in_text, phase, receipt, step_of, wait_for_step
-from tests.page.paced import Paced, journal
+from tests.page.paced import Paced
 from tests.page.test_hyperparameters import field
 
 # What a chart has drawn of a curve that was abandoned: opaque pixels of its grey.
@@ -325,13 +326,15 @@ def test_each_rescue_from_the_same_checkpoint_takes_half_of_the_last_rate(page: 
 
     saved = tf.train.Checkpoint(weight=weight, optimizer=steep)
     panel = page.panel(nbtrain.train(down, checkpoint=saved, hyperparameters=steep))
+    halve = rescue(panel).get_by_role("button", name="Restore step 0 and halve learning_rate")
     for rate in ("100", "50", "25"):
         phase(panel, "paused")
-        rescue(panel).get_by_role("button", name="Restore step 0 and halve learning_rate").click()
+        halve.click()
         answers = rescue(panel).locator("[data-role=answers]")
         expect(answers).to_contain_text(f"learning_rate 200 → {rate} ", timeout=20 * SECOND)
         panel.locator("[data-command=resume]").click()
-    phase(panel, "paused")
+        receipt(panel, "running again")  # else the pause of before is still in sight
+    expect(halve).to_be_visible()
     # All that was done at step 0, before the first point, is one sign in sight.
     offered = ask(panel, "→ step 0")
     expect(offered.get_by_role("button", name="Set learning_rate back to 200")).to_be_visible()
@@ -497,6 +500,6 @@ def test_a_trial_is_begun_in_a_form_and_its_end_is_told(page: BarePage, panel: L
     click(panel, "save")
     receipt(panel, "saved ckpt-")  # a trial is no reason to be silent of the rest
     receipt(panel, "learning_rate 0.0005: loss ")
-    begun, ended = (line for line in journal() if line["event"] == "try")
+    begun, ended = journal(Path("runs/paced"), "try")
     assert begun["edits"] == {"learning_rate": [0.001, 0.0005]}
     assert ended["step"] - begun["step"] == 200

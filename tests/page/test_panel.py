@@ -133,6 +133,11 @@ def test_the_newest_line_of_the_log_is_in_view_unless_the_reader_has_scrolled_up
     assert log.evaluate(AT_END)
 
 
+def test_a_page_whose_first_word_was_lost_asks_again(page: BarePage, run: nbtrain.Run) -> None:
+    page.kernel.lose_hello()
+    phase(page.panel(run), "running")
+
+
 def test_a_kernel_that_hangs_is_told_and_all_is_as_before_when_it_speaks_again(
     page: BarePage, run: nbtrain.Run
 ) -> None:

@@ -7,10 +7,9 @@ import json
 import os
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,21 @@ import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 
 from nbtrain.saving.checkpoints import listed
-from tests.gate import SOON
-from tests.replicas import free_ports
+from tests.gate import SOON, eventually
+from tests.ports import free_ports
 
 ROOT = Path(__file__).parents[2]
-# While a kernel starts it sends nothing, and on a shared machine that takes seconds.
 IDLE_SECS = 8
+
+# A kernel that starts sends nothing, and on a shared machine that may take longer.
+CONFIG = """\
+from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+class Started(AsyncMappingKernelManager):
+    async def cull_kernel_if_idle(self, kernel_id):
+        if self.get_kernel(kernel_id).execution_state != "starting":
+            await super().cull_kernel_if_idle(kernel_id)
+c.ServerApp.kernel_manager_class = Started
+"""
 
 START = """\
 import time, tensorflow as tf, nbtrain
@@ -38,12 +46,17 @@ run = nbtrain.train(step, checkpoint=tf.train.Checkpoint(v=v), logdir="culled", 
 
 
 class Server:
-    """A server with a culler of a few seconds, which also culls kernels with an open page."""
+    """A server that culls, after a few idle seconds, a kernel that has started.
+
+    It also culls those with an open page.
+    """
 
     def __init__(self, folder: Path) -> None:
         (port,) = free_ports(1)
         self._url = f"http://127.0.0.1:{port}/api/kernels"
         self._runtime = folder / "runtime"
+        config = folder / "config.py"
+        config.write_text(CONFIG)
         options = {
             "ServerApp.port": port,
             "IdentityProvider.token": "",
@@ -53,7 +66,8 @@ class Server:
             "MappingKernelManager.cull_interval": 1,
             "MappingKernelManager.cull_connected": True,
         }
-        arguments = [f"--{name}={value}" for name, value in options.items()]
+        arguments = ["--no-browser", "--allow-root", f"--config={config}"]
+        arguments += [f"--{name}={value}" for name, value in options.items()]
         environment = dict(
             os.environ,
             PYTHONPATH=str(ROOT),
@@ -61,7 +75,7 @@ class Server:
             NBTRAIN_KEEP_ALIVE="0.5",
         )
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "jupyter_server", "--no-browser", "--allow-root", *arguments],
+            [sys.executable, "-m", "jupyter_server", *arguments],
             env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -76,22 +90,25 @@ class Server:
         except urllib.error.URLError:
             return None
 
-    def client(self, kernel: str) -> BlockingKernelClient:
-        """A client of a kernel, beside the server."""
+    @contextlib.contextmanager
+    def client(self, kernel: str) -> Iterator[BlockingKernelClient]:
+        """A client of a kernel, beside the server, until the block is left."""
         client = BlockingKernelClient()
         client.load_connection_file(str(self._runtime / f"kernel-{kernel}.json"))
         client.start_channels(iopub=False, stdin=False, hb=False)
-        return client
+        try:
+            yield client
+        finally:
+            client.stop_channels()
 
-
-def once(look: Callable[[], Any]) -> Any:
-    """The first true thing that it gives."""
-    deadline = time.monotonic() + SOON
-    while time.monotonic() < deadline:
-        if found := look():
-            return found
-        time.sleep(0.2)
-    raise AssertionError("it does not come")
+    def end(self) -> None:
+        """Terminate it, and kill it where that does not help."""
+        self.process.terminate()
+        try:
+            self.process.wait(SOON)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
 
 @contextlib.contextmanager
@@ -99,34 +116,32 @@ def serving(folder: Path) -> Iterator[Server]:
     """A server, until the block is left."""
     server = Server(folder)
     try:
-        once(lambda: server.ask() is not None)
+        eventually(lambda: server.ask() is not None)
         yield server
     finally:
-        server.process.terminate()
-        server.process.wait(SOON)
+        server.end()
 
 
 @pytest.mark.filterwarnings("ignore")  # the client of the kernel has warnings of its own
 def test_a_kernel_is_culled_once_its_run_is_paused_and_leaves_a_checkpoint(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         kernel = server.ask(method="POST")["id"]
-        client = server.client(kernel)
 
         def active() -> float:
             answer = server.ask(f"/{kernel}")
             assert answer is not None, "the kernel was culled"
             return datetime.fromisoformat(answer["last_activity"]).timestamp()
 
-        def execute(code: str) -> None:
+        def execute(client: BlockingKernelClient, code: str) -> None:
             reply = client.execute(code, reply=True, timeout=SOON)
             assert reply["content"]["status"] == "ok", reply["content"]
 
-        execute(START)
-        begun = active()
-        once(lambda: active() > begun + IDLE_SECS)
-        execute("run.pause().wait()")
-        client.stop_channels()
-        once(lambda: server.ask(f"/{kernel}") is None)
+        with server.client(kernel) as client:
+            execute(client, START)
+            begun = active()
+            eventually(lambda: active() > begun + IDLE_SECS)
+            execute(client, "run.pause().wait()")
+        eventually(lambda: server.ask(f"/{kernel}") is None)
     (checkpoint,) = listed(tmp_path / "culled" / "checkpoints")
     journal = (tmp_path / "culled" / "steering.jsonl").read_text(encoding="utf-8")
     assert f'"stopped", "step": {checkpoint.step}' in journal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import html
 import os
@@ -153,10 +154,12 @@ def test_the_text_form_is_the_same_on_every_execution(cells: Any, index: int) ->
     assert "".join(each.data["text/plain"] for each in cells[index].outputs) == "nbtrain run"
 
 
-def test_the_picture_of_a_failed_run_has_its_traceback(cells: Any) -> None:
-    page = picture(cells[4])["text/html"]
-    assert "ValueError: my own &lt;mistake&gt;" in page
-    assert '<img alt="' in page
+def test_below_the_picture_of_a_failed_run_stands_its_traceback(cells: Any) -> None:
+    shown, below = (output.data for output in cells[4].outputs)
+    assert set(shown) == {"image/png", "text/plain"}
+    assert len(base64.b64decode(shown["image/png"])) > 1000
+    assert "ValueError: my own &lt;mistake&gt;" in below["text/html"]
+    assert "<img" not in below["text/html"], "the picture is saved once"
 
 
 def test_cells_that_train_at_once_have_each_their_own_run_and_names(
@@ -194,6 +197,37 @@ def test_below_a_refusal_of_another_cell_no_second_panel_is_shown(tmp_path: Path
     assert shown["first again"].count("display_data") == 3, "the panel, its picture and words"
 
 
+def test_a_cell_that_is_executed_again_leaves_nothing_of_before(tmp_path: Path) -> None:
+    count = (
+        "from ipywidgets.widgets import widget\n"
+        "print(*sorted(type(each).__name__ for each in widget._instances.values()))"
+    )
+    start = """\
+import threading, nbtrain
+gate = threading.Event()
+run = nbtrain.train(lambda: {"loss": float(gate.wait(60))}, steps=2, name="again")"""
+    with run_kernel(cwd=str(tmp_path), env=dict(os.environ, PYTHONPATH=str(ROOT))) as client:
+
+        def execute(cell: str, source: str) -> list[dict[str, Any]]:
+            client.session.metadata = {"cellId": cell}
+            messages: list[dict[str, Any]] = []
+            client.execute_interactive(source, output_hook=messages.append, timeout=120)
+            return [each["content"] for each in messages]
+
+        execute("start", start)
+        for _ in range(3):
+            execute("view", "run")
+        updates = execute("end", "gate.set()\n_ = run.wait(60)")
+        places = [each.get("transient", {}).get("display_id", "") for each in updates]
+        assert len([place for place in places if place.endswith("-live")]) == 2
+        for _ in range(3):
+            execute("boards", "display(nbtrain.scalars('runs'), nbtrain.scalars('.'))")
+        execute("board", "nbtrain.scalars('runs')")
+        assert [each["text"] for each in execute("count", count) if "text" in each] == [
+            "Board Board Board\n"
+        ]
+
+
 def test_below_a_refused_cell_the_live_run_is_shown_once(refused: dict[str, list[Any]]) -> None:
     error, shown, _picture, _words = (
         output for output in refused["cell"] if output.output_type != "error"
@@ -223,3 +257,26 @@ def test_where_the_training_raised_is_never_hidden(refused: dict[str, list[Any]]
     assert "----> 4     run.record(loss=[1, 2])  # mine" in text
     assert "'loss' is [1, 2], and a scalar was expected" in text
     assert not re.search(r"nbtrain/\w+\.py", text), "nbtrain's own lines"
+
+
+ALIVE = """\
+import nbtrain
+run = nbtrain.train(dict, steps=3, name="alive").wait(60)
+def told():
+    return [line for line in (run.status.message or "").splitlines() if "NBTRAIN" in line]
+print([told(), run.start().wait(60) and told()])"""
+
+
+@pytest.mark.parametrize("given", ["x", "-1", "nan"])
+def test_seconds_between_two_signs_of_life_that_are_none_are_named_once(
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("NBTRAIN_KEEP_ALIVE", given)
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(ALIVE)])
+    resources = {"metadata": {"path": str(tmp_path)}}
+    (cell,) = NotebookClient(notebook, timeout=120, resources=resources).execute().cells
+    (printed,) = [output.text for output in cell.outputs if output.output_type == "stream"]
+    (told,), again = ast.literal_eval(printed)
+    assert told.startswith(f"NBTRAIN_KEEP_ALIVE={given!r} is no number of seconds, and 30 is taken")
+    assert again == []

@@ -1,5 +1,6 @@
 // What the views of one model share: the way to the kernel. A kind of room has `receive`, called
-// with what arrives, `broke`, and `alive`, which tells the kernel of a view that is looked at.
+// with what arrives, `answered`, whether what it shows has come, `broke`, and `alive`, which tells
+// the kernel of a view that is looked at.
 
 import { keep } from "./still.js";
 
@@ -73,10 +74,13 @@ export class Room {
     for (const [name, act] of Object.entries(this.heed)) this.model.off(name, act);
   }
 
-  // Called now and then. Who is not looked at says that it is open: its pictures are kept fresh.
+  // Called now and then. What was asked for may have been lost on its way: it is asked for again.
+  // Who is not looked at says that it is open: its pictures are kept fresh.
   look() {
     this.alive();
-    if (this.views.size > 0 && document.visibilityState === "hidden") this.send({ t: "there" });
+    if (this.views.size === 0) return;
+    if (document.visibilityState === "hidden") this.send({ t: "there" });
+    else if (!this.answered) this.send({ t: "hello" });
   }
 
   changed() {

@@ -3,27 +3,37 @@
 import { el } from "./dom.js";
 
 const VIEW = "application/vnd.jupyter.widget-view+json";
-// JupyterLab's outputs of a cell: the live widget, and the two below it.
-const LIVE = ".jp-OutputArea-child:has(.nbt-live):has(+ .jp-OutputArea-child + .jp-OutputArea-child .nbtrain-still)";
-const BELOW = `${LIVE} + .jp-OutputArea-child, ${LIVE} + .jp-OutputArea-child + .jp-OutputArea-child`;
+// JupyterLab's outputs of a cell: the live widget, its picture and its words. What other threads print
+// may stand between them, and another widget with its own two may follow.
+const OUTPUT = ".jp-OutputArea-child";
+const PICTURE = `${OUTPUT}:has(> .jp-RenderedImage)`;
+const WORDS = `${OUTPUT}:has(.nbtrain-still)`;
 
 // From now on the root of a view stands in place of the picture and the words below it: they are
 // hidden as long as it is in the document.
 export function stand(root) {
   if (root.classList.contains("nbt-live")) return;
-  root.classList.add("nbt-live");
-  root.append(el("style", { text: `${BELOW} { display: none !important; }` }));
+  const name = `nbt-live-${Math.random().toString(36).slice(2)}`;
+  root.classList.add("nbt-live", name);
+  const live = `${OUTPUT}:has(.${name}):has(~ ${OUTPUT} .nbtrain-still)`;
+  const first = (output) => `${live} ~ ${output}:not(${live} ~ ${output} ~ *)`;
+  root.append(el("style", { text: `${first(PICTURE)}, ${first(WORDS)} { display: none !important; }` }));
 }
 
-// Put a picture into the notebook, below the output of a widget. JupyterLab does so by itself, unless
-// its page was reloaded since the cell has run: then it knows no display_id. The notebook's model is
-// no part of anywidget's interface: where there is none, the picture of before stays.
-export function keep(model, { data, id }) {
-  for (const cell of model.widget_manager?.context?.model?.cells ?? []) {
-    for (let i = 0; i + 1 < (cell.outputs?.length ?? 0); i++) {
-      if (cell.outputs.get(i).data[VIEW]?.model_id !== id) continue;
-      const below = cell.outputs.get(i + 1);
-      if (below.data["image/png"] !== data["image/png"]) cell.outputs.set(i + 1, { ...below.toJSON(), data });
-    }
+// Put a picture and words into the notebook, below the output of a widget. JupyterLab does so by
+// itself, unless its page was reloaded since the cell has run: then it knows no display_id. The
+// notebook's model is no part of anywidget's interface: where there is none, those of before stay.
+export function keep(model, { picture, words, id }) {
+  for (const { outputs } of model.widget_manager?.context?.model?.cells ?? []) {
+    const all = Array.from({ length: outputs?.length ?? 0 }, (_, i) => outputs.get(i));
+    all.forEach(({ data }, at) => {
+      if (data[VIEW]?.model_id !== id) return;
+      const put = (bundle, mime, isOurs) => {
+        const i = all.findIndex(({ data }, i) => i > at && isOurs(data));
+        if (i > 0 && all[i].data[mime] !== bundle[mime]) outputs.set(i, { ...all[i].toJSON(), data: bundle });
+      };
+      put(picture, "image/png", (data) => data["image/png"] && data["text/plain"] === "");
+      put(words, "text/html", (data) => data["text/html"]?.includes('class="nbtrain-still"'));
+    });
   }
 }

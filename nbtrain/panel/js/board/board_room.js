@@ -18,6 +18,10 @@ export class BoardRoom extends Room {
     this.send({ t: "hello" });
   }
 
+  get answered() {
+    return this.index !== null;
+  }
+
   // The answer to a message, {content, buffers}; when the kernel has gone, of the kind "lost".
   ask(message) {
     const id = this.#next++;

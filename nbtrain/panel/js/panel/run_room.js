@@ -15,6 +15,10 @@ export class RunRoom extends Room {
     this.send({ t: "hello" });
   }
 
+  get answered() {
+    return this.store.ready;
+  }
+
   get #inSight() {
     return this.views.size > 0 && document.visibilityState !== "hidden";
   }
