@@ -195,6 +195,12 @@ def _lived(
         assert isinstance(stream, io.TextIOWrapper)
         stream.reconfigure(line_buffering=True)
     os.chdir(folder)
-    target(pipe, *args)
+    status: Any = 0
+    try:
+        target(pipe, *args)
+    except SystemExit as left:
+        if not finalize:
+            raise
+        status = left.code
     if finalize:
-        ctypes.pythonapi.Py_Exit(0)
+        ctypes.pythonapi.Py_Exit(status)

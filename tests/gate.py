@@ -1,8 +1,10 @@
-"""A gate in a training's step, which the test opens."""
+"""A gate in a training's step, which the test opens; and what else tests wait for."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import Any
 
 # What a test waits for at most; a passing one never waits for long. A machine that is shared may
 # stand still for a minute.
@@ -35,3 +37,13 @@ class Gate:
         """Until the training thread stood at the gate this many times more."""
         for _ in range(count):
             assert self.arrived.acquire(timeout=SOON), "the training thread did not come"
+
+
+def eventually(ready: Callable[[], Any]) -> Any:
+    """Wait until something on disk, in another thread or process is so; the truth it tells."""
+    never = threading.Event()
+    for _ in range(int(SOON * 100)):
+        if found := ready():
+            return found
+        never.wait(0.01)
+    raise AssertionError("it did not come")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import socket
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ import nbtrain
 from nbtrain.engines.graph import servers
 from tests.forked import Forked
 from tests.gate import SOON
+from tests.ports import free_ports
 
 v1 = tf.compat.v1
 
@@ -96,18 +96,6 @@ class Cluster:
     def _start(self, target: Any, *args: Any) -> Member:
         self._members.append(Member(target, self._spec, *args))
         return self._members[-1]
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of this machine on which nobody listens."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 # --- in the processes ---------------------------------------------------------------

@@ -109,16 +109,6 @@ class Background:
         return self._result
 
 
-def eventually(ready: Callable[[], Any]) -> Any:
-    """Wait until something on disk or in another thread is so; the truth it tells."""
-    never = threading.Event()
-    for _ in range(int(SOON * 100)):
-        if found := ready():
-            return found
-        never.wait(0.01)
-    raise AssertionError("it did not come")
-
-
 def events(logdir: Path) -> list[Any]:
     """Every event on disk, in the order of writing; a last one that is half there left out."""
 

@@ -45,6 +45,8 @@ Figures = dict[str, Any]
 FloatArray = npt.NDArray[np.float64]
 
 CHUNK_SECS = 0.007
+# Of a chunk: entering the loop of `train` costs about as much as ten of its steps.
+FEWEST_STEPS = 50
 BLOCK_SECS = 0.8
 SETTLE_SECS = 0.25
 STALL_SECS = 0.005
@@ -115,7 +117,7 @@ class Interleaved:
     def _loop(self, ways: dict[str, Way]) -> None:
         each = float(np.median(ways["bare"].take(500)))
         chunks, rounds = self._sizes
-        walls, cpus = _chunks(ways, chunks, max(1, round(CHUNK_SECS / each)))
+        walls, cpus = _chunks(ways, chunks, max(FEWEST_STEPS, round(CHUNK_SECS / each)))
         self._ticking = False
         cpu, gaps = self._blocks(ways, rounds, max(1, round(0.01 / each)))
         self._ticking = True

@@ -19,9 +19,10 @@ HOUSE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 # floors below its own. Rooms of one package, or single rooms of one floor, may import each
 # other, yet never in a circle.
 FLOORS = (
+    "errors frames parting",
     "traced walk names",
-    "errors frames threads states cadence claims log hyperparameters ranges roster",
-    "at_hand switching endings",
+    "threads states cadence claims log hyperparameters ranges roster endings",
+    "at_hand switching",
     "curves",
     "events",
     "folder",

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter as Bag
 from itertools import pairwise
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.folder.entries import Entry
 from nbtrain.steering.commands import Outcome, Receipt
 from tests.faults import rounds
 from tests.gate import SOON
 from tests.models import Counter
+from tests.on_disk import journal
 
 THREADS = 8
 # Commands that a thread gives before it waits for their answers: together more than may wait.
@@ -61,12 +61,6 @@ def commanded(run: nbtrain.Run, draw: Random) -> Answered:
     return answered
 
 
-def journal(run: nbtrain.Run) -> list[dict[str, Any]]:
-    """What the journal tells of commands, in the order in which they were executed."""
-    lines = (run.logdir / "steering.jsonl").read_text(encoding="utf-8").splitlines()
-    return [entry for entry in map(json.loads, lines) if entry["event"] in KINDS]
-
-
 def test_each_command_of_eight_threads_is_answered_once_and_truly() -> None:
     for number, draw in enumerate(rounds(1)):
         counter, rate = Counter(), tf.Variable(0.0)
@@ -81,12 +75,12 @@ def test_each_command_of_eight_threads_is_answered_once_and_truly() -> None:
         answered = commanded(run, draw)
         run.request_stop()
         run.wait(SOON)
-        entries = journal(run)
+        entries = journal(run, *KINDS)
         assert_each_is_in_the_journal(answered, entries)
         assert_true(run, entries, float(rate))
 
 
-def assert_each_is_in_the_journal(answered: Answered, entries: list[dict[str, Any]]) -> None:
+def assert_each_is_in_the_journal(answered: Answered, entries: list[Entry]) -> None:
     """No answer is lost or given twice, and none was given of what was not executed."""
     assert len({receipt.number for receipt, _ in answered}) == len(answered)
     assert all(receipt.outcome is outcome for receipt, outcome in answered)
@@ -102,7 +96,7 @@ def assert_each_is_in_the_journal(answered: Answered, entries: list[dict[str, An
     )
 
 
-def assert_true(run: nbtrain.Run, entries: list[dict[str, Any]], rate: float) -> None:
+def assert_true(run: nbtrain.Run, entries: list[Entry], rate: float) -> None:
     """What the answers say was done, in the order of the journal, was done."""
     applied = [entry for entry in entries if entry["applied"]]
     switches = [entry["event"] for entry in applied if entry["event"] in ("pause", "resume")]

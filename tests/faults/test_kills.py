@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import threading
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -16,15 +18,15 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.saving.checkpoints import listed
 from tests.faults import rounds
 from tests.fitted import classifier, dataset
 from tests.forked import Forked
-from tests.gate import SOON
+from tests.gate import SOON, eventually
 from tests.models import Count
 
 STEPS = 120
-# Kills of one training, each of which goes on from where the one before was killed.
-KILLS = 2
+CHECKPOINTS = Path("runs/killed/checkpoints")
 Weights = list[Any]
 
 
@@ -59,12 +61,35 @@ def by_graph() -> Weights:
     return [reader.get_tensor(name) for name in sorted(reader.get_variable_to_shape_map())]
 
 
-def life(pipe: Connection, train: Callable[[], Weights], secs: float | None) -> None:
-    """Train until the end, or until it kills itself after some seconds; tell what came of it."""
+def kill(secs: float, saved: bool) -> None:
+    """Kill this process after some seconds, counted from its first checkpoint or from now."""
+    if saved:
+        eventually(lambda: listed(CHECKPOINTS))
+    time.sleep(secs)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def life(
+    pipe: Connection, train: Callable[[], Weights], secs: float | None, saved: bool = False
+) -> None:
+    """Train until the end, or until it kills itself; tell what came of it."""
     if secs is not None:
-        threading.Timer(secs, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        threading.Thread(target=kill, args=(secs, saved), daemon=True).start()
     begun = time.monotonic()
     pipe.send((train(), time.monotonic() - begun))
+
+
+def kill_once_saved(train: Callable[[], Weights], secs: float, draw: Random, folder: Path) -> None:
+    """Kill its first life after a checkpoint; one that ends before begins again, to die sooner."""
+    code: int | None = 0
+    while code == 0:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        secs *= draw.random()
+        with Forked(life, train, secs, True, folder=folder) as child:
+            code = child.wait()
+    assert code == -signal.SIGKILL, child.err
+    assert listed(folder / CHECKPOINTS)
 
 
 @pytest.mark.parametrize("train", [by_steps, by_fit, by_graph])
@@ -76,10 +101,9 @@ def test_a_training_that_is_killed_ends_with_the_weights_of_an_unbroken_one(
         expected, secs = child.answer()
     for number, draw in enumerate(rounds(1)):
         folder = tmp_path / str(number)
-        folder.mkdir()
-        for _ in range(KILLS):
-            with Forked(life, train, draw.uniform(0.1, 0.7) * secs, folder=folder) as child:
-                assert child.wait() in (-signal.SIGKILL, 0), child.err
+        kill_once_saved(train, secs, draw, folder)
+        with Forked(life, train, draw.uniform(0.1, 0.7) * secs, folder=folder) as child:
+            assert child.wait() in (-signal.SIGKILL, 0), child.err
         with Forked(life, train, None, folder=folder) as child:
             weights, _ = child.answer()
         for ours, theirs in zip(weights, expected, strict=True):

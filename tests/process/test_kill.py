@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -16,6 +15,7 @@ from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.saving.checkpoints import listed
 from tests.forked import Forked
 from tests.models import Line, applied
+from tests.on_disk import journal
 
 
 class Weighty:
@@ -104,8 +104,7 @@ def test_a_killed_run_is_gone_on_with_by_the_next_process() -> None:
     last = listed(folder)[-1]
     assert last.step == again + 10
     assert_whole(last.path, last.step)
-    lines = (folder.parent / "steering.jsonl").read_text(encoding="utf-8").splitlines()
-    lives = [entry for entry in map(json.loads, lines) if entry["event"] in {"start", "finished"}]
+    lives = journal(folder.parent, "start", "finished")
     assert [entry["event"] for entry in lives] == ["start", "start", "start", "finished"]
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.gate import eventually
 from tests.replicas import SAVE_STEPS, Cluster, Member, Status
-from tests.supervised import eventually
 
 PROGRAMS = ["supervised", "hooked", "monitored"]
 LOST = "the server /job:ps/replica:0/task:0"

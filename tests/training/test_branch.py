@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import threading
 from pathlib import Path
@@ -23,6 +22,7 @@ from nbtrain.steering.commands import Save, Set
 from tests import fitted
 from tests.gate import SOON, Gate
 from tests.models import Count, Counter, Line, applied, refused
+from tests.on_disk import journal, saved
 
 RATE = "learning_rate"
 
@@ -47,17 +47,6 @@ def parent(*, steps: int = 20, at: int = 10, **options: Any) -> tuple[Run, Paced
     run = nbtrain.train(paced.step, steps=steps, name="a", start=False, **options)
     run.post(Save(), at=at)
     return run.start().wait(SOON), paced
-
-
-def journal(run: Run, event: str) -> list[dict[str, Any]]:
-    """What a run wrote down of one kind."""
-    lines = (run.logdir / "steering.jsonl").read_text(encoding="utf-8").splitlines()
-    return [entry for entry in map(json.loads, lines) if entry["event"] == event]
-
-
-def saved(run: Run) -> list[int]:
-    """The steps of the checkpoints on disk."""
-    return [checkpoint.step for checkpoint in listed(run.logdir / "checkpoints")]
 
 
 def counted(run: Run) -> tuple[list[int], list[float]]:

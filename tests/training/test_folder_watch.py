@@ -23,6 +23,7 @@ from nbtrain.saving.checkpoints import listed
 from nbtrain.states import Phase
 from tests.gate import SOON, Gate
 from tests.models import Count, Counter, applied, reached, refused
+from tests.on_disk import journal
 
 
 class Watched:
@@ -60,12 +61,10 @@ def written(logdir: Path) -> list[int]:
     return [event.step for event in events if event.HasField("summary")]
 
 
-def journal(logdir: Path) -> list[str]:
+def events(logdir: Path) -> list[str]:
     """The events in the journal of a folder, but for copies and where its curves go on."""
-    file = logdir / "steering.jsonl"
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    events = [json.loads(line)["event"] for line in lines]
-    return [event for event in events if event not in ("copy", "segment")]
+    found = journal(logdir) if (logdir / "steering.jsonl").exists() else []
+    return [each["event"] for each in found if each["event"] not in ("copy", "segment")]
 
 
 def saved_run(gate: Gate, **options: Any) -> nbtrain.Run:
@@ -77,7 +76,7 @@ def saved_run(gate: Gate, **options: Any) -> nbtrain.Run:
     gate.allow()
     applied(receipt)
     gate.wait_for_arrivals()
-    reached(run, lambda run: journal(run.logdir) == ["start", "save"])
+    reached(run, lambda run: events(run.logdir) == ["start", "save"])
     return run
 
 
@@ -109,8 +108,8 @@ def test_a_folder_deleted_while_a_run_trains_is_made_again_and_told(gate: Gate) 
     assert run.checkpoints == listed(run.logdir / "checkpoints")
     assert written(run.logdir) == list(range(2, run.status.step + 1))
     assert run.scalars["count"].steps.tolist() == list(range(1, run.status.step + 1))
-    events = [event for event in journal(run.logdir) if event != "checkpoint"]
-    assert events == ["folder", "save", "stop", "stopped"]
+    found = [event for event in events(run.logdir) if event != "checkpoint"]
+    assert found == ["folder", "save", "stop", "stopped"]
     with pytest.raises(ArgumentError, match="the folder that it had up to step 1 was deleted"):
         nbtrain.replay(run.logdir).apply(nbtrain.train(Counter().step, start=False))
 
@@ -149,7 +148,7 @@ def test_a_folder_renamed_while_a_run_trains_is_left_as_it_was(gate: Gate) -> No
     run.wait(SOON)
     assert written(kept) == [1]
     assert [checkpoint.step for checkpoint in listed(kept / "checkpoints")] == [1]
-    assert journal(kept) == ["start", "save"]
+    assert events(kept) == ["start", "save"]
     assert written(run.logdir) == list(range(2, run.status.step + 1))
 
 
@@ -232,7 +231,7 @@ def test_a_folder_deleted_just_before_the_end_has_what_comes_after(gate: Gate) -
     run.wait(SOON)
     assert [checkpoint.step for checkpoint in listed(run.logdir / "checkpoints")] == [2]
     assert "was deleted or renamed" in str(run.status.message)
-    assert journal(run.logdir)[-1] == "finished"
+    assert events(run.logdir)[-1] == "finished"
 
 
 def test_what_is_recorded_last_is_not_lost_with_the_folder(gate: Gate) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ from ipywidgets.widgets import widget
 import nbtrain
 from nbtrain import roster
 from nbtrain.notebook import boards, display
+from nbtrain.panel import board_figure, figure
 from tests.gate import SOON, Gate
 from tests.models import Counter
+from tests.shells import Outputs, own_shell
 from tests.training.test_board import run_of
 
 
@@ -69,20 +72,86 @@ def test_a_run_that_ended_can_be_explored_until_another_of_its_name_is_shown() -
     assert run._listeners == []
 
 
-def test_of_many_boards_the_newest_are_live_and_nothing_is_left_of_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Outputs]:
+    """What a notebook shows, which has no board yet."""
     monkeypatch.setattr(boards, "_boards", deque())
-    monkeypatch.setattr(boards, "_KEPT", 2)
-    run_of(tmp_path, [1.0, 2.0])
+    with own_shell(tmp_path / "ipython") as shell:
+        shell.display_pub = Outputs(shell)
+        yield shell.display_pub
+        while boards._boards:
+            boards._boards.popleft().close()
+
+
+def test_of_many_boards_the_newest_are_live_and_nothing_is_left_of_the_others(
+    tmp_path: Path, outputs: Outputs
+) -> None:
     before = held()
-    for _ in range(5):
+    for _ in range(50):
         boards.show(nbtrain.scalars(tmp_path), follow=True)
     widgets, comms, _ = held()
-    assert len(widgets - before[0]) == len(comms - before[1]) == 2
+    assert len(widgets - before[0]) == len(comms - before[1]) == 32
     while boards._boards:
         boards._boards.popleft().close()
     for thread in threading.enumerate():
         if thread.name == "nbtrain board":
             thread.join(SOON)
     assert more_than(before) == (set(), set(), set())
+
+
+def test_a_board_that_cannot_be_drawn_is_told_in_its_own_cell_when_it_is_closed(
+    tmp_path: Path, outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> bytes:
+        raise ValueError("no font")
+
+    monkeypatch.setattr(board_figure, "png", fail)
+    boards.show(nbtrain.scalars(tmp_path), text="board")
+    monkeypatch.setattr(board_figure, "png", lambda *_, **__: None)
+    for _ in range(31):
+        boards.show(nbtrain.scalars(tmp_path), text="board")
+    monkeypatch.setattr(board_figure, "png", fail)
+    boards.show(nbtrain.scalars(tmp_path), text="board")
+    first, *_ = outputs.shown.values()
+    assert first == {"text/plain": "board\nNo picture of it: ValueError: no font"}
+
+
+def test_a_run_that_cannot_be_drawn_is_told_in_its_own_cell_when_another_takes_its_place(
+    outputs: Outputs, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> bytes:
+        raise ValueError("no font")
+
+    first = nbtrain.train(lambda: {"loss": 1.0}, steps=2, name="explored").wait(SOON)
+    first.life.join(SOON)
+    display.show_panel(first)
+    second = nbtrain.train(Counter(gate).step, steps=2, name="explored")
+    gate.wait_for_arrivals()
+    with monkeypatch.context() as patch:
+        patch.setattr(figure, "png", fail)
+        display.show(second)
+        display.settle()
+    told, *_ = outputs.shown.values()
+    assert told == {"text/plain": "nbtrain run\nNo picture of it: ValueError: no font"}
+    assert second.status.message == "No picture of it: ValueError: no font"
+    display.settle()
+    assert second.status.message is None
+    gate.open()
+    second.wait(SOON)
+    second.life.join(SOON)
+
+
+def test_where_no_thread_can_be_started_a_board_is_read_at_a_later_look(
+    tmp_path: Path, outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    run_of(tmp_path, [1.0])
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        boards.show(nbtrain.scalars(tmp_path), follow=True)
+    (following,) = boards._boards
+    assert following._thread is None
+    following.start()
+    assert following._thread is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -14,13 +13,13 @@ import pytest
 import tensorflow as tf
 from IPython.core.completer import provisionalcompleter
 from IPython.core.error import UsageError
-from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 import nbtrain
 from nbtrain.states import Phase
 from tests.gate import SOON
 from tests.models import Counter, applied, reached
+from tests.shells import own_shell
 
 LOOP = """
 while not run.should_stop():
@@ -31,17 +30,9 @@ while not run.should_stop():
 @pytest.fixture(scope="module")
 def ipython(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A shell with the extension loaded, its profile in a folder of its own."""
-    before = os.environ.get("IPYTHONDIR")
-    os.environ["IPYTHONDIR"] = str(tmp_path_factory.mktemp("ipython"))
-    shell = InteractiveShell.instance()
-    shell.history_manager.enabled = False
-    shell.run_line_magic("load_ext", "nbtrain")
-    yield shell
-    shell.history_manager.end_session()
-    InteractiveShell.clear_instance()
-    os.environ.pop("IPYTHONDIR")
-    if before is not None:
-        os.environ["IPYTHONDIR"] = before
+    with own_shell(tmp_path_factory.mktemp("ipython")) as shell:
+        shell.run_line_magic("load_ext", "nbtrain")
+        yield shell
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -25,6 +24,7 @@ from tests.diverging import BAD, GOOD, GraphRegression, Regression, X, Y, assert
 from tests.forked import Forked
 from tests.gate import SOON
 from tests.models import Counter, applied, reached, refused
+from tests.on_disk import journal
 from tests.room import no_room
 
 NAN = float("nan")
@@ -89,12 +89,6 @@ def stopped(run: Run) -> Run:
 
 def folder(run: Run) -> Path:
     return run.logdir / "checkpoints"
-
-
-def events(run: Run) -> list[dict[str, Any]]:
-    """What a run that has ended wrote down."""
-    lines = (run.logdir / "steering.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
 
 
 def tag_of(run: Run) -> str:
@@ -364,7 +358,7 @@ def test_a_run_that_may_recover_finishes_with_a_good_loss(start: Callable[..., R
     assert run.status.values[tag_of(run)] < 10
     assert assert_all_finite(folder(run))[-1].step == run.status.step
     assert "Rescued: " in str(run.status.notice)
-    told = [entry for entry in events(run) if entry["event"] in ("nan", "restore", "set")]
+    told = journal(run, "nan", "restore", "set")
     assert [entry["event"] for entry in told[:3]] == ["nan", "restore", "set"]
     nan, restored, edit = told[:3]
     assert nan["good"] == restored["to"] == 0
@@ -402,7 +396,7 @@ def test_a_rate_that_is_far_too_high_is_halved_from_the_same_first_state_again(
     run = start(8 * BAD, steps=400, on_nan="recover")
     run.wait(SOON)
     assert run.status.phase is Phase.FINISHED
-    told = [entry for entry in events(run) if entry["event"] in ("restore", "set")]
+    told = journal(run, "restore", "set")
     assert [entry.get("to") for entry in told[::2]] == [0] * (len(told) // 2)
     rates = [entry["edits"]["learning_rate"][1] for entry in told[1::2]]
     assert len(rates) > 2
@@ -527,7 +521,7 @@ def test_a_state_that_was_deleted_meanwhile_is_passed_over() -> None:
         name="gone",
     )
     run.wait(SOON)
-    told = [entry for entry in events(run) if entry["event"] == "restore"]
+    told = journal(run, "restore")
     assert [entry["applied"] for entry in told] == [False, True]
     assert told[-1]["to"] == 3
     assert rate.numpy() == 0.5
@@ -673,7 +667,7 @@ def test_a_branch_that_goes_bad_at_once_goes_back_to_where_it_begins() -> None:
     run.start().wait(SOON)
     child = run.branch(20, learning_rate=BAD).wait(SOON)
     assert child.status.message is None
-    first, second, *_ = [each for each in events(child) if each["event"] in ("restore", "set")]
+    first, second, *_ = journal(child, "restore", "set")
     assert (first["event"], first["step"]) == ("set", 20)
     assert (second["event"], second["to"]) == ("restore", 20)
 
@@ -712,7 +706,7 @@ def test_a_fit_of_ones_own_that_was_rescued_leaves_the_bad_loss_out_of_its_epoch
 
     assert isinstance(loop, Run)
     loop.wait(SOON)
-    assert [entry["to"] for entry in events(loop) if entry["event"] == "restore"] == [5]
+    assert [entry["to"] for entry in journal(loop, "restore")] == [5]
     assert np.isfinite(loop.status.values["epoch_loss"])
     assert loop.status.message is None
 

@@ -15,9 +15,9 @@ from nbtrain.errors import ArgumentError, BusyError
 from nbtrain.run import Run
 from nbtrain.saving.checkpoints import listed
 from nbtrain.states import Phase
-from tests.gate import SOON, Gate
+from tests.gate import SOON, Gate, eventually
 from tests.models import applied, reached
-from tests.supervised import eventually, in_background, kinds, services
+from tests.supervised import in_background, kinds, services
 
 v1 = tf.compat.v1
 

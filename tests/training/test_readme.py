@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 import nbtrain
 from nbtrain.steering.commands import Outcome
 from tests import ROOT
 from tests.models import reached
+from tests.shells import own_shell
 
 README = ROOT / "README.md"
 TEXT = README.read_text(encoding="utf-8")
@@ -25,16 +24,8 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```", TEXT, re.M | re.S)
 @pytest.fixture
 def shell(tmp_path: Path) -> Iterator[Any]:
     """A fresh IPython."""
-    before = os.environ.get("IPYTHONDIR")
-    os.environ["IPYTHONDIR"] = str(tmp_path / "ipython")
-    shell = InteractiveShell.instance()
-    shell.history_manager.enabled = False
-    yield shell
-    shell.history_manager.end_session()
-    InteractiveShell.clear_instance()
-    os.environ.pop("IPYTHONDIR")
-    if before is not None:
-        os.environ["IPYTHONDIR"] = before
+    with own_shell(tmp_path / "ipython") as shell:
+        yield shell
 
 
 def test_the_readme_shows_python() -> None:

@@ -24,6 +24,7 @@ from tests.diverging import BAD, Regression
 from tests.forked import Forked
 from tests.gate import SOON, Gate
 from tests.models import Counter, Line, applied, reached, refused
+from tests.on_disk import journal
 
 RATE = "learning_rate"
 
@@ -89,17 +90,11 @@ def replayed(name: str, steps: int = 40, of: str = "a") -> tuple[Weighted, list[
     receipt = nbtrain.replay(f"runs/{of}").apply(run)
     run.start().wait(SOON)
     applied(receipt)
-    lines = [entry for entry in journal(run.logdir) if entry["event"] == "set"]
+    lines = journal(run, "set")
     assert all(entry["applied"] for entry in lines)
     return line, [
         (entry["step"], {name: new for name, (_, new) in entry["edits"].items()}) for entry in lines
     ]
-
-
-def journal(folder: Path) -> list[dict[str, Any]]:
-    """The lines of a run's folder."""
-    lines = (folder / "steering.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
 
 
 def written(folder: str, *lines: dict[str, Any]) -> Path:
@@ -154,7 +149,7 @@ def test_the_edits_of_a_replay_are_made_again_where_the_run_goes_back() -> None:
     run = line.run("b")
     nbtrain.replay("runs/a").apply(run)
     trained(run, (5, Save()), (15, weight(7.0)), (25, Restore(5)))
-    sets = [line for line in journal(run.logdir) if line["event"] == "set"]
+    sets = journal(run, "set")
     made = [(line["step"], line["edits"]["weight"][1]) for line in sets]
     assert made == [(10, 2.0), (15, 7.0), (20, 3.0), (10, 2.0), (20, 3.0)]
 
@@ -183,7 +178,7 @@ def test_an_edit_of_a_replay_that_a_rescue_has_gone_back_behind_is_not_made_agai
     receipt = run.post(Replay(((10, {RATE: 8.0}), (30, {RATE: 2.0})), "two"), at=0)
     run.start().wait(SOON)
     applied(receipt)
-    sets = [line for line in journal(run.logdir) if line["event"] == "set"]
+    sets = journal(run, "set")
     made = [(line["step"], line["edits"][RATE][1]) for line in sets]
     assert made == [(10, 8.0), (10, 0.5), (30, 2.0)]
     assert run.status.step == 40
@@ -229,7 +224,7 @@ def test_what_a_rescue_has_set_is_replayed() -> None:
     again = run("b", other)
     nbtrain.replay("runs/a").apply(again)
     again.start().wait(SOON)
-    assert not [entry for entry in journal(again.logdir) if entry["event"] == "nan"]
+    assert not journal(again, "nan")
     for mine, yours in zip(one.model.get_weights(), other.model.get_weights(), strict=True):
         np.testing.assert_array_equal(mine, yours)
 
@@ -376,7 +371,7 @@ def test_a_run_that_has_passed_a_step_is_refused_and_trains_on_as_it_was(gate: G
     assert text.startswith("Cannot replay at step 4: the first edit is of step 3. Make the run")
     run.request_stop()
     run.wait(SOON)
-    edits = [entry for entry in journal(run.logdir) if entry["event"] == "set"]
+    edits = journal(run, "set")
     assert [entry["step"] for entry in edits if entry["applied"]] == [3]
 
 

@@ -11,7 +11,8 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.errors import ArgumentError
-from tests.supervised import Counting, eventually, in_background, kinds, services
+from tests.gate import eventually
+from tests.supervised import Counting, in_background, kinds, services
 
 v1 = tf.compat.v1
 THEIRS = v1.train.Supervisor

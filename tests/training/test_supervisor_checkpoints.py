@@ -11,12 +11,12 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from tests.gate import eventually
 from tests.supervised import (
     Background,
     Counting,
     checkpoints,
     events,
-    eventually,
     held,
     in_background,
     kind_of,

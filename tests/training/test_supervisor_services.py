@@ -10,11 +10,11 @@ import pytest
 import tensorflow as tf
 
 from nbtrain.errors import ArgumentError
+from tests.gate import eventually
 from tests.supervised import (
     Counting,
     checkpoints,
     events,
-    eventually,
     in_background,
     kind_of,
     kinds,

@@ -14,10 +14,10 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from tests.gate import eventually
 from tests.supervised import (
     Background,
     Counting,
-    eventually,
     held,
     in_background,
     kinds,

@@ -12,12 +12,11 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.errors import ArgumentError
 from nbtrain.states import Phase
-from tests.gate import SOON
+from tests.gate import SOON, eventually
 from tests.supervised import (
     Background,
     Counting,
     checkpoints,
-    eventually,
     fail,
     held,
     in_background,

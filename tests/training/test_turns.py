@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 
 from nbtrain.engines.graph.turns import Turns
-from tests.gate import SOON, Gate
-from tests.supervised import Background, eventually
+from tests.gate import SOON, Gate, eventually
+from tests.supervised import Background
 
 v1 = tf.compat.v1
 

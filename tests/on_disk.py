@@ -1,0 +1,22 @@
+"""What a run has left in its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nbtrain.folder.entries import Entry, entries
+from nbtrain.run import Run
+from nbtrain.saving.checkpoints import listed
+
+
+def journal(of: Run | Path, *events: str) -> list[Entry]:
+    """The entries of a run or a folder, of these events or of all; each of its lines is one."""
+    unread: list[int] = []
+    found = list(entries(of if isinstance(of, Path) else of.logdir, unread))
+    assert not unread, f"lines {unread} are no entries"
+    return [entry for entry in found if not events or entry["event"] in events]
+
+
+def saved(run: Run) -> list[int]:
+    """The steps of its own checkpoints."""
+    return [checkpoint.step for checkpoint in listed(run.logdir / "checkpoints")]
