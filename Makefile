@@ -14,7 +14,7 @@ SOURCES := $(wildcard nbtrain/panel/js/*.* nbtrain/panel/js/*/*.*) package.json 
 # A .venv is made again if its making broke off (no pip) or its Python is out of range.
 USABLE := import pip, sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))
 
-.PHONY: help lab check test lint types core unit soak notebooks browser js demo screenshots bench clean
+.PHONY: help lab check test lint types core unit soak notebooks browser js demo docs screenshots bench clean
 
 help:
 	@echo 'make lab    JupyterLab on the quickstart notebook'
@@ -22,6 +22,7 @@ help:
 	@echo 'make test   all of that, and the training, process, notebook and browser tests'
 	@echo 'make soak   draw faults for a minute in each test: kills, full disks, hostile input'
 	@echo 'make demo   run the quickstart without a screen; leaves it and its HTML in demo/'
+	@echo 'make docs   build the documentation as a site: docs/_build/index.html'
 	@echo 'make bench  measure what a step, an update and a million points cost'
 	@echo 'make clean  remove what the others made'
 
@@ -88,6 +89,11 @@ demo: .venv/made
 	$(BIN)/jupyter nbconvert --to html demo/quickstart.ipynb
 	@echo 'Executed: demo/quickstart.ipynb    To read: demo/quickstart.html'
 
+# Its tools are installed when it is first built: neither a user nor a test needs them.
+docs: .venv/made
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[docs]'
+	$(BIN)/python -m sphinx --quiet docs docs/_build
+
 screenshots: .venv/made
 	@mkdir -p docs
 	NBTRAIN_SCREENSHOTS=$(CURDIR)/docs $(BIN)/python -m pytest tests/lab -k light_and_dark
@@ -96,4 +102,4 @@ bench: .venv/made
 	$(BIN)/python tests/benchmarks/run.py
 
 clean:
-	rm -rf .venv node_modules nbtrain/panel/static demo notebooks/runs dist build
+	rm -rf .venv node_modules nbtrain/panel/static demo notebooks/runs docs/_build docs/jupyter_execute docs/notebooks dist build
