@@ -41,7 +41,7 @@ _CODE = re.compile(r"\x1b\[[\d;]*m")
 def of_the_user(frames: TracebackType | None) -> TracebackType | None:
     """The traceback from the user's first line on; whole where no line is the user's."""
     first = frames
-    while first is not None and first.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+    while first is not None and _is_ours(first.tb_frame):
         first = first.tb_next
     return first or frames
 
@@ -52,12 +52,28 @@ def is_of_the_user(filename: str) -> bool:
 
 
 def without_ours(frames: TracebackType | None) -> TracebackType | None:
-    """The traceback without the lines of nbtrain itself; whole where there are no others."""
-    kept = None
-    for part in reversed([*_parts(frames)]):
-        if not part.tb_frame.f_code.co_filename.startswith(_PACKAGE):
-            kept = TracebackType(kept, part.tb_frame, part.tb_lasti, part.tb_lineno)
-    return kept or frames
+    """The traceback without the lines of nbtrain itself, and of the libraries that these call.
+
+    Whole where there are no others.
+    """
+    kept, inside = [], False
+    for part in _parts(frames):
+        ours = _is_ours(part.tb_frame)
+        inside = ours or (inside and not is_of_the_user(part.tb_frame.f_code.co_filename))
+        if not inside:
+            kept.append(part)
+    found = None
+    for part in reversed(kept):
+        found = TracebackType(found, part.tb_frame, part.tb_lasti, part.tb_lineno)
+    return found or frames
+
+
+def _is_ours(frame: FrameType) -> bool:
+    """Whether it runs code of nbtrain, or what Python has made for that: a dataclass's `__init__`.
+
+    Such code has no file, and the names of the module that it was made for.
+    """
+    return str(frame.f_globals.get("__name__")).partition(".")[0] == __package__
 
 
 def _parts(frames: TracebackType | None) -> Iterator[TracebackType]:

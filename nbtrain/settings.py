@@ -78,10 +78,10 @@ class Settings:
         ):
             try:
                 Every(**{name.rpartition("_")[-1]: getattr(self, name)})
-            except (ArgumentError, TypeError, ValueError) as error:
+            except (ArgumentError, TypeError, ValueError):
                 raise ArgumentError(
                     f"{name}={getattr(self, name)!r}: give a {number}, or None for never."
-                ) from error
+                ) from None
 
     def _check_alarm(self) -> None:
         if self.on_nan not in ("pause", "recover", None):

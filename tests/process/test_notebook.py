@@ -58,8 +58,13 @@ REFUSED = {
     "train": "def start():\n    nbtrain.train(lambda: {}, name='live')\nstart()",
     "cell": "%%nbtrain --name live\nwhile not run.should_stop(): pass",
     "argument": "nbtrain.train(3)",
+    "steps": "nbtrain.train(lambda: {}, steps=-5)",
+    "save_secs": "nbtrain.train(lambda: {}, save_secs=-5)",
+    "folder": "nbtrain.train(lambda: {}, logdir='runs/live')",
     "wait": "nbtrain.runs()['own'].wait(60)",
     "wait magic": "%nbtrain wait own",
+    # Raised again within, to say that the name stands for another variable.
+    "variable": "w = tf.Variable(2.0); nbtrain.train(step, checkpoint=tf.train.Checkpoint(w=kept))",
 }
 
 
@@ -89,9 +94,13 @@ def refused(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
 %load_ext nbtrain
 import threading
 import nbtrain
+import tensorflow as tf
 both = threading.Barrier(2)
 pace = threading.Event()
-live = nbtrain.train(lambda: {"loss": float(pace.wait(0.01))}, name="live")"""
+w = kept = tf.Variable(1.0)
+def step():
+    return {"loss": float(pace.wait(0.01)), "w": w}
+live = nbtrain.train(step, name="live", checkpoint=tf.train.Checkpoint(w=w))"""
     two = [TWO.format(name="one", value=1.0), TWO.format(name="two", value=2.0)]
     told = """\
 one, two = nbtrain.runs()["one"].wait(60), nbtrain.runs()["two"].wait(60)
@@ -247,6 +256,18 @@ def test_an_error_of_nbtrain_shows_the_users_own_lines_and_no_others(
     assert "----> 3 start()" in text
     assert "----> 2     nbtrain.train(lambda: {}, name='live')" in text
     assert "File " not in text
+
+
+@pytest.mark.parametrize("what", ["steps", "save_secs", "variable", "folder"])
+def test_a_refusal_shows_no_line_of_what_nbtrain_calls(
+    refused: dict[str, list[Any]], what: str
+) -> None:
+    text = traceback(refused[what][0])
+    assert f"----> 1 {REFUSED[what]}" in text
+    assert text.count("---->") == 1
+    assert "File " not in text
+    assert "above exception" not in text
+    assert what != "variable" or "In the notebook w stands for something new" in text
 
 
 @pytest.mark.parametrize("how", ["wait", "wait magic"])
