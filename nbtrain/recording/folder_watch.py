@@ -85,7 +85,7 @@ class FolderWatch:
         lock, recorder = self._logdir.lock, self._recorder
         whole, file = not lock.in_place, recorder.event_file
         what = f"The folder {self._logdir.path}" if whole or file is None else f"The file {file}"
-        told = f"{what} was deleted or renamed while the run trains"
+        told = f"{what} was deleted or renamed"
         self._failing = False
         try:
             lock.take_anew()

@@ -93,7 +93,7 @@ def test_a_folder_deleted_while_a_run_trains_is_made_again_and_told(gate: Gate) 
     run = saved_run(gate)
     shutil.rmtree(run.logdir)
     assert told(run) == (
-        f"The folder {run.logdir} was deleted or renamed while the run trains. Scalars from step "
+        f"The folder {run.logdir} was deleted or renamed. Scalars from step "
         "1 on are in a new one, all of them in run.scalars; run.checkpoints has what is left, "
         "run.save() saves now."
     )
@@ -251,7 +251,7 @@ def test_an_event_file_deleted_alone_goes_on_in_a_new_one(gate: Gate) -> None:
     (file,) = run.logdir.glob("events.*.nbtrain")
     file.unlink()
     assert told(run) == (
-        f"The file {file} was deleted or renamed while the run trains. Scalars from step 1 on are "
+        f"The file {file} was deleted or renamed. Scalars from step 1 on are "
         "in a new one, all of them in run.scalars."
     )
     gate.open()
@@ -348,7 +348,7 @@ def test_a_folder_that_cannot_be_made_again_is_told_and_tried_again(watched: Wat
     path.write_text("no folder", encoding="utf-8")
     for step in (1, 2, 3):
         watched.watch.look(step)
-    text = f"The folder {path} was deleted or renamed while the run trains, and cannot be made"
+    text = f"The folder {path} was deleted or renamed, and cannot be made"
     assert watched.said == [(step, f"{text} again: File exists.") for step in (2, 3)]
     path.unlink()
     watched.watch.look(4)
