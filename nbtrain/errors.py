@@ -6,7 +6,8 @@ NbtrainError
 ├── BusyError          the folder or the model is held by another run (also a RuntimeError)
 ├── WaitError          an answer or an end that did not come in time (also a TimeoutError)
 ├── CheckpointError    a checkpoint that cannot be written, found or read (also a RuntimeError)
-└── UnknownTagError    a tag that was never recorded (also a KeyError)
+├── UnknownTagError    a tag that was never recorded (also a KeyError)
+└── UnknownNameError   an attribute that a run does not have (also an AttributeError)
 """
 
 from __future__ import annotations
@@ -56,3 +57,7 @@ class UnknownTagError(NbtrainError, KeyError):
     def __str__(self) -> str:
         """The message as written: a KeyError would show it in quotes."""
         return str(self.args[0])
+
+
+class UnknownNameError(NbtrainError, AttributeError):
+    """An attribute that a run does not have."""

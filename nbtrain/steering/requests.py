@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import SupportsFloat
+from typing import NoReturn, SupportsFloat
 
-from nbtrain.errors import ArgumentError
+from nbtrain.errors import ArgumentError, UnknownNameError
 from nbtrain.states import Checkpoint
 from nbtrain.steering.commands import (
     Command,
@@ -25,6 +25,21 @@ from nbtrain.steering.commands import (
 # Not None: that is what a step function returns which forgot its return.
 NO_VALUES: Mapping[str, SupportsFloat] = MappingProxyType({})
 
+# What a reader of other libraries tries first, and what a run has for it.
+INSTEAD: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(("stop", "cancel", "abort", "kill"), "run.request_stop()"),
+        **dict.fromkeys(("join", "result"), "run.wait()"),
+        **dict.fromkeys(("show", "display", "plot"), "run, as the last line of a cell"),
+        "checkpoint": "run.save()",
+        "load": "run.restore()",
+        "unpause": "run.resume()",
+        "step": "run.status.step",
+        "phase": "run.status.phase",
+        "history": "run.scalars",
+    }
+)
+
 
 class Steering(ABC):
     """What can be asked of a run, from any thread; it is done at a step boundary."""
@@ -32,6 +47,10 @@ class Steering(ABC):
     @abstractmethod
     def post(self, command: Command, *, at: int | None = None) -> Receipt:
         """Queue a command, and return its receipt."""
+
+    def __dir__(self) -> list[str]:
+        """Its names, without those that only say what to use instead."""
+        return [name for name in super().__dir__() if name not in INSTEAD]
 
     def request_stop(self) -> Receipt:
         """End the run after the step at hand, with a last checkpoint."""
@@ -107,6 +126,20 @@ class Steering(ABC):
             >>> run.try_(learning_rate=5e-4, steps=200, keep_if="val_loss").wait()
         """
         return self.post(Try({**_by_name(values), **more}, steps, keep_if))
+
+
+class _Instead:
+    """Refuses a name. A `__getattr__` would too, and make every other name of a run slower."""
+
+    def __init__(self, name: str, words: str) -> None:
+        self._text = f"'Run' object has no attribute {name!r}: use {words}"
+
+    def __get__(self, run: object, owner: type) -> NoReturn:
+        raise UnknownNameError(self._text)
+
+
+for _name, _words in INSTEAD.items():
+    setattr(Steering, _name, _Instead(_name, _words))
 
 
 def _by_name(values: object) -> Mapping[str, SupportsFloat]:

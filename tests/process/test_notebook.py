@@ -61,6 +61,7 @@ REFUSED = {
     "steps": "nbtrain.train(lambda: {}, steps=-5)",
     "save_secs": "nbtrain.train(lambda: {}, save_secs=-5)",
     "folder": "nbtrain.train(lambda: {}, logdir='runs/live')",
+    "attribute": "live.stop()",
     "wait": "nbtrain.runs()['own'].wait(60)",
     "wait magic": "%nbtrain wait own",
     # Raised again within, to say that the name stands for another variable.
@@ -258,7 +259,7 @@ def test_an_error_of_nbtrain_shows_the_users_own_lines_and_no_others(
     assert "File " not in text
 
 
-@pytest.mark.parametrize("what", ["steps", "save_secs", "variable", "folder"])
+@pytest.mark.parametrize("what", ["steps", "save_secs", "variable", "folder", "attribute"])
 def test_a_refusal_shows_no_line_of_what_nbtrain_calls(
     refused: dict[str, list[Any]], what: str
 ) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import operator
 import os
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +35,7 @@ from nbtrain.run import Run
 from nbtrain.settings import Settings
 from nbtrain.states import Checkpoint, Phase
 from nbtrain.steering.commands import Pause, Stop
+from nbtrain.steering.requests import INSTEAD
 from tests.gate import SOON, Gate
 from tests.models import Counter, Line, applied, reached, refused
 from tests.on_disk import journal, saved
@@ -204,6 +207,23 @@ def test_asking_from_another_thread_whether_to_stop_is_no_step(gate: Gate) -> No
     assert run.should_stop()
     gate.open()
     run.wait(SOON)
+
+
+@pytest.mark.parametrize(("name", "instead"), INSTEAD.items())
+def test_a_near_miss_is_answered_with_what_a_run_has(name: str, instead: str) -> None:
+    run = nbtrain.train(Counter().step, start=False)
+    with pytest.raises(AttributeError) as raised:
+        getattr(run, name)
+    assert str(raised.value) == f"'Run' object has no attribute {name!r}: use {instead}"
+    if found := re.match(r"run\.([\w.]+)", instead):
+        operator.attrgetter(found[1])(run)
+
+
+def test_a_near_miss_is_no_name_of_a_run() -> None:
+    run = nbtrain.train(Counter().step, start=False)
+    assert not INSTEAD.keys() & {*dir(run)}
+    assert not any(hasattr(run, name) for name in INSTEAD)
+    assert {"request_stop", "name", "status"} <= {*dir(run)}
 
 
 @pytest.mark.parametrize("compiled", [False, True])
