@@ -16,12 +16,13 @@ import asyncio
 import contextlib
 import functools
 import operator
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from threading import get_ident
-from time import time
+from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Protocol, SupportsFloat, SupportsIndex
 
 from nbtrain import claims, frames, roster
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
 
 # Seconds for the last round of a watch, which may draw a picture.
 _LAST_ROUND_SECS = 10.0
+
+# Seconds after which who waits looks whether the run is paused.
+_LOOK_SECS = 0.5
 
 
 class Engine(Protocol):
@@ -199,7 +203,8 @@ class Run(Steering):
     def wait(self, timeout: float | None = None) -> Run:
         """Block until the run has ended; an interrupt ends the wait, not the training.
 
-        One that is paused, be it by itself (`on_nan`), is waited for until it goes on and ends.
+        One that is paused, be it by itself (`on_nan`), is waited for until it goes on and ends;
+        the standard error says once that it is paused, and how to go on.
 
         Args:
             timeout: Seconds to wait at most; None for as long as it takes.
@@ -217,32 +222,64 @@ class Run(Steering):
             raise PhaseError("Cannot wait for a run that was not started; call start() first.")
         self._check_not_its_own()
         life = self.life
-        if not life.ended.wait(timeout):
+        if not self._wait_for(life.ended, timeout):
             raise WaitError(
-                f"After {timeout:g} s of waiting the run goes on ({self!r}): wait again, or call "
-                "request_stop()."
+                f"After {timeout:g} s of waiting the run has not ended ({self!r}): wait again, or "
+                "call request_stop()."
             )
         life.join(_LAST_ROUND_SECS)
         if life.error is not None:
             raise life.error.with_traceback(life.traceback)
         return self
 
+    def _wait_for(self, ended: threading.Event, timeout: float | None) -> bool:
+        """Whether it has ended within `timeout` seconds; tells of pauses meanwhile."""
+        __tracebackhide__ = True
+        until = None if timeout is None else monotonic() + timeout
+        told = False
+        while True:
+            left = _LOOK_SECS if until is None else until - monotonic()
+            if ended.wait(max(0.0, min(left, _LOOK_SECS))):
+                return True
+            if until is not None and not left > _LOOK_SECS:
+                return False
+            told = self._tell_of_pause(told=told)
+
+    def _tell_of_pause(self, *, told: bool) -> bool:
+        """Tell who waits that the run is paused; returns whether it is, and so was `told`."""
+        if self._lifecycle.phase is not Phase.PAUSED:
+            return False
+        if not told:
+            why = f" {message}" if (message := self.life.watch.message) else ""
+            sys.stderr.write(
+                f"nbtrain: The run {self.name!r} is paused at step {self.life.boundary.step:,}, "
+                "and this waits for its end. Resume in its panel, or run.resume(), lets it go on. "
+                f"To interrupt the wait leaves the run as it is.{why}\n"
+            )
+        return True
+
     def __await__(self) -> Generator[Any, None, Run]:
         """Wait without blocking the kernel's event loop: `await run`."""
         self._check_not_its_own()
         loop = asyncio.get_running_loop()
-        ended = asyncio.Event()
+        changed = asyncio.Event()
+        seen: Phase | None = None
+        told = False
 
         def tell() -> None:
+            nonlocal seen
             if loop.is_closed():  # nobody waits any more
                 forget()
-            elif self._lifecycle.phase.ended:  # always so at the last tick
-                loop.call_soon_threadsafe(ended.set)
+            elif (phase := self._lifecycle.phase) is not seen:  # ended, at the last tick
+                seen = phase
+                loop.call_soon_threadsafe(changed.set)
 
         forget = self.on_tick(tell)
         try:
-            if self._lifecycle.phase not in (Phase.CREATED, *ENDED):
-                yield from ended.wait().__await__()
+            while self._lifecycle.phase not in (Phase.CREATED, *ENDED):
+                yield from changed.wait().__await__()
+                changed.clear()
+                told = self._tell_of_pause(told=told)
         finally:
             forget()
         return self.wait()

@@ -437,7 +437,7 @@ def test_a_timeout_waits_for_the_answer(shell: Any) -> None:
 
 def test_waiting_gives_up_after_its_time(shell: Any) -> None:
     run = cell(shell, "--name mine")
-    with pytest.raises(UsageError, match="of waiting the run goes on"):
+    with pytest.raises(UsageError, match="of waiting the run has not ended"):
         line(shell, "wait --timeout 0.01")
     ended(run)
 

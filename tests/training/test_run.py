@@ -36,7 +36,7 @@ from nbtrain.settings import Settings
 from nbtrain.states import Checkpoint, Phase
 from nbtrain.steering.commands import Pause, Stop
 from nbtrain.steering.requests import INSTEAD
-from tests.gate import SOON, Gate
+from tests.gate import SOON, Gate, eventually
 from tests.models import Counter, Line, applied, reached, refused
 from tests.on_disk import journal, saved
 
@@ -242,13 +242,57 @@ def test_an_exhausted_dataset_finishes_the_run(compiled: bool) -> None:
 def test_waiting_gives_up_after_its_time_and_the_run_goes_on(gate: Gate) -> None:
     run, _ = held(gate)
     with pytest.raises(
-        TimeoutError, match=r"After 0\.01 s of waiting the run goes on \(.*running at step 0"
+        TimeoutError, match=r"After 0\.01 s of waiting the run has not ended \(.*running at step 0"
     ):
         run.wait(0.01)
     assert run.status.phase is Phase.RUNNING
     gate.open()
     run.request_stop()
     run.wait(SOON)
+
+
+def test_a_wait_for_a_paused_run_that_gives_up_does_not_say_that_it_goes_on(gate: Gate) -> None:
+    run, _ = held(gate)
+    gate.open()
+    step = applied(run.pause()).step
+    with pytest.raises(WaitError, match=rf"the run has not ended \(.*paused at step {step}>\)"):
+        run.wait(0.01)
+    run.request_stop()
+    run.wait(SOON)
+
+
+@pytest.mark.parametrize("how", ["wait", "await"])
+def test_who_waits_for_a_paused_run_is_told_once_how_to_go_on(
+    gate: Gate, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    run, _ = held(gate, steps=1000)
+    gate.open()
+    step = applied(run.pause()).step
+    wait = run.wait if how == "wait" else lambda: asyncio.run(_awaited(run))
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    said = [eventually(lambda: capsys.readouterr().err)]
+    run.resume()
+    waiting.join(SOON)
+    assert run.status.phase is Phase.FINISHED
+    assert "".join([*said, capsys.readouterr().err]) == (
+        f"nbtrain: The run 'held' is paused at step {step}, and this waits for its end. Resume "
+        "in its panel, or run.resume(), lets it go on. To interrupt the wait leaves the run as it "
+        "is.\n"
+    )
+
+
+def test_who_waits_for_a_run_that_pauses_by_itself_is_told_why(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = nbtrain.train(lambda: {"loss": float("nan")}, name="bad")
+    waiting = threading.Thread(target=run.wait)
+    waiting.start()
+    said = eventually(lambda: capsys.readouterr().err)
+    assert said.startswith("nbtrain: The run 'bad' is paused at step ")
+    assert "loss is NaN since step 1" in said
+    run.request_stop()
+    waiting.join(SOON)
 
 
 def test_a_run_can_be_awaited() -> None:
