@@ -59,6 +59,7 @@ class Boundary:
             themselves where nothing else is to be done.
         keeper: Keeps the checkpoints.
         flush: Records what the program has set; may be called by any thread.
+        taken_up: Whether the count goes on from the latest checkpoint, as far as there is one.
     """
 
     def __init__(
@@ -113,6 +114,7 @@ class Boundary:
         self._tags = KnownTags()
         self._again = again
         self.begun = self._looping = self._hooked = self._driving = self._over = False
+        self.taken_up = False
         self._told = False  # to leave the loop
         self._gone_on = False  # a loop of the program's own may have trained since it asked
         self._counted = False  # its session counts its steps itself
@@ -138,6 +140,7 @@ class Boundary:
         step = step if restored is None else restored
         if step is not None:
             self._set(step)
+        self.taken_up = True
         if self._total is not None and self.step >= self._total:
             self._watch.note(
                 "steps",

@@ -21,6 +21,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from threading import get_ident
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Protocol, SupportsFloat, SupportsIndex
@@ -36,8 +37,8 @@ from nbtrain.names import Names
 from nbtrain.recording.listeners import Listener, Listeners, check_event
 from nbtrain.recording.recorder import Recorder
 from nbtrain.saving.branches import Branch
-from nbtrain.saving.checkpoints import Saver, find
-from nbtrain.saving.listing import restorable, saved
+from nbtrain.saving.checkpoints import Saver, find, step_in_name
+from nbtrain.saving.listing import latest, restorable, saved
 from nbtrain.settings import Settings
 from nbtrain.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status
 from nbtrain.steering.command_queue import CommandQueue
@@ -84,6 +85,13 @@ class Engine(Protocol):
     @property
     def evaluate(self) -> Evaluation | None:
         """Evaluates what is trained, in the training thread; None where nothing is there to."""
+
+    @property
+    def resumes(self) -> Path | None:
+        """The folder from whose latest checkpoint, or else its origin, it goes on.
+
+        None where it goes on from none, or where that is not known before it trains.
+        """
 
     def models(self) -> list[object]:
         """Objects that only one run at a time may train, as far as the engine knows."""
@@ -132,6 +140,7 @@ class Run(Steering):
         self._commands = CommandQueue()
         self._listeners: list[Callable[[], object]] = []
         self._branch: Branch | None = None
+        self._begins = 0  # the step from which its life goes on, as far as that is known before
         self._told = Listeners()
         self.life = self._life(Recorder(self.scalars, None), Names(()))
 
@@ -189,6 +198,7 @@ class Run(Steering):
             branch, entry = self._branch, {"name": self.name, "total_steps": self.total_steps}
             parent = {} if branch is None else {"parent": branch.parent(self.logdir)}
             self.life.join(_LAST_ROUND_SECS)
+            self._begins = _first_step(engine)
             self.life = self._life(recorder, names)
             self._lifecycle.apply(Event.START)
             undo.pop_all()  # from here on, its life undoes it
@@ -488,11 +498,18 @@ class Run(Steering):
     # --- what it says of itself -------------------------------------------------
 
     @property
+    def _step(self) -> int:
+        """Steps completed; before the checkpoint is restored those of that."""
+        phase, boundary = self._lifecycle.phase, self.life.boundary
+        known = boundary.taken_up or phase.ended or phase is Phase.CREATED
+        return boundary.step if known else boundary.step or self._begins
+
+    @property
     def status(self) -> Status:
         """How the run stands at this moment."""
         phase, life = self._lifecycle.phase, self.life
         started = phase is not Phase.CREATED
-        total, step = self.total_steps, life.boundary.step
+        total, step = self.total_steps, self._step
         speed = life.steps_per_s if started else None
         left = None if total is None or phase.ended else max(0, total - step)
         return Status(
@@ -590,8 +607,7 @@ class Run(Steering):
 
     def __repr__(self) -> str:
         """Name, phase and step."""
-        step = self.life.boundary.step
-        return f"<nbtrain run {self.name!r}: {self._lifecycle.phase} at step {step:,}>"
+        return f"<nbtrain run {self.name!r}: {self._lifecycle.phase} at step {self._step:,}>"
 
 
 @contextlib.contextmanager
@@ -614,6 +630,19 @@ def _naming_what_is_new() -> Iterator[None]:
             "the cell again: that goes on from the last one.",
             run=busy.run,
         ) from None
+
+
+def _first_step(engine: Engine) -> int:
+    """The step from which an engine will go on; 0 where that is not known before it trains."""
+    if engine.resumes is None:
+        return 0
+    try:
+        held = latest(engine.resumes)
+    except OSError:  # the training thread finds that too, and tells
+        return 0
+    if held is not None:
+        return held.step
+    return step_in_name(engine.origin or "") or 0
 
 
 def _number_of_step(at: SupportsIndex) -> int:

@@ -196,7 +196,9 @@ class Status:
         name: The run's name.
         engine: What trains, in words.
         phase: Where the run is in its life.
-        step: Steps completed.
+        step: Steps completed. While the run prepares, the step of the checkpoint from which it is
+            about to go on; 0 where there is none, or where only the session that its loop opens
+            knows (`nbtrain.monitor`, a Supervisor in a loop of one's own).
         total_steps: Step at which the run finishes; None where it has no end of its own.
         steps_per_s: Steps a second over the last seconds, or once the run has ended over all but
             its pauses; None before it can be known.

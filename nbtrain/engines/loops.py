@@ -67,6 +67,11 @@ class LoopEngine:
         self._directory = directory
         self._keep = keep
 
+    @property
+    def resumes(self) -> Path | None:
+        """The folder of its checkpoints; None where it saves nothing by itself."""
+        return None if self._checkpoint is None else self._directory
+
     def models(self) -> list[object]:
         """Everything that the checkpoint reaches."""
         if self._checkpoint is None:

@@ -530,3 +530,10 @@ def test_what_is_given_is_beside_what_is_found_and_by_its_own_name() -> None:
     given = {"rate": model.optimizer.learning_rate, "weight": weight}
     run = ended(model, "run", **KINDS["arrays"](), hyperparameters=given)
     assert run.hyperparameters == {"rate": 0.01, "weight": 0.5, "dropout_rate": 0.1}
+
+
+def test_a_fit_that_prepares_is_at_the_step_that_it_goes_on_from() -> None:
+    ended(classifier(), "a", epochs=1, **KINDS["arrays"]())
+    run = started(classifier(), "a", epochs=1, **KINDS["arrays"]())
+    assert run.status.step == STEPS
+    assert run.wait(SOON).status.step == STEPS

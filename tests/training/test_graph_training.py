@@ -13,7 +13,7 @@ from sklearn.datasets import load_diabetes, load_digits
 import nbtrain
 from tests.digits import Digits
 from tests.gate import SOON
-from tests.models import applied, reached
+from tests.models import Count, applied, reached
 
 v1 = tf.compat.v1
 train = v1.train
@@ -243,3 +243,10 @@ def test_a_saver_of_the_averages_restores_them_into_the_variables() -> None:
         saver.restore(sess, path)
         restored = sess.run(evaluation.slope)
     assert restored == values["slope/ExponentialMovingAverage"] != values["slope"]
+
+
+def test_a_graph_that_prepares_is_at_the_step_that_it_goes_on_from() -> None:
+    nbtrain.supervise(Count().train_op, steps=3, name="a").wait(SOON)
+    run = nbtrain.supervise(Count().train_op, steps=3, name="a")
+    assert run.status.step == 3
+    assert run.wait(SOON).status.step == 3

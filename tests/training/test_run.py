@@ -896,6 +896,82 @@ def test_a_new_run_in_the_folder_goes_on_from_its_latest_checkpoint() -> None:
     assert run.scalars["loss"].steps.tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9]
 
 
+class Slow(tf.train.experimental.PythonState):
+    """Something in a checkpoint whose restoring waits at a gate."""
+
+    def __init__(self, gate: Callable[[], object]) -> None:
+        self._gate = gate
+
+    def serialize(self) -> str:
+        """Nothing."""
+        return ""
+
+    def deserialize(self, _: str) -> None:
+        """Wait."""
+        self._gate()
+
+
+def started_again(gate: Gate, restoring: Callable[[], object], **options: Any) -> Run:
+    """A run that is about to go on from step 3, and restores when `restoring` returns."""
+    counter = Counter()
+    checkpoint = tf.train.Checkpoint(count=counter.count, slow=Slow(lambda: None))
+    nbtrain.train(counter.step, steps=3, checkpoint=checkpoint, name="a").wait(SOON)
+    counter = Counter()
+    checkpoint = tf.train.Checkpoint(count=counter.count, slow=Slow(restoring))
+    run = nbtrain.train(counter.step, steps=5, checkpoint=checkpoint, name="a", **options)
+    gate.wait_for_arrivals()
+    return run
+
+
+def test_a_run_that_prepares_is_at_the_step_that_it_goes_on_from(gate: Gate) -> None:
+    run = started_again(gate, gate)
+    assert (run.status.phase, run.status.step) == (Phase.PREPARING, 3)
+    assert repr(run) == "<nbtrain run 'a': preparing at step 3>"
+    stop = run.request_stop()
+    assert (run.status.phase, run.status.step) == (Phase.STOPPING, 3)
+    gate.open()
+    assert applied(stop).step == 3
+    assert run.wait(SOON).status.step == 3
+
+
+def test_a_run_that_cannot_be_restored_is_at_no_step_of_its_checkpoint(gate: Gate) -> None:
+    def fail() -> None:
+        gate()
+        raise ValueError("a mistake")
+
+    run = started_again(gate, fail)
+    assert run.status.step == 3
+    gate.open()
+    with pytest.raises(CheckpointError, match="a mistake"):
+        run.wait(SOON)
+    assert run.status.step == 0
+
+
+def test_a_run_that_saves_nothing_begins_at_no_step_of_its_folder(gate: Gate) -> None:
+    counter = Counter()
+    nbtrain.train(counter.step, steps=3, checkpoint=counter.checkpoint, name="a").wait(SOON)
+    run = nbtrain.train(Counter(gate).step, name="a")
+    assert run.status.step == 0
+    gate.wait_for_arrivals()
+    run.request_stop()
+    gate.open()
+    run.wait(SOON)
+
+
+def test_a_branch_that_prepares_is_at_the_step_of_its_checkpoint(gate: Gate) -> None:
+    shut = threading.Event()
+    counter = Counter()
+    slow = Slow(lambda: gate() if shut.is_set() else None)
+    checkpoint = tf.train.Checkpoint(count=counter.count, slow=slow)
+    options: dict[str, Any] = {"save_steps": 3, "checkpoint": checkpoint}
+    run = nbtrain.train(counter.step, steps=5, **options).wait(SOON)
+    shut.set()
+    branch = run.branch(3)
+    assert branch.status.step == 3
+    gate.open()
+    assert branch.wait(SOON).status.step == 5
+
+
 def test_what_the_first_step_creates_is_proven_restored_after_it() -> None:
     line = Line()
     nbtrain.train(line.step, steps=5, checkpoint=line.checkpoint, name="line").wait(SOON)

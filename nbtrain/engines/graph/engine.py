@@ -79,6 +79,11 @@ class GraphEngine:
         self._evaluate = evaluate
         self.evaluate = None if evaluate is None else lambda: evaluate(self._sess)
 
+    @property
+    def resumes(self) -> Path | None:
+        """The folder of its checkpoints; None where it saves nothing."""
+        return self._directory if saves(self._supervisor.saver) else None
+
     def models(self) -> list[object]:
         """The graph."""
         return [self._supervisor.graph]

@@ -53,6 +53,7 @@ class MonitorEngine:
     kind = "MonitoredSession"
     evaluate = None  # an EvalHook does
     origin: str | None = None
+    resumes = None  # its session goes on from a folder of its own
 
     def __init__(
         self,

@@ -104,6 +104,11 @@ class FitEngine:
         steps, first = self.place.data.steps, self._arguments["initial_epoch"]
         return None if steps is None else (self.epochs - first) * steps
 
+    @property
+    def resumes(self) -> Path | None:
+        """The folder of its checkpoints."""
+        return self._directory
+
     def models(self) -> list[object]:
         """Everything that the model reaches."""
         return list(tf.train.TrackableView(self._model).descendants())
