@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nbtrain.events.scalars import Scalars
 from nbtrain.panel.curves import Want, buckets_of_each, what_counts
-from nbtrain.panel.figure import COLOURS, DPI, INK, frame, mark, short, writable
+from nbtrain.panel.figure import COLOURS, INK, frame, mark, saved, short, writable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,9 +58,7 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
     legend.get_title().set_color(INK)
     for text in legend.get_texts():
         text.set_parse_math(False)  # a name is no formula
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=DPI, transparent=True)
-    return out.getvalue()
+    return saved(figure)
 
 
 def _draw(axes: Axes, scalars: Scalars, want: Want, runs: list[str]) -> None:

@@ -15,7 +15,7 @@ from nbtrain.events.history import History
 from nbtrain.events.selection import Selection
 from nbtrain.events.values import Images
 from nbtrain.panel.contents import what_counts
-from nbtrain.panel.figure import COLOURS, DPI, GREY, frame, short, writable
+from nbtrain.panel.figure import COLOURS, GREY, GROUND, INK, frame, saved, short, writable
 from nbtrain.panel.histograms import PERCENTILES, bands, buckets_of, ridges, spread
 
 if TYPE_CHECKING:
@@ -56,12 +56,10 @@ def png(found: Selection[History], tab: str) -> bytes | None:
             axes.clear()
             axes.set_axis_off()
             words = "\n".join(map(writable, textwrap.wrap(str(error), _WIDTH)))
-            axes.text(0, 1, words, fontsize=8, va="top", parse_math=False)
+            axes.text(0, 1, words, fontsize=8, va="top", color=INK, parse_math=False)
         title = writable(f"{short(tag)}  {short(run, _RUN)}")
-        axes.set_title(title, fontsize=9, loc="left", parse_math=False)
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=DPI)
-    return out.getvalue()
+        axes.set_title(title, fontsize=9, loc="left", parse_math=False, color=INK)
+    return saved(figure)
 
 
 def _image(axes: Axes, history: History, kept: Any) -> None:
@@ -82,7 +80,7 @@ def _ridges(axes: Axes, history: History, kept: Any) -> None:
     middles = (edges[1:] + edges[:-1]) / 2
     for row, line in enumerate(counts * rise):
         last = row == len(counts) - 1
-        axes.fill_between(middles, row, row - line, color="w", lw=0, zorder=row)
+        axes.fill_between(middles, row, row - line, color=GROUND, lw=0, zorder=row)
         colour = COLOURS[0] if last else GREY
         axes.plot(middles, row - line, color=colour, lw=1.4 if last else 0.7, zorder=row)
     labelled = spread(len(places), 4)

@@ -162,4 +162,4 @@ def test_they_are_told_apart_in_both_themes_and_in_the_picture_that_stays(
         page.theme(theme)
         shown = picture.screenshot(path=folder / f"picture-{width}-{theme}.png")
         ground = np.asarray(Image.open(io.BytesIO(shown)).convert("L"))[2, 2]
-        assert (ground > 230) == (theme == "light"), "the page's own ground"
+        assert ground > 230, "its own ground, whatever the page's is"
