@@ -39,6 +39,16 @@ class Buckets:
     lo: FloatArray
     hi: FloatArray
 
+    @property
+    def whole(self) -> slice:
+        """Those to draw a line through the means of, if the last one is here.
+
+        A last one that is not full is left out: the mean of a single point among means of many
+        looks like a turn of the curve.
+        """
+        partial = len(self.mean) > 1 and self.points % self.stride > 0
+        return slice(len(self.mean) - partial)
+
 
 class BucketCurve:
     """The buckets of one growing curve; not thread-safe, its owner holds the lock."""

@@ -240,9 +240,20 @@ def _starts(x: FloatArray, want: Want, limit: int) -> IntArray:
 
 
 def _buckets(x: FloatArray, values: FloatArray, smooth: FloatArray, starts: IntArray) -> FloatArray:
-    """Rows of first x, mean, lowest, highest and mean of the smoothed."""
+    """Rows of first x, mean, lowest, highest and mean of the smoothed.
+
+    The last one reaches back where it is smaller than the one before: the mean of a single point
+    among means of many looks like a turn of the curve.
+    """
     if not len(x):
         return np.empty((0, 5))
+    lacking = 2 * starts[-1] - starts[-2] - len(x) if len(starts) > 1 else 0
+    if lacking > 0:
+        rows = _buckets(x[: starts[-1]], values[: starts[-1]], smooth[: starts[-1]], starts[:-1])
+        back = slice(starts[-1] - lacking, None)
+        last = _buckets(x[back], values[back], smooth[back], starts[:1])
+        last[0, 0] = x[starts[-1]]
+        return np.concatenate([rows, last])
     sizes = np.diff(starts, append=len(x))
     with np.errstate(invalid="ignore", over="ignore"):
         columns = (

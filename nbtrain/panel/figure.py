@@ -189,23 +189,25 @@ def _draw_kept(axes: Axes, line: _Line) -> None:
         if part.stride > 1:
             steps, lo, hi, finite = part.steps, part.lo, part.hi, np.isfinite(part.mean)
             axes.fill_between(steps, lo, hi, where=finite, color=line.colour, alpha=0.2, lw=0)
-    steps = np.concatenate([np.empty(0), *(part.steps for part in parts)])
-    mean = np.concatenate([np.empty(0), *(part.mean for part in parts)])
+    steps = np.concatenate([np.empty(0), *(part.steps[part.whole] for part in parts)])
+    mean = np.concatenate([np.empty(0), *(part.mean[part.whole] for part in parts)])
     finite = np.isfinite(mean)
     dots = len(steps) == 1 or (line.validates and len(steps) <= _FEW)
     marker = "." if dots else ""
     axes.plot(steps, np.where(finite, mean, np.nan), color=line.colour, lw=1.3, marker=marker)
-    mark(axes, steps[~finite])
+    for part in parts:
+        mark(axes, part.steps[~np.isfinite(part.mean)])
 
 
 def _tail(tail: Curve, curves: Sequence[Curve]) -> tuple[list[float], list[float]]:
     """Steps and means of a tail, from where it leaves what came before it in its segment."""
-    steps, mean = list(tail.buckets.steps), list(tail.buckets.mean)
+    whole = tail.buckets.whole
+    steps, mean = list(tail.buckets.steps[whole]), list(tail.buckets.mean[whole])
     own = [curve.buckets for curve in curves if curve.segment == tail.segment]
     before = [part for part in own if len(part.steps) and part.steps[-1] < steps[0]]
     if before:
         last = max(before, key=lambda part: float(part.steps[-1]))
-        return [last.steps[-1], *steps], [last.mean[-1], *mean]
+        return [last.steps[last.whole][-1], *steps], [last.mean[last.whole][-1], *mean]
     return steps, mean
 
 

@@ -134,6 +134,23 @@ def test_a_line_goes_on_after_a_restore(store: ScalarStore) -> None:
     assert near(drawn(store), BLUE) > 1.5 * whole, "and is no lone dot"
 
 
+def test_a_line_ends_in_a_mean_of_as_many_points_as_its_others(store: ScalarStore) -> None:
+    add(store, "loss", 1, *[-1.0, 1.0] * 514, 1.0)  # means of four are 0; the last one stands alone
+    (curve,) = store.curves()
+    assert curve.buckets.mean.tolist() == [0.0] * 257 + [1.0]
+    rows = np.flatnonzero(of(drawn(store), BLUE).any(axis=1))
+    assert np.ptp(rows) < 4, "no hook at its end"
+    store.open_segment(1028)
+    add(store, "loss", 1029, *[-1.0, 1.0] * 2)
+    rows = np.flatnonzero(of(drawn(store), BLUE).any(axis=1))
+    assert np.ptp(rows) < 4, "nor before what came after a restore"
+
+
+def test_what_is_not_finite_is_marked_in_the_last_bucket_too(store: ScalarStore) -> None:
+    add(store, "loss", 1, *[1.0] * 1028, NAN)
+    assert near(drawn(store), RED) > 5
+
+
 @pytest.mark.parametrize("style", ["default", "dark_background", "ggplot"])
 @pytest.mark.parametrize("page", [WHITE, BLACK])
 def test_every_ink_is_legible_on_every_page_whatever_the_users_style(

@@ -15,6 +15,17 @@ test("one curve becomes its steps, highest, lowest and mean", () => {
   assert.deepEqual(plain(data), [[1, 2], [7, 8], [4, 5], [5, 6]]);
 });
 
+test("the line of a thinned curve ends before its last bucket, which may hold a single point; the band does not", () => {
+  const [, hi, lo, mean] = plain(columns([curve([1, 5, 9], [2, 3, 9], { stride: 4 })]));
+  assert.deepEqual(mean, [2, 3, _]);
+  assert.deepEqual([hi, lo], [[2, 3, 9], [2, 3, 9]]);
+  const [, gone] = plain(columns([tail([1, 5, 9], [2, 3, 9], { stride: 4 })]));
+  assert.deepEqual(gone, [2, 3, _]);
+  assert.deepEqual(plain(columns([curve([1], [2], { stride: 4 })]))[3], [2], "all there is");
+  const [, left, , , line] = plain(columns([curve([1, 5], [2, 9], { stride: 4 }), tail([6], [7], { stride: 4 })]));
+  assert.deepEqual([left, line], [[2, _, 7], [2, _, _]], "a tail begins where the line ends");
+});
+
 test("a curve is abandoned once nothing of it counts", () => {
   assert.equal(isAbandoned(RESTORED), false);
   assert.equal(isAbandoned([curve([], []), tail([3, 5], [9, 8])]), true);

@@ -274,6 +274,15 @@ def test_a_long_curve_becomes_buckets_that_lose_no_peak(tmp_path: Path) -> None:
     assert curve.rows[123].tolist() == [1230, 0.9, 0, 9, 0.9]
 
 
+def test_the_last_bucket_reaches_back_to_hold_as_many_points_as_the_others(tmp_path: Path) -> None:
+    values = [-1.0, 1.0] * 2500 + [1.0]  # means of ten are 0; the last one stands alone
+    run_of(tmp_path, values)
+    curve = board_of(tmp_path).curves(smooth=0.0)["."]
+    assert curve.stride == 10
+    assert curve.rows[-2].tolist() == [4990, 0, -1, 1, 0]
+    assert curve.rows[-1].tolist() == pytest.approx([5000, 0.2, -1, 1, 0.2])
+
+
 def test_a_zoom_gets_the_finer_points_and_a_neighbour_on_each_side(tmp_path: Path) -> None:
     run_of(tmp_path, np.arange(5000.0).tolist())
     curve = board_of(tmp_path).curves(range=[1000, 1003.5])["."]

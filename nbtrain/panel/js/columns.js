@@ -14,19 +14,21 @@ export function isAbandoned(curves) {
 }
 
 // [steps, a column for each tail ..., highest, lowest, mean]: what still counts is one line,
-// drawn last, and so above the tails.
+// drawn last, and so above the tails. The last bucket of a thinned curve is left out of its line: it
+// may not be full, and a single point among means of many looks like a turn of the curve.
 export function columns(curves, { log = false, x = union(curves) } = {}) {
   const { kept, tails } = divided(curves);
   const floor = log ? lowestPositive(kept) : -Infinity;
   const shown = (y) => (Number.isFinite(y) && (!log || y > 0) ? y : null);
   const mean = ({ mean }, i) => shown(mean[i]);
+  const line = (curve, i) => (i < inLine(curve) ? mean(curve, i) : undefined);
   const edge = (y, curve, i) => (mean(curve, i) === null ? null : shown(Math.max(y, floor)));
   return [
     x,
-    ...tails.map((tail) => column(x, [...left(curves, tail), tail], mean)),
+    ...tails.map((tail) => column(x, [...left(curves, tail), tail], line)),
     column(x, kept, (curve, i) => edge(curve.hi[i], curve, i)),
     column(x, kept, (curve, i) => edge(curve.lo[i], curve, i)),
-    column(x, kept, mean),
+    column(x, kept, line),
   ];
 }
 
@@ -34,7 +36,13 @@ export function columns(curves, { log = false, x = union(curves) } = {}) {
 function left(curves, tail) {
   const before = curves.filter(({ x, segment }) => segment === tail.segment && x.at(-1) < tail.x[0]);
   const last = before.sort((one, other) => one.x.at(-1) - other.x.at(-1)).at(-1);
-  return last ? [{ x: last.x.slice(-1), mean: last.mean.slice(-1) }] : [];
+  const i = last && inLine(last) - 1;
+  return last ? [{ x: [last.x[i]], mean: [last.mean[i]] }] : [];
+}
+
+// How many buckets of a curve its line leads through.
+function inLine({ x, stride }) {
+  return stride > 1 && x.length > 1 ? x.length - 1 : x.length;
 }
 
 // [steps, the tails of all lines ..., highest, lowest, mean of each line ...]; lines: the curves of
