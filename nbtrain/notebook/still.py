@@ -150,7 +150,8 @@ class Still:
         name = f"nbtrain-{id(self)}-{next(_numbers)}"
         outputs = _Outputs(name, place(), None if captured else publisher)
         view = {"model_id": self._widget.model_id, "version_major": 2, "version_minor": 0}
-        live = {_VIEW: view, "text/plain": self._text}
+        # A page that cannot show a widget, or does not trust the notebook, shows the pixel.
+        live = {_VIEW: view, **bundle(None, self._text)}
         for which, data in {"live": live, **self._below(first)}.items():
             display(data, raw=True, display_id=f"{name}-{which}")
         self.is_cleared()  # or each execution of a cell would leave one more to be replaced

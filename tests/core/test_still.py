@@ -8,9 +8,11 @@ from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any
 
+import nbformat
 import numpy as np
 import pytest
 from IPython.utils.capture import capture_output
+from nbconvert import HTMLExporter
 from PIL import Image
 
 from nbtrain.notebook import still
@@ -243,6 +245,16 @@ def test_below_a_widget_only_pixels_differ_from_one_execution_to_the_next(
     assert picture["text/plain"] == last["text/plain"] == ""
     assert words == same
     assert words["text/html"].endswith('<div class="nbtrain-still">words</div>')
+
+
+def test_an_export_without_the_widgets_state_has_no_text_in_place_of_the_widget(
+    shows: Shows, outputs: Outputs
+) -> None:
+    shown = [nbformat.v4.new_output("display_data", data) for data in outputs.shown.values()]
+    cell = nbformat.v4.new_code_cell("run", outputs=shown)
+    page, _ = HTMLExporter().from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
+    assert '<div class="nbtrain-still">words</div>' in page
+    assert "<pre>text" not in page
 
 
 def test_a_text_without_a_picture_stands_with_the_words_as_text(

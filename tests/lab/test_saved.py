@@ -55,8 +55,9 @@ def saved(page: NotebookPage, path: Path) -> list[Any]:
 
 def picture_in(cells: list[Any]) -> str:
     """The run's picture."""
-    (shown,) = [each for each in cells[0]["outputs"] if "image/png" in each.get("data", {})]
-    return str(shown["data"]["image/png"])
+    outputs = [each.get("data", {}) for each in cells[0]["outputs"]]
+    _live, shown = [data for data in outputs if "image/png" in data]
+    return str(shown["image/png"])
 
 
 def see_another_picture(page: NotebookPage, path: Path, before: str) -> str:
