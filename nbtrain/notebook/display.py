@@ -21,6 +21,7 @@ from nbtrain.panel import figure
 from nbtrain.panel.comm import harden
 from nbtrain.panel.panel import Panel
 from nbtrain.run import Run
+from nbtrain.states import Phase
 
 # The same on every execution, so that a notebook can be compared with its stored outputs.
 TEXT = "nbtrain run"
@@ -33,8 +34,9 @@ class Display:
         self.panel = Panel(run)
         harden(self.panel)
         self._run = run
-        words = f"To go on with it: {_code(_again(run))}, its curves: {_code(_curves(run))}"
-        self._still = still.Still(self.panel, TEXT, words, lambda: picture_of(run), self._state)
+        self._still = still.Still(
+            self.panel, TEXT, _curves(run), lambda: picture_of(run), self._state
+        )
         self._cells: set[str | None] = set()  # that have shown it
         self._closing = threading.RLock()  # protects what is shown from an end meanwhile
         self._closed = False
@@ -130,10 +132,9 @@ def show(run: Run) -> None:
     note_shown(run)
     if run.status.phase.ended:
         picture = picture_of(run)
-        traceback = picture.pop("text/html", None)
+        below = _curves(run) + picture.pop("text/html", "")
         display(picture, raw=True)
-        if traceback is not None:
-            display({"text/html": traceback, "text/plain": ""}, raw=True)
+        display({"text/html": f"<div>{below}</div>", "text/plain": ""}, raw=True)
         return
     shown = display_of(run)
     shown.show()
@@ -176,26 +177,26 @@ def show_below(error: NbtrainError) -> None:
 def picture_of(run: Run) -> still.Bundle:
     """What stays of a run in the saved notebook; the HTML, of a failed run, is its traceback."""
     status, curves, marks = run.status, run.scalars.curves(), list(run.marks)
-    when = time.strftime("%Y-%m-%d %H:%M:%S")
-    last = f"As of {when}. To go on with it: {_again(run)}. Its curves: {_curves(run)}"
+    last = state_of(run, time.strftime("%Y-%m-%d %H:%M:%S"))
     picture = still.bundle(still.drawn(lambda: figure.png(status, curves, marks, last)), TEXT)
     if status.error:
         picture["text/html"] = f"<pre>{html.escape(status.error)}</pre>"
     return picture
 
 
-def _again(run: Run) -> str:
-    """The line to type once the kernel has gone; the same on every execution."""
+def state_of(run: Run, when: str) -> str:
+    """The last line of a picture's words: its time, and of a run that can go on what to type.
+
+    It is said in the picture alone: what is HTML below a live panel is to be the same later.
+    """
+    if run.status.phase is Phase.FINISHED:
+        return f"As of {when}."
     folder = Path(os.path.relpath(run.logdir))
     given = f"name={folder.name!r}" if folder.parent == Path("runs") else f"logdir={str(folder)!r}"
-    return f"run its cells again with {given}"
+    return f"As of {when}. To go on with it, run its cells again with {given}."
 
 
 def _curves(run: Run) -> str:
-    """The expression that shows its curves."""
-    return f"nbtrain.scalars({os.path.relpath(run.logdir)!r})"
-
-
-def _code(line: str) -> str:
-    """A line as HTML."""
-    return f"<code>{html.escape(line)}</code>"
+    """What shows its curves once the kernel has gone, as HTML; the same on every execution."""
+    code = f"nbtrain.scalars({os.path.relpath(run.logdir)!r})"
+    return f"Its curves: <code>{html.escape(code)}</code>"
