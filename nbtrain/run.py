@@ -522,6 +522,7 @@ class Run(Steering):
             eta_s=left / speed if speed and left is not None else None,
             elapsed_s=life.elapsed_s,
             values=self.scalars.last_values(),
+            values_at=self.scalars.earlier_steps(),
             checkpoints=self.checkpoints,
             threads=life.threads,
             message=life.watch.message if started else None,

@@ -205,6 +205,8 @@ class Status:
         eta_s: Seconds left at that speed; None without an end or a speed.
         elapsed_s: Seconds since the start, pauses included.
         values: Last recorded value of every tag.
+        values_at: Of those that were recorded before the run last started, or went back, while
+            others were recorded since: their steps.
         checkpoints: What can be restored, the newest last.
         threads: Names of the live threads under its coordinator: of queue runners and loops.
         message: What the user is to be warned of: a thinned record, a late step with its
@@ -228,6 +230,7 @@ class Status:
     eta_s: float | None = None
     elapsed_s: float = 0.0
     values: Mapping[str, float] = field(default_factory=dict)
+    values_at: Mapping[str, int] = field(default_factory=dict)
     checkpoints: tuple[Checkpoint, ...] = ()
     threads: tuple[str, ...] = ()
     message: str | None = None
@@ -272,6 +275,6 @@ def _lines(value: object) -> list[str]:
             older = [f"… and {len(value) - _SHOWN:,} before"] if len(value) > _SHOWN else []
             return [*older, *map(str, value[-_SHOWN:])]
         case Mapping():
-            return [f"{name} {number:.6g}" for name, number in value.items()]
+            return [f"{name} {', '.join(_lines(number))}" for name, number in value.items()]
     found = {each.name: _lines(getattr(value, each.name)) for each in fields(cast(Any, value))}
     return [f"{name} {', '.join(lines)}" for name, lines in found.items() if lines]

@@ -58,6 +58,7 @@ class _Series:
         self.curve = BucketCurve()
         self.last = float("nan")
         self.valid: float | None = None  # the last that was not abandoned
+        self.valid_step = -1  # of that
         self._points = 0
         self._top = -1  # no point lies beyond this step
         self._steps: list[IntArray] = []
@@ -68,6 +69,7 @@ class _Series:
         self._points += count
         self.curve.extend(steps, values)
         self.last = self.valid = float(values[-1])
+        self.valid_step = int(steps[-1])
         self._top = max(self._top, int(steps.max()))
         done = 0
         while done < count:
@@ -93,6 +95,7 @@ class _Series:
         if count >= counted:
             return None
         self.valid = float(values[count - 1]) if count else None
+        self.valid_step = int(steps[count - 1]) if count else -1
         tail = BucketCurve()
         tail.extend(steps[count:counted], values[count:counted])
         self.curve.cut(count, values[count - count % self.curve.stride : count])
@@ -172,6 +175,21 @@ class ScalarStore(Mapping[str, Columns]):
             last = {series.tag: series.last for series in self._in_order()}
             valid = {s.tag: s.valid for s in self._in_order() if s.valid is not None}
             return last | valid
+
+    def earlier_steps(self) -> dict[str, int]:
+        """Steps of last values that are of an earlier segment, by tag.
+
+        They are empty until something newer is recorded in this one: in a cell a value is taken
+        for as new as those beside it.
+        """
+        with self._lock:
+            newest = max((series.valid_step for series in self._current.values()), default=-1)
+            last = {s.tag: s for s in self._in_order() if s.valid is not None}
+            return {
+                tag: series.valid_step
+                for tag, series in last.items()
+                if series.segment < self._segment and series.valid_step < newest
+            }
 
     def curves(self) -> list[Curve]:
         """Of every tag and segment what counts, and the tails, in the order in which they came."""

@@ -10,7 +10,7 @@ import functools
 import io
 import textwrap
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from nbtrain.folder.journal import Mark
 from nbtrain.hyperparameters import PREFIX
 from nbtrain.panel.marks import beginning, legend, signs
 from nbtrain.panel.validations import NAME, charts_of
-from nbtrain.panel.view import RECEIPT_CHARS, cut, headline, number
+from nbtrain.panel.view import RECEIPT_CHARS, cut, headline, last_value
 from nbtrain.states import Status
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def png(
     for index, lines in enumerate(charts):
         axes = figure.add_subplot(rows, columns, index + 1)
         _draw(axes, lines)
-        _entitle(axes, lines, status.values, _ABOVE if marks else _NEAR)
+        _entitle(axes, lines, status, _ABOVE if marks else _NEAR)
         _sign(axes, marks)
     return saved(figure)
 
@@ -218,16 +218,16 @@ def mark(axes: Axes, places: npt.NDArray[np.float64]) -> None:
         axes.plot(places, base, "x", color=RED, transform=axes.get_xaxis_transform())
 
 
-def _entitle(axes: Axes, lines: Sequence[_Line], values: Mapping[str, float], pad: float) -> None:
+def _entitle(axes: Axes, lines: Sequence[_Line], status: Status, pad: float) -> None:
     """The tag and its last value above a chart; of two lines each beside its colour."""
     from matplotlib.lines import Line2D
 
     names = [short(lines[0].tag, TITLE // len(lines)), NAME]
     said = []
     for name, line in zip(names, lines, strict=False):
-        last = f"  {number(values[line.tag])}" if line.tag in values else ""
-        gone = " abandoned" if last and not line.kept else ""
-        said.append(writable(name + last + gone))
+        value = f"  {last_value(status, line.tag)}" if line.tag in status.values else ""
+        gone = " abandoned" if value and not line.kept else ""
+        said.append(writable(name + value + gone))
     # A tag is no formula. A title keeps the room for a legend, which would take some more.
     title = said[0] if len(lines) == 1 else " "
     above = axes.set_title(title, fontsize=9, loc="left", parse_math=False, pad=pad, color=INK)

@@ -62,7 +62,7 @@ def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
         "total": total,
         "progress": min(1.0, status.step / total) if total else None,
         "line": line(status),
-        "last": {tag: number(value) for tag, value in status.values.items()},
+        "last": {tag: last_value(status, tag) for tag in status.values},
         "validations": charts_of(status.values),
         "checkpoints": [
             [_named(checkpoint.path), checkpoint.step, round(checkpoint.wall_time, 1)]
@@ -163,6 +163,12 @@ def number(value: float) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     return f"{value:.4g}"
+
+
+def last_value(status: Status, tag: str) -> str:
+    """The last value of a tag; with its step where it is from before the latest start."""
+    at = status.values_at.get(tag)
+    return number(status.values[tag]) + ("" if at is None else f" (step {at:,})")
 
 
 def plain(value: float) -> float | str:

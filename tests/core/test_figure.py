@@ -107,6 +107,15 @@ def test_a_tag_and_its_validation_share_a_chart_in_two_colours(store: ScalarStor
     assert near(both, ORANGE) > 50
 
 
+def test_the_title_tells_the_step_of_a_value_from_before_the_latest_start(
+    store: ScalarStore,
+) -> None:
+    add(store, "val_loss", 1, *np.linspace(2.0, 0.0, 50))
+    plain = dataclasses.replace(STATUS, values={"val_loss": 0.5})
+    told = dataclasses.replace(plain, values_at={"val_loss": 20})
+    assert near(drawn(store, told), INK) > near(drawn(store, plain), INK) + 20
+
+
 def test_one_scale_holds_a_tag_and_its_validation(store: ScalarStore) -> None:
     add(store, "loss", 1, *np.zeros(50))
     flat = np.flatnonzero(of(drawn(store), BLUE).any(axis=1))

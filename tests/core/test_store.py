@@ -323,6 +323,28 @@ def test_the_last_value_is_of_what_was_not_abandoned() -> None:
     assert store.last_values()["loss"] == 0.5
 
 
+def test_a_last_value_of_an_earlier_segment_has_its_step_once_others_have_newer_ones() -> None:
+    earlier, store = ScalarStore(), ScalarStore()
+    add(earlier, "loss", 1, 3.0, 2.0, 1.0)
+    add(earlier, "val_loss", 2, 5.0)
+    store.recall(earlier)
+    assert store.earlier_steps() == {}, "all there is"
+    store.open_segment(3)
+    assert store.earlier_steps() == {}
+    add(store, "loss", 4, 0.5)
+    assert store.earlier_steps() == {"val_loss": 2}
+    add(store, "val_loss", 4, 4.0)
+    assert store.earlier_steps() == {}
+    add(store, "loss", 5, 0.5, 0.5, 0.5)
+    assert store.earlier_steps() == {}, "of this segment: an epoch may lie between two"
+    store.open_segment(6)
+    add(store, "loss", 7, 0.25)
+    assert store.earlier_steps() == {"val_loss": 4}
+    store.open_segment(3)
+    add(store, "loss", 4, 0.25)
+    assert store.earlier_steps() == {"val_loss": 2}, "of what was not abandoned"
+
+
 def test_the_last_value_is_found_in_an_earlier_block() -> None:
     store = ScalarStore()
     add(store, "loss", 1, *np.arange(30_000.0))

@@ -75,6 +75,13 @@ def test_the_head_line_says_how_many_threads_fill_the_queues() -> None:
     assert fields(status)["total"] is None
 
 
+def test_a_value_from_before_the_latest_start_says_its_step() -> None:
+    status = dataclasses.replace(
+        RUNNING, values={"loss": 0.123456, "val_loss": 0.5}, values_at={"val_loss": 1200}
+    )
+    assert fields(status)["last"] == {"loss": "0.1235", "val_loss": "0.5 (step 1,200)"}
+
+
 def test_the_fields_are_those_of_the_wire() -> None:
     assert set(fields(RUNNING)) == {
         "name", "engine", "phase", "step", "total", "progress", "line", "last",

@@ -15,6 +15,7 @@ from nbtrain.curves.store import Columns, ScalarStore
 from nbtrain.events.writer import EventWriter
 from nbtrain.folder.journal import Marks
 from nbtrain.notebook.display import picture_of
+from nbtrain.panel.view import fields
 from nbtrain.panel.wire import Wire
 from nbtrain.run import Run
 from nbtrain.steering.commands import Restore, Save
@@ -57,6 +58,16 @@ def test_a_run_that_goes_on_has_the_whole_curve() -> None:
     assert run.status.values == {"count": 5.0}
     (tail,) = [c for c in counted(6).scalars.curves() if c.segment == 0]
     assert tail.buckets.steps.tolist() == [6.0], "of three lives each has its own part"
+
+
+def test_a_value_of_an_earlier_life_is_shown_with_its_step() -> None:
+    counted(3, evaluate=lambda: {"count": 7.0}, evaluate_steps=3)
+    run = counted(5)
+    assert run.status.values == {"count": 5.0, "val_count": 7.0}
+    assert run.status.values_at == {"val_count": 3}
+    assert fields(run.status)["last"] == {"count": "5", "val_count": "7 (step 3)"}
+    run = counted(7, evaluate=lambda: {"count": 8.0}, evaluate_steps=2)
+    assert fields(run.status)["last"] == {"count": "7", "val_count": "8"}
 
 
 def test_what_lies_beyond_the_checkpoint_that_it_goes_on_from_was_abandoned() -> None:
