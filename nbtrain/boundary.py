@@ -387,6 +387,10 @@ class Boundary:
         self._gone_on = self._gone_on and (finished or self._counted)
         self.let_go()
 
+    def end(self, how: str) -> None:
+        """The run has ended, in this word."""
+        self._helm.end(how, self.step)
+
     @property
     def _at_end(self) -> bool:
         return self._ending or (self._total is not None and self.step >= self._total)

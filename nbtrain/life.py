@@ -358,7 +358,9 @@ class Life:
             with contextlib.suppress(BusyError):
                 self.watch.folder.make_sure(step)
             text = frames.named(error) if error is not None else ""
-            self.watch.log(event="failed" if error else str(event), step=step, text=text)
+            how = "failed" if error else str(event)
+            self.boundary.end(how)
+            self.watch.log(event=how, step=step, text=text)
             self.watch.write_journal()  # while the folder is held
             if saved := self.say_saved():
                 endings.say(saved)

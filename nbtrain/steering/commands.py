@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from nbtrain.errors import WaitError
@@ -172,6 +172,11 @@ class Receipt:
         """Give the outcome, once; called where the command was executed or refused."""
         self._outcome = outcome
         self._answered.set()
+
+    def complete(self, text: str) -> None:
+        """Say how what was applied has ended: a stop is answered before its last checkpoint."""
+        if self._outcome is not None:
+            self._outcome = replace(self._outcome, text=text)
 
     def wait(self, timeout: float | None = None) -> Outcome:
         """Block until the command has been answered.

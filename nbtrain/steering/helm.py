@@ -95,6 +95,7 @@ class Helm:
         self._tuner = tuner
         self._evaluator = evaluator
         self._look_at = 0.0
+        self._stops: list[Receipt] = []  # that were answered
         self._trials = Trials(
             keeper, tuner, Judge(evaluator, recorder), watch, total, self.open_segment
         )
@@ -131,6 +132,13 @@ class Helm:
             **({} if outcome.kept is None else {"kept": outcome.kept}),
         )
         return outcome, now
+
+    def end(self, how: str, step: int) -> None:
+        """The run has ended: those who asked for a stop are told how, and what holds this step."""
+        held = self._keeper.checkpoints[-1:]
+        names = [f", saved as {Path(each.path).name}" for each in held if each.step == step]
+        for receipt in self._stops:
+            receipt.complete("".join([how, *names]))
 
     def hold_still(self, step: int) -> None:
         """Pause where the next step would not train what the checkpoints and the panel say."""
@@ -218,6 +226,7 @@ class Helm:
         done = functools.partial(Outcome, True, step)
         match receipt.command:
             case Stop():
+                self._stops.append(receipt)
                 return done("stopping"), step
             case Pause():
                 self._lifecycle.apply(Event.PAUSE)

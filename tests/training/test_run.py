@@ -31,6 +31,7 @@ from nbtrain.errors import (
 )
 from nbtrain.folder.entries import Entry
 from nbtrain.folder.logdir import Logdir
+from nbtrain.panel.view import answers
 from nbtrain.run import Run
 from nbtrain.settings import Settings
 from nbtrain.states import Checkpoint, Phase
@@ -787,6 +788,26 @@ def test_a_last_checkpoint_is_saved_when_the_steps_are_done() -> None:
     counter = Counter()
     run = nbtrain.train(counter.step, steps=7, checkpoint=counter.checkpoint).wait(SOON)
     assert saved(run) == [7]
+
+
+def test_the_receipt_of_a_stop_tells_in_the_end_what_was_saved(gate: Gate) -> None:
+    counter = Counter(gate)
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint)
+    gate.wait_for_arrivals()
+    stop = run.request_stop()
+    gate.open()
+    assert stop.wait(SOON).applied
+    run.wait(SOON)
+    assert str(stop.outcome) == "applied at step 1: stopped, saved as ckpt-1"
+    assert answers(run.receipts)[-1]["text"] == "stopped, saved as ckpt-1 (step 1)"
+
+
+def test_the_receipt_of_a_stop_names_no_checkpoint_where_none_was_saved(gate: Gate) -> None:
+    run = nbtrain.train(Counter(gate).step)
+    stop = run.request_stop()
+    gate.open()
+    run.wait(SOON)
+    assert stop.wait(SOON).text == "stopped"
 
 
 def test_a_last_checkpoint_is_saved_after_a_stop(gate: Gate) -> None:
