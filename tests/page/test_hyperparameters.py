@@ -81,12 +81,15 @@ def test_an_exact_number_is_set_and_a_wrong_one_refused_in_words(
         exact.fill(wrong)
         exact.press("Enter")
         expect(note(panel, "learning_rate")).to_contain_text(why, timeout=20 * SECOND)
+        expect(panel.get_by_text(why)).to_have_count(1)
+        expect(panel.locator("[data-role=receipt]")).to_have_text("✕ set learning_rate: refused")
         expect(exact).to_have_value("0.000125")
         expect(exact).to_have_attribute("aria-invalid", "true")
     exact.fill("7")
     exact.press("Escape")
     expect(exact).to_have_value("0.000125")
     expect(note(panel, "learning_rate")).to_have_text("")
+    expect(panel.get_by_text(why)).to_have_count(0)
     assert paced.values() == (0.000125, 0.25)
 
 

@@ -123,7 +123,13 @@ export class Controls {
     else if (waiting) say(this.receipt, DOING[waiting.command]);
     else if (receipt?.state === "applied") say(this.receipt, `✓ ${receipt.text}${more}`);
     else if (receipt?.state === "requested") say(this.receipt, this.silentSince ? "" : (DOING[receipt.command] ?? "…"));
-    else say(this.receipt, receipt && `✕ ${receipt.command}: ${receipt.text}${more}`);
+    else say(this.receipt, receipt && `✕ ${receipt.command}${this.#why(receipt)}${more}`);
+  }
+
+  // Beside the field that it was typed in, a refusal is told in full: once is enough.
+  #why(receipt) {
+    const row = this.hyperparameters.refused(receipt);
+    return row ? ` ${row}: refused` : `: ${receipt.text}`;
   }
 
   // The newest line stays in view, unless the reader has scrolled up.

@@ -38,6 +38,11 @@ export class Hyperparameters {
     });
     this.root.hidden = !names.length;
   }
+
+  // The name of the row that says itself why this command of its own was refused, if there is one.
+  refused({ id }) {
+    return [...this.rows.values()].find((row) => id && row.refusedBy === id)?.name;
+  }
 }
 
 class Row {
@@ -160,6 +165,7 @@ class Row {
     const { next } = this;
     this.asked = this.next = null;
     this.refusal = receipt?.state === "refused" ? receipt.text : null;
+    this.refusedBy = this.refusal && receipt.id;
     this.among = null; // the answers that it came with; see `show`
     if (next !== null && this.can) this.#send(next);
   }
