@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nbtrain.core.errors import NbtrainError
     from nbtrain.engines.graph.engine import supervise
     from nbtrain.engines.graph.eval_hook import EvalHook
     from nbtrain.engines.graph.in_graph import QueueRunner, Saver, SessionManager
@@ -17,16 +18,15 @@ if TYPE_CHECKING:
     from nbtrain.engines.keras.fit import fit
     from nbtrain.engines.loops import background
     from nbtrain.engines.steps import train
-    from nbtrain.errors import NbtrainError
-    from nbtrain.events.comparison import compare
-    from nbtrain.events.hparams import hparams
-    from nbtrain.events.scalars import scalars
-    from nbtrain.events.summaries import summaries
+    from nbtrain.logdir.comparison import compare
+    from nbtrain.logdir.hparams import hparams
+    from nbtrain.logdir.scalars import scalars
+    from nbtrain.logdir.summaries import summaries
     from nbtrain.notebook.kernel import runs
     from nbtrain.notebook.magics import load_ipython_extension
-    from nbtrain.run import Run
-    from nbtrain.steering.course import replay
-    from nbtrain.threads import Coordinator, LooperThread
+    from nbtrain.run.replay import replay
+    from nbtrain.run.run import Run
+    from nbtrain.run.threads import Coordinator, LooperThread
 
 __version__ = "0.1.0"
 __all__ = [
@@ -57,27 +57,27 @@ __all__ = [
 
 # Where each name lives: loaded when first used, so that `import nbtrain` is light.
 _HOMES = {
-    "Coordinator": "nbtrain.threads",
+    "Coordinator": "nbtrain.run.threads",
     "EvalHook": "nbtrain.engines.graph.eval_hook",
-    "LooperThread": "nbtrain.threads",
-    "NbtrainError": "nbtrain.errors",
+    "LooperThread": "nbtrain.run.threads",
+    "NbtrainError": "nbtrain.core.errors",
     "QueueRunner": "nbtrain.engines.graph.in_graph",
-    "Run": "nbtrain.run",
+    "Run": "nbtrain.run.run",
     "RunCallback": "nbtrain.engines.keras.callback",
     "RunHook": "nbtrain.engines.graph.run_hook",
     "Saver": "nbtrain.engines.graph.in_graph",
     "SessionManager": "nbtrain.engines.graph.in_graph",
     "Supervisor": "nbtrain.engines.graph.supervisor",
     "background": "nbtrain.engines.loops",
-    "compare": "nbtrain.events.comparison",
+    "compare": "nbtrain.logdir.comparison",
     "fit": "nbtrain.engines.keras.fit",
-    "hparams": "nbtrain.events.hparams",
+    "hparams": "nbtrain.logdir.hparams",
     "load_ipython_extension": "nbtrain.notebook.magics",
     "monitor": "nbtrain.engines.graph.monitored",
-    "replay": "nbtrain.steering.course",
+    "replay": "nbtrain.run.replay",
     "runs": "nbtrain.notebook.kernel",
-    "scalars": "nbtrain.events.scalars",
-    "summaries": "nbtrain.events.summaries",
+    "scalars": "nbtrain.logdir.scalars",
+    "summaries": "nbtrain.logdir.summaries",
     "supervise": "nbtrain.engines.graph.engine",
     "train": "nbtrain.engines.steps",
 }
@@ -97,17 +97,17 @@ def _meet_ipython() -> None:
     """Tell a running IPython how a cell shows a run, scalars and an error; loaded only then."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is not None:
-        from nbtrain import roster
-        from nbtrain.errors import NbtrainError
+        from nbtrain.core.errors import NbtrainError
+        from nbtrain.run import roster
 
         formatter = shell.display_formatter.ipython_display_formatter
         formatter.for_type_by_name(
-            "nbtrain.run",
+            "nbtrain.run.run",
             "Run",
             lambda run: importlib.import_module("nbtrain.notebook.display").show(run),
         )
         formatter.for_type_by_name(
-            "nbtrain.events.scalars",
+            "nbtrain.logdir.scalars",
             "Scalars",
             lambda scalars: importlib.import_module("nbtrain.notebook.boards").show(scalars),
         )

@@ -48,7 +48,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def no_run_is_left_alive() -> Iterator[None]:
     """Stop the runs that a test left alive, and fail it for them."""
     yield
-    room = sys.modules.get("nbtrain.run")
+    room = sys.modules.get("nbtrain.run.run")
     if room is None:  # a test of a pure floor: nothing was imported that could run
         return
     left = [run for run in room.roster.runs.values() if not run.status.phase.ended]

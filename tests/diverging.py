@@ -11,8 +11,8 @@ import numpy as np
 import tensorflow as tf
 from sklearn.datasets import load_diabetes
 
-from nbtrain.saving.listing import restorable
-from nbtrain.states import Checkpoint
+from nbtrain.checkpoints.listing import restorable
+from nbtrain.core.states import Checkpoint
 
 v1 = tf.compat.v1
 

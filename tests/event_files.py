@@ -11,7 +11,7 @@ import google_crc32c
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.events.reader import Reader
+from nbtrain.logdir.reader import Reader
 
 v1 = tf.compat.v1
 

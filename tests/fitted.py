@@ -12,8 +12,8 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.core.commands import Receipt
 from nbtrain.engines.keras.fit import FitRun
-from nbtrain.steering.commands import Receipt
 
 ROWS, COLUMNS, CLASSES = 90, 6, 3
 BATCH = 8

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.folder.journal import MOST_MARKS
+from nbtrain.rundir.journal import MOST_MARKS
 
 FloatArray = npt.NDArray[np.float64]
 

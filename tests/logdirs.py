@@ -14,7 +14,7 @@ from tensorboard.plugins.hparams import api as hp
 from tensorboard.plugins.hparams import api_pb2
 from tensorboard.plugins.hparams import summary as hparams_summary
 
-from nbtrain.events.writer import EventWriter
+from nbtrain.tfevents.writer import EventWriter
 
 TRIALS: list[dict[str, Any]] = [
     {"optimizer": "adam", "learning_rate": 0.001, "batch_size": 64, "dropout": 0.3},

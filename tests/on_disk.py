@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nbtrain.folder.entries import Entry, entries
-from nbtrain.run import Run
-from nbtrain.saving.checkpoints import listed
+from nbtrain.checkpoints.files import listed
+from nbtrain.run.run import Run
+from nbtrain.rundir.entries import Entry, entries
 
 
 def journal(of: Run | Path, *events: str) -> list[Entry]:

@@ -12,7 +12,7 @@ import tensorflow as tf
 from PIL import Image
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
-from nbtrain.events.values import Audio, Histogram, Images, Text, Value
+from nbtrain.tfevents.values import Audio, Histogram, Images, Text, Value
 
 v1 = tf.compat.v1
 

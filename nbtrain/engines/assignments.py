@@ -20,9 +20,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.core.hyperparameters import Setter, Tell
+from nbtrain.core.tracebacks import is_of_the_user
 from nbtrain.engines.variables import handles
-from nbtrain.frames import is_of_the_user
-from nbtrain.hyperparameters import Setter, Tell
 
 _METHODS = ("assign", "assign_add", "assign_sub")
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.hyperparameters import Tell, Variable
 from nbtrain.engines.assignments import Assignments
-from nbtrain.engines.graph.below import ops_below
+from nbtrain.engines.graph.dependencies import ops_below
 from nbtrain.engines.schedules import Factor, ScheduledRate
 from nbtrain.engines.variables import as_written, assigned_by, assigning, is_variable
-from nbtrain.errors import ArgumentError
-from nbtrain.hyperparameters import Tell, Variable
 
 v1 = tf.compat.v1
 

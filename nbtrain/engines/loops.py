@@ -11,20 +11,20 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.engines.calls import check_call, check_evaluation
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.hyperparameters import NO_VARIABLES, Variable
+from nbtrain.engines.data.epochs import Passes, passes_over
+from nbtrain.engines.data.position_saver import PlaceSaver
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
-from nbtrain.engines.passes import Passes, passes_over
-from nbtrain.engines.place_saver import PlaceSaver
+from nbtrain.engines.signatures import check_call, check_evaluation
 from nbtrain.engines.summary_calls import tell_unwritten
 from nbtrain.engines.trained import Trained
-from nbtrain.errors import ArgumentError
-from nbtrain.folder.logdir import Logdir
-from nbtrain.hyperparameters import NO_VARIABLES, Variable
-from nbtrain.run import Run
-from nbtrain.settings import Settings
-from nbtrain.steering.evaluator import Evaluation
-from nbtrain.threads import Coordinator
+from nbtrain.run.evaluator import Evaluation
+from nbtrain.run.options import Settings
+from nbtrain.run.run import Run
+from nbtrain.run.threads import Coordinator
+from nbtrain.rundir.folder import Logdir
 
 
 class LoopEngine:

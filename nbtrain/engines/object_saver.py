@@ -10,14 +10,14 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
+from nbtrain.checkpoints.files import Restored, misfit, reading, some, step_in_name, writing
+from nbtrain.checkpoints.listing import latest
+from nbtrain.checkpoints.mending import mend_states
+from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.slots import renew, slots
 from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import is_variable
-from nbtrain.errors import ArgumentError
-from nbtrain.folder.timeline import Timeline
-from nbtrain.saving.checkpoints import Restored, misfit, reading, some, step_in_name, writing
-from nbtrain.saving.listing import latest
-from nbtrain.saving.mending import mend_states
+from nbtrain.rundir.timeline import Timeline
 
 # What TensorFlow appends to a variable's name in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"

@@ -7,9 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.hyperparameters import Variable
 from nbtrain.engines.variables import as_written
-from nbtrain.errors import ArgumentError
-from nbtrain.hyperparameters import Variable
 
 _WHY = (
     "the step was traced before the run was made (define the tf.function anew), or the optimizer "

@@ -10,17 +10,17 @@ from typing import Any, SupportsFloat
 
 import tensorflow as tf
 
-from nbtrain.engines.calls import check_call, check_evaluation
+from nbtrain.engines.data.epochs import passes_over
 from nbtrain.engines.hyperparameters import held_by, look_into
 from nbtrain.engines.loops import LoopEngine
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
-from nbtrain.engines.passes import passes_over
+from nbtrain.engines.signatures import check_call, check_evaluation
 from nbtrain.engines.summary_calls import tell_unwritten
 from nbtrain.engines.trace import Trace
-from nbtrain.folder.logdir import Logdir
-from nbtrain.run import Run
-from nbtrain.settings import Settings
-from nbtrain.steering.evaluator import Evaluation
+from nbtrain.run.evaluator import Evaluation
+from nbtrain.run.options import Settings
+from nbtrain.run.run import Run
+from nbtrain.rundir.folder import Logdir
 
 # Seconds that a cell waits for a step to be traced: what is wrong with it is best told there.
 _TRACE_SECS = 2.0

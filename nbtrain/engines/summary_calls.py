@@ -14,9 +14,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.frames import is_of_the_user
-from nbtrain.run import Run
-from nbtrain.walk import Walk
+from nbtrain.core.tracebacks import is_of_the_user
+from nbtrain.run.run import Run
+from nbtrain.run.walk import Walk
 
 _KINDS = frozenset({"scalar", "image", "histogram", "text", "audio", "write", "graph"})
 _WRITERS = frozenset({"as_default", "set_as_default"})

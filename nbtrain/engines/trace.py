@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nbtrain.errors import ArgumentError
+from nbtrain.core.errors import ArgumentError
 from nbtrain.recording.tags import check_real
 
 

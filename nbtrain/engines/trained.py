@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from nbtrain.engines.slots import slots
 from nbtrain.engines.variables import assigned_by, handles, is_variable
-from nbtrain.walk import COMPILED, reached
+from nbtrain.run.walk import COMPILED, reached
 
 # Owners that are named; a training has few parts that are trained by themselves.
 _NAMED = 6

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 
 from IPython import get_ipython
 
-from nbtrain.states import Phase
+from nbtrain.core.states import Phase
 
 if TYPE_CHECKING:
-    from nbtrain.run import Run
+    from nbtrain.run.run import Run
 
 VARIABLE = "NBTRAIN_KEEP_ALIVE"
 

@@ -15,15 +15,15 @@ from collections import deque
 from typing import Any
 from weakref import WeakValueDictionary
 
-from nbtrain.errors import ArgumentError
-from nbtrain.events.reader import Reader
-from nbtrain.events.scalars import Scalars
+from nbtrain.core.errors import ArgumentError
+from nbtrain.logdir.reader import Reader
+from nbtrain.logdir.scalars import Scalars
 from nbtrain.notebook import still
 from nbtrain.panel import board_figure, cards_figure
 from nbtrain.panel.board import Board
+from nbtrain.panel.board_index import KIND_OF, selections
 from nbtrain.panel.comm import harden
-from nbtrain.panel.contents import KIND_OF, selections
-from nbtrain.threads import Coordinator, LooperThread
+from nbtrain.run.threads import Coordinator, LooperThread
 
 POLL_SECS = 0.5
 # What a cell waits for at most before it shows a logdir that is large.

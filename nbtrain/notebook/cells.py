@@ -23,7 +23,7 @@ import symtable
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from nbtrain.errors import ArgumentError
+from nbtrain.core.errors import ArgumentError
 from nbtrain.notebook.askers import ASKS, unheard
 
 _RUN = "run"

@@ -12,13 +12,13 @@ from typing import Any
 import tensorflow as tf
 from IPython.core.completer import CompletionContext, SimpleCompletion, context_matcher
 
-from nbtrain.errors import ArgumentError
+from nbtrain.core.errors import ArgumentError
 from nbtrain.notebook.boards import opened
 from nbtrain.notebook.kernel import find_run, runs
 from nbtrain.notebook.options import CURVES, ON_NAN, TABS, VERBS, add_arguments, cell_parser
-from nbtrain.panel.contents import KIND_OF, selections
+from nbtrain.panel.board_index import KIND_OF, selections
 from nbtrain.panel.view import controls
-from nbtrain.run import Run
+from nbtrain.run.run import Run
 
 _NAME = "nbtrain"
 

@@ -12,16 +12,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-from nbtrain.errors import BusyError, NbtrainError
-from nbtrain.frames import without_ours
+from nbtrain.core.errors import BusyError, NbtrainError
+from nbtrain.core.states import Phase
+from nbtrain.core.tracebacks import without_ours
 from nbtrain.notebook import still
 from nbtrain.notebook.execution import cell, note_shown, show_at_end
 from nbtrain.notebook.kernel import runs
 from nbtrain.panel import figure
 from nbtrain.panel.comm import harden
 from nbtrain.panel.panel import Panel
-from nbtrain.run import Run
-from nbtrain.states import Phase
+from nbtrain.run.run import Run
 
 # The same on every execution, so that a notebook can be compared with its stored outputs.
 TEXT = "nbtrain run"

@@ -21,7 +21,7 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from nbtrain.notebook.alive import keep_alive
 
 if TYPE_CHECKING:
-    from nbtrain.run import Run
+    from nbtrain.run.run import Run
 
 
 @dataclasses.dataclass

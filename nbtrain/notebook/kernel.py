@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nbtrain import roster
-from nbtrain.errors import ArgumentError
+from nbtrain.core.errors import ArgumentError
+from nbtrain.run import roster
 
 if TYPE_CHECKING:
-    from nbtrain.run import Run
+    from nbtrain.run.run import Run
 
 
 def runs() -> dict[str, Run]:

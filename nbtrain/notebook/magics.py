@@ -21,19 +21,19 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
+from nbtrain.core.commands import Receipt
+from nbtrain.core.errors import NbtrainError, WaitError
+from nbtrain.core.text_table import in_columns
 from nbtrain.engines.loops import background
-from nbtrain.errors import NbtrainError, WaitError
-from nbtrain.events.text_table import in_columns
 from nbtrain.notebook import boards
 from nbtrain.notebook.cells import loop_of
 from nbtrain.notebook.completion import complete_in
 from nbtrain.notebook.display import show_below, show_panel
-from nbtrain.notebook.family import tree
 from nbtrain.notebook.kernel import find_run, runs
 from nbtrain.notebook.options import TABS, HelpShown, cell_parser, line_parser, parsed
-from nbtrain.run import Run
-from nbtrain.steering.commands import Receipt
-from nbtrain.steering.course import replay
+from nbtrain.notebook.run_tree import tree
+from nbtrain.run.replay import replay
+from nbtrain.run.run import Run
 
 # Seconds that a verb waits for its answer, so that the cell can show it; a step takes less.
 _ANSWER_SECS = 1.0

@@ -21,10 +21,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nbtrain.errors import NbtrainError
-from nbtrain.events.scalars import Scalars
-from nbtrain.panel.answers import answer
-from nbtrain.panel.contents import Selections, contents, selections
+from nbtrain.core.errors import NbtrainError
+from nbtrain.logdir.scalars import Scalars
+from nbtrain.panel.board_index import Selections, contents, selections
+from nbtrain.panel.board_requests import answer
 from nbtrain.panel.panel import LEASE_SECS
 from nbtrain.panel.tables import lacking
 from nbtrain.panel.widget import Shown

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nbtrain.events.scalars import Scalars
+from nbtrain.logdir.scalars import Scalars
 from nbtrain.panel.curves import Want, buckets_of_each, what_counts
 from nbtrain.panel.figure import COLOURS, INK, frame, mark, saved, short, writable
 

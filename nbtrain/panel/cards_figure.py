@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nbtrain.errors import NbtrainError
-from nbtrain.events.history import History
-from nbtrain.events.selection import Selection
-from nbtrain.events.values import Images
-from nbtrain.panel.contents import what_counts
+from nbtrain.core.errors import NbtrainError
+from nbtrain.logdir.history import History
+from nbtrain.logdir.selection import Selection
+from nbtrain.panel.board_index import what_counts
 from nbtrain.panel.figure import COLOURS, GREY, GROUND, INK, frame, saved, short, writable
 from nbtrain.panel.histograms import PERCENTILES, bands, buckets_of, ridges, spread
+from nbtrain.tfevents.values import Images
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

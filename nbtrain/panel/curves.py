@@ -17,13 +17,13 @@ from typing import TypeGuard
 
 import numpy as np
 
-from nbtrain.curves.buckets import LIMIT, FloatArray
-from nbtrain.curves.smoothing import smoothed
-from nbtrain.errors import ArgumentError
-from nbtrain.events.extent import extent_of, higher_is_better
-from nbtrain.events.framing import IntArray
-from nbtrain.events.scalars import Scalars
-from nbtrain.events.series import Points
+from nbtrain.core.arrays import FloatArray, IntArray
+from nbtrain.core.errors import ArgumentError
+from nbtrain.logdir.scalars import Scalars
+from nbtrain.logdir.series import Points
+from nbtrain.logdir.summary_stats import extent_of, higher_is_better
+from nbtrain.recording.buckets import LIMIT
+from nbtrain.recording.smoothing import smoothed
 
 AXES = ("step", "relative", "wall")
 

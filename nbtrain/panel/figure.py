@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.curves.parts import Curve
-from nbtrain.folder.journal import Mark
-from nbtrain.hyperparameters import PREFIX
+from nbtrain.core.hyperparameters import PREFIX
+from nbtrain.core.states import Status
 from nbtrain.panel.marks import beginning, legend, signs
 from nbtrain.panel.validations import NAME, charts_of
 from nbtrain.panel.view import RECEIPT_CHARS, cut, headline, last_value
-from nbtrain.states import Status
+from nbtrain.recording.parts import Curve
+from nbtrain.rundir.journal import Mark
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

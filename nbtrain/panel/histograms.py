@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.curves.buckets import FloatArray
-from nbtrain.events.history import History
-from nbtrain.events.values import Histogram
+from nbtrain.core.arrays import FloatArray
+from nbtrain.logdir.history import History
+from nbtrain.tfevents.values import Histogram
 
 BINS = 60
 _LARGEST = 1e150  # of which sums and differences are numbers still

@@ -12,7 +12,7 @@ from typing import Any
 
 import re2
 
-from nbtrain.events.custom_scalars import Chart
+from nbtrain.logdir.custom_scalars import Chart
 
 MOST = 50  # tags of a chart that are drawn
 _OPTIONS = re2.Options()

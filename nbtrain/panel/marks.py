@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from nbtrain.folder.journal import Mark
+from nbtrain.rundir.journal import Mark
 
 # The most telling first: what a sign that stands for several marks looks like.
 GLYPHS = {

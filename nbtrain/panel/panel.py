@@ -19,13 +19,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nbtrain.errors import NbtrainError
+from nbtrain.core.commands import COMMANDS, Command, Restore, Set, Try
+from nbtrain.core.errors import NbtrainError
+from nbtrain.core.states import Phase
 from nbtrain.panel.source import Source
 from nbtrain.panel.view import SHOWN_RECEIPTS, answers, fields
 from nbtrain.panel.widget import Shown
 from nbtrain.panel.wire import Message, Wire
-from nbtrain.states import Phase
-from nbtrain.steering.commands import COMMANDS, Command, Restore, Set, Try
 
 BUNDLE = Path(__file__).parent / "static" / "panel.js"
 

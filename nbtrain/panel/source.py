@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from nbtrain.curves.store import ScalarStore
-from nbtrain.folder.journal import Marks
-from nbtrain.states import Status
-from nbtrain.steering.commands import Command, Receipt
+from nbtrain.core.commands import Command, Receipt
+from nbtrain.core.states import Status
+from nbtrain.recording.store import ScalarStore
+from nbtrain.rundir.journal import Marks
 
 
 class Source(Protocol):

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from nbtrain.errors import ArgumentError
-from nbtrain.events.comparison import Comparison
-from nbtrain.events.custom_scalars import LAYOUT, custom_scalars
-from nbtrain.events.extent import Extent, higher_is_better
-from nbtrain.events.hparams import HParams
-from nbtrain.events.scalars import Scalars
-from nbtrain.events.selection import Selection
-from nbtrain.events.sessions import START
+from nbtrain.core.errors import ArgumentError
+from nbtrain.logdir.comparison import Comparison
+from nbtrain.logdir.custom_scalars import LAYOUT, custom_scalars
+from nbtrain.logdir.hparams import HParams
+from nbtrain.logdir.scalars import Scalars
+from nbtrain.logdir.selection import Selection
+from nbtrain.logdir.sessions import START
+from nbtrain.logdir.summary_stats import Extent, higher_is_better
 from nbtrain.panel.layouts import chart_of
-from nbtrain.panel.samples import Sent
+from nbtrain.panel.media import Sent
 
 COLUMNS = 1000  # of hyperparameters, and of metrics, that a page is told
 CHARACTERS = 10_000  # of a value that is a text

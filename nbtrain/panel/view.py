@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from nbtrain.folder.logdir import ASIDE
+from nbtrain.core.commands import Receipt
+from nbtrain.core.states import TRANSITIONS, Event, Phase, Status, Usage
 from nbtrain.panel.validations import charts_of
-from nbtrain.states import TRANSITIONS, Event, Phase, Status, Usage
-from nbtrain.steering.commands import Receipt
+from nbtrain.rundir.folder import ASIDE
 
 Fields = dict[str, object]
 

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nbtrain.curves.parts import Cursor, Curve
-from nbtrain.curves.store import ScalarStore
-from nbtrain.folder.journal import Mark, Marks
 from nbtrain.panel.view import Fields, cut, last_of, plain
+from nbtrain.recording.parts import Cursor, Curve
+from nbtrain.recording.store import ScalarStore
+from nbtrain.rundir.journal import Mark, Marks
 
 Message = tuple[dict[str, object], list[bytes]]
 

@@ -1,1 +1,1 @@
-"""Records on their way out of the training thread, and what watches beside it."""
+"""Records out of the training thread: the queue, the recorder, and every scalar's curve."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nbtrain.events.writer import EventWriter
+    from nbtrain.tfevents.writer import EventWriter
 
 # Numbers that may wait: 40 MB of steps, times and values.
 MOST = 5_000_000

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from nbtrain.curves.store import ScalarStore
-from nbtrain.events.event_run import EventRun
-from nbtrain.events.writer import ENDING
+from nbtrain.logdir.event_run import EventRun
+from nbtrain.recording.store import ScalarStore
+from nbtrain.tfevents.writer import ENDING
 
 
 class Earlier:

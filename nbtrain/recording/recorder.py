@@ -17,14 +17,14 @@ from typing import SupportsFloat
 
 import numpy as np
 
-from nbtrain.curves.buckets import FloatArray
-from nbtrain.curves.store import ScalarStore
-from nbtrain.events.writer import EventWriter
-from nbtrain.recording.alarm import Alarm
+from nbtrain.core.arrays import FloatArray
 from nbtrain.recording.backlog import MOST, Backlog, Write
 from nbtrain.recording.earlier import Earlier
-from nbtrain.recording.records import LIMIT, Batch, RecordQueue, Segment
+from nbtrain.recording.loss_monitor import Alarm
+from nbtrain.recording.queue import LIMIT, Batch, RecordQueue, Segment
+from nbtrain.recording.store import ScalarStore
 from nbtrain.recording.tags import changes
+from nbtrain.tfevents.writer import EventWriter
 
 # Of these NumPy makes floats: it drops the imaginary part.
 _COMPLEX = {np.complex64, np.complex128, np.clongdouble}

@@ -7,8 +7,8 @@ from typing import SupportsFloat
 
 import numpy as np
 
-from nbtrain.errors import ArgumentError
-from nbtrain.recording.records import Values
+from nbtrain.core.errors import ArgumentError
+from nbtrain.recording.queue import Values
 
 
 class KnownTags:

@@ -16,11 +16,11 @@ from typing import Any, SupportsFloat
 
 import numpy as np
 
-from nbtrain.curves.store import ScalarStore
-from nbtrain.folder.journal import Marks
+from nbtrain.core.commands import Command, Receipt
+from nbtrain.core.states import Phase, Status
 from nbtrain.recording.recorder import Recorder
-from nbtrain.states import Phase, Status
-from nbtrain.steering.commands import Command, Receipt
+from nbtrain.recording.store import ScalarStore
+from nbtrain.rundir.journal import Marks
 
 Figures = dict[str, Any]
 
@@ -187,7 +187,7 @@ def import_figures(repeats: int = 9) -> Figures:
 def burst(secs: float = 3.0) -> Figures:
     """A loop of nothing but records: faster than they can be converted."""
     import nbtrain
-    from nbtrain.run import Run
+    from nbtrain.run.run import Run
 
     out: Figures = {}
 

@@ -25,11 +25,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import nbtrain
+from nbtrain.core.arrays import FloatArray
 from nbtrain.notebook.display import display_of
-from nbtrain.run import Run
+from nbtrain.run.run import Run
 from tests.benchmarks.steps import GraphStep, Step
 from tests.benchmarks.ways import (
     Driven,
@@ -42,7 +42,6 @@ from tests.benchmarks.ways import (
 )
 
 Figures = dict[str, Any]
-FloatArray = npt.NDArray[np.float64]
 
 CHUNK_SECS = 0.007
 # Of a chunk: entering the loop of `train` costs about as much as ten of its steps.

@@ -25,7 +25,7 @@ import numpy as np
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.events.scalars import scalars
+from nbtrain.logdir.scalars import scalars
 from nbtrain.notebook.display import display_of
 
 _ROWS, _COLUMNS, _SIZE = 8_192, 256, 32

@@ -71,7 +71,7 @@ def nbtrain_reader(logdir: str) -> Any:
     """nbtrain's own."""
     import tensorflow.compat.v1  # noqa: F401 - in a notebook it is there
 
-    from nbtrain.events.reader import Reader
+    from nbtrain.logdir.reader import Reader
 
     def load() -> Any:
         reader = Reader(logdir)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.events.scalars import scalars
-from nbtrain.events.writer import EventWriter
+from nbtrain.logdir.scalars import scalars
+from nbtrain.tfevents.writer import EventWriter
 from tests.benchmarks.kernel import Kernel, kernel
 from tests.benchmarks.reading import TEN, write
 

@@ -14,18 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
+from nbtrain.core.arrays import FloatArray
 from nbtrain.engines.graph.engine import GraphEngine
 from nbtrain.engines.graph.monitored import MonitorEngine, _training_session
 from nbtrain.engines.graph.run_hook import RunHook
-from nbtrain.engines.graph.turns import Turns
-from nbtrain.run import Run
-from nbtrain.threads import Coordinator
+from nbtrain.engines.graph.session_mutex import Turns
+from nbtrain.run.run import Run
+from nbtrain.run.threads import Coordinator
 from tests.benchmarks.steps import GraphStep, Step
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Way:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from nbtrain.recording.alarm import Alarm, is_loss
+from nbtrain.recording.loss_monitor import Alarm, is_loss
 
 NAN, INF = math.nan, math.inf
 

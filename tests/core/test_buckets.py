@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtrain.curves.buckets import LIMIT, BucketCurve, Buckets, FloatArray
+from nbtrain.core.arrays import FloatArray
+from nbtrain.recording.buckets import LIMIT, BucketCurve, Buckets
 
 # Whole numbers: their sums are exact in any order.
 WHOLE = st.integers(-1000, 1000).map(float)

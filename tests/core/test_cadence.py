@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtrain.cadence import Every
-from nbtrain.errors import ArgumentError
+from nbtrain.core.cadence import Every
+from nbtrain.core.errors import ArgumentError
 
 # What passes between two boundaries: steps, and whole seconds.
 PASSING = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=60)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nbtrain.errors import ArgumentError
+from nbtrain.core.errors import ArgumentError
 from nbtrain.notebook.cells import loop_of
 
 

@@ -6,10 +6,8 @@ import threading
 
 import pytest
 
-from nbtrain.errors import WaitError
-from nbtrain.hyperparameters import Edit
-from nbtrain.steering.command_queue import CommandQueue
-from nbtrain.steering.commands import (
+from nbtrain.core.command_queue import CommandQueue
+from nbtrain.core.commands import (
     COMMANDS,
     Evaluate,
     Outcome,
@@ -21,6 +19,8 @@ from nbtrain.steering.commands import (
     Set,
     Stop,
 )
+from nbtrain.core.errors import WaitError
+from nbtrain.core.hyperparameters import Edit
 
 DONE = Outcome(applied=True, step=1240, text="saved ckpt-1240")
 

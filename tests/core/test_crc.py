@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tensorboard.compat.tensorflow_stub import pywrap_tensorflow as reference
 
-from nbtrain.events import crc
-from nbtrain.events.crc import crc32c, crc32c_columns, masked
+from nbtrain.tfevents import crc
+from nbtrain.tfevents.crc import crc32c, crc32c_columns, masked
 
 
 def test_the_checksum_of_the_standards_example() -> None:

@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pytest
 from matplotlib.image import imread
 
-from nbtrain.curves.store import ScalarStore
-from nbtrain.folder.journal import Mark
+from nbtrain.core.states import Phase, Status
 from nbtrain.panel.figure import AMBER, COLOURS, GREY, INK, RED, _words, png
-from nbtrain.states import Phase, Status
+from nbtrain.recording.store import ScalarStore
+from nbtrain.rundir.journal import Mark
 from tests import ROOT
 from tests.core.test_store import add
 
@@ -369,7 +369,7 @@ def test_pyplot_is_not_even_loaded() -> None:
     code = (
         "import sys\n"
         "from nbtrain.panel.figure import png\n"
-        "from nbtrain.states import Phase, Status\n"
+        "from nbtrain.core.states import Phase, Status\n"
         "png(Status('digits', 'loop', Phase.FINISHED), [])\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
         "assert 'tensorflow' not in sys.modules\n"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nbtrain.errors import ArgumentError
-from nbtrain.hyperparameters import Edit, Hyperparameters, Variable
-from nbtrain.ranges import Hyperparameter, Scale
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.hyperparameters import Edit, Hyperparameters, Variable
+from nbtrain.core.ranges import Hyperparameter, Scale
 
 
 class FakeVariable(Variable):

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbtrain.folder.entries import FILE, entries
-from nbtrain.folder.journal import MOST_MARKS, Journal, Mark, Marks
-from nbtrain.folder.logdir import Logdir
-from nbtrain.folder.timeline import Timeline
-from nbtrain.notebook.family import RunFolder
-from nbtrain.states import Checkpoint
-from nbtrain.steering.course import Course
+from nbtrain.core.states import Checkpoint
+from nbtrain.notebook.run_tree import RunFolder
+from nbtrain.run.replay import Course
+from nbtrain.rundir.entries import FILE, entries
+from nbtrain.rundir.folder import Logdir
+from nbtrain.rundir.journal import MOST_MARKS, Journal, Mark, Marks
+from nbtrain.rundir.timeline import Timeline
 
 ENTRY = {"event": "set", "step": 120, "wall_time": 5.0, "applied": True, "text": "rate 2 → 1"}
 

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from nbtrain.errors import ArgumentError, BusyError
-from nbtrain.folder.logdir import Logdir
+from nbtrain.core.errors import ArgumentError, BusyError
+from nbtrain.rundir.folder import Logdir
 from tests import ROOT
 from tests.room import no_room
 
 HOLDER = """
 import sys
-from nbtrain.folder.logdir import Logdir
+from nbtrain.rundir.folder import Logdir
 folder = Logdir(sys.argv[1], None, kind="train")
 folder.acquire()
 print("held", flush=True)

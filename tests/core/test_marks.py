@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from nbtrain.folder.journal import Mark, Marks
 from nbtrain.panel import marks as room
 from nbtrain.panel.marks import GLYPHS, beginning, glyph, kind_of, legend, signs
+from nbtrain.rundir.journal import Mark, Marks
 
 
 def mark(event: str, step: int, to: int | None = None) -> Mark:

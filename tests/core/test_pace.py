@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbtrain.recording.pace import WINDOW_SECS, Pace
+from nbtrain.run.throughput import WINDOW_SECS, Pace
 
 
 def paced(*marks: tuple[int, float]) -> Pace:

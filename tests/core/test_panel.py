@@ -12,15 +12,8 @@ from typing import Any
 
 import pytest
 
-from nbtrain.curves.store import ScalarStore
-from nbtrain.errors import NbtrainError
-from nbtrain.folder.journal import Mark, Marks
-from nbtrain.panel import panel as room
-from nbtrain.panel.panel import IDLE_SECS, LEASE_SECS, UNCONFIRMED, UNSEEN_SECS, Panel
-from nbtrain.ranges import Hyperparameter
-from nbtrain.states import Checkpoint, Phase, Status
-from nbtrain.steering.command_queue import CommandQueue
-from nbtrain.steering.commands import (
+from nbtrain.core.command_queue import CommandQueue
+from nbtrain.core.commands import (
     Command,
     Evaluate,
     Outcome,
@@ -33,6 +26,13 @@ from nbtrain.steering.commands import (
     Stop,
     Try,
 )
+from nbtrain.core.errors import NbtrainError
+from nbtrain.core.ranges import Hyperparameter
+from nbtrain.core.states import Checkpoint, Phase, Status
+from nbtrain.panel import panel as room
+from nbtrain.panel.panel import IDLE_SECS, LEASE_SECS, UNCONFIRMED, UNSEEN_SECS, Panel
+from nbtrain.recording.store import ScalarStore
+from nbtrain.rundir.journal import Mark, Marks
 from tests.core.test_store import TAGS, add
 from tests.core.test_wire import assert_equal, size
 from tests.front_end import FrontEnd

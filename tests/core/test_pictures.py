@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from nbtrain.errors import ArgumentError
-from nbtrain.events.pictures import MOST_DECODED, picture
-from nbtrain.events.values import Images
+from nbtrain.core.errors import ArgumentError
+from nbtrain.tfevents.pictures import MOST_DECODED, picture
+from nbtrain.tfevents.values import Images
 
 
 def encoded(kind: str, size: tuple[int, int] = (40, 30), mode: str = "RGB") -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtrain.recording.records import Batch, RecordQueue, Segment
+from nbtrain.recording.queue import Batch, RecordQueue, Segment
 
 TAGS = st.sets(st.sampled_from(["loss", "accuracy", "rate"]))
 ACTS = st.lists(

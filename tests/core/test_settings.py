@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nbtrain.errors import ArgumentError
-from nbtrain.settings import Settings
+from nbtrain.core.errors import ArgumentError
+from nbtrain.run.options import Settings
 
 
 @pytest.mark.parametrize(

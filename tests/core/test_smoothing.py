@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nbtrain.curves.buckets import FloatArray
-from nbtrain.curves.smoothing import smoothed
+from nbtrain.core.arrays import FloatArray
+from nbtrain.recording.smoothing import smoothed
 
 
 def as_tensorboard(values: FloatArray, weight: float) -> list[float]:

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from nbtrain.errors import NbtrainError, PhaseError
-from nbtrain.ranges import Hyperparameter, Scale
-from nbtrain.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status, Usage
+from nbtrain.core.errors import NbtrainError, PhaseError
+from nbtrain.core.ranges import Hyperparameter, Scale
+from nbtrain.core.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status, Usage
 
 # The specification by hand; a dot is a refusal.
 TABLE = """

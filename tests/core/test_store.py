@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtrain.curves.parts import Cursor, Curve
-from nbtrain.curves.store import ScalarStore
-from nbtrain.errors import NbtrainError, UnknownTagError
+from nbtrain.core.errors import NbtrainError, UnknownTagError
+from nbtrain.recording.parts import Cursor, Curve
+from nbtrain.recording.store import ScalarStore
 from tests.front_end import FloatArray, Series
 
 TAGS = ("loss", "accuracy", "Größe/β")

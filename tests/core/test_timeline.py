@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtrain.folder.timeline import Timeline
-from nbtrain.states import Checkpoint
+from nbtrain.core.states import Checkpoint
+from nbtrain.rundir.timeline import Timeline
 
 
 def held(step: int, folder: str = "checkpoints") -> Checkpoint:

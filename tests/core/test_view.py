@@ -8,6 +8,9 @@ import math
 
 import pytest
 
+from nbtrain.core.commands import Outcome, Receipt, Restore, Save
+from nbtrain.core.ranges import Hyperparameter, Scale
+from nbtrain.core.states import Checkpoint, Phase, Status, Usage
 from nbtrain.panel.view import (
     answers,
     controls,
@@ -21,9 +24,6 @@ from nbtrain.panel.view import (
     speed,
     used,
 )
-from nbtrain.ranges import Hyperparameter, Scale
-from nbtrain.states import Checkpoint, Phase, Status, Usage
-from nbtrain.steering.commands import Outcome, Receipt, Restore, Save
 
 RUNNING = Status(
     name="digits",

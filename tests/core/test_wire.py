@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtrain.curves.store import ScalarStore
-from nbtrain.folder.journal import MOST_MARKS, Mark, Marks
 from nbtrain.panel.wire import Message, Wire
+from nbtrain.recording.store import ScalarStore
+from nbtrain.rundir.journal import MOST_MARKS, Mark, Marks
 from tests.core.test_store import TAGS, add, rows
 from tests.front_end import FrontEnd, decoded
 

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import nbtrain
-from nbtrain.folder.entries import step_of
-from nbtrain.run import Run
+from nbtrain.run.run import Run
+from nbtrain.rundir.entries import step_of
 from tests.faults import rounds
 from tests.faults.test_kills import Weights, by_fit, by_graph, by_steps, life
 from tests.fitted import classifier, dataset

@@ -12,8 +12,8 @@ import numpy as np
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.folder.entries import Entry
-from nbtrain.steering.commands import Outcome, Receipt
+from nbtrain.core.commands import Outcome, Receipt
+from nbtrain.rundir.entries import Entry
 from tests.faults import rounds
 from tests.gate import SOON
 from tests.models import Counter

@@ -18,7 +18,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.saving.checkpoints import listed
+from nbtrain.checkpoints.files import listed
 from tests.faults import rounds
 from tests.fitted import classifier, dataset
 from tests.forked import Forked

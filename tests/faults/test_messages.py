@@ -13,9 +13,9 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.core.states import Phase
 from nbtrain.panel.board import Board
 from nbtrain.panel.panel import Panel
-from nbtrain.states import Phase
 from tests.event_files import simple, written
 from tests.faults import rounds
 from tests.models import Counter, applied

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.errors import NbtrainError
+from nbtrain.core.errors import NbtrainError
 from tests.event_files import simple, written
 from tests.faults import rounds
 from tests.gate import SOON

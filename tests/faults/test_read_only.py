@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.errors import ArgumentError
+from nbtrain.core.errors import ArgumentError
 from tests.faults import rounds
 from tests.forked import Forked
 from tests.gate import SOON

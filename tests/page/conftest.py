@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Browser, Locator
 
 import nbtrain
-from nbtrain import roster
-from nbtrain.errors import NbtrainError
+from nbtrain.core.errors import NbtrainError
+from nbtrain.run import roster
 from tests.chromium import mark_those_below
 from tests.gate import SOON
 from tests.page.bare import BarePage, phase

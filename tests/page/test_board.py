@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 import nbtrain
-from nbtrain.events.writer import EventWriter
+from nbtrain.tfevents.writer import EventWriter
 from tests.chromium import SECOND
 from tests.logdirs import clock, write_curve, write_curves
 from tests.page.bare import BarePage

@@ -13,7 +13,7 @@ import tensorflow as tf
 from playwright.sync_api import Locator, expect
 
 import nbtrain
-from nbtrain.folder.journal import Mark
+from nbtrain.rundir.journal import Mark
 from tests.chromium import SECOND
 from tests.on_disk import journal
 from tests.page.bare import BarePage, click, in_text, phase, receipt, step_of, wait_for_step

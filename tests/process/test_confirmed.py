@@ -14,10 +14,10 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.folder.timeline import aside
-from nbtrain.run import Run
-from nbtrain.saving.listing import latest
-from nbtrain.steering.commands import Pause, Receipt, Replay, Save, Try
+from nbtrain.checkpoints.listing import latest
+from nbtrain.core.commands import Pause, Receipt, Replay, Save, Try
+from nbtrain.run.run import Run
+from nbtrain.rundir.timeline import aside
 from tests.forked import Forked
 from tests.gate import SOON
 from tests.models import Counter, applied

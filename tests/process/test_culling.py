@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 
-from nbtrain.saving.checkpoints import listed
+from nbtrain.checkpoints.files import listed
 from tests.gate import SOON, eventually
 from tests.ports import free_ports
 

@@ -15,8 +15,8 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.checkpoints.files import listed
 from nbtrain.notebook import still
-from nbtrain.saving.checkpoints import listed
 from tests.forked import Forked
 from tests.gate import SOON
 from tests.on_disk import journal

@@ -11,7 +11,7 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 
 import nbtrain
-from nbtrain.saving.checkpoints import listed
+from nbtrain.checkpoints.files import listed
 from tests.gate import SOON
 
 CODE = """\

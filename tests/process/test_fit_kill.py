@@ -17,7 +17,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.run import Run
+from nbtrain.run.run import Run
 from tests.fitted import X, Y, classifier, dataset
 from tests.forked import Forked
 

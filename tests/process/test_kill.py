@@ -11,8 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.checkpoints.files import listed
 from nbtrain.engines.object_saver import ObjectSaver
-from nbtrain.saving.checkpoints import listed
 from tests.forked import Forked
 from tests.models import Line, applied
 from tests.on_disk import journal

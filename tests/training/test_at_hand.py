@@ -10,9 +10,9 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.errors import ArgumentError
-from nbtrain.run import Run
-from nbtrain.steering.command_queue import CommandQueue
+from nbtrain.core.command_queue import CommandQueue
+from nbtrain.core.errors import ArgumentError
+from nbtrain.run.run import Run
 from tests.gate import Gate
 from tests.models import applied
 

@@ -21,19 +21,19 @@ import numpy as np
 import pytest
 
 import nbtrain
-from nbtrain.curves.smoothing import smoothed
-from nbtrain.errors import ArgumentError, NbtrainError
-from nbtrain.events.scalars import Scalars
+from nbtrain.core.errors import ArgumentError, NbtrainError
+from nbtrain.logdir.scalars import Scalars
 from nbtrain.notebook import boards
 from nbtrain.notebook.boards import Following, opened
 from nbtrain.panel import board as room
 from nbtrain.panel import board_figure
 from nbtrain.panel import curves as curves_room
-from nbtrain.panel.answers import answer
 from nbtrain.panel.board import Board
+from nbtrain.panel.board_requests import answer
 from nbtrain.panel.curves import CHART_BUCKETS, RUN_BUCKETS
 from nbtrain.panel.figure import GROUND, INK
 from nbtrain.panel.panel import LEASE_SECS
+from nbtrain.recording.smoothing import smoothed
 from tests.core.test_figure import of, pixels_of
 from tests.core.test_panel import Clock
 from tests.event_files import NAME, simple, start, tensor, written

@@ -12,13 +12,13 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.checkpoints.files import listed
+from nbtrain.core.commands import Save, Set
+from nbtrain.core.errors import ArgumentError, BusyError, CheckpointError, NbtrainError, PhaseError
+from nbtrain.core.states import Phase
 from nbtrain.engines.keras.fit import FitRun
-from nbtrain.errors import ArgumentError, BusyError, CheckpointError, NbtrainError, PhaseError
-from nbtrain.folder.logdir import LAST_GOOD
-from nbtrain.run import Run
-from nbtrain.saving.checkpoints import listed
-from nbtrain.states import Phase
-from nbtrain.steering.commands import Save, Set
+from nbtrain.run.run import Run
+from nbtrain.rundir.folder import LAST_GOOD
 from tests import fitted
 from tests.gate import SOON, Gate
 from tests.models import Count, Counter, Line, applied, refused

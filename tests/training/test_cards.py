@@ -13,9 +13,10 @@ import pytest
 from PIL import Image
 
 import nbtrain
-from nbtrain.panel import cards_figure, samples
-from nbtrain.panel.answers import BANDS, RIDGES
-from nbtrain.panel.contents import KIND_OF, selections
+from nbtrain.panel import cards_figure
+from nbtrain.panel import media as samples
+from nbtrain.panel.board_index import KIND_OF, selections
+from nbtrain.panel.board_requests import BANDS, RIDGES
 from nbtrain.panel.histograms import BINS, PERCENTILES
 from tests.event_files import NAME, simple, start, written
 from tests.other_events import WAV, event, image1, png, tensor2

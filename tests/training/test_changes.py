@@ -11,15 +11,15 @@ import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import nbtrain
+from nbtrain.core.commands import Restore, Set
+from nbtrain.core.errors import BusyError
+from nbtrain.core.hyperparameters import Hyperparameters
 from nbtrain.engines.hyperparameters import held_by
-from nbtrain.errors import BusyError
-from nbtrain.hyperparameters import Hyperparameters
 from nbtrain.panel.view import fields
-from nbtrain.run import Run
-from nbtrain.steering.changes import Changes
-from nbtrain.steering.commands import Restore, Set
-from nbtrain.steering.rates import Rates
-from nbtrain.steering.tuner import Tuner
+from nbtrain.run.changes import Changes
+from nbtrain.run.hyperparameter_control import Tuner
+from nbtrain.run.rates import Rates
+from nbtrain.run.run import Run
 from tests.fitted import BATCH, STEPS, Late, SetAt, X, Y, started
 from tests.gate import SOON, Gate
 from tests.models import Counter, applied, reached

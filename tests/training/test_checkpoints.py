@@ -15,11 +15,11 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.checkpoints.files import find, listed
+from nbtrain.core.commands import Pause, Save
+from nbtrain.core.errors import ArgumentError, CheckpointError
+from nbtrain.core.states import Checkpoint
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
-from nbtrain.errors import ArgumentError, CheckpointError
-from nbtrain.saving.checkpoints import find, listed
-from nbtrain.states import Checkpoint
-from nbtrain.steering.commands import Pause, Save
 from tests.gate import SOON
 from tests.models import Counter, Line, applied
 from tests.room import no_room

@@ -12,9 +12,9 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.core.states import Phase
 from nbtrain.engines.graph.servers import limit_closing
-from nbtrain.run import Run
-from nbtrain.states import Phase
+from nbtrain.run.run import Run
 from tests.gate import SOON
 from tests.models import Count
 from tests.supervised import Counting, in_background

@@ -10,8 +10,8 @@ import pytest
 from tensorboard.plugins.hparams import api as hp
 
 import nbtrain
-from nbtrain.errors import ArgumentError
-from nbtrain.events.extent import Extent, higher_is_better
+from nbtrain.core.errors import ArgumentError
+from nbtrain.logdir.summary_stats import Extent, higher_is_better
 from tests.event_files import NAME, simple, start, v1, written
 from tests.other_events import event
 

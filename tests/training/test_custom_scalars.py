@@ -18,7 +18,7 @@ from tensorboard.plugins.base_plugin import TBContext
 from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.custom_scalar.custom_scalars_plugin import CustomScalarsPlugin
 
-from nbtrain.events.custom_scalars import Category, Chart, Margin, custom_scalars
+from nbtrain.logdir.custom_scalars import Category, Chart, Margin, custom_scalars
 from tests.event_files import NAME, read, simple, written
 from tests.other_events import event, tensor2
 

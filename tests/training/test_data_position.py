@@ -13,10 +13,10 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.core.commands import Save
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.states import Phase
 from nbtrain.engines import steps
-from nbtrain.errors import ArgumentError
-from nbtrain.states import Phase
-from nbtrain.steering.commands import Save
 from tests.fitted import Late, assert_same, classifier, ended, started
 from tests.fitted import dataset as fitted_on
 from tests.gate import SOON, Gate

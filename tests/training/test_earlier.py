@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import nbtrain
-from nbtrain.curves.store import Columns, ScalarStore
-from nbtrain.events.writer import EventWriter
-from nbtrain.folder.journal import Marks
+from nbtrain.core.commands import Restore, Save
 from nbtrain.notebook.display import picture_of
 from nbtrain.panel.view import fields
 from nbtrain.panel.wire import Wire
-from nbtrain.run import Run
-from nbtrain.steering.commands import Restore, Save
+from nbtrain.recording.store import Columns, ScalarStore
+from nbtrain.run.run import Run
+from nbtrain.rundir.journal import Marks
+from nbtrain.tfevents.writer import EventWriter
 from tests.core.test_store import add
 from tests.core.test_wire import assert_equal, send
 from tests.front_end import FrontEnd

@@ -14,11 +14,11 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.errors import ArgumentError, BusyError, CheckpointError
-from nbtrain.log import hushed
-from nbtrain.saving.checkpoints import listed
-from nbtrain.states import Phase
-from nbtrain.steering.commands import Pause, Try
+from nbtrain.checkpoints.files import listed
+from nbtrain.core.commands import Pause, Try
+from nbtrain.core.errors import ArgumentError, BusyError, CheckpointError
+from nbtrain.core.states import Phase
+from nbtrain.run.log import hushed
 from tests.gate import SOON
 from tests.models import Count, applied, reached, refused
 from tests.room import no_room

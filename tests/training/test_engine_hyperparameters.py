@@ -11,10 +11,10 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.core.commands import Set, Try
+from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.hyperparameters import EagerVariable, held_by
-from nbtrain.errors import ArgumentError
-from nbtrain.run import Run
-from nbtrain.steering.commands import Set, Try
+from nbtrain.run.run import Run
 from tests.gate import SOON, Gate
 from tests.models import Line, applied, reached, refused
 

@@ -11,9 +11,9 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.states import Phase
 from nbtrain.engines import steps
-from nbtrain.errors import ArgumentError
-from nbtrain.states import Phase
 from tests.gate import SOON, Gate
 from tests.models import Counter, Line, applied
 

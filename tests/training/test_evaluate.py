@@ -10,11 +10,11 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.errors import ArgumentError
-from nbtrain.run import Run
-from nbtrain.states import Phase
-from nbtrain.steering.commands import Restore, Save
-from nbtrain.steering.evaluator import scalars
+from nbtrain.core.commands import Restore, Save
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.states import Phase
+from nbtrain.run.evaluator import scalars
+from nbtrain.run.run import Run
 from tests.fitted import BATCH, STEPS, Late, X, Y, assert_same, classifier, ended, started
 from tests.gate import SOON, Gate
 from tests.models import Count, Counter, Line, applied, reached, refused

@@ -17,12 +17,12 @@ import tensorflow as tf
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nbtrain.errors import ArgumentError
-from nbtrain.events import tail
-from nbtrain.events.crc import crc32c, masked
-from nbtrain.events.event_run import EventRun
-from nbtrain.events.reader import Reader
-from nbtrain.events.writer import EventWriter
+from nbtrain.core.errors import ArgumentError
+from nbtrain.logdir.event_run import EventRun
+from nbtrain.logdir.reader import Reader
+from nbtrain.tfevents import tail
+from nbtrain.tfevents.crc import crc32c, masked
+from nbtrain.tfevents.writer import EventWriter
 from tests.event_files import (
     NAME,
     Row,

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from nbtrain.events.crc import crc32c_columns
-from nbtrain.events.writer import EventWriter
+from nbtrain.tfevents.crc import crc32c_columns
+from nbtrain.tfevents.writer import EventWriter
 from tests.room import no_room
 
 # Below and above each length of a step's varint.
@@ -214,7 +214,7 @@ def test_checksums_in_bulk_that_are_wrong_are_found_and_computed_one_by_one(
     def wrong(template: bytes, columns: Any, count: int) -> Any:
         return crc32c_columns(template, columns, count) ^ np.uint32(1)
 
-    monkeypatch.setattr("nbtrain.events.writer.crc32c_columns", wrong)
+    monkeypatch.setattr("nbtrain.tfevents.writer.crc32c_columns", wrong)
     steps = list(range(3, 303))
     write(writer, steps, {"loss": [1.0] * 300})
     assert writer.doubt is not None

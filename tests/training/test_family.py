@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import nbtrain
-from nbtrain import roster
-from nbtrain.errors import ArgumentError
-from nbtrain.events.last_step import last_step
-from nbtrain.notebook.family import tree
-from nbtrain.steering.commands import Pause
+from nbtrain.core.commands import Pause
+from nbtrain.core.errors import ArgumentError
+from nbtrain.logdir.last_step import last_step
+from nbtrain.notebook.run_tree import tree
+from nbtrain.run import roster
 from tests.forked import Forked
 from tests.gate import SOON, Gate
 from tests.models import Counter, applied, reached

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from nbtrain.engines.graph.fitting import check_fit
-from nbtrain.errors import CheckpointError
+from nbtrain.core.errors import CheckpointError
+from nbtrain.engines.graph.compatibility import check_fit
 from tests.supervised import Counting, kinds
 
 v1 = tf.compat.v1

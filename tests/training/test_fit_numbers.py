@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from nbtrain.core.commands import Receipt
+from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.keras.fit import FitRun
-from nbtrain.engines.keras.numbers import Numbers
-from nbtrain.errors import ArgumentError
+from nbtrain.engines.keras.python_scalars import Numbers
 from nbtrain.panel.view import fields
-from nbtrain.steering.commands import Receipt
 from tests.fitted import (
     BATCH,
     COLUMNS,

@@ -13,8 +13,8 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.core.commands import Pause, Save
 from nbtrain.engines.keras.fit import FitRun
-from nbtrain.steering.commands import Pause, Save
 from tests.fitted import (
     BATCH,
     COLUMNS,

@@ -13,8 +13,8 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.errors import BusyError
-from nbtrain.events.scalars import scalars
+from nbtrain.core.errors import BusyError
+from nbtrain.logdir.scalars import scalars
 from nbtrain.panel.figure import RED, _words, _wrapped
 from tests.fitted import (
     BATCH,

@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.states import Phase
+from nbtrain.core.states import Phase
 from tests.fitted import BATCH, COLUMNS, STEPS, Late, X, ended, started
 from tests.models import reached
 

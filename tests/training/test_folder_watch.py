@@ -11,16 +11,16 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain import roster
-from nbtrain.curves.store import ScalarStore
-from nbtrain.errors import ArgumentError, BusyError
-from nbtrain.folder.lock import RunLock
-from nbtrain.folder.logdir import Logdir
-from nbtrain.notebook.family import tree
-from nbtrain.recording.folder_watch import FolderWatch
+from nbtrain.checkpoints.files import listed
+from nbtrain.core.errors import ArgumentError, BusyError
+from nbtrain.core.states import Phase
+from nbtrain.notebook.run_tree import tree
 from nbtrain.recording.recorder import Recorder
-from nbtrain.saving.checkpoints import listed
-from nbtrain.states import Phase
+from nbtrain.recording.store import ScalarStore
+from nbtrain.run import roster
+from nbtrain.run.folder_watch import FolderWatch
+from nbtrain.rundir.folder import Logdir
+from nbtrain.rundir.lock import RunLock
 from tests.gate import SOON, Gate
 from tests.models import Count, Counter, applied, reached, refused
 from tests.on_disk import journal

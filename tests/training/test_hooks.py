@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.states import Phase
+from nbtrain.core.states import Phase
 from tests.gate import SOON, Gate
 from tests.models import Count
 from tests.training.test_monitored import AtStep, value_of

@@ -23,8 +23,8 @@ from tensorboard.plugins.hparams.list_session_groups import Handler
 from tensorboard.plugins.hparams.summary import session_end_pb
 
 import nbtrain
-from nbtrain.errors import ArgumentError
-from nbtrain.events.hparams import HParams
+from nbtrain.core.errors import ArgumentError
+from nbtrain.logdir.hparams import HParams
 from tests.event_files import NAME, records, simple, start, written
 from tests.other_events import event
 

@@ -12,8 +12,8 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.errors import ArgumentError, CheckpointError
-from nbtrain.threads import names_of_live
+from nbtrain.core.errors import ArgumentError, CheckpointError
+from nbtrain.run.threads import names_of_live
 from tests.gate import SOON
 from tests.models import Count
 

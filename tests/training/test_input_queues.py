@@ -11,8 +11,8 @@ import tensorflow as tf
 from sklearn.datasets import load_iris
 
 import nbtrain
-from nbtrain.states import Phase
-from nbtrain.threads import names_of_live
+from nbtrain.core.states import Phase
+from nbtrain.run.threads import names_of_live
 from tests.gate import SOON, Gate
 from tests.models import reached
 

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.engines.iterators import Iterators, ended_apart
+from nbtrain.engines.data.iterators import Iterators, ended_apart
 from tests.fitted import KINDS, classifier
 from tests.gate import SOON
 
@@ -77,7 +77,7 @@ def test_those_that_keras_makes_for_a_fit_are(
             ends.watch(iterator)
         return ended_apart(iterator)
 
-    monkeypatch.setattr("nbtrain.engines.keras.steered.ended_apart", remember)
+    monkeypatch.setattr("nbtrain.engines.keras.fit_callbacks.ended_apart", remember)
     nbtrain.fit(classifier(), name="run", epochs=2, **KINDS[kind]()).wait(SOON)
     gc.collect()
     assert ends.seen.wait(SOON)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from nbtrain.cadence import Every
-from nbtrain.curves.store import ScalarStore
+from nbtrain.core.cadence import Every
 from nbtrain.engines.object_saver import ObjectSaver
-from nbtrain.folder.journal import Marks
-from nbtrain.folder.logdir import Logdir
 from nbtrain.recording.recorder import Recorder
-from nbtrain.recording.watch import Watch
-from nbtrain.saving.keeper import Keeper
+from nbtrain.recording.store import ScalarStore
+from nbtrain.run.monitor import Watch
+from nbtrain.run.saving import Keeper
+from nbtrain.rundir.folder import Logdir
+from nbtrain.rundir.journal import Marks
 from tests.models import Counter
 
 

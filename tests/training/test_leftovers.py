@@ -13,9 +13,9 @@ from comm import get_comm_manager
 from ipywidgets.widgets import widget
 
 import nbtrain
-from nbtrain import roster
 from nbtrain.notebook import boards, display
 from nbtrain.panel import board_figure, figure
+from nbtrain.run import roster
 from tests.gate import SOON, Gate
 from tests.models import Counter
 from tests.shells import Outputs, own_shell

@@ -11,14 +11,14 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.core.commands import Command, Receipt
+from nbtrain.core.errors import ArgumentError, BusyError, PhaseError
+from nbtrain.core.states import Phase
 from nbtrain.engines.loops import LoopEngine
-from nbtrain.errors import ArgumentError, BusyError, PhaseError
-from nbtrain.folder.logdir import Logdir
 from nbtrain.notebook.display import display_of
-from nbtrain.run import Run
-from nbtrain.settings import Settings
-from nbtrain.states import Phase
-from nbtrain.steering.commands import Command, Receipt
+from nbtrain.run.options import Settings
+from nbtrain.run.run import Run
+from nbtrain.rundir.folder import Logdir
 from tests.gate import SOON, Gate
 from tests.models import Count, Counter, Line, applied, reached
 from tests.on_disk import journal

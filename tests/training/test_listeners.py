@@ -13,11 +13,11 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.errors import ArgumentError
-from nbtrain.folder.journal import EVENTS, Mark
-from nbtrain.run import Run
-from nbtrain.states import Phase
-from nbtrain.steering.commands import COMMANDS
+from nbtrain.core.commands import COMMANDS
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.states import Phase
+from nbtrain.run.run import Run
+from nbtrain.rundir.journal import EVENTS, Mark
 from tests.gate import SOON, Gate
 
 

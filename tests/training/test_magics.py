@@ -16,7 +16,7 @@ from IPython.core.error import UsageError
 from IPython.utils.capture import capture_output
 
 import nbtrain
-from nbtrain.states import Phase
+from nbtrain.core.states import Phase
 from tests.gate import SOON
 from tests.models import Counter, applied, reached
 from tests.shells import own_shell

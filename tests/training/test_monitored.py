@@ -14,8 +14,8 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.errors import ArgumentError, BusyError, CheckpointError
-from nbtrain.states import Phase
+from nbtrain.core.errors import ArgumentError, BusyError, CheckpointError
+from nbtrain.core.states import Phase
 from tests.gate import SOON
 from tests.models import Count, applied, reached
 

@@ -10,9 +10,9 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.errors import BusyError
-from nbtrain.names import Names
-from nbtrain.states import Phase
+from nbtrain.core.errors import BusyError
+from nbtrain.core.states import Phase
+from nbtrain.run.bindings import Names
 from tests.gate import SOON, Gate
 from tests.models import Line, applied, reached, refused
 

@@ -13,13 +13,13 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.folder.logdir import LAST_GOOD
-from nbtrain.folder.timeline import Timeline
-from nbtrain.run import Run
-from nbtrain.saving.checkpoints import find, listed
-from nbtrain.saving.listing import restorable
-from nbtrain.states import Phase
-from nbtrain.steering.commands import Save
+from nbtrain.checkpoints.files import find, listed
+from nbtrain.checkpoints.listing import restorable
+from nbtrain.core.commands import Save
+from nbtrain.core.states import Phase
+from nbtrain.run.run import Run
+from nbtrain.rundir.folder import LAST_GOOD
+from nbtrain.rundir.timeline import Timeline
 from tests.diverging import BAD, GOOD, GraphRegression, Regression, X, Y, assert_all_finite
 from tests.forked import Forked
 from tests.gate import SOON

@@ -11,10 +11,10 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.errors import ArgumentError, BusyError
-from nbtrain.run import Run
-from nbtrain.saving.checkpoints import listed
-from nbtrain.states import Phase
+from nbtrain.checkpoints.files import listed
+from nbtrain.core.errors import ArgumentError, BusyError
+from nbtrain.core.states import Phase
+from nbtrain.run.run import Run
 from tests.gate import SOON, Gate, eventually
 from tests.models import applied, reached
 from tests.supervised import in_background, kinds, services

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 import nbtrain
-from nbtrain.run import Run
-from nbtrain.states import Phase
-from nbtrain.steering.commands import Receipt
+from nbtrain.core.commands import Receipt
+from nbtrain.core.states import Phase
+from nbtrain.run.run import Run
 from tests.gate import SOON, Gate
 from tests.models import applied
 from tests.training.test_trial import Tried

@@ -14,8 +14,8 @@ import pytest
 import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import SessionLog
 
-from nbtrain.curves.store import ScalarStore
 from nbtrain.recording.recorder import Recorder
+from nbtrain.recording.store import ScalarStore
 from tests.room import no_room
 
 
@@ -391,7 +391,7 @@ def test_checksums_that_were_wrong_are_told(
     recorder.drain()
     assert recorder.error is None
     monkeypatch.setattr(
-        "nbtrain.events.writer.crc32c_columns", lambda _template, _columns, n: np.zeros(n, "u4")
+        "nbtrain.tfevents.writer.crc32c_columns", lambda _template, _columns, n: np.zeros(n, "u4")
     )
     record(recorder, 2, 0.25)
     recorder.close()

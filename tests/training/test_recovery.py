@@ -9,9 +9,9 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.engines.graph.attempts import wait_secs
-from nbtrain.states import Phase
-from nbtrain.steering.commands import Try
+from nbtrain.core.commands import Try
+from nbtrain.core.states import Phase
+from nbtrain.engines.graph.session_retry import wait_secs
 from tests.diverging import GraphRegression
 from tests.gate import SOON
 from tests.models import Count, reached, refused

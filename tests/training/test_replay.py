@@ -15,10 +15,10 @@ import tensorflow as tf
 from tensorflow.python.framework import config
 
 import nbtrain
+from nbtrain.core.commands import Command, Pause, Replay, Restore, Save, Set, Try
+from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.keras.fit import FitRun
-from nbtrain.errors import ArgumentError
-from nbtrain.run import Run
-from nbtrain.steering.commands import Command, Pause, Replay, Restore, Save, Set, Try
+from nbtrain.run.run import Run
 from tests import fitted
 from tests.diverging import BAD, Regression
 from tests.forked import Forked

@@ -19,9 +19,8 @@ import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import nbtrain
-from nbtrain.engines.steps import StepEngine
-from nbtrain.engines.trace import Trace
-from nbtrain.errors import (
+from nbtrain.core.commands import Pause, Stop
+from nbtrain.core.errors import (
     ArgumentError,
     BusyError,
     CheckpointError,
@@ -29,14 +28,15 @@ from nbtrain.errors import (
     UnknownTagError,
     WaitError,
 )
-from nbtrain.folder.entries import Entry
-from nbtrain.folder.logdir import Logdir
+from nbtrain.core.states import Checkpoint, Phase
+from nbtrain.engines.steps import StepEngine
+from nbtrain.engines.trace import Trace
 from nbtrain.panel.view import answers
-from nbtrain.run import Run
-from nbtrain.settings import Settings
-from nbtrain.states import Checkpoint, Phase
-from nbtrain.steering.commands import Pause, Stop
-from nbtrain.steering.requests import INSTEAD
+from nbtrain.run.options import Settings
+from nbtrain.run.requests import INSTEAD
+from nbtrain.run.run import Run
+from nbtrain.rundir.entries import Entry
+from nbtrain.rundir.folder import Logdir
 from tests.gate import SOON, Gate, eventually
 from tests.models import Counter, Line, applied, reached, refused
 from tests.on_disk import journal, saved

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.errors import ArgumentError, BusyError
+from nbtrain.core.errors import ArgumentError, BusyError
 from tests.fitted import BATCH, STEPS, X, Y, assert_same, classifier, of_unknown_length, partly
 from tests.models import applied, reached
 

@@ -10,9 +10,9 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.errors import ArgumentError
-from nbtrain.run import Run
-from nbtrain.states import Phase
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.states import Phase
+from nbtrain.run.run import Run
 from tests.gate import SOON, Gate
 from tests.models import Count, Counter, applied, reached, refused
 from tests.training.test_monitored import METHODS, Raising, Watching, value_of

@@ -12,8 +12,8 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.errors import ArgumentError, CheckpointError
-from nbtrain.threads import LooperThread
+from nbtrain.core.errors import ArgumentError, CheckpointError
+from nbtrain.run.threads import LooperThread
 from tests.gate import SOON
 
 v1 = tf.compat.v1

@@ -20,10 +20,10 @@ from tensorboard.compat.proto import event_pb2, summary_pb2
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 import nbtrain
-from nbtrain.errors import ArgumentError, UnknownTagError
-from nbtrain.events.scalars import Scalars
-from nbtrain.events.series import Points
-from nbtrain.events.writer import EventWriter
+from nbtrain.core.errors import ArgumentError, UnknownTagError
+from nbtrain.logdir.scalars import Scalars
+from nbtrain.logdir.series import Points
+from nbtrain.tfevents.writer import EventWriter
 from tests.event_files import NAME, expected, records, simple, start, written, written_at_once
 from tests.forked import Forked
 from tests.gate import SOON

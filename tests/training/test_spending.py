@@ -13,12 +13,12 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.core.states import Phase
 from nbtrain.engines.keras.input import InputWaits
 from nbtrain.engines.keras.loss import BatchLoss
-from nbtrain.recording.spending import EVALUATE, LOOP, PAUSED, SAVE, Draws, Spending
-from nbtrain.recording.usage import Meter, gpu_memory, memory_limit
-from nbtrain.run import Run
-from nbtrain.states import Phase
+from nbtrain.run.resource_usage import Meter, gpu_memory, memory_limit
+from nbtrain.run.run import Run
+from nbtrain.run.time_usage import EVALUATE, LOOP, PAUSED, SAVE, Draws, Spending
 from tests.fitted import BATCH, COLUMNS, X, Y, classifier
 from tests.gate import SOON
 from tests.models import reached

@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nbtrain
-from nbtrain.errors import ArgumentError, UnknownTagError
-from nbtrain.events.decode import Decoder
-from nbtrain.events.framing import frames_in
-from nbtrain.events.reader import Reader
-from nbtrain.events.summaries import Summaries
-from nbtrain.events.values import Audio, Histogram, Images, Text
+from nbtrain.core.errors import ArgumentError, UnknownTagError
+from nbtrain.logdir.reader import Reader
+from nbtrain.logdir.summaries import Summaries
+from nbtrain.tfevents.decode import Decoder
+from nbtrain.tfevents.framing import frames_in
+from nbtrain.tfevents.values import Audio, Histogram, Images, Text
 from tests.event_files import (
     NAME,
     expected,

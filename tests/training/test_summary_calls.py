@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.engines.summary_calls import of_model, unwritten
-from nbtrain.run import Run
+from nbtrain.run.run import Run
 from tests.fitted import X, Y
 from tests.gate import SOON
 

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.errors import ArgumentError
+from nbtrain.core.errors import ArgumentError
 from tests.gate import eventually
 from tests.supervised import Counting, in_background, kinds, services
 

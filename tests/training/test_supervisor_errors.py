@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.errors import ArgumentError
+from nbtrain.core.errors import ArgumentError
 from tests.gate import SOON
 from tests.supervised import (
     Counting,

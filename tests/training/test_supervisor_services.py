@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from nbtrain.errors import ArgumentError
+from nbtrain.core.errors import ArgumentError
 from tests.gate import eventually
 from tests.supervised import (
     Counting,

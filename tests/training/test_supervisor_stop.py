@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.errors import ArgumentError
-from nbtrain.states import Phase
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.states import Phase
 from tests.gate import SOON, eventually
 from tests.supervised import (
     Background,

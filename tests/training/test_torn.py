@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.saving.checkpoints import listed
+from nbtrain.checkpoints.files import listed
 from tests.gate import SOON
 from tests.models import applied
 

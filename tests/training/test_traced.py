@@ -14,10 +14,10 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.core.states import Phase
 from nbtrain.engines.trained import Trained
-from nbtrain.names import Names
-from nbtrain.states import Phase
-from nbtrain.traced import Structure
+from nbtrain.run.bindings import Names
+from nbtrain.run.traced import Structure
 from tests.fitted import BATCH, X, Y, classifier, started
 from tests.gate import SOON
 from tests.models import applied, reached, refused

@@ -12,9 +12,9 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.run import Run
-from nbtrain.states import Phase
-from nbtrain.steering.commands import Pause, Save
+from nbtrain.core.commands import Pause, Save
+from nbtrain.core.states import Phase
+from nbtrain.run.run import Run
 from tests.fitted import BATCH, X, Y, classifier, started
 from tests.gate import SOON, Gate
 from tests.models import applied, reached, refused

@@ -13,10 +13,10 @@ from tensorboard.plugins.hparams import metadata
 from tensorboard.plugins.hparams.api_pb2 import STATUS_FAILURE, STATUS_SUCCESS
 
 import nbtrain
-from nbtrain.hyperparameters import Edit
-from nbtrain.run import Run
-from nbtrain.states import Phase
-from nbtrain.steering.commands import Set
+from nbtrain.core.commands import Set
+from nbtrain.core.hyperparameters import Edit
+from nbtrain.core.states import Phase
+from nbtrain.run.run import Run
 from tests.gate import SOON, Gate
 from tests.models import Counter, applied, reached, refused
 from tests.on_disk import journal

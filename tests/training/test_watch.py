@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from nbtrain.curves.store import ScalarStore
-from nbtrain.folder.journal import MOST_MARKS, Marks
-from nbtrain.folder.logdir import Logdir
-from nbtrain.recording.pace import Pace
+from nbtrain.core.states import Phase
 from nbtrain.recording.recorder import Recorder
-from nbtrain.recording.watch import NOTICE_SECS, PREPARING_SECS, Watch, WatchThread
-from nbtrain.states import Phase
-from nbtrain.threads import Coordinator
+from nbtrain.recording.store import ScalarStore
+from nbtrain.run.monitor import NOTICE_SECS, PREPARING_SECS, Watch, WatchThread
+from nbtrain.run.threads import Coordinator
+from nbtrain.run.throughput import Pace
+from nbtrain.rundir.folder import Logdir
+from nbtrain.rundir.journal import MOST_MARKS, Marks
 from tests.gate import SOON, Gate
 
 

@@ -12,11 +12,11 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.folder.entries import entries
-from nbtrain.run import Run
-from nbtrain.saving.checkpoints import delete_all, listed
-from nbtrain.saving.listing import latest
-from nbtrain.steering.commands import Pause, Restore, Save, Try
+from nbtrain.checkpoints.files import delete_all, listed
+from nbtrain.checkpoints.listing import latest
+from nbtrain.core.commands import Pause, Restore, Save, Try
+from nbtrain.run.run import Run
+from nbtrain.rundir.entries import entries
 from tests.gate import SOON
 from tests.models import Count, Counter, applied
 from tests.room import no_room

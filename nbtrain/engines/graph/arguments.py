@@ -9,9 +9,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.engines.calls import check_call
+from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.graph.supervisor import Supervisor
-from nbtrain.errors import ArgumentError
+from nbtrain.engines.signatures import check_call
 
 v1 = tf.compat.v1
 

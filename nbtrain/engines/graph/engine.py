@@ -11,7 +11,8 @@ from typing import Any, SupportsFloat
 
 import tensorflow as tf
 
-from nbtrain.engines.calls import check_evaluation
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.engines.graph.arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
 from nbtrain.engines.graph.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph.saver import GraphSaver, Saved
@@ -19,13 +20,12 @@ from nbtrain.engines.graph.savers import find_saver, own_saver, saves
 from nbtrain.engines.graph.supervisor import Supervisor
 from nbtrain.engines.graph.writing import SupervisorSaver
 from nbtrain.engines.hyperparameters import held_by, in_session
-from nbtrain.errors import ArgumentError
-from nbtrain.folder.logdir import Logdir
-from nbtrain.hyperparameters import NO_VARIABLES, Variable
-from nbtrain.log import hushed
-from nbtrain.owner import Driver, owner
-from nbtrain.run import Run
-from nbtrain.settings import Settings
+from nbtrain.engines.signatures import check_evaluation
+from nbtrain.run.log import hushed
+from nbtrain.run.options import Settings
+from nbtrain.run.owner import Driver, owner
+from nbtrain.run.run import Run
+from nbtrain.rundir.folder import Logdir
 
 v1 = tf.compat.v1
 

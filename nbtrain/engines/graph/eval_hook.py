@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.cadence import Every
-from nbtrain.engines.calls import check_call
+from nbtrain.core.cadence import Every
+from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.graph.arguments import saying_how_to_feed, scalar_of
-from nbtrain.engines.graph.below import ops_below
+from nbtrain.engines.graph.dependencies import ops_below
 from nbtrain.engines.graph.global_step import adopt_global_step, step_of
-from nbtrain.errors import ArgumentError
-from nbtrain.owner import Owner, owner
+from nbtrain.engines.signatures import check_call
+from nbtrain.run.owner import Owner, owner
 
 v1 = tf.compat.v1
 

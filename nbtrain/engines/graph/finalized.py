@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from nbtrain.errors import ArgumentError
+from nbtrain.core.errors import ArgumentError
 
 # What to do where a session has to add to a finalized graph.
 ANEW = (

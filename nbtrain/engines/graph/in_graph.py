@@ -14,14 +14,14 @@ from typing import Any, TypeVar, cast
 
 import tensorflow as tf
 
+from nbtrain.checkpoints.files import state_of
+from nbtrain.core.errors import ArgumentError
+from nbtrain.engines.graph.compatibility import check_fit, restoring
 from nbtrain.engines.graph.finalized import adding_to
-from nbtrain.engines.graph.fitting import check_fit, restoring
+from nbtrain.engines.graph.session_mutex import turns_at
 from nbtrain.engines.graph.signatures import bound, taking
-from nbtrain.engines.graph.turns import turns_at
 from nbtrain.engines.graph.waiting import ready_session, wait_for, wait_for_servers
-from nbtrain.errors import ArgumentError
-from nbtrain.saving.checkpoints import state_of
-from nbtrain.threads import Coordinator
+from nbtrain.run.threads import Coordinator
 
 v1 = tf.compat.v1
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.engines.graph.fitting import slots_among
+from nbtrain.engines.graph.compatibility import slots_among
 from nbtrain.engines.trained import in_words
 from nbtrain.engines.variables import assigning
 

@@ -10,21 +10,21 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.engines.graph.arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
-from nbtrain.engines.graph.attempts import NoSession
 from nbtrain.engines.graph.engine import Feed
 from nbtrain.engines.graph.eval_hook import EvalHook
 from nbtrain.engines.graph.event_file import EventFile
 from nbtrain.engines.graph.finalized import ANEW, adding_to
 from nbtrain.engines.graph.global_step import adopt_global_step
 from nbtrain.engines.graph.run_hook import RunHook
+from nbtrain.engines.graph.session_retry import NoSession
 from nbtrain.engines.hyperparameters import held_by
-from nbtrain.errors import ArgumentError
-from nbtrain.folder.logdir import Logdir
-from nbtrain.hyperparameters import NO_VARIABLES, Variable
-from nbtrain.run import Run
-from nbtrain.settings import Settings
-from nbtrain.threads import Coordinator
+from nbtrain.run.options import Settings
+from nbtrain.run.run import Run
+from nbtrain.run.threads import Coordinator
+from nbtrain.rundir.folder import Logdir
 
 v1 = tf.compat.v1
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.threads import Coordinator
+from nbtrain.run.threads import Coordinator
 
 # Where a graph keeps the operations: a finalized one takes no more of them.
 _CLOSING = "nbtrain_closing_queues"

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import tensorflow as tf
 
-from nbtrain.errors import CheckpointError
+from nbtrain.core.errors import CheckpointError
 
 
 class NoCheckpointError(CheckpointError, ValueError):

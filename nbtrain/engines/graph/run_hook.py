@@ -15,25 +15,25 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.boundary import Boundary
+from nbtrain.checkpoints.files import listed
+from nbtrain.checkpoints.mending import mend_states
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.hyperparameters import NO_VARIABLES
 from nbtrain.engines.graph.arguments import scalar_of
-from nbtrain.engines.graph.attempts import Attempts, wait_secs
-from nbtrain.engines.graph.below import placeholders_below
+from nbtrain.engines.graph.compatibility import check_fit
+from nbtrain.engines.graph.dependencies import placeholders_below
 from nbtrain.engines.graph.finalized import adding_to
-from nbtrain.engines.graph.fitting import check_fit
 from nbtrain.engines.graph.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph.in_graph import is_nobodys
 from nbtrain.engines.graph.saver import Saved
 from nbtrain.engines.graph.savers import find_saver, own_saver
 from nbtrain.engines.graph.servers import limit_closing
+from nbtrain.engines.graph.session_retry import Attempts, wait_secs
 from nbtrain.engines.graph.session_saver import SessionSaver, session_saver
 from nbtrain.engines.hyperparameters import in_session
-from nbtrain.errors import ArgumentError
-from nbtrain.hyperparameters import NO_VARIABLES
-from nbtrain.owner import owner
-from nbtrain.run import Run
-from nbtrain.saving.checkpoints import listed
-from nbtrain.saving.mending import mend_states
+from nbtrain.run.boundary import Boundary
+from nbtrain.run.owner import owner
+from nbtrain.run.run import Run
 
 v1 = tf.compat.v1
 

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.engines.graph.fitting import check_fit, restoring, saved_variables
+from nbtrain.checkpoints.files import Restored, listed, misfit, reading, writing
+from nbtrain.checkpoints.listing import latest
+from nbtrain.checkpoints.mending import mend_states
+from nbtrain.core.errors import CheckpointError
+from nbtrain.engines.graph.compatibility import check_fit, restoring, saved_variables
 from nbtrain.engines.graph.global_step import step_of
 from nbtrain.engines.graph.lacking import lacking
 from nbtrain.engines.graph.savers import own_saver
 from nbtrain.engines.graph.servers import LOST, REMEDY, lost, unanswered
-from nbtrain.errors import CheckpointError
-from nbtrain.folder.timeline import Timeline
-from nbtrain.log import hushed
-from nbtrain.saving.checkpoints import Restored, listed, misfit, reading, writing
-from nbtrain.saving.listing import latest
-from nbtrain.saving.mending import mend_states
+from nbtrain.run.log import hushed
+from nbtrain.rundir.timeline import Timeline
 
 # Numbers that are read at a time.
 _MOST_NUMBERS = 1_000_000

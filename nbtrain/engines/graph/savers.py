@@ -13,8 +13,8 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.protobuf.saver_pb2 import SaverDef
 
+from nbtrain.checkpoints.files import listed
 from nbtrain.engines.graph.in_graph import Saver
-from nbtrain.saving.checkpoints import listed
 
 v1 = tf.compat.v1
 

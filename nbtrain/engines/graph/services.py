@@ -9,14 +9,14 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
-from nbtrain.cadence import Every
-from nbtrain.engines.graph.below import placeholders_below
+from nbtrain.core.cadence import Every
+from nbtrain.core.errors import ArgumentError
+from nbtrain.engines.graph.dependencies import placeholders_below
 from nbtrain.engines.graph.savers import saves
 from nbtrain.engines.graph.servers import LOST, unanswered
-from nbtrain.engines.graph.turns import Turns
+from nbtrain.engines.graph.session_mutex import Turns
 from nbtrain.engines.graph.writing import CheckpointWriter
-from nbtrain.errors import ArgumentError
-from nbtrain.threads import Coordinator, LooperThread
+from nbtrain.run.threads import Coordinator, LooperThread
 
 # A summary is on disk within a second, also the last of a burst.
 _FLUSH_SECS = 1.0

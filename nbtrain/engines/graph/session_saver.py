@@ -6,11 +6,11 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from nbtrain.checkpoints.files import Restored, listed
+from nbtrain.checkpoints.listing import latest
+from nbtrain.core.errors import CheckpointError
 from nbtrain.engines.graph.saver import GraphSaver, Saved
-from nbtrain.errors import CheckpointError
-from nbtrain.folder.timeline import Timeline
-from nbtrain.saving.checkpoints import Restored, listed
-from nbtrain.saving.listing import latest
+from nbtrain.rundir.timeline import Timeline
 
 
 class SessionSaver(GraphSaver):

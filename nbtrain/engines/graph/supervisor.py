@@ -21,26 +21,26 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.cadence import Every
+from nbtrain.checkpoints.mending import mend_unreadable
+from nbtrain.core.cadence import Every
+from nbtrain.core.errors import ArgumentError, BusyError
 from nbtrain.engines.graph import servers
+from nbtrain.engines.graph.compatibility import check_fit
 from nbtrain.engines.graph.event_file import EventFile
 from nbtrain.engines.graph.finalized import adding_to
-from nbtrain.engines.graph.fitting import check_fit
 from nbtrain.engines.graph.global_step import adopt_global_step, step_of
 from nbtrain.engines.graph.in_graph import is_nobodys
 from nbtrain.engines.graph.queues import add_closing, close_on_stop
 from nbtrain.engines.graph.savers import saves, supervised_saver
 from nbtrain.engines.graph.servers import REMEDY, limit_closing, lost
 from nbtrain.engines.graph.services import Services
+from nbtrain.engines.graph.session_mutex import Turns
 from nbtrain.engines.graph.signatures import bound, taking
-from nbtrain.engines.graph.turns import Turns
 from nbtrain.engines.graph.waiting import ready_session, wait_for, wait_for_servers
 from nbtrain.engines.graph.writing import SupervisorSaver
-from nbtrain.errors import ArgumentError, BusyError
-from nbtrain.folder.logdir import check_no_file
-from nbtrain.owner import Owner, owner, tell
-from nbtrain.saving.mending import mend_unreadable
-from nbtrain.threads import Coordinator, LooperThread
+from nbtrain.run.owner import Owner, owner, tell
+from nbtrain.run.threads import Coordinator, LooperThread
+from nbtrain.rundir.folder import check_no_file
 
 v1 = tf.compat.v1
 

@@ -9,12 +9,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.engines.calls import whole
+from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.keras.arrays import ClassWeights, common_count, is_array, split, tensor_of
 from nbtrain.engines.keras.batches import Batches
 from nbtrain.engines.keras.data import Arrays, Data, Dataset
 from nbtrain.engines.keras.stream import Stream
-from nbtrain.errors import ArgumentError
+from nbtrain.engines.signatures import whole
 
 # Rows of a batch, where neither it nor `steps_per_epoch` is given: as Keras has it.
 _BATCH_SIZE = 32

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.errors import ArgumentError
+from nbtrain.core.errors import ArgumentError
 
 Tensor = Any  # tf.Tensor, tf.RaggedTensor or tf.SparseTensor
 

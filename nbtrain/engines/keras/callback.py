@@ -7,11 +7,11 @@ from typing import Any
 
 import keras
 
+from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.keras.guard import Guard
 from nbtrain.engines.keras.loss import EPOCH, BatchLoss
-from nbtrain.errors import ArgumentError
-from nbtrain.recording.spending import EVALUATE, LOOP
-from nbtrain.run import Run
+from nbtrain.run.run import Run
+from nbtrain.run.time_usage import EVALUATE, LOOP
 
 
 class RunCallback(keras.callbacks.Callback):

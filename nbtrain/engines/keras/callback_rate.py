@@ -8,10 +8,10 @@ from typing import Any
 
 import keras
 
+from nbtrain.core.hyperparameters import Variable
 from nbtrain.engines.hyperparameters import EagerVariable
-from nbtrain.engines.keras.number import inner
+from nbtrain.engines.keras.python_scalar import inner
 from nbtrain.engines.schedules import Factor
-from nbtrain.hyperparameters import Variable
 
 _RATE = "learning_rate"
 

@@ -19,7 +19,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from nbtrain.engines.iterators import Iterators
+from nbtrain.engines.data.iterators import Iterators
 from nbtrain.engines.keras.arrays import common_count, rows_of
 
 # Batches of arrays that wait, gathered.

@@ -11,26 +11,26 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from nbtrain.checkpoints.files import listed
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.hyperparameters import Variable
+from nbtrain.engines.data.position_saver import PlaceSaver
 from nbtrain.engines.keras.callback_rate import CallbackRate
+from nbtrain.engines.keras.callback_state import Memory
 from nbtrain.engines.keras.data import Data
+from nbtrain.engines.keras.data_position import Place
+from nbtrain.engines.keras.fit_callbacks import Leave, PlacedLoss, Steered
 from nbtrain.engines.keras.guard import Guard
-from nbtrain.engines.keras.memory import Memory
-from nbtrain.engines.keras.numbers import Numbers
-from nbtrain.engines.keras.place import Place
-from nbtrain.engines.keras.steered import Leave, PlacedLoss, Steered
+from nbtrain.engines.keras.python_scalars import Numbers
 from nbtrain.engines.keras.thread import ThreadState
 from nbtrain.engines.keras.trackers import has_keras_step
 from nbtrain.engines.keras.validation import StoppedError, Validation
-from nbtrain.engines.place_saver import PlaceSaver
 from nbtrain.engines.summary_calls import of_model, tell_unwritten
 from nbtrain.engines.trained import Trained
-from nbtrain.errors import ArgumentError
-from nbtrain.folder.logdir import Logdir
-from nbtrain.host import Host
-from nbtrain.hyperparameters import Variable
-from nbtrain.run import Run
-from nbtrain.saving.checkpoints import listed
-from nbtrain.threads import Coordinator
+from nbtrain.run.run import Run
+from nbtrain.run.session_host import Host
+from nbtrain.run.threads import Coordinator
+from nbtrain.rundir.folder import Logdir
 
 
 class FitEngine:

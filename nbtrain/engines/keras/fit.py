@@ -6,16 +6,16 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from nbtrain.engines.calls import check_cadence
 from nbtrain.engines.hyperparameters import held_beside
 from nbtrain.engines.keras.arguments import Input, check_model, check_validation, further
 from nbtrain.engines.keras.callback_rate import factor_on
+from nbtrain.engines.keras.data_position import History
 from nbtrain.engines.keras.engine import FitEngine
-from nbtrain.engines.keras.numbers import Numbers
-from nbtrain.engines.keras.place import History
-from nbtrain.folder.logdir import Logdir
-from nbtrain.run import Run
-from nbtrain.settings import Settings
+from nbtrain.engines.keras.python_scalars import Numbers
+from nbtrain.engines.signatures import check_cadence
+from nbtrain.run.options import Settings
+from nbtrain.run.run import Run
+from nbtrain.rundir.folder import Logdir
 
 # Seconds that a start waits for the model to be guarded, which its thread does first of all.
 _GUARD_SECS = 5.0

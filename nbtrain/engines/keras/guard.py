@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from nbtrain.errors import BusyError
+from nbtrain.core.errors import BusyError
 
 _STOP = "stop it first (nbtrain.runs()[{name!r}].request_stop(), then .wait()), or use a copy"
 _COPY = (

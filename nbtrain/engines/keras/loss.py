@@ -14,9 +14,9 @@ import tensorflow as tf
 
 from nbtrain.engines.keras.input import InputWaits
 from nbtrain.engines.keras.trackers import Trackers
-from nbtrain.life import Life
-from nbtrain.traced import Structure
-from nbtrain.walk import COMPILED
+from nbtrain.run.attempt import Life
+from nbtrain.run.traced import Structure
+from nbtrain.run.walk import COMPILED
 
 # Under which the compiled step hands them over.
 _KEY = "nbtrain/batch"

@@ -8,7 +8,7 @@ from typing import Any
 
 import keras
 
-from nbtrain.errors import ArgumentError, PhaseError
+from nbtrain.core.errors import ArgumentError, PhaseError
 
 
 class StoppedError(PhaseError):

@@ -1,0 +1,1 @@
+"""Checkpoints on disk: files, listings, repairs and branches."""

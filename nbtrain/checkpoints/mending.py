@@ -1,0 +1,122 @@
+"""Mends the `checkpoint` files of a run's folders before TensorFlow reads them.
+
+TensorFlow believes such a file: it would look for a moved folder's checkpoints in the old place,
+and go on from a latest one that was deleted. One that a power cut has left empty or garbled it
+refuses. And it forgets checkpoints that are older than the file's `last_preserved_timestamp`, as
+all of them seem to be once the clock was set back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from nbtrain.checkpoints.files import at, complete_in, state_of
+from nbtrain.checkpoints.listing import timeline_of
+from nbtrain.core.states import Checkpoint
+from nbtrain.rundir.folder import ASIDE
+
+
+def mend_states(directory: Path) -> str | None:
+    """Mend the `checkpoint` files of a folder and of those of its copies.
+
+    For whoever holds the folder.
+
+    Returns:
+        What the user should know; None when all is well.
+    """
+    told = [_mended(directory), *(_mended(directory / name) for name in ASIDE)]
+    return " ".join(filter(None, told)) or None
+
+
+def _mended(directory: Path) -> str | None:
+    """What comes of mending a folder; one that cannot be written ends no training."""
+    try:
+        return mend_state(directory)
+    except OSError as error:
+        return (
+            f"{directory} cannot be written: {error.strerror or error}. What is there can be "
+            "restored; mend the folder, so that checkpoints can be saved."
+        )
+
+
+def mend_unreadable(directory: str) -> str | None:
+    """Mend the `checkpoint` file of a folder that may be anybody's, only where it is no such file.
+
+    Returns:
+        As `mend_states`.
+    """
+    there = Path(directory) / "checkpoint"  # none in a store of the network
+    return mend_state(there.parent) if there.exists() and state_of(directory) is None else None
+
+
+def mend_state(directory: Path) -> str | None:
+    """Let the `checkpoint` file of one folder name what is there, and by relative paths.
+
+    Returns:
+        As `mend_states`.
+    """
+    state, complete = state_of(directory), complete_in(directory)
+    if state is None or _is_cut(state):
+        return _make_anew(directory, complete)
+    named = list(state.all_model_checkpoint_paths)
+    kept = [number for number, path in enumerate(named) if Path(path).name in complete]
+    names = [Path(named[number]).name for number in kept]
+    as_they_are = [str(directory / name) for name in names] == named
+    if as_they_are and not state.last_preserved_timestamp:
+        return None
+    times = list(state.all_model_checkpoint_timestamps)
+    _write(directory, names, [times[number] for number in kept] if times else [])
+    return None
+
+
+def _is_cut(state: Any) -> bool:
+    """Whether the end of the file is missing: it names the latest first, and again in its place."""
+    paths, times = state.all_model_checkpoint_paths, state.all_model_checkpoint_timestamps
+    return state.model_checkpoint_path not in paths or len(times) not in (0, len(paths))
+
+
+def _make_anew(directory: Path, complete: set[str]) -> str | None:
+    """Make the file of what is there and can be read, in the order of the run's journal.
+
+    Where there is no such file, only of what the journal tells of: the rest may be anybody's.
+    """
+    file, timeline = directory / "checkpoint", timeline_of(directory)
+    was_there = file.exists()
+    there = [held for name in complete if (held := at(directory / name)) is not None]
+    known = [held for held in there if timeline.knows(held)]
+    found = [held for held in known or there * was_there if _can_be_read(held)]
+    if not was_there and not found:
+        return None
+    found.sort(key=lambda held: held.step)
+    found = list(timeline.ordered(found))
+    _write(directory, [Path(each.path).name for each in found], [each.wall_time for each in found])
+    why = "cannot be read, as after a power cut" if was_there else "is missing"
+    if not found:
+        return f"{file} {why}, and no checkpoint is beside it: it was deleted."
+    steps = ", ".join(f"{held.step:,}" for held in found)
+    return f"{file} {why}. It was made anew of the checkpoints beside it, of steps {steps}."
+
+
+def _can_be_read(held: Checkpoint) -> bool:
+    try:
+        tf.train.load_checkpoint(held.path)
+    except (OSError, IndexError, ValueError, tf.errors.OpError):
+        return False
+    return True
+
+
+def _write(directory: Path, names: Sequence[str], times: Sequence[float]) -> None:
+    """Write the file whole, or delete it where there is nothing to name."""
+    file, written = directory / "checkpoint", directory / "checkpoint.mended"
+    if not names:
+        file.unlink(missing_ok=True)
+        return
+    state = tf.compat.v1.train.generate_checkpoint_state_proto(
+        str(directory.absolute()), names[-1], names, times or None
+    )
+    written.write_text(str(state), encoding="utf-8")
+    written.replace(file)

@@ -1,0 +1,1 @@
+"""What every other package builds on: pure code, without TensorFlow, clocks, threads or widgets."""

@@ -1,0 +1,69 @@
+"""Every N steps, every S seconds: when something periodic is due."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+from nbtrain.core.errors import ArgumentError
+
+
+class Every:
+    """Due every `steps` steps, every `secs` seconds, or whichever comes first.
+
+    Called once a step with the clock as an argument. After being due it counts anew
+    from there, so that a long pause is followed by one occasion, never by a burst.
+
+        due = Every(steps=100, secs=60.0)
+        due.start(step=0, now=time.monotonic())
+        if due(step, time.monotonic()): ...
+
+    Args:
+        steps: Steps between two occasions, at least 1; None for none by steps.
+        secs: Seconds between two occasions, above 0; None or 0 for none by time
+            (0 switches off, as in TensorFlow's Supervisor).
+        at_once: Whether it is first due at once, as what TensorFlow's Supervisor does by time.
+
+    Attributes:
+        next_step: Step at which it is due whatever the clock says; infinity for none.
+
+    Raises:
+        ArgumentError: A value out of its range.
+    """
+
+    def __init__(
+        self, *, steps: int | None = None, secs: float | None = None, at_once: bool = False
+    ) -> None:
+        if steps is not None and not _is_count(steps):
+            raise ArgumentError(f"steps={steps!r}: give a whole number of at least 1, or None.")
+        if secs is not None and not secs >= 0:
+            raise ArgumentError(f"secs={secs!r}: give seconds above 0, or None for never.")
+        self._steps = steps
+        self._secs = secs or None
+        self._at_once = at_once
+        self.next_step = self._next_time = float("inf")
+
+    def start(self, step: int, now: float) -> None:
+        """Count from `step` and `now` (seconds of any clock that only goes forward)."""
+        self.next_step = step + self._steps if self._steps else float("inf")
+        self._next_time = now + self._secs if self._secs else float("inf")
+        if self._at_once:
+            self._next_time = now
+
+    def soon(self, step: int, now: float) -> bool:
+        """Whether it is due at `step` and `now`, where that is yet to come."""
+        return step >= self.next_step or now >= self._next_time
+
+    def __call__(self, step: int, now: float) -> bool:
+        """Whether it is due at `step` and `now`; if so, count anew from here."""
+        if not self.soon(step, now):
+            return False
+        self._at_once = False
+        self.start(step, now)
+        return True
+
+
+def _is_count(steps: object) -> bool:
+    """Whether this is a whole number of at least 1, be it a float."""
+    if isinstance(steps, bool) or not isinstance(steps, Real):
+        return False
+    return 1 <= float(steps) < float("inf") and float(steps).is_integer()

@@ -1,0 +1,205 @@
+"""Commands and their receipts: the only way into a training thread.
+
+A command is posted from anywhere and executed by the training thread at a step
+boundary. Its receipt says what became of it:
+
+    receipt = queue.post(Save())      # any thread: requested
+    receipt = queue.take()            # training thread, at the boundary
+    receipt.answer(...)               # training thread: applied at step N, or refused
+    receipt.wait()                    # any thread: the outcome
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from nbtrain.core.errors import WaitError
+from nbtrain.core.hyperparameters import Edit
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End the run after the step at hand, with a last checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Take no further step until resumed; saving and restoring still work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Go on with the next step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """Write a checkpoint at this boundary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Go back to a checkpoint; `checkpoint` is its step, its path, or None for the latest."""
+
+    checkpoint: int | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """Give hyperparameters other values; all of them, or none.
+
+    Attributes:
+        values: Name to number.
+        needed: Whether the run pauses where it is refused, rather than train without.
+    """
+
+    values: Mapping[str, object]
+    needed: bool = False
+
+    def __post_init__(self) -> None:
+        """Keep what is asked as it is now."""
+        object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate:
+    """Evaluate what is trained, at this boundary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """Give hyperparameters other values for some steps, then keep these, or go back.
+
+    Attributes:
+        values: Name to number; all of them, or none.
+        steps: How many.
+        keep_if: Tag of a scalar that must not have got worse; or a function of the scalars
+            before and after. None: of the validation loss.
+    """
+
+    values: Mapping[str, object]
+    steps: int = 200
+    keep_if: str | Callable[[Mapping[str, float], Mapping[str, float]], object] | None = None
+
+    def __post_init__(self) -> None:
+        """Keep what is asked as it is now."""
+        object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Make edits at the ends of steps to come: all of them, or none where one is past.
+
+    Attributes:
+        edits: Step, and names with their new values, in order.
+        text: Whose they are.
+    """
+
+    edits: tuple[tuple[int, Mapping[str, float]], ...]
+    text: str = ""
+
+
+Command = Stop | Pause | Resume | Save | Restore | Set | Evaluate | Try | Replay
+# Those that need nothing else, by their words.
+COMMANDS: dict[str, type[Stop | Pause | Resume | Save | Restore | Evaluate]] = {
+    "stop": Stop,
+    "pause": Pause,
+    "resume": Resume,
+    "save": Save,
+    "restore": Restore,
+    "evaluate": Evaluate,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a command.
+
+    Attributes:
+        applied: Whether it was done; False means refused, and nothing has changed.
+        step: Steps that had been completed at that moment.
+        text: What was done, or why it was refused.
+        edits: The hyperparameters that were set, with old and new value.
+        kept: Of a trial that was decided: whether what it tried stays; else None.
+    """
+
+    applied: bool
+    step: int
+    text: str
+    edits: tuple[Edit, ...] = field(default=(), repr=False)  # the text has them
+    kept: bool | None = field(default=None, repr=False)  # and says so
+
+    def __str__(self) -> str:
+        """All of it in a sentence: `applied at step 1,240: saved ckpt-1240`."""
+        return f"{'applied' if self.applied else 'refused'} at step {self.step:,}: {self.text}"
+
+
+class Receipt:
+    """The answer to one command: requested, then applied at a step, or refused with a reason.
+
+    Attributes:
+        command: What was asked.
+        number: The receipt's place in the order of posting, from 1, in this process.
+
+    Args:
+        thread: Identity of the thread that will answer.
+    """
+
+    _numbers = itertools.count(1)
+
+    def __init__(self, command: Command, *, thread: int = 0) -> None:
+        self.command = command
+        self._thread = thread
+        self.number = next(self._numbers)
+        self._outcome: Outcome | None = None
+        self._answered = threading.Event()
+
+    @property
+    def name(self) -> str:
+        """The command's word: "stop", "pause", "resume", "save", "restore", "set" and so on."""
+        return type(self.command).__name__.lower()
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What became of it; None while it waits for a step boundary."""
+        return self._outcome
+
+    def answer(self, outcome: Outcome) -> None:
+        """Give the outcome, once; called where the command was executed or refused."""
+        self._outcome = outcome
+        self._answered.set()
+
+    def complete(self, text: str) -> None:
+        """Say how what was applied has ended: a stop is answered before its last checkpoint."""
+        if self._outcome is not None:
+            self._outcome = replace(self._outcome, text=text)
+
+    def wait(self, timeout: float | None = None) -> Outcome:
+        """Block until the command has been answered.
+
+        Args:
+            timeout: Seconds to wait at most; None waits as long as the step takes.
+
+        Raises:
+            WaitError: Still unanswered; the command stays in the queue.
+        """
+        if self._outcome is None and threading.get_ident() == self._thread:
+            raise WaitError(
+                f"The training thread cannot wait for {self.name}, which it does itself at the "
+                "next step boundary: leave out wait() here."
+            )
+        if not self._answered.wait(timeout) or self._outcome is None:
+            raise WaitError(
+                f"No answer to {self.name} within {timeout:g} s: the training has not come to a "
+                "step boundary since. The command stays queued; wait again, or look at "
+                "run.status.message."
+            )
+        return self._outcome
+
+    def __repr__(self) -> str:
+        """The command with its state, as a cell shows it."""
+        return f"<{self.name}: {self._outcome or 'requested'}>"

@@ -1,0 +1,327 @@
+"""Hyperparameters of a run: what can be changed while it trains, and to what.
+
+hyperparameters = Hyperparameters({"learning_rate": variable})
+hyperparameters.read()                           # training thread, between two steps
+edits = hyperparameters.set({"learning_rate": 1e-4})   # the same: all of them, or none
+hyperparameters.known                            # any thread: as they were read last
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.ranges import Hyperparameter, is_rate, is_share
+
+# Before their names, in the tags of their curves.
+PREFIX = "hyperparameters/"
+
+# After the name of what it acts on, the name of a factor.
+FACTOR = "_factor"
+
+# What a variable of few digits may make of a value; beyond that it has overflown, or is zero.
+_ROUNDING = 0.01
+
+# Of two values that are the same in a variable of 32 bits.
+_SAME = 1e-7
+
+
+@dataclass(frozen=True, slots=True)
+class Setter:
+    """Who in the program has set a hyperparameter.
+
+    Attributes:
+        name: In words: a callback's class, or a line.
+        callback: Whether it is a Keras callback.
+        follows: Whether it starts from the value that it finds, and so keeps to an edit.
+    """
+
+    name: str
+    callback: bool = False
+    follows: bool = False
+
+
+# Takes a value that the program has assigned, not read yet; and what finds out who did it, which
+# is to be called at once.
+Tell = Callable[[Any, Callable[[], Setter]], object]
+
+
+class Variable(ABC):
+    """What holds the value of one; training thread only.
+
+    Attributes:
+        whole: Whether it holds whole numbers only.
+    """
+
+    whole: bool
+
+    @abstractmethod
+    def read(self) -> float:
+        """The value that the next step uses."""
+
+    @abstractmethod
+    def write(self, value: float) -> None:
+        """Let the next step use this value."""
+
+    def begin(self, *, restored: bool) -> None:  # noqa: B027 - most need not know
+        """A run begins, or was `restored`: the next step is the first from here."""
+
+    def astray(self) -> str:
+        """Why the steps do not use what `read` gives, after its name; empty where none is known."""
+        return ""
+
+    def watch(self, tell: Tell) -> None:  # noqa: B027 - most can only be looked at
+        """Have `tell` called whenever the program assigns to it."""
+
+    def unwatch(self) -> None:  # noqa: B027 - as above
+        """Tell nothing any more."""
+
+    def now(self) -> Any:
+        """Its value, not read yet, where it may change untold in any step; else None."""
+        return None
+
+    def distrust(self) -> None:  # noqa: B027 - as above
+        """It has changed untold: from now on, `now` gives its value."""
+
+    def number(self, value: Any) -> float:
+        """A value that was told, or that `now` gave; any thread."""
+        return float(value)
+
+    def moment(self) -> Any:
+        """How far the schedule is that it is a factor on, not read yet; None where it is none."""
+        return None
+
+    def rate(self, moment: int) -> float:
+        """What the schedule gives there, without the factor; any thread."""
+        raise NotImplementedError
+
+
+NO_VARIABLES: Mapping[str, Variable] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A value that was changed."""
+
+    name: str
+    old: float
+    new: float
+
+    def __str__(self) -> str:
+        """Name, old and new value: `learning_rate 0.001 → 0.0001`."""
+        return f"{self.name} {self.old:.10g} → {self.new:.10g}"
+
+
+class Hyperparameters:
+    """Those of one run.
+
+    Args:
+        variables: What holds each of them, by name.
+
+    Attributes:
+        effects: The rates that those give that are factors; any thread.
+    """
+
+    def __init__(self, variables: Mapping[str, Variable]) -> None:
+        self.effects: Mapping[str, float] = {}
+        self._known: tuple[Hyperparameter, ...] = ()
+        self._knowing = threading.Lock()  # what is known is changed by two threads
+        self._learnt: dict[str, Hyperparameter] = {}  # as they were read first
+        self._variables = dict(variables)
+
+    @property
+    def known(self) -> tuple[Hyperparameter, ...]:
+        """As they were read last, in the order given; any thread. Empty before."""
+        effects = self.effects
+        return tuple(replace(each, rate=effects.get(each.name)) for each in self._known)
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Name to value, as they were read last; any thread."""
+        return {each.name: each.value for each in self._known}
+
+    def __len__(self) -> int:
+        """How many there are, read or not."""
+        return len(self._variables)
+
+    def read(self) -> None:
+        """Read all of them; training thread, between two steps."""
+        known = []
+        for name, variable in self._variables.items():
+            value = variable.read()
+            if name not in self._learnt:
+                self._learnt[name] = Hyperparameter.of(name, value, whole=variable.whole)
+            known.append(self._learnt[name].at(value))
+        with self._knowing:
+            self._known = tuple(known)
+
+    def watch(self, tell: Callable[[str, Any, Callable[[], Setter]], object]) -> None:
+        """Have `tell` called with name and value whenever the program assigns to one."""
+        for name, variable in self._variables.items():
+            variable.watch(functools.partial(tell, name))
+
+    def unwatch(self) -> None:
+        """Tell nothing any more."""
+        for variable in self._variables.values():
+            variable.unwatch()
+
+    def untold(self) -> dict[str, Any]:
+        """Values, not read yet, of those that may change untold in any step."""
+        now = {name: variable.now() for name, variable in self._variables.items()}
+        return {name: value for name, value in now.items() if value is not None}
+
+    def distrust(self, name: str) -> None:
+        """This one has changed untold."""
+        self._variables[name].distrust()
+
+    def number(self, name: str, value: Any) -> float:
+        """A value that was told, as a number; any thread."""
+        return self._variables[name].number(value)
+
+    def note(self, name: str, value: float) -> None:
+        """Know that one has this value now; any thread."""
+        with self._knowing:
+            known = self._known
+            self._known = tuple(each.at(value) if each.name == name else each for each in known)
+
+    def moments(self) -> dict[str, Any]:
+        """How far the schedules are, not read yet, by the names of the factors on them."""
+        found = {name: variable.moment() for name, variable in self._variables.items()}
+        return {name: moment for name, moment in found.items() if moment is not None}
+
+    def rate(self, name: str, moment: int) -> float:
+        """What the schedule under a factor gives, without it; any thread."""
+        return self._variables[name].rate(moment)
+
+    def begin(self, *, restored: bool) -> None:
+        """The run begins, or was `restored`; training thread, before its next step."""
+        for variable in self._variables.values():
+            variable.begin(restored=restored)
+
+    def astray(self) -> str:
+        """Which the steps do not use as they were read, and why; empty where none is known."""
+        found = ((name, variable.astray()) for name, variable in self._variables.items())
+        return "; ".join(f"{name} {why}" for name, why in found if why)
+
+    def set(self, values: Mapping[str, object]) -> tuple[Edit, ...]:
+        """Set some of them, all or none; training thread, between two steps.
+
+        Args:
+            values: Name to number.
+
+        Raises:
+            ArgumentError: An unknown name, or a value that cannot be; nothing has changed.
+            Exception: What a variable raised; those that were set are as before.
+        """
+        # Factors first: to write one writes what it acts on, too.
+        asked = self.check(values)
+        wanted = dict(sorted(asked.items(), key=lambda item: not item[0].endswith(FACTOR)))
+        old = {name: self._variables[name].read() for name in wanted}
+        with self._putting_back(old):
+            for name, value in wanted.items():
+                self._variables[name].write(value)
+            edits = tuple(Edit(name, old[name], self._variables[name].read()) for name in asked)
+            for edit in edits:
+                value = asked[edit.name]
+                if not math.isclose(edit.new, value, rel_tol=_ROUNDING):
+                    raise ArgumentError(
+                        f"{edit.name}={value:.10g}: its variable cannot hold that, and would be "
+                        f"{edit.new:.10g}."
+                    )
+            self.read()
+        return edits
+
+    def check(self, values: Mapping[str, object]) -> dict[str, float]:
+        """The values as numbers.
+
+        Raises:
+            ArgumentError: An unknown name, or a value that cannot be; or there is none.
+        """
+        if not values:
+            names = ", ".join(self._variables) or "none, as it was started without any"
+            raise ArgumentError(f"No value is given: hyperparameters are {names}.")
+        return {name: self._checked(name, value) for name, value in values.items()}
+
+    def check_changes(self, values: Mapping[str, object]) -> None:
+        """Raise an ArgumentError where all have them already, or it could not be undone."""
+        wanted = self.check(values)
+        has = {name: self._variables[name].read() for name in wanted}
+        try:
+            self.check(has)
+        except ArgumentError as error:
+            raise ArgumentError(f"What is tried could not be set back: {error}") from None
+        if all(math.isclose(has[name], wanted[name], rel_tol=_SAME) for name in wanted):
+            same = ", ".join(f"{name} is {value:.10g}" for name, value in has.items())
+            raise ArgumentError(f"{same} already: give another value to try.")
+
+    @contextlib.contextmanager
+    def _putting_back(self, old: Mapping[str, float]) -> Any:
+        """Undo what was written before an error."""
+        try:
+            yield
+        except BaseException as error:
+            stuck = [name for name, value in old.items() if not self._put_back(name, value)]
+            with contextlib.suppress(Exception):
+                self.read()
+            if stuck:
+                raise ArgumentError(
+                    f"{error} What was set could not be put back: {', '.join(stuck)}."
+                ) from error
+            raise
+
+    def _put_back(self, name: str, value: float) -> bool:
+        """Whether a variable has its old value again, or still."""
+        variable = self._variables[name]
+        try:
+            if variable.read() != value:
+                variable.write(value)
+        except Exception:  # noqa: BLE001 - told by the caller, with the first error
+            return False
+        return True
+
+    def _checked(self, name: str, value: object) -> float:
+        """The value as a number.
+
+        Raises:
+            ArgumentError: It cannot be a value of the hyperparameter of this name.
+        """
+        if name not in self._variables:
+            has = f"it has: {', '.join(self._variables)}" if self._variables else "it has none"
+            advice = "" if self._variables else "; give hyperparameters= when it is started"
+            if (factor := f"{name}{FACTOR}") in self._variables:
+                advice = f". A schedule gives the {name}; {factor} multiplies it"
+            raise ArgumentError(f"There is no hyperparameter {name!r} in this run; {has}{advice}.")
+        number = _number(value)
+        if number is None:
+            raise ArgumentError(f"{name}={value!r} is no number: give one, such as 0.001.")
+        if not math.isfinite(number):
+            raise ArgumentError(f"{name}={number}: give a finite number.")
+        if is_rate(name) and number < 0:
+            raise ArgumentError(f"{name}={number:.10g}: give 0 or more.")
+        if is_share(name) and not 0 <= number < 1:
+            raise ArgumentError(f"{name}={number:.10g}: give 0 or more, and less than 1.")
+        if self._variables[name].whole and number != round(number):
+            raise ArgumentError(
+                f"{name}={number:.10g}: its variable holds whole numbers, give one of these."
+            )
+        return number
+
+
+def _number(value: Any) -> float | None:
+    """The value as a float; None for what is no number."""
+    if isinstance(value, (str, bytes, bool)) or len(getattr(value, "shape", ())):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+    except OverflowError:
+        return math.inf

@@ -1,0 +1,1 @@
+"""The position in the data, saved and restored with a checkpoint."""

@@ -1,0 +1,291 @@
+"""The data of a run, pass after pass, with a place that is saved and taken up again.
+
+passes = Passes(data, epochs=3)
+    passes.take(path)           # be where a checkpoint was
+    batches = passes.begin(run.life)    # before the loop
+    element = next(batches)     # the next element; StopIteration when the epochs are over
+    passes.besides()            # what is saved of the place, at a step boundary
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from nbtrain.core.errors import ArgumentError
+from nbtrain.engines.data.iterators import Iterators
+from nbtrain.engines.signatures import whole
+from nbtrain.run.attempt import Life
+from nbtrain.run.time_usage import Draws
+
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+
+_GIVE = (
+    "give a tf.data.Dataset of batches, such as "
+    "tf.data.Dataset.from_tensor_slices((x, y)).shuffle(1000).batch(32)."
+)
+
+
+class Passes(Iterator[Any]):
+    """The elements of data, one after the other; training thread only.
+
+    Of a `tf.data` pipeline the states of its iterators are saved. Of other data, and where a
+    pipeline's state cannot be saved, the place is a number, up to which they are drawn again.
+
+    Args:
+        data: A `tf.data.Dataset`, a `tf.distribute.DistributedDataset`, another iterable, or a
+            function that returns an iterator: these begin again at their end. An iterator,
+            `tf.data`'s or another, ends once.
+        epochs: Passes over the data; None begins again without end.
+
+    Attributes:
+        specs: Of an element, as in `tf.data.Dataset.element_spec`: one; None where nobody knows.
+        steps: Elements of all passes; None without an end, or where nobody knows.
+
+    Raises:
+        ArgumentError: They cannot be drawn from, or not so often.
+    """
+
+    def __init__(self, data: Any, epochs: int | None) -> None:
+        begin, again = _beginning(data)
+        if epochs and epochs > 1 and not again:
+            raise ArgumentError(
+                f"epochs={epochs} with data={type(data).__name__} object, which ends once: give "
+                "what each pass begins with, such as the tf.data.Dataset itself."
+            )
+        size = int(data.cardinality()) if isinstance(data, tf.data.Dataset) else -1
+        if size == 0:
+            raise ArgumentError("data is a dataset without an element: give one that has some.")
+        spec = getattr(data, "element_spec", None)
+        self.specs = None if spec is None else (spec,)
+        self.steps = epochs * size if epochs and size > 0 else None
+        self._again, self._epochs = again, epochs
+        self._epoch = self._number = 0  # passes that are over, elements drawn of the next
+        self._begun = 0
+        further = again and size != tf.data.INFINITE_CARDINALITY
+        self._iterators = Iterators(lambda: self._begin(begin), again=further)
+        self._kept = isinstance(data, (tf.data.Dataset, tf.data.Iterator))
+        self._why = "the state of a distributed tf.data pipeline cannot be saved"
+        self._behind = 0  # elements to draw again before the next
+        self._ahead: list[Any] = []  # elements that were drawn, and come first
+        self._at_hand: list[Any] = []  # those of the step at hand, and its number
+        self._step = 0
+        self._attention = True  # a draw has more to do than to draw
+        self._life: Life | None = None
+        self._note: str | None = None
+        self._saved = tf.Variable("", trainable=False)
+
+    # --- the loop -------------------------------------------------------------------
+
+    def begin(self, life: Life) -> Iterator[Any]:
+        """A loop begins, in this life of the run; returns what it draws from."""
+        self._ahead, self._at_hand = self._undone(), []
+        self._life, self._step = life, life.boundary.step
+        if self._iterators.at_hand is None:
+            self._iterators.start()
+        self._attention = True
+        life.host.note("place", self._note)
+        if self._over:
+            ended = f"{self._epoch:,} of {self._epochs:,} epochs are over" if self._epochs else ""
+            life.host.note(
+                "epochs",
+                f"{ended or 'The data have ended'}: there is nothing left to train. Give more "
+                f"{'epochs=' if self._again else 'data='}, or another name= to begin anew.",
+            )
+        draws = life.watch.spending.waits = Draws(self)
+        return draws
+
+    def __next__(self) -> Any:
+        """The next element.
+
+        Raises:
+            StopIteration: The epochs are over, or a stop came before the place was reached.
+            ArgumentError: A pass has no element.
+        """
+        assert self._life is not None, "begin() comes first"
+        step = self._life.boundary.step
+        if step != self._step:
+            self._step, self._at_hand = step, []
+        element = self._ahead.pop(0) if self._ahead else self._draw()
+        self._at_hand.append(element)
+        return element
+
+    def _draw(self) -> Any:
+        if self._attention:
+            self._catch_up()
+        while True:
+            try:
+                element = next(self._iterators.at_hand)
+            except StopIteration:
+                self._turn()
+            else:
+                self._number += 1
+                return element
+
+    def _catch_up(self) -> None:
+        """Draw what was trained before."""
+        if self._over:
+            raise StopIteration
+        assert self._life is not None, "begin() comes first"
+        while self._behind:
+            if self._life.host.asked_to_stop():
+                raise StopIteration
+            self._behind -= 1
+            if next(self._iterators.at_hand, self) is self:  # they have become fewer
+                self._behind = 0
+        self._attention = False
+
+    def _turn(self) -> None:
+        """The pass is over."""
+        if not self._number:
+            raise ArgumentError(
+                f"data has no element in pass {self._epoch + 1:,}: give what each iter() begins "
+                "anew, as a tf.data.Dataset or a list does, or a function that returns a new "
+                "iterator at each call."
+            )
+        self._epoch, self._number = self._epoch + 1, 0
+        if self._again:
+            self._iterators.turn()
+        if self._over:
+            self._attention = True
+            raise StopIteration
+
+    @property
+    def _over(self) -> bool:
+        if self._epochs is None:
+            return self._epoch > 0 and not self._again
+        return self._epoch >= self._epochs
+
+    def _undone(self) -> list[Any]:
+        """Elements that were drawn for a step which was not done."""
+        at_step = self._life is not None and self._life.boundary.step == self._step
+        return [*(self._at_hand if at_step else ()), *self._ahead]
+
+    def _begin(self, begin: Callable[[], Any]) -> Any:
+        self._begun += 1
+        return begin()
+
+    # --- the place ------------------------------------------------------------------
+
+    @property
+    def kept(self) -> bool:
+        """Whether the states of the iterators are saved."""
+        return self._kept and not self._behind
+
+    def lose(self, why: str) -> None:
+        """They cannot be saved: from now on the place is a number."""
+        self._kept, self._why = False, why
+
+    def besides(self) -> tf.train.Checkpoint:
+        """What is saved of the place."""
+        undone = self._undone()
+        held = {"epoch": self._epoch, "number": max(0, self._number - len(undone))}
+        found: dict[str, Any] = {}
+        if self.kept:
+            found = self._iterators.saved(begun=bool(self._epoch or self._number))
+            parts = tf.nest.flatten(undone, expand_composites=True)
+            found["undone"] = [tf.Variable(part, trainable=False) for part in parts]
+        self._saved.assign(json.dumps({**held, "kept": "iterator" in found}))
+        return tf.train.Checkpoint(**found, place=self._saved)
+
+    def take(self, path: str) -> None:
+        """Be where a checkpoint was."""
+        reader = tf.train.load_checkpoint(path)
+        undone, self._note = self._undone(), None
+        self._ahead, self._at_hand, self._attention = [], [], True
+        key = f"besides/place{_VALUE}"
+        held = json.loads(reader.get_tensor(key)) if reader.has_tensor(key) else {}
+        if not {"epoch", "number", "kept"} <= held.keys():
+            self._ahead = undone
+            self._say("The checkpoint holds no place in the data: they go on where they are.")
+            return
+        epoch, number, why = held["epoch"], held["number"], self._why
+        if self._kept:
+            why = "the checkpoint holds no state of this tf.data pipeline"
+            if held["kept"]:
+                try:
+                    self._iterators.restore(path)
+                    self._ahead = self._packed(reader)
+                except (tf.errors.OpError, ValueError):
+                    self._iterators.at_hand = None
+                    why = "the checkpoint holds the state of another tf.data pipeline"
+                else:
+                    self._epoch, self._number = epoch, number + len(self._ahead)
+                    self._behind = 0
+                    self._say(None)
+                    return
+        self._go_to(epoch, number, undone, why)
+
+    def _go_to(self, epoch: int, number: int, undone: list[Any], why: str) -> None:
+        """Be at this element of this pass, by drawing again; `undone` was drawn last."""
+        drawn = self._number - self._behind
+        here, there = (self._epoch, drawn - len(undone)), (epoch, number)
+        if not self._again and there < here:
+            self._ahead = undone
+            self._say("An iterator cannot go back: the data go on where they were.")
+            return
+        if self._again and (self._iterators.at_hand is None or epoch != here[0] or there < here):
+            self._iterators.start()
+            while self._begun <= epoch:  # each may have an order of its own
+                self._iterators.start()
+            self._behind = number
+        else:
+            self._ahead = undone[number - here[1] :]
+            self._behind = max(0, number - drawn)
+        self._epoch, self._number = epoch, number + len(self._ahead)
+        self._say(
+            f"Goes on after element {number:,} of pass {epoch + 1:,}, but {why}: it was drawn "
+            "again up to there, and gives the same elements only where its order is the same."
+            if self.specs and there != here
+            else None
+        )
+
+    def _packed(self, reader: Any) -> list[Any]:
+        """The elements that were saved with a checkpoint."""
+        parts: list[Any] = []
+        while reader.has_tensor(key := f"besides/undone/{len(parts)}{_VALUE}"):
+            parts.append(tf.constant(reader.get_tensor(key)))
+        specs = self.specs or ()
+        size = len(tf.nest.flatten(specs, expand_composites=True))
+        return [
+            tf.nest.pack_sequence_as(specs, parts[at : at + size], expand_composites=True)[0]
+            for at in range(0, len(parts), size)
+        ]
+
+    def _say(self, note: str | None) -> None:
+        self._note = note
+        if self._life is not None:
+            self._life.host.note("place", note)
+
+
+def passes_over(data: Any, epochs: int | None) -> Passes | None:
+    """The passes over data; None where none are given.
+
+    Raises:
+        ArgumentError: They cannot be drawn from, or not so often.
+    """
+    if data is None:
+        if epochs is not None:
+            raise ArgumentError(f"epochs={epochs!r} without data=: give data= too, or steps=.")
+        return None
+    return Passes(data, None if epochs is None else whole("epochs", epochs))
+
+
+def _beginning(data: Any) -> tuple[Callable[[], Any], bool]:
+    """What begins a pass over data, and whether it does so more than once.
+
+    Raises:
+        ArgumentError: They are no data, or not in batches.
+    """
+    if hasattr(data, "shape") or isinstance(data, (tuple, Mapping, str, bytes)):
+        raise ArgumentError(f"data={type(data).__name__} object is no sequence of batches: {_GIVE}")
+    if isinstance(data, Iterator):
+        return lambda: data, False
+    if isinstance(data, Iterable):
+        return lambda: iter(data), True
+    if callable(data):
+        return lambda: iter(data()), True
+    raise ArgumentError(f"data={data!r} cannot be drawn from: {_GIVE}")

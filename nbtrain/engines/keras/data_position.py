@@ -1,0 +1,187 @@
+"""The place of a Keras fit in its data: saved with the model, and taken up again."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nbtrain.engines.keras.callback_state import Memory
+from nbtrain.engines.keras.data import Data, Dataset
+from nbtrain.engines.keras.python_scalars import Numbers
+
+# A value is a float, or an array where a metric gives one.
+History = dict[str, list[Any]]
+
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+_SAVED = f"fit{_VALUE}"
+_VARIABLES = ("besides/metrics/", "besides/others/")
+
+
+class Place:
+    """The place of a fit in its data; training thread only.
+
+    Args:
+        model: The model.
+        data: What it is fitted on.
+        epoch: The first epoch, counted from 0.
+        numbers: What is kept in no variable; an attribute, too.
+        memory: What callbacks remember; an attribute, too.
+
+    Attributes:
+        epoch: Epochs that are over.
+        batch: Batches of the next that have been trained.
+        history: What the epochs gave.
+        logs: What the training of the epoch gave whose validation is under way.
+        moved: Whether it is another than Keras's loop is at.
+        note: In words, what is not exact since it was taken up; None when all is.
+        saved: What is saved of it beside the model: all but the model's own, as JSON.
+    """
+
+    def __init__(
+        self, model: Any, data: Data, epoch: int, numbers: Numbers, memory: Memory
+    ) -> None:
+        self.data = data
+        self._first = self.epoch = epoch
+        self.batch = 0
+        self.history: History = {}
+        self.logs: dict[str, Any] = {}
+        self.moved = False
+        self.note: str | None = None
+        self.saved = tf.Variable("", trainable=False)
+        self.numbers, self.memory = numbers, memory
+        self._model = model
+        # Of the checkpoint it was taken from: what is beside its model, until it goes on.
+        self._held: dict[str, Any] | None = None
+
+    @property
+    def _begun(self) -> bool:
+        """Whether a batch has been trained."""
+        return (self.epoch, self.batch) != (self._first, 0)
+
+    @property
+    def kept(self) -> bool:
+        """Whether the state of a `tf.data` pipeline is saved with it."""
+        return self.data.kept and isinstance(self.data, Dataset)
+
+    def lose(self, why: str) -> None:
+        """The state of the pipeline cannot be saved."""
+        self.data.lose(why)
+
+    def end_epoch(self, logs: Mapping[str, Any]) -> None:
+        """The epoch is over, and gave this."""
+        self.epoch, self.batch, self.logs = self.epoch + 1, 0, {}
+        self.data.end_epoch()
+        for name, value in logs.items():
+            self.history.setdefault(name, []).append(value)
+
+    def besides(self) -> tf.train.Checkpoint:
+        """What is saved of it, and a `tf.train.Checkpoint` of the model does not reach."""
+        found = {**self._variables(), "best_weights": self.memory.weights()}
+        data = self.data
+        if data.kept:
+            found |= data.saved(begun=self._begun)
+        held = {
+            "epoch": self.epoch,
+            "batch": self.batch,
+            "steps": data.steps,
+            "size": self._model.steps_per_execution,
+            "seed": data.seed,
+            "iterator": "iterator" in found,
+            "history": self.history,
+            "logs": self.logs,
+            "numbers": self.numbers.saved(),
+            "callbacks": self.memory.saved(),
+        }
+        self.saved.assign(json.dumps(held, default=_listed))
+        return tf.train.Checkpoint(**found)
+
+    def take(self, path: str) -> None:
+        """Be where a checkpoint was, whose variables have been restored."""
+        reader, self.note = tf.train.load_checkpoint(path), None
+        if not reader.has_tensor(_SAVED):  # of the model alone: the place stays
+            return
+        self.moved = True
+        names = [name for name in reader.get_variable_to_shape_map() if name.startswith(_VARIABLES)]
+        self._held = {name: reader.get_tensor(name) for name in names}
+        held = json.loads(self.saved.numpy())
+        self.epoch, self.batch, self.logs = held["epoch"], held["batch"], held["logs"]
+        self.history = {name: [*map(_array, held["history"][name])] for name in held["history"]}
+        self.data.seed = held["seed"]
+        self.numbers.take(held.get("numbers", {}))
+        self.memory.take(held.get("callbacks", {}), _best_weights(reader))
+        size, steps = self._model.steps_per_execution, self.data.steps
+        # Of the same size, a part of an execution is the last of data of unknown length.
+        within = self.batch % size and self.batch != steps and held.get("size") != size
+        if held["steps"] not in (None, steps) or within:
+            self.note = (
+                f"The checkpoint is of batch {self.batch:,} of an epoch of {held['steps'] or '?'}, "
+                f"where now an epoch has {steps or '?'} batches, {size} an execution: epoch "
+                f"{self.epoch + 1} begins again."
+            )
+            self.batch = 0
+        elif isinstance(self.data, Dataset) and (self._begun or held["iterator"]):
+            self.data.restore(path, held=held["iterator"])
+        self.go_on()  # it may be saved again before it does
+
+    def begin_fit(self) -> dict[str, Any]:
+        """Before a call of `fit`: its arguments that are about the data."""
+        arguments = self.data.arguments(self.epoch, self.batch)
+        self.data.begin(self.epoch, self.batch)  # Keras draws a first batch to know its kind
+        if self._held is None:
+            return arguments
+        if not self.data.kept and self.note is None:
+            self.note = (
+                f"Goes on after batch {self.batch:,} of epoch {self.epoch + 1}, but "
+                f"{self.data.why}: the batches to come are others than without a break."
+            )
+        return arguments
+
+    def go_on(self) -> None:
+        """Before the first batch to train: restore what TensorFlow does not reach by the model.
+
+        And once more when the step is traced: Keras makes the variables of its metrics late.
+        """
+        if self._held is None:
+            return
+        for name, variables in self._variables().items():
+            if name == "metrics" and self.batch == 0:
+                continue  # they begin with the epoch
+            for number, variable in enumerate(variables):
+                value = self._held.get(f"besides/{name}/{number}{_VALUE}")
+                if value is not None:
+                    variable.assign(value)
+
+    def gone_on(self) -> None:
+        """The first batch has been trained."""
+        self._held = None
+
+    def _variables(self) -> dict[str, list[Any]]:
+        metrics = [variable for metric in self._model.metrics for variable in metric.variables]
+        known = {id(item) for item in tf.train.TrackableView(self._model).descendants()}
+        known |= {id(item) for item in metrics}
+        # Those of the random generators, in layers such as Dropout.
+        others = [item for item in self._model.variables if id(item) not in known]
+        return {"metrics": metrics, "others": others}
+
+
+def _best_weights(reader: Any) -> dict[str, list[Any]]:
+    """Those that a checkpoint holds, as `Memory.weights` gives them."""
+    found: dict[str, dict[int, Any]] = defaultdict(dict)
+    for name in reader.get_variable_to_shape_map():
+        if name.startswith("besides/best_weights/"):
+            _, _, place, number, *_ = name.split("/")
+            found[place][int(number)] = reader.get_tensor(name)
+    return {place: [each[number] for number in sorted(each)] for place, each in found.items()}
+
+
+def _listed(value: Any) -> Any:
+    return np.asarray(value).tolist()
+
+
+def _array(value: Any) -> Any:
+    return np.asarray(value) if isinstance(value, list) else value

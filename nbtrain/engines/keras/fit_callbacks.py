@@ -1,0 +1,296 @@
+"""A Keras fit under a run: its callbacks, and the step boundary between two batches.
+
+for each epoch:
+    on_epoch_begin
+    for each batch:
+        on_train_batch_begin    # the boundary of the batch before
+        on_train_batch_end      # recorded
+    on_test_batch_end           # of the validation: here a stop is heard
+    on_epoch_end                # recorded; the boundary of the epoch's last batch
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from nbtrain.engines.data.iterators import ended_apart
+from nbtrain.engines.keras.callback_rate import CallbackRate
+from nbtrain.engines.keras.data_position import Place
+from nbtrain.engines.keras.loss import EPOCH, BatchLoss
+from nbtrain.run.run import Run
+from nbtrain.run.time_usage import EVALUATE, LOOP
+
+_EVALUATING = (
+    "Evaluating after epoch {epoch}: what was asked for waits until that is over. A stop is heard "
+    "at its next batch."
+)
+
+
+class Leave(Exception):  # noqa: N818 - no error: the way out of Keras's loop
+    """The run was asked to stop, or is somewhere else in its data."""
+
+
+class PlacedLoss(BatchLoss):
+    """Trains the batches that are to come, and passes over those that were trained before.
+
+    Args:
+        model: The model.
+        place: The place in its data.
+
+    Attributes:
+        before: What an epoch gave all of whose batches were trained before.
+    """
+
+    def __init__(self, model: Any, place: Place) -> None:
+        super().__init__(model)
+        self._place = place
+        self._passed = 0  # batches of the epoch at hand that were trained before
+        self._begins = False  # none has been drawn of the epoch
+        self._goes_on = False  # no batch of the epoch has been trained in this life
+        self.before: dict[str, Any] = {}
+
+    def begin(self, epoch: int) -> None:
+        """An epoch of Keras's begins."""
+        self._passed, self._begins, self._goes_on = self._place.batch, True, True
+        self.before = {}
+        self._place.data.begin(epoch, self._passed)
+
+    def _train(self, iterator: Any) -> Any:
+        place = self._place
+        if self._begins:
+            ended_apart(iterator)
+            self._begins = False
+        if self._passed > 0:
+            self.count = min(self._size, self._passed)
+            for _ in range(self.count):
+                place.data.pass_over(iterator)
+            self._passed -= self.count
+            return {}
+        iterator = place.data.draw_from(iterator, self._size)
+        if not self._goes_on:
+            return super()._train(iterator)
+        place.go_on()
+        try:
+            return super()._train(iterator)
+        except (StopIteration, tf.errors.OutOfRangeError):  # all of it was trained before
+            self.before = place.logs or numbers(self._model.get_metrics_result())
+            raise
+        finally:
+            place.gone_on()
+            self._goes_on = False
+
+    def _train_step(self, data: Any) -> Any:
+        logs = super()._train_step(data)
+        if not tf.executing_eagerly():  # traced: now the metrics have their variables
+            with tf.init_scope():
+                self._place.go_on()
+        return logs
+
+
+class Steered(keras.callbacks.CallbackList):
+    """The callbacks of one life's calls of `fit`, each left by `Leave`; training thread only.
+
+    The user's callbacks see the numbers of epochs and batches that Keras gives, and one
+    training, however often it goes back (those whose memory is saved hear of its begin each
+    time); batches that were trained before are none of theirs.
+
+    Args:
+        run: The run.
+        place: The place in the data.
+        loss: Of the model's batches.
+        callbacks: Those of the user.
+        model: The model.
+        rates: Factors on what they set.
+        params: What Keras tells callbacks: verbose, epochs, steps.
+
+    Attributes:
+        begun: Whether they have heard of a training that has not ended.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        place: Place,
+        loss: PlacedLoss,
+        callbacks: Sequence[Any],
+        model: Any,
+        rates: Sequence[CallbackRate] = (),
+        **params: Any,
+    ) -> None:
+        add_progbar = params["verbose"] != 0
+        super().__init__(
+            callbacks, add_history=True, add_progbar=add_progbar, model=model, **params
+        )
+        self._place, self._loss = place, loss
+        self._host, self._boundary = run.life.host, run.life.boundary
+        self._spending = run.life.watch.spending
+        self._rates = rates
+        self._begun = 0
+        self._at_hand = False  # a batch was trained whose boundary is to come
+        self._first = True  # no batch was recorded
+        self.begun = False
+        # Making numbers of logs that nobody looks at would cost every batch.
+        self._seen = _look_at(self.callbacks, "on_train_batch_begin", "on_train_batch_end")
+        self._seen_test = _look_at(self.callbacks, "on_test_batch_begin", "on_test_batch_end")
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """The first boundary of the run."""
+        self._loss.wrap()
+        self.begin()
+        if not self._boundary.begun:
+            self._ask()
+
+    def begin(self) -> None:
+        """The training begins, or goes on from where it went back to."""
+        if self.begun:  # Keras's own of the model begins anew with each fit
+            self._history.history, self._history.epoch = {}, []
+        else:
+            super().on_train_begin()
+        self._place.memory.go_on(again=self.begun)
+        self.begun = True
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """The training is over."""
+        self.begun = False
+        super().on_train_end(logs)
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Have the data of this epoch."""
+        self._loss.begin(epoch)
+        with contextlib.ExitStack() as lifted:
+            for rate in self._rates:
+                lifted.enter_context(rate.lifted())
+            super().on_epoch_begin(epoch, logs)
+        self._boundary.settle()
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """The boundary of the batch before."""
+        if self._at_hand:
+            self._ask()
+        self._begun = batch
+        if self._seen and batch >= self._place.batch:
+            super().on_train_batch_begin(batch, logs)
+            self._boundary.settle()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Record the batch, or the last of an execution of several."""
+        place, boundary = self._place, self._boundary
+        done, steps = self._begun + self._loss.count, place.data.steps
+        if steps is not None and done > steps:
+            done = steps
+        if done <= place.batch:
+            return  # trained before
+        if self._seen:
+            super().on_train_batch_end(batch, logs)
+        number = boundary.step + done - place.batch
+        place.batch = done
+        boundary.record(self._loss.scalars, {}, number)
+        self._at_hand = True
+        if self._first:
+            self._first = False
+            self._host.note("batch", self._loss.lacks)
+
+    def on_test_begin(self, logs: Any = None) -> None:
+        """Remember what the epoch's training gave: evaluating counts in the same metrics."""
+        self._spending.turn_to(EVALUATE)
+        self._place.logs = self._loss.before or epoch_logs(self.model, self._loss.logs)
+        super().on_test_begin(logs)
+
+    def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Of a batch of the validation."""
+        if self._seen_test:
+            super().on_test_batch_begin(batch, logs)
+
+    def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Of a batch of the validation: a stop is heard here."""
+        if self._seen_test:
+            super().on_test_batch_end(batch, logs)
+        if self._host.asked_to_stop():
+            if not self._at_hand:  # its boundary, which has not heard of the stop, is behind
+                raise Leave
+            self._ask()
+        if self._host.is_asked():
+            self._host.note("evaluating", _EVALUATING.format(epoch=self._place.epoch + 1))
+
+    def on_test_end(self, logs: Any = None) -> None:
+        """The validation is over."""
+        self._host.note("evaluating", None)
+        super().on_test_end(logs)
+        self._spending.turn_to(LOOP)
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Record the epoch, at the step of its last batch, and that one's boundary."""
+        logs = {**self._loss.before, **numbers(logs)}
+        before = {name: len(values) for name, values in self._history.history.items()}
+        super().on_epoch_end(epoch, dict(logs))
+        scalars = epoch_scalars(logs)
+        # The curves of evaluations between, where there are such, have those of the epochs too.
+        between = [tag for tag in self._boundary.evaluated if EPOCH + tag in scalars]
+        scalars |= {tag: scalars[EPOCH + tag] for tag in between}
+        # Numbers that a callback has added, such as the learning rate that it sets.
+        added = {
+            name: float(values[-1])
+            for name, values in self._history.history.items()
+            if len(values) > before.get(name, 0) and isinstance(values[-1], Real)
+        }
+        if self._at_hand:
+            self._boundary.record(scalars, {}, None)
+        else:
+            self._host.add(None, scalars)
+        self._place.end_epoch({**added, **logs})
+        if self._at_hand:
+            done = self._place.epoch >= self.params["epochs"]
+            self._ask(over=done or self.model.stop_training)
+
+    def _ask(self, *, over: bool = False) -> None:
+        """The step boundary; `over`: Keras ends by itself."""
+        self._at_hand = False
+        told = self._boundary.reach_last() if over else self._boundary.reach()
+        if self._place.moved or (told and not over):
+            raise Leave
+
+
+def numbers(logs: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The logs of an epoch: floats, and arrays where a metric gives one, in one level."""
+    found: dict[str, Any] = {}
+    for name, value in (logs or {}).items():
+        if isinstance(value, Mapping):
+            found.update(numbers(value))
+        else:
+            array = np.asarray(value)
+            found[name] = float(array) if array.ndim == 0 else array
+    return found
+
+
+def epoch_scalars(logs: Mapping[str, Any]) -> dict[str, float]:
+    """What of the logs of an epoch is recorded."""
+    return {EPOCH + name: value for name, value in logs.items() if type(value) is float}
+
+
+def epoch_logs(model: Any, logs: Any) -> dict[str, Any]:
+    """What the training of an epoch gave, as `fit` has it.
+
+    Args:
+        model: The model.
+        logs: Of its last step; a `train_step` of the user's own may give others than metrics.
+    """
+    metrics = model.get_metrics_result()
+    return numbers(metrics if metrics.keys() == logs.keys() else logs)
+
+
+def _look_at(callbacks: Sequence[Any], *methods: str) -> bool:
+    """Whether one of the callbacks does something with batches."""
+    base = keras.callbacks.Callback
+    names = {*methods, "on_batch_begin", "on_batch_end"}
+    return any(
+        getattr(getattr(callback, name), "__func__", None) is not getattr(base, name)
+        for callback in callbacks
+        for name in names
+    )

@@ -1,0 +1,121 @@
+"""One number that Keras keeps as such, in a layer or in an optimizer; and where there are some.
+
+of_optimizer(model.optimizer)    # its weight decay and its momentum
+of_layers(model)                 # the dropout rates of its layers, and of those inside them
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import keras
+
+from nbtrain.core.errors import ArgumentError
+
+_DROPOUTS = (keras.layers.Dropout, keras.layers.GaussianDropout, keras.layers.AlphaDropout)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Number:
+    """One number.
+
+    Attributes:
+        owner: The layer or the optimizer that has it.
+        attribute: Under this name.
+        kind: What it is called, as a hyperparameter.
+        label: The owner's name, the same in every program that builds the model alike.
+        usable: Whether another value than 0 can be used: what was built with 0 has no random
+            generator, or no momenta.
+    """
+
+    owner: Any
+    attribute: str
+    kind: str
+    label: str
+    usable: bool
+
+    def read(self) -> float:
+        """Its value."""
+        return float(getattr(self.owner, self.attribute))
+
+    def write(self, value: float) -> None:
+        """Set it.
+
+        Raises:
+            ArgumentError: It cannot be set.
+        """
+        if value and self.attribute == "momentum" and self.owner.built and not _momenta(self.owner):
+            raise ArgumentError(
+                f"{self.label} was built while its momentum was 0, and has no momenta: compile the "
+                "model again."
+            )
+        try:
+            setattr(self.owner, self.attribute, value)
+        except Exception as error:
+            raise ArgumentError(
+                f"{self.attribute} of {self.label} cannot be set ({error}): leave it as it is, or "
+                "let the class set it."
+            ) from error
+
+
+def of_optimizer(optimizer: Any) -> Iterator[Number]:
+    """Its weight decay and its momentum, where they are numbers."""
+    optimizer = inner(optimizer)
+    for name in ("weight_decay", "momentum"):
+        value = getattr(optimizer, name, None)
+        if _is_number(value):
+            usable = name == "weight_decay" or value != 0 or bool(_momenta(optimizer))
+            yield Number(optimizer, name, name, type(optimizer).__name__, usable)
+
+
+def inner(optimizer: Any) -> Any:
+    """The optimizer inside a `LossScaleOptimizer`; any other is itself."""
+    return getattr(optimizer, "inner_optimizer", optimizer)
+
+
+def _momenta(optimizer: Any) -> Any:
+    return getattr(optimizer, "momentums", None) or getattr(optimizer, "_momentums", None)
+
+
+def of_layers(model: Any) -> Iterator[Number]:
+    """The rates of a model's layers, and of those inside them, each once."""
+    layers = model._flatten_layers()
+    around = {
+        id(cell): layer
+        for layer in layers
+        if isinstance(layer, keras.layers.RNN)
+        for cell in getattr(layer.cell, "cells", (layer.cell,))
+    }
+    labels = _labels([around.get(id(layer), layer) for layer in layers])
+    for layer, label in zip(layers, labels, strict=True):
+        if isinstance(layer, _DROPOUTS):
+            usable = hasattr(layer, "seed_generator")
+            yield Number(layer, "rate", "dropout_rate", label, usable)
+        elif hasattr(layer, "get_dropout_mask") or isinstance(layer, keras.layers.Attention):
+            for name in ("dropout", "recurrent_dropout"):
+                if _is_number(value := getattr(layer, name, None)):
+                    yield Number(layer, name, name, label, value != 0)
+
+
+def _labels(layers: list[Any]) -> Iterator[str]:
+    """Names of layers that are the same in every program.
+
+    Keras counts the layers of a class over the whole program: here, over the model.
+    """
+    counted: dict[str, dict[int, int]] = defaultdict(dict)
+    for layer in layers:
+        base = re.sub(r"_\d+$", "", layer.name)
+        if base.replace("_", "") != type(layer).__name__.lower():
+            yield layer.name
+            continue
+        count = counted[base].setdefault(id(layer), len(counted[base]))
+        yield f"{base}_{count}" if count else base
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

@@ -1,0 +1,88 @@
+"""Functions and numbers that are given to a run, looked at before anything starts."""
+
+from __future__ import annotations
+
+import inspect
+from numbers import Integral
+from typing import Any
+
+from nbtrain.core.errors import ArgumentError
+from nbtrain.run.options import Settings
+
+
+def check_call(
+    name: str, function: Any, *args: object, advice: str, generates: bool = False
+) -> None:
+    """See that a function can be called with these arguments, and answers at once.
+
+    Args:
+        name: What it is given as.
+        function: What was given.
+        args: What it will be called with.
+        advice: What to give instead.
+        generates: Whether it may be a generator function.
+
+    Raises:
+        ArgumentError: It cannot be called so; or it is a generator function, or asynchronous.
+    """
+    if not callable(function):
+        raise ArgumentError(f"{name}={function!r} cannot be called: {advice}")
+    for call in (function, type(function).__call__):  # of an object, that is the function
+        if inspect.isgeneratorfunction(call) and not generates:
+            raise ArgumentError(f"{name}={function!r} returns a generator: {advice}")
+        if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
+            kind = "a coroutine" if inspect.iscoroutinefunction(call) else "an async generator"
+            raise ArgumentError(
+                f"{name}={function!r} returns {kind}, which no training thread awaits: {advice} "
+                "What is asynchronous in it, asyncio.run(...) runs to its end."
+            )
+    try:
+        inspect.signature(function).bind(*args)
+    except TypeError as error:
+        takes = "takes other arguments" if args else "takes arguments"
+        raise ArgumentError(f"{name}={function!r} {takes} ({error}): {advice}") from None
+    except ValueError:  # a function of C's does not say
+        return
+
+
+def check_evaluation(evaluate: Any, settings: Settings, *args: object) -> None:
+    """See that what is to be evaluated can be, and when.
+
+    Args:
+        evaluate: The function that was given.
+        settings: When to.
+        args: What it will be called with.
+
+    Raises:
+        ArgumentError: It cannot be called so, or is missing when it is due.
+    """
+    takes = "that takes the session and" if args else "that"
+    advice = f'give a function {takes} returns scalars by name, such as {{"loss": loss}}.'
+    if evaluate is None:
+        check_cadence("evaluate", settings, advice)
+    else:
+        check_call("evaluate", evaluate, *args, advice=advice)
+
+
+def check_cadence(name: str, settings: Settings, advice: str) -> None:
+    """Raise an ArgumentError if something is to be evaluated and nothing was given for it.
+
+    Args:
+        name: Of what was not given.
+        settings: When to.
+        advice: What to give.
+    """
+    for cadence in ("evaluate_secs", "evaluate_steps"):
+        if value := getattr(settings, cadence):
+            raise ArgumentError(f"{cadence}={value!r} without {name}=: {advice}")
+
+
+def whole(name: str, value: Any, *, least: int = 1) -> int:
+    """A whole number of at least so much.
+
+    Raises:
+        ArgumentError: It is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise ArgumentError(f"{name}={value!r}: give a whole number of at least {least}.")
+    return int(value)

@@ -1,0 +1,1 @@
+"""Event files as data: scalars, summaries, hyperparameters and comparisons of runs."""

@@ -1,0 +1,130 @@
+"""Runs side by side: what they were told that differs, and what their scalars came to.
+
+both = nbtrain.compare("runs", runs="adam|sgd")
+both.differing["learning_rate"]["adam"], both.metrics["val_loss"]["adam"].min
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from nbtrain.core.text_table import Cell, on_a_line, text_table
+from nbtrain.logdir.folders import given
+from nbtrain.logdir.reader import Reader
+from nbtrain.logdir.scalars import Scalars
+from nbtrain.logdir.sessions import Sessions
+from nbtrain.logdir.summary_stats import Extent, extent_of
+
+Hyperparameter = float | str | bool
+
+
+class Comparison:
+    """Runs side by side; any thread.
+
+    What it holds is what had been written at the last `refresh`.
+
+    Args:
+        scalars: The runs, and the tags.
+
+    Attributes:
+        scalars: The runs, and the tags.
+        runs: The names of the runs that have scalars, sorted.
+        hparams: By run, what it was told; without the runs that were told nothing.
+        differing: By name, the value of each hyperparameter that is not the same in all runs
+            that have any; a run that was not told it is left out.
+        same: By name, the value of each that is.
+        metrics: By tag and run, what the scalars came to.
+    """
+
+    def __init__(self, scalars: Scalars) -> None:
+        self.scalars = scalars
+        self._load()
+
+    def _load(self) -> None:
+        extents: dict[str, dict[str, Extent]] = {}
+        for (run, tag), points in self.scalars.there():
+            extents.setdefault(tag, {})[run] = extent_of(points)
+        self.metrics = dict(sorted(extents.items()))
+        self.runs = sorted({run for extents in self.metrics.values() for run in extents})
+        sessions = Sessions(self.scalars.reader)
+        self.hparams = {run: found.hparams for run in self.runs if (found := sessions.of(run))}
+        self.differing: dict[str, dict[str, Hyperparameter]] = {}
+        self.same: dict[str, Hyperparameter] = {}
+        for name in sorted({name for each in self.hparams.values() for name in each}):
+            values = {run: each[name] for run, each in self.hparams.items() if name in each}
+            if len(values) == len(self.hparams) and len(set(map(repr, values.values()))) == 1:
+                self.same[name] = next(iter(values.values()))
+            else:
+                self.differing[name] = values
+
+    def refresh(self) -> bool:
+        """Read what was written since; whether there was something."""
+        found = self.scalars.refresh()
+        self._load()
+        return found
+
+    def to_dataframe(self) -> Any:
+        """A `pandas.DataFrame` of one row a run.
+
+        Its columns are "hparams" and a name, for what differs, and a tag with "last", "min",
+        "max" and "best_step". What a run has not is NaN.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+        """
+        import pandas as pd
+
+        columns: dict[tuple[str, str], list[Any]] = {
+            ("hparams", name): [values.get(run) for run in self.runs]
+            for name, values in self.differing.items()
+        }
+        for tag, extents in self.metrics.items():
+            told = [_told(tag, extents[run]) if run in extents else {} for run in self.runs]
+            columns |= {(tag, what): [each.get(what) for each in told] for what in _TOLD}
+        return pd.DataFrame(columns, index=pd.Index(self.runs, name="run"))
+
+    def __repr__(self) -> str:
+        if not self.runs:
+            return repr(self.scalars)
+        rows: list[list[Cell]] = [
+            [name, "", *map(values.get, self.runs)] for name, values in self.differing.items()
+        ]
+        for tag, extents in self.metrics.items():
+            told = [_told(tag, extents[run]) if run in extents else {} for run in self.runs]
+            rows += [
+                ["" if number else tag, what, *(each.get(what) for each in told)]
+                for number, what in enumerate(_TOLD)
+            ]
+        same = ", ".join(
+            f"{on_a_line(name)}={on_a_line(value)}" for name, value in self.same.items()
+        )
+        table = text_table(["", "", *self.runs], rows)
+        return f"{table}\nthe same in all: {same}" if same else table
+
+
+_TOLD = ("last", "min", "max", "best_step")
+
+
+def _told(tag: str, extent: Extent) -> dict[str, float]:
+    return {what: getattr(extent, what) for what in _TOLD[:3]} | {
+        "best_step": extent.best_step(tag)
+    }
+
+
+def compare(logdir: str | os.PathLike[str], *, runs: str | None = None) -> Comparison:
+    """The runs below a folder side by side: hyperparameters that differ, and their scalars.
+
+    A run has the hyperparameters of the nearest run above it that wrote some; runs without
+    any are compared by their scalars alone.
+
+    Args:
+        logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
+        runs: A regular expression; runs in whose names it is found.
+
+    Raises:
+        ArgumentError: The folder cannot be read, or the pattern is no regular expression.
+    """
+    found = Scalars(Reader(given(logdir)), runs)
+    found.refresh()
+    return Comparison(found)

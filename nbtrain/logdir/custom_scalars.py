@@ -1,0 +1,101 @@
+"""The layouts of custom scalars: which tags one chart shows together, as a program wrote it.
+
+TensorBoard's Custom Scalars plugin (tensorboard/plugins/custom_scalar/layout.proto).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from nbtrain.logdir.history import summary_value
+from nbtrain.logdir.reader import Reader
+from nbtrain.tfevents.values import strings
+
+LAYOUT = "custom_scalars__config__"
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """A value between two others.
+
+    Attributes:
+        value: The tag of the value.
+        lower: The tag of what it is above.
+        upper: The tag of what it is below.
+    """
+
+    value: str
+    lower: str
+    upper: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart of several tags; one of the two is not empty.
+
+    Attributes:
+        title: Its title.
+        tags: Regular expressions: each tag is shown at whose beginning one is found.
+        margins: Values, each shown with its margin.
+    """
+
+    title: str
+    tags: tuple[str, ...] = ()
+    margins: tuple[Margin, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """Charts that belong together.
+
+    Attributes:
+        title: Its title.
+        charts: The charts.
+        closed: Whether it is shown closed at first.
+    """
+
+    title: str
+    charts: tuple[Chart, ...]
+    closed: bool = False
+
+
+def custom_scalars(reader: Reader) -> tuple[Category, ...]:
+    """The layouts of all runs in one, as TensorBoard merges them.
+
+    Categories of the same title become one, in the order of the runs' names; a chart that
+    comes again is left out. A layout that cannot be read is left out as well.
+    """
+    merged: dict[str, Category] = {}
+    for run in reader.runs:
+        for category in _layout(reader, run):
+            known = merged.get(category.title)
+            if known is None:
+                merged[category.title] = category
+            else:
+                charts = dict.fromkeys((*known.charts, *category.charts))
+                merged[category.title] = Category(known.title, tuple(charts), known.closed)
+    return tuple(merged.values())
+
+
+def _layout(reader: Reader, run: str) -> Iterator[Category]:
+    """What the latest layout of a run says."""
+    from tensorboard.plugins.custom_scalar.layout_pb2 import Layout
+
+    if LAYOUT not in reader.tags(run, "custom_scalars"):
+        return
+    try:
+        value = summary_value(reader.places(run, LAYOUT, "custom_scalars"), -1, LAYOUT)
+        layout = Layout.FromString(strings(value).item())
+    except (OSError, KeyError, ValueError, DecodeError):
+        return
+    for category in layout.category:
+        yield Category(category.title, tuple(map(_chart, category.chart)), category.closed)
+
+
+def _chart(chart: Any) -> Chart:
+    margins = (Margin(each.value, each.lower, each.upper) for each in chart.margin.series)
+    return Chart(chart.title, tuple(chart.multiline.tag), tuple(margins))

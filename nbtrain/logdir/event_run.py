@@ -1,0 +1,220 @@
+"""The events of one run: its scalars in columns, and where the values of all else lie."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+
+from nbtrain.logdir.index import Index, Places
+from nbtrain.logdir.series import Points, Series
+from nbtrain.tfevents.decode import Decoded, Decoder
+from nbtrain.tfevents.framing import FOOTER, HEADER
+from nbtrain.tfevents.tail import Other, Piece, Tail
+from nbtrain.tfevents.tensors import array_of
+
+# What is kept beside scalars, by TensorBoard's names of its plugins.
+KINDS = ("images", "histograms", "text", "audio", "hparams", "custom_scalars")
+_SCALARS = ("scalars", None)  # what a tag is whose kind is not told
+_FIELDS = {"simple_value": "scalars", "image": "images", "histo": "histograms", "audio": "audio"}
+
+
+class EventRun:
+    """The events of one folder; one thread at a time may call.
+
+    Args:
+        folder: The folder.
+        verify: Whether a record with a wrong checksum is skipped.
+
+    Attributes:
+        series: The scalars by tag, in the order the tags first came.
+        indexes: By kind, of `KINDS`, and tag, where the values of all else lie.
+        starts: Step and wall time of each restart of the program.
+        skipped: Bytes of the files that could not be read, being damaged.
+        doubtful: Records that were read in spite of a wrong checksum.
+        unreadable: Files that could not be read since the last look, and why.
+    """
+
+    def __init__(self, folder: str, *, verify: bool = True) -> None:
+        self.folder = folder
+        self._verify = verify
+        self.unreadable: dict[str, str] = {}
+        self._reset()
+
+    def _reset(self) -> None:
+        self.series: dict[str, Series] = {}
+        self.indexes: dict[str, dict[str, Index]] = {}
+        self.starts: list[tuple[int, float]] = []
+        self.skipped = self.doubtful = 0
+        self._decoder = Decoder(verify=self._verify)
+        self._kinds: dict[str, str] = {}  # of the tags, as the first metadata of each says
+        self._tails: dict[str, Tail] = {}
+
+    @property
+    def files(self) -> set[str]:
+        """The names of the files that it has read of."""
+        return set(self._tails)
+
+    @property
+    def left(self) -> int:
+        """Bytes of its files that have not been read."""
+        return sum(tail.size - tail.offset for tail in self._tails.values())
+
+    @property
+    def size(self) -> int:
+        """Bytes of its files."""
+        return sum(tail.size for tail in self._tails.values())
+
+    def look(self, names: list[str]) -> None:
+        """See what its files have to be read; `names` in the order of their making."""
+        for name in names:
+            if name not in self._tails:
+                self._tails[name] = Tail(f"{self.folder}/{name}", self._decoder)
+        anew = False
+        self.unreadable.clear()
+        for tail in self._tails.values():
+            with self._trying(tail):
+                anew |= tail.look()
+        if anew:
+            self._reset()
+            self.look(names)
+
+    def read(self) -> Iterator[None]:
+        """Read what is new, and pause after every piece.
+
+        While it pauses another thread may look: if a file was replaced, all is read anew.
+        """
+        tails = self._tails
+        for file, tail in enumerate(list(tails.values())):
+            with self._trying(tail):
+                while self._take(tail.poll(), file):
+                    yield  # holding nothing: others may pause as well, each with its piece
+                    if self._tails is not tails:
+                        yield from self.read()
+                        return
+
+    @contextlib.contextmanager
+    def _trying(self, tail: Tail) -> Iterator[None]:
+        """Try a file: what was read of it stays, whatever becomes of it."""
+        try:
+            yield
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            self.unreadable[tail.path] = error.strerror or str(error)
+
+    def of(self, kind: str) -> Mapping[str, Series | Index]:
+        """What there is of a kind, by tag."""
+        return self.series if kind == "scalars" else self.indexes.get(kind, {})
+
+    def points(self, tag: str) -> Points:
+        """All points of a tag."""
+        return self.series[tag].points(self.starts)
+
+    def places(self, kind: str, tag: str) -> Places:
+        """Where all values of a tag lie."""
+        paths = tuple(tail.path for tail in self._tails.values())
+        return self.indexes[kind][tag].places(paths, self.starts)
+
+    def _take(self, piece: Piece | None, file: int) -> bool:
+        if piece is None:
+            return False
+        self.skipped += piece.skipped
+        self.doubtful += piece.doubtful
+        found = [*piece.scalars, *self._one_by_one(piece.others, file)]
+        parts: dict[int, list[Decoded]] = {}
+        for scalars in found:
+            for tag, part in _by_tag(scalars):
+                if not scalars.bare or self._kinds.get(self._decoder.tags[tag]) in _SCALARS:
+                    parts.setdefault(tag, []).append(part)
+        for tag, several in parts.items():
+            series = self.series.setdefault(self._decoder.tags[tag], Series())
+            series.extend(*_in_order(several))
+        return True
+
+    def _one_by_one(self, others: list[Other], file: int) -> Iterator[Decoded]:
+        """The scalars of records that hold other things too; notes restarts, and these things."""
+        for other in others:
+            try:
+                event = Event.FromString(other.payload)
+            except DecodeError:
+                self.skipped += len(other.payload) + HEADER + FOOTER
+                continue
+            if event.session_log.status == SessionLog.START:
+                self.starts.append((event.step, event.wall_time))
+            for which, value in enumerate(event.summary.value):
+                kind = self._kind(value)
+                if kind in KINDS:
+                    index = self.indexes.setdefault(kind, {}).setdefault(value.tag, Index())
+                    record = (file, other.offset, len(other.payload), which)
+                    index.add(event.step, event.wall_time, record)
+                elif kind == "scalars" and (number := _number(value)) is not None:
+                    yield Decoded(
+                        np.array([other.row]),
+                        np.array([self._decoder.tag_id(value.tag)]),
+                        np.array([event.step]),
+                        np.array([event.wall_time]),
+                        np.array([number], np.float64),
+                    )
+
+    def _kind(self, value: Any) -> str:
+        """What a value is; many writers say it only with the first value of a tag."""
+        said = _FIELDS.get(value.WhichOneof("value"), value.metadata.plugin_data.plugin_name)
+        if said:
+            self._kinds.setdefault(value.tag, said)
+        return said or self._kinds.get(value.tag, "scalars")
+
+
+def _by_tag(scalars: Decoded) -> Iterator[tuple[int, Decoded]]:
+    tags = scalars.tags
+    if (tags == tags[0]).all():
+        yield int(tags[0]), scalars
+        return
+    order = (
+        np.argsort(tags, kind="stable")
+        if tags.max() > 0xFFFF
+        else np.argsort(tags.astype(np.uint16), kind="stable")
+    )
+    bounds = np.flatnonzero(np.diff(tags[order], prepend=-1, append=-1))
+    for low, high in itertools.pairwise(bounds):
+        part = order[low:high]
+        yield (
+            int(tags[part[0]]),
+            Decoded(
+                scalars.rows[part],
+                tags[part],
+                scalars.steps[part],
+                scalars.wall_times[part],
+                scalars.values[part],
+            ),
+        )
+
+
+def _in_order(several: list[Decoded]) -> tuple[Any, Any, Any]:
+    if len(several) == 1:
+        one = several[0]
+        return one.steps, one.wall_times, one.values
+    order = np.argsort(np.concatenate([each.rows for each in several]), kind="stable")
+    steps = np.concatenate([each.steps for each in several])[order]
+    wall_times = np.concatenate([each.wall_times for each in several])[order]
+    return steps, wall_times, np.concatenate([each.values for each in several])[order]
+
+
+def _number(value: Any) -> float | None:
+    """The scalar that a `Summary.Value` holds; None for something else."""
+    if value.WhichOneof("value") == "simple_value":
+        return float(value.simple_value)
+    shape = [dim.size for dim in value.tensor.tensor_shape.dim]
+    if not value.HasField("tensor") or math.prod(shape) != 1:
+        return None
+    try:
+        array = array_of(value.tensor)
+    except ValueError:
+        return None
+    return float(array.reshape(())) if array.dtype.kind in "fiub" else None

@@ -1,0 +1,91 @@
+"""The values of one tag in one run, each read from its file when it is asked for."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+from tensorboard.compat.proto.event_pb2 import Event
+
+from nbtrain.core.arrays import FloatArray, IntArray
+from nbtrain.logdir.index import Places
+from nbtrain.tfevents.crc import crc32c, masked
+from nbtrain.tfevents.framing import FOOTER
+from nbtrain.tfevents.tail import read_at
+from nbtrain.tfevents.values import Value, value_of
+
+
+class History:
+    """The values of one tag, in the order they were written; any thread.
+
+    Args:
+        kind: What they are: "images", "histograms", "text" or "audio".
+        tag: Their tag.
+        places: Where they lie.
+
+    Attributes:
+        steps: int64 of shape (n,).
+        wall_times: float64 of shape (n,): seconds since the epoch.
+        abandoned: bool of shape (n,), as `Points` has it.
+    """
+
+    def __init__(self, kind: str, tag: str, places: Places) -> None:
+        self.steps: IntArray = places.steps
+        self.wall_times: FloatArray = places.wall_times
+        self.abandoned: npt.NDArray[np.bool_] = places.abandoned
+        self._kind, self._tag, self._places = kind, tag, places
+
+    def __len__(self) -> int:
+        """How many values there are."""
+        return len(self.steps)
+
+    def __getitem__(self, index: SupportsIndex) -> Value:
+        """A value, read from its file.
+
+        Raises:
+            IndexError: There are not so many.
+            OSError: Its file has gone, or is not what it was.
+            ArgumentError: What was written has not the form of its kind.
+        """
+        number = operator.index(index)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"history[{number}]: there are {len(self)} values.")
+        return value_of(self._kind, summary_value(self._places, number, self._tag))
+
+    def __iter__(self) -> Iterator[Value]:
+        return (self[index] for index in range(len(self)))
+
+    def __repr__(self) -> str:
+        steps = f", steps {self.steps.min()} to {self.steps.max()}" if len(self) else ""
+        return f"<{self._kind} {self._tag!r}: {len(self)} values{steps}>"
+
+
+def summary_value(places: Places, index: int, tag: str) -> Any:
+    """The `Summary.Value` that lies at one of the places of a tag.
+
+    Raises:
+        OSError: Its file has gone, or is not what it was.
+    """
+    file, offset, length, which = places.records[index].tolist()
+    path = places.paths[file]
+    try:
+        data = read_at(path, offset, length + FOOTER)
+    except FileNotFoundError as error:
+        words = f"{path} has gone since it was looked at: refresh()."
+        raise FileNotFoundError(words) from error
+    payload, footer = data[:length], data[length:]
+    crc = masked(np.array([crc32c(payload)], np.uint32))
+    if crc.astype("<u4").tobytes() == footer:
+        event = Event.FromString(payload)
+        values, wall_time = event.summary.value, np.float64(event.wall_time)
+        if (
+            event.step == places.steps[index]
+            and wall_time.tobytes() == places.wall_times[index].tobytes()  # NaN is one
+            and len(values) > which
+            and values[which].tag == tag
+        ):
+            return values[which]
+    raise OSError(f"{path} is no longer what it was at byte {offset}: refresh().")

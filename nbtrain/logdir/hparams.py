@@ -1,0 +1,115 @@
+"""Runs with their hyperparameters and metrics: TensorBoard's table, in the kernel.
+
+table = nbtrain.hparams("runs")
+table.rows[0].hparams["learning_rate"], table.rows[0].metrics["validation/epoch_loss"]
+table.to_dataframe()
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from nbtrain.core.text_table import text_table
+from nbtrain.logdir.folders import given
+from nbtrain.logdir.reader import Reader
+from nbtrain.logdir.scalars import Scalars
+from nbtrain.logdir.sessions import Session, Sessions
+
+
+class HParams:
+    """The runs that have hyperparameters, one a row; any thread.
+
+    What it holds is what had been written at the last `refresh`.
+
+    Args:
+        scalars: The runs.
+
+    Attributes:
+        scalars: The runs.
+    """
+
+    def __init__(self, scalars: Scalars) -> None:
+        self.scalars = scalars
+        self._sessions = Sessions(scalars.reader)
+
+    @property
+    def rows(self) -> list[Session]:
+        """The runs, sorted by name."""
+        sessions = self._sessions.by_run.items()
+        return [session for run, session in sessions if self.scalars.chooses(run)]
+
+    @property
+    def hparams(self) -> list[str]:
+        """The names of the hyperparameters, sorted."""
+        return sorted({name for row in self.rows for name in row.hparams})
+
+    @property
+    def metrics(self) -> list[str]:
+        """The names of the metrics, in the order of the rows' own."""
+        return list(dict.fromkeys(name for row in self.rows for name in row.metrics))
+
+    @property
+    def unreadable(self) -> dict[str, str]:
+        """Runs whose hyperparameters cannot be read, and why."""
+        return self._sessions.unreadable
+
+    def refresh(self) -> bool:
+        """Read what was written since; whether there was something."""
+        found = self.scalars.refresh()
+        self._sessions = Sessions(self.scalars.reader)
+        return found
+
+    def to_dataframe(self) -> Any:
+        """A `pandas.DataFrame` of one row a run: under "hparams", "metrics" and "session".
+
+        Times are in seconds since the epoch; what a run has not is NaN.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+        """
+        import pandas as pd
+
+        rows = self.rows
+        columns: dict[tuple[str, str], list[Any]] = {}
+        columns |= {
+            ("hparams", name): [row.hparams.get(name) for row in rows] for name in self.hparams
+        }
+        columns |= {
+            ("metrics", name): [row.metrics.get(name) for row in rows] for name in self.metrics
+        }
+        columns |= {
+            ("session", name): [getattr(row, name) for row in rows]
+            for name in ("status", "start_time", "end_time", "group")
+        }
+        index = pd.Index([row.run for row in rows], name="run")
+        return pd.DataFrame(columns, index=index)
+
+    def __repr__(self) -> str:
+        rows = self.rows
+        if not rows:
+            return f"<no run in {self.scalars.reader.logdir!r} has hyperparameters>"
+        names, metrics = self.hparams, self.metrics
+        cells = [
+            [row.run, *map(row.hparams.get, names), *map(row.metrics.get, metrics), row.status]
+            for row in rows
+        ]
+        return text_table(["run", *names, *metrics, "status"], cells)
+
+
+def hparams(logdir: str | os.PathLike[str], *, runs: str | None = None) -> HParams:
+    """The hyperparameters of every run below a folder, and what its metrics came to.
+
+    They are found as TensorBoard finds them: written by `tensorboard.plugins.hparams.api`,
+    `hp.KerasCallback`, PyTorch's or tensorboardX's `add_hparams`.
+
+    Args:
+        logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
+        runs: A regular expression; runs in whose names it is found.
+
+    Raises:
+        ArgumentError: The folder cannot be read, or the pattern is no regular expression.
+    """
+    found = Scalars(Reader(given(logdir)), runs)
+    found.refresh()
+    return HParams(found)

@@ -1,0 +1,72 @@
+"""How far a run had come when its event file was written last; read from the end of that alone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from google.protobuf.message import DecodeError
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+
+from nbtrain.tfevents.framing import frames_in, next_frame
+from nbtrain.tfevents.writer import ENDING
+
+# Bytes of the end that are read, until there is a step among them: a hundred steps of a loss, or
+# a large histogram.
+_ENDS = (1 << 13, 1 << 18, 1 << 22)
+
+
+def last_step(folder: Path) -> int | None:
+    """The last step that a run has recorded in its newest event file; None where there is none.
+
+    Steps that the run has gone back behind do not count.
+    """
+    for path in _newest_first(folder):
+        for size in _ENDS:
+            with contextlib.suppress(OSError):
+                step = _last(_events(path, size))
+                if step is not None:
+                    return step
+    return None
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    """The event files that nbtrain has written, by their names: see `EventWriter`."""
+    with contextlib.suppress(OSError):
+        return sorted(folder.glob(f"*{ENDING}"), key=_order, reverse=True)
+    return []
+
+
+def _order(path: Path) -> tuple[int, int]:
+    """The time in the name, which only grows in a folder; in old names two may have the same."""
+    numbers = [part for part in path.name.removesuffix(ENDING).split(".") if part.isdigit()]
+    return (int(numbers[0]), int(numbers[-1])) if numbers else (0, 0)
+
+
+def _events(path: Path, size: int) -> Iterator[Event]:
+    """The whole events among the last bytes of a file."""
+    with open(path, "rb") as file:
+        begin = max(0, os.fstat(file.fileno()).st_size - size)
+        file.seek(begin)
+        data = np.frombuffer(file.read(size), np.uint8)
+    if begin:  # in the midst of a record
+        first = next_frame(data)
+        data = data[len(data) if first is None else first :]
+    frames = frames_in(data)
+    for start, length in zip(frames.starts.tolist(), frames.lengths.tolist(), strict=True):
+        with contextlib.suppress(DecodeError):
+            yield Event.FromString(data[start : start + length].tobytes())
+
+
+def _last(events: Iterator[Event]) -> int | None:
+    """The step that they lead to."""
+    last = None
+    for event in events:
+        if event.session_log.status == SessionLog.START:
+            last = event.step - 1  # the mark bears the step that comes next
+        elif event.step and event.HasField("summary"):
+            last = event.step if last is None else max(last, event.step)
+    return last

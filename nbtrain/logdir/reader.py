@@ -1,0 +1,140 @@
+"""A logdir and its runs, read again and again as they grow.
+
+Runs are TensorBoard's: folders that hold event files. What is written live, be it by this
+kernel, another one or another machine, is seen at the next poll; nothing is ever written,
+locked or held open.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+
+from nbtrain.logdir.event_run import EventRun
+from nbtrain.logdir.folders import Folders, as_text
+from nbtrain.logdir.index import Places
+from nbtrain.logdir.series import Points
+
+# Between two pieces of a reading in slices: without it, who waits for the lock would never get it.
+_TURN_SECS = 0.0005
+
+
+class Reader:
+    """Every run below a folder; its methods may be called from any thread.
+
+    Args:
+        logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
+        verify: Whether a record with a wrong checksum is skipped.
+
+    Attributes:
+        version: Another number whenever something has been read, or has gone, in whatever thread.
+        gone: Runs that have no event files any more; what was read of them is kept.
+
+    Raises:
+        ArgumentError: It is no folder that can be read.
+    """
+
+    def __init__(self, logdir: str, *, verify: bool = True) -> None:
+        self.logdir = logdir
+        self._verify = verify
+        self.version = 0
+        self.gone: list[str] = []
+        self._runs: dict[str, EventRun] = {}
+        self._folders = Folders(logdir)
+        self._lock = threading.RLock()  # protects the runs
+
+    @property
+    def runs(self) -> list[str]:
+        """The names of the runs, sorted: their folders below the logdir; "." is the logdir."""
+        with self._lock:
+            return sorted(self._runs)
+
+    def tags(self, run: str, kind: str = "scalars") -> list[str]:
+        """The tags of a run's scalars, or of another of its `KINDS`, in the order they came."""
+        with self._lock:
+            return list(self._runs[run].of(kind))
+
+    def count(self, run: str, tag: str, kind: str = "scalars") -> int:
+        """How many points, or values of another kind, a tag of a run has."""
+        with self._lock:
+            found = self._runs[run].of(kind).get(tag) if run in self._runs else None
+            return found.count if found else 0
+
+    def has_lost_files(self) -> bool:
+        """Whether it holds what was read of a file that is there no more."""
+        with self._lock:
+            there = {run: set(names) for run, _, names in self._folders.look()}
+            return any(run.files - there.get(name, set()) for name, run in self._runs.items())
+
+    def progress(self) -> float:
+        """How much of what was found at the last look has been read: from 0 to 1."""
+        with self._lock:
+            size = sum(run.size for run in self._runs.values())
+            return 1 - sum(run.left for run in self._runs.values()) / size if size else 1.0
+
+    def points(self, run: str, tag: str) -> Points:
+        """All points of a tag in a run, copied."""
+        with self._lock:
+            return self._runs[run].points(tag)
+
+    def places(self, run: str, tag: str, kind: str) -> Places:
+        """Where the values of a tag of another kind lie."""
+        with self._lock:
+            return self._runs[run].places(kind, tag)
+
+    def skipped(self) -> dict[str, int]:
+        """For each run with damaged files, how many of their bytes could not be read."""
+        with self._lock:
+            return {name: run.skipped for name, run in sorted(self._runs.items()) if run.skipped}
+
+    def doubtful(self) -> dict[str, int]:
+        """For each run how many of its records were read in spite of a wrong checksum."""
+        with self._lock:
+            return {name: run.doubtful for name, run in sorted(self._runs.items()) if run.doubtful}
+
+    def unreadable(self) -> dict[str, str]:
+        """Folders and files that could not be read at the last try, and why."""
+        with self._lock:
+            found = dict(self._folders.unreadable)
+            for run in self._runs.values():
+                found |= run.unreadable
+            return {as_text(path): why for path, why in found.items()}
+
+    def look(self) -> None:
+        """See which runs and files there are, and how long they have become."""
+        with self._lock:
+            there = set()
+            for run, folder, names in self._folders.look():
+                if run not in self._runs:
+                    self._runs[run] = EventRun(folder, verify=self._verify)
+                self._runs[run].look(names)
+                there.add(run)
+            gone = sorted(self._runs.keys() - there)
+            self.version += gone != self.gone
+            self.gone = gone
+
+    def read(self, secs: float = math.inf) -> bool:
+        """Read what was found at the last look, all runs by turns.
+
+        Args:
+            secs: After how many seconds to leave the rest to the next call.
+
+        Returns:
+            Whether there was something to read.
+        """
+        began, any_read = time.monotonic(), False
+        with self._lock:
+            readers = deque(run.read() for run in self._runs.values() if run.left)
+        while readers and time.monotonic() - began < secs:
+            if secs < math.inf:
+                time.sleep(_TURN_SECS)
+            with self._lock:
+                if next(readers[0], self) is not self:
+                    any_read = True
+                    self.version += 1
+                    readers.rotate(-1)
+                else:
+                    readers.popleft()
+        return any_read

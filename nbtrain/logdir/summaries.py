@@ -1,0 +1,73 @@
+"""What a logdir holds beside scalars: images, histograms, text and audio.
+
+log = nbtrain.summaries("runs", "images")   # every run below the folder
+log["adam", "samples"].steps                # of one run and tag
+log["adam", "samples"][-1]                  # the last, read from its file now; a cell shows it
+"""
+
+from __future__ import annotations
+
+import os
+
+from nbtrain.core.errors import ArgumentError
+from nbtrain.logdir.folders import given
+from nbtrain.logdir.history import History
+from nbtrain.logdir.reader import Reader
+from nbtrain.logdir.scalars import Scalars
+from nbtrain.logdir.selection import Selection
+from nbtrain.tfevents.values import DECODERS
+
+
+class Summaries(Selection[History]):
+    """Runs and tags, and the history of each: `summaries["run", "tag"][-1]`; any thread.
+
+    What it holds is what had been written at the last `refresh`. No value is kept in memory.
+
+    Args:
+        reader: Reads the event files.
+        kind: "images", "histograms", "text" or "audio".
+        runs: A regular expression; runs in whose names it is found.
+        tags: A regular expression; tags in which it is found.
+
+    Raises:
+        ArgumentError: There is no such kind, or a pattern is no regular expression.
+    """
+
+    def __init__(
+        self, reader: Reader, kind: str, runs: str | None = None, tags: str | None = None
+    ) -> None:
+        if kind not in DECODERS:
+            kinds = ", ".join(map(repr, DECODERS))
+            raise ArgumentError(f"kind={kind!r} is no kind of summaries; there are: {kinds}.")
+        super().__init__(reader, kind, runs, tags)
+
+    @property
+    def scalars(self) -> Scalars:
+        """The scalars of the runs and tags that are meant."""
+        return Scalars(self._reader).like(self)
+
+    def _of(self, run: str, tag: str) -> History:
+        return History(self._kind, tag, self._reader.places(run, tag, self._kind))
+
+
+def summaries(
+    logdir: str | os.PathLike[str], kind: str, *, runs: str | None = None, tags: str | None = None
+) -> Summaries:
+    """The images, histograms, text or audio of every run below a folder, from its event files.
+
+    They are found as TensorBoard finds them, whoever wrote them, and each is read when it is
+    asked for; a file is never changed, locked or held open.
+
+    Args:
+        logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
+        kind: "images", "histograms", "text" or "audio".
+        runs: A regular expression; runs in whose names it is found.
+        tags: A regular expression; tags in which it is found.
+
+    Raises:
+        ArgumentError: The folder cannot be read, there is no such kind, or a pattern is no
+            regular expression.
+    """
+    found = Summaries(Reader(given(logdir)), kind, runs, tags)
+    found.refresh()
+    return found

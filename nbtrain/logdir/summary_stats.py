@@ -1,0 +1,63 @@
+"""What the points of a scalar came to: the last, the lowest, the highest, and the best."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbtrain.logdir.series import Points
+
+_HIGHER = re.compile(
+    "acc|auc|precision|recall|f1|score|reward|return|bleu|rouge|iou|psnr|ssim|r2|success",
+    re.IGNORECASE,
+)
+_LOWER = re.compile("loss|err", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What some points came to, without those abandoned; NaN where there are none.
+
+    Attributes:
+        last: The last value.
+        last_step: Its step.
+        min: The lowest finite value.
+        min_step: The first step that has it.
+        max: The highest finite value.
+        max_step: The first step that has it.
+        count: How many points there are.
+    """
+
+    last: float
+    last_step: float
+    min: float
+    min_step: float
+    max: float
+    max_step: float
+    count: int
+
+    def best_step(self, tag: str) -> float:
+        """The step of the highest value, or of the lowest, as the tag's name has it."""
+        return self.max_step if higher_is_better(tag) else self.min_step
+
+
+def extent_of(points: Points) -> Extent:
+    """What some points came to."""
+    kept = ~points.abandoned
+    steps, values = points.steps[kept].astype(np.float64), points.values[kept]
+    finite = np.flatnonzero(np.isfinite(values))
+    last = min_ = max_ = (np.nan, np.nan)
+    if len(values):
+        last = (float(values[-1]), float(steps[-1]))
+    if len(finite):
+        low, high = finite[np.argmin(values[finite])], finite[np.argmax(values[finite])]
+        min_ = (float(values[low]), float(steps[low]))
+        max_ = (float(values[high]), float(steps[high]))
+    return Extent(*last, *min_, *max_, len(values))
+
+
+def higher_is_better(tag: str) -> bool:
+    """Whether the best value of a tag is its highest, as its name has it."""
+    return bool(_HIGHER.search(tag)) and not _LOWER.search(tag)

@@ -1,0 +1,161 @@
+"""The runs below a folder, of whichever kernel, and which is a branch of which.
+
+run           phase               step        branch
+adam          finished            500 of 500
+├─ adam-1     running             412 of 500  from step 300, learning_rate 0.01 → 0.001
+│  └─ slower  no end was written  350 of 500  from step 340
+└─ adam-2     stopped             220 of 500  from step 200
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.hyperparameters import Edit
+from nbtrain.core.text_table import in_columns
+from nbtrain.logdir.last_step import last_step
+from nbtrain.notebook.kernel import runs
+from nbtrain.rundir.entries import FILE, Entry, edits_of, entries, step_of, when
+from nbtrain.rundir.folder import BASE
+from nbtrain.rundir.journal import ENDS
+from nbtrain.rundir.lineage import parent_of
+from nbtrain.rundir.lock import is_held
+
+_HEAD = ("run", "phase", "step", "branch")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """What the folder of a run tells of it.
+
+    Attributes:
+        path: The folder.
+        began: When it was started first, in seconds since the epoch.
+        phase: How it stands, or has ended, in words.
+        step: Steps completed, as far as the event file or the journal tell.
+        total_steps: Step at which it finishes; None where that is not known.
+        parent: The folder of the run that it is a branch of; None where it is none.
+        branch: Where it branches off, in words.
+    """
+
+    path: Path
+    began: float
+    phase: str
+    step: int
+    total_steps: int | None
+    parent: Path | None
+    branch: str
+
+    @classmethod
+    def read(cls, path: Path) -> RunFolder:
+        """Read it."""
+        try:
+            lines = list(entries(path))
+        except FileNotFoundError:  # it has just begun
+            lines = []
+        except OSError as error:
+            return cls(path, 0.0, f"{FILE} cannot be read: {error.strerror}", 0, None, None, "")
+        starts = [number for number, entry in enumerate(lines) if entry["event"] == "start"]
+        last = lines[starts[-1] :] if starts else lines
+        ends = [entry["event"] for entry in last if entry["event"] in ENDS]
+        steps = [step_of(entry) for entry in lines if entry["event"] != "start"]
+        said = next((entry for entry in last if entry["event"] in ("start", "folder")), {})
+        total = said.get("total_steps")
+        born = next((entry for entry in lines if parent_of(entry)), None)
+        parent = parent_of(born) if born is not None else None
+        return cls(
+            path=path,
+            began=min(map(when, lines), default=float("inf")),
+            phase=ends[-1] if ends else _unended(path),
+            step=max(steps[-1] if steps else 0, last_step(path) or 0),
+            total_steps=total if type(total) is int else None,
+            parent=None if parent is None else (path / parent["logdir"]).resolve(),
+            branch="" if parent is None else _branch(parent["step"], lines),
+        )
+
+    def row(self, name: str, branch: str) -> tuple[str, ...]:
+        """Its line."""
+        phase, step, total = self.phase, self.step, self.total_steps
+        for run in runs().values():
+            status = run.status
+            if run.logdir.resolve() == self.path and not status.phase.ended:
+                phase, step, total = str(status.phase), status.step, status.total_steps
+        return name, phase, f"{step:,} of {total:,}" if total else f"{step:,}", branch
+
+
+def tree(logdir: str | os.PathLike[str] | None = None) -> str:
+    """The runs below a folder in lines, each branch below its parent, the oldest first.
+
+    Args:
+        logdir: The folder; None for `runs`.
+
+    Raises:
+        ArgumentError: There is no such folder.
+    """
+    folder = Path(BASE if logdir is None else logdir).expanduser()
+    if logdir is not None and not folder.is_dir():
+        raise ArgumentError(f"There is no folder {os.fspath(logdir)!r}: give one with runs in it.")
+    found = {path: RunFolder.read(path) for path in _folders(folder.resolve())}
+    if not found:
+        return f"No run has trained in {folder}, or below it."
+    members = sorted(found.values(), key=lambda each: (each.began, each.path))
+    children: dict[Path, list[RunFolder]] = {}
+    for each in members:
+        if each.parent is not None and not _leads_to(each.path, each.parent, found):
+            children.setdefault(each.parent, []).append(each)
+    born = {child.path for parent in children if parent in found for child in children[parent]}
+    rows: list[tuple[str, ...]] = [_HEAD]
+    for each in members:
+        if each.path not in born:
+            rows += _rows(each, folder.resolve(), children)
+    return in_columns(rows)
+
+
+def _rows(
+    each: RunFolder,
+    folder: Path,
+    children: Mapping[Path, Sequence[RunFolder]],
+    lead: str = "",
+    mark: str = "",
+) -> Iterator[tuple[str, ...]]:
+    """The line of a run, and those of its branches; `mark` stands before its own name."""
+    name = os.path.relpath(each.path, folder)
+    far = not mark and each.parent is not None
+    of = f"of {os.path.relpath(each.parent, folder)} " if far and each.parent else ""
+    yield each.row(f"{lead}{mark}{each.path.name if name == '.' else name}", of + each.branch)
+    lead += {"├─ ": "│  ", "└─ ": "   "}.get(mark, "")
+    branches = children.get(each.path, ())
+    for number, child in enumerate(branches, 1):
+        yield from _rows(child, folder, children, lead, "└─ " if number == len(branches) else "├─ ")
+
+
+def _folders(folder: Path) -> Iterator[Path]:
+    """The folders of runs in and below one."""
+    live = {run.logdir.resolve() for run in runs().values() if not run.status.phase.ended}
+    seen = {Path(path) for path, _, files in os.walk(folder) if FILE in files}
+    yield from seen | {path for path in live if folder in (path, *path.parents)}
+
+
+def _leads_to(path: Path, parent: Path | None, found: Mapping[Path, RunFolder]) -> bool:
+    """Whether a run is its own ancestor, which no run has written."""
+    seen: set[Path] = set()
+    while parent is not None and parent not in seen:
+        if parent == path:
+            return True
+        seen.add(parent)
+        parent = found[parent].parent if parent in found else None
+    return False
+
+
+def _unended(path: Path) -> str:
+    return "running in another kernel" if is_held(path) else "no end was written"
+
+
+def _branch(step: int, lines: Sequence[Entry]) -> str:
+    """Where a run branches off, with the edits of its first boundary."""
+    first = next((entry for entry in lines if entry["step"] == step and edits_of(entry)), {})
+    return ", ".join([f"from step {step:,}", *(str(Edit(*edit)) for edit in edits_of(first))])

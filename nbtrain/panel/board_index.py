@@ -1,0 +1,80 @@
+"""What a logdir holds, as a board's page is told: its runs, and the tags of each kind.
+
+A page has a tab for what is there, for the scalars, and for what it was asked to begin with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from nbtrain.core.arrays import IntArray
+from nbtrain.core.errors import ArgumentError
+from nbtrain.logdir.history import History
+from nbtrain.logdir.scalars import Scalars
+from nbtrain.logdir.selection import Selection
+from nbtrain.logdir.summaries import Summaries
+
+# For each tab of a board the kind of summary that it shows.
+KIND_OF = {
+    "scalars": "scalars",
+    "images": "images",
+    "histograms": "histograms",
+    "distributions": "histograms",
+    "text": "text",
+    "audio": "audio",
+}
+
+Selections = Mapping[str, Selection[Any]]
+
+
+def selections(scalars: Scalars) -> Selections:
+    """What there is of each kind in the runs and tags that these scalars mean."""
+    kinds = {*KIND_OF.values()} - {"scalars"}
+    others = {kind: Summaries(scalars.reader, kind).like(scalars) for kind in kinds}
+    return {"scalars": scalars, **others}
+
+
+def contents(found: Selections, lacking: Mapping[str, str], begin: str) -> dict[str, Any]:
+    """Runs, tags by kind, and tabs.
+
+    Args:
+        found: What there is of each kind.
+        lacking: For each other tab, in words, why there is nothing to show; "" where there is.
+        begin: The tab that the board begins with.
+    """
+    keys = {kind: list(iter(pairs)) for kind, pairs in found.items()}  # no len(): it counts all
+    runs = sorted({run for pairs in keys.values() for run, _ in pairs})
+    numbers = {run: number for number, run in enumerate(runs)}
+    kinds = {kind: _tags(pairs, numbers) for kind, pairs in keys.items()}
+    tabs = [tab for tab, kind in KIND_OF.items() if keys[kind] or tab in ("scalars", begin)]
+    empty = {tab: repr(found[KIND_OF[tab]]).strip("<>") for tab in tabs if not keys[KIND_OF[tab]]}
+    empty |= {tab: words for tab, words in lacking.items() if words and tab == begin}
+    tabs += [tab for tab, words in lacking.items() if not words or tab == begin]
+    scalars = kinds.pop("scalars")
+    return {"runs": runs, **scalars, "kinds": kinds, "tabs": tabs, "empty": empty}
+
+
+def _tags(keys: list[tuple[str, str]], numbers: Mapping[str, int]) -> dict[str, Any]:
+    """Tags; for each of them, which of the distinct sets of runs have it."""
+    having: dict[str, list[int]] = {}
+    for run, tag in keys:
+        having.setdefault(tag, []).append(numbers[run])
+    sets: dict[tuple[int, ...], int] = {}
+    tags = sorted(having)
+    of = [sets.setdefault(tuple(having[tag]), len(sets)) for tag in tags]
+    return {"tags": tags, "sets": [list(each) for each in sets], "of": of}
+
+
+def what_counts(history: History) -> IntArray:
+    """Where in a history its values are, without those that were abandoned.
+
+    Raises:
+        ArgumentError: All of them were.
+    """
+    kept = np.flatnonzero(~history.abandoned)
+    if not len(kept):
+        raise ArgumentError("All that was written here was abandoned: the run went back.")
+    return kept

@@ -1,0 +1,139 @@
+"""A curve of any length as at most 512 buckets: what a display needs of it.
+
+A bucket holds the first step, mean, minimum and maximum of `stride` consecutive
+points (the last one may be partial). When there are too many, neighbours are
+folded and the stride doubles, so a million points draw as quickly as a thousand
+and no peak is lost. A NaN makes its bucket NaN, an infinity its end of the range:
+what went wrong stays visible at every stride.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nbtrain.core.arrays import FloatArray
+
+LIMIT = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """A copy of some buckets, safe to hand to any thread.
+
+    Attributes:
+        stride: Points in a full bucket, a power of two.
+        points: Points of the whole curve.
+        start: Index of the first bucket here within the curve.
+        steps: First step of every bucket, float64 of shape (n,).
+        mean, lo, hi: Mean, minimum and maximum of every bucket, float64 of shape (n,).
+    """
+
+    stride: int
+    points: int
+    start: int
+    steps: FloatArray
+    mean: FloatArray
+    lo: FloatArray
+    hi: FloatArray
+
+    @property
+    def whole(self) -> slice:
+        """Those to draw a line through the means of, if the last one is here.
+
+        A last one that is not full is left out: the mean of a single point among means of many
+        looks like a turn of the curve.
+        """
+        partial = len(self.mean) > 1 and self.points % self.stride > 0
+        return slice(len(self.mean) - partial)
+
+
+class BucketCurve:
+    """The buckets of one growing curve; not thread-safe, its owner holds the lock."""
+
+    def __init__(self) -> None:
+        self.stride = 1
+        self.points = 0
+        self._steps = np.empty(LIMIT)
+        self._sum = np.empty(LIMIT)
+        self._lo = np.empty(LIMIT)
+        self._hi = np.empty(LIMIT)
+
+    def __len__(self) -> int:
+        """How many buckets there are, the partial one included."""
+        return -(-self.points // self.stride)
+
+    def extend(self, steps: npt.NDArray[np.int64], values: FloatArray) -> None:
+        """Add points in the order they were recorded; both of shape (n,)."""
+        if not len(values):
+            return
+        before = len(self)
+        while -(-(self.points + len(values)) // self.stride) > LIMIT:
+            self.fold()
+            before = len(self)
+        bucket = np.arange(self.points, self.points + len(values)) // self.stride
+        starts = np.flatnonzero(np.diff(bucket, prepend=-1))
+        where = bucket[starts]
+        with np.errstate(invalid="ignore", over="ignore"):
+            total = np.add.reduceat(values, starts)
+            lo = np.minimum.reduceat(values, starts)
+            hi = np.maximum.reduceat(values, starts)
+            if where[0] < before:  # the first new points belong to the partial bucket
+                last = where[0]
+                total[0] += self._sum[last]
+                lo[0] = np.minimum(lo[0], self._lo[last])
+                hi[0] = np.maximum(hi[0], self._hi[last])
+        fresh = where >= before
+        self._steps[where[fresh]] = steps[starts[fresh]]
+        self._sum[where], self._lo[where], self._hi[where] = total, lo, hi
+        self.points += len(values)
+
+    def view(self, start: int = 0, count: int | None = None) -> Buckets:
+        """Copies of `count` buckets from `start`; all the rest by default."""
+        part = slice(start, len(self) if count is None else min(start + count, len(self)))
+        sizes = np.full(part.stop - part.start, self.stride, dtype=np.float64)
+        if part.stop == len(self) and len(sizes) and self.points % self.stride:
+            sizes[-1] = self.points % self.stride
+        with np.errstate(invalid="ignore"):
+            mean = self._sum[part] / sizes
+        return Buckets(
+            self.stride,
+            self.points,
+            start,
+            self._steps[part].copy(),
+            mean,
+            self._lo[part].copy(),
+            self._hi[part].copy(),
+        )
+
+    def cut(self, points: int, rest: FloatArray) -> None:
+        """Drop what comes after so many points.
+
+        Args:
+            points: How many stay.
+            rest: Of these, the values that do not fill a bucket; of shape (points % stride,).
+        """
+        self.points = points
+        if len(rest):
+            last = len(self) - 1
+            with np.errstate(invalid="ignore", over="ignore"):
+                self._sum[last] = rest.sum()
+            self._lo[last], self._hi[last] = rest.min(), rest.max()
+
+    def fold(self) -> None:
+        """Join neighbours: half as many buckets, each of twice as many points."""
+        count = len(self)
+        pairs, odd = count // 2, count % 2
+        left, right = slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2)
+        with np.errstate(invalid="ignore", over="ignore"):
+            for column, join in (
+                (self._sum, np.add),
+                (self._lo, np.minimum),
+                (self._hi, np.maximum),
+            ):
+                column[:pairs] = join(column[left], column[right])
+                column[pairs : pairs + odd] = column[count - odd : count]
+        self._steps[: pairs + odd] = self._steps[0:count:2]
+        self.stride *= 2

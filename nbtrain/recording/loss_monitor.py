@@ -1,0 +1,153 @@
+"""Tells when a training has gone bad: a loss that is NaN or infinite, or has jumped.
+
+alarm.look("loss", steps, values)    # whoever drains the records
+alarm.trouble                        # what went bad first; None as long as all is well
+alarm.acknowledge()                  # the training goes on all the same
+alarm.turn_back(step)                # a restore: what came after it is abandoned
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbtrain.core.arrays import FloatArray, IntArray
+
+# In the names of tags: a loss of these is no training's, and may well be NaN.
+_NOT_TRAINED = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
+
+# Values that tell a level, and of how many at least: one outlier is none.
+_MOST, _FEWEST = 100, 20
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What has gone bad.
+
+    Attributes:
+        step: The step that showed it.
+        name: The tag or the variable that did.
+        text: In words.
+        good: Checkpoints of steps below this one are good: a good loss came of them.
+        variable: Whether it is a variable, which may be looked at again.
+    """
+
+    step: int
+    name: str
+    text: str
+    good: int
+    variable: bool = False
+
+    def __str__(self) -> str:
+        """In words."""
+        return self.text
+
+
+class Alarm:
+    """Looks at the losses of one life of a run: at tags whose last word is `loss`.
+
+    Args:
+        jump: A loss so many times as high as the median of the last ones is bad as well;
+            None for none. Only a loss above 0 has such a level.
+
+    Attributes:
+        trouble: What went bad first on this course; may be read from any thread.
+    """
+
+    def __init__(self, jump: float | None = None) -> None:
+        self.trouble: Trouble | None = None
+        self._jump = jump
+        self._acknowledged = False
+        self._watched: dict[str, bool] = {}
+        self._last: dict[str, FloatArray] = {}  # good values of each tag, for its level
+        self._good: dict[str, int] = {}  # of each tag the last step of a good value
+        self._begun = 0  # step of this course's beginning
+
+    def look(self, tag: str, steps: IntArray, values: FloatArray) -> None:
+        """Look at values of one tag, in their order; one thread at a time."""
+        if not self._watched.setdefault(tag, is_loss(tag)):
+            return
+        first, text = self._first_bad(tag, steps, values)
+        good = self._good.get(tag, self._begun)
+        if first:
+            good = self._good[tag] = int(steps[first - 1])
+        if text and self.trouble is None:
+            self.trouble = Trouble(int(steps[first]), tag, text, good)
+        elif not text and self._acknowledged and self.trouble and self.trouble.name == tag:
+            self.trouble, self._acknowledged = None, False
+
+    def look_at(self, variable: Callable[[], str | None], step: int) -> None:
+        """Look whether a variable holds NaN or Inf, if nothing else is known; training thread only.
+
+        Args:
+            variable: Gives the name of one.
+            step: The step that was done last.
+        """
+        if self.trouble is not None and not self.trouble.variable:
+            return
+        name = variable()
+        if name is None:
+            self.trouble = None
+        elif self.trouble is None:
+            text = f"{name} holds NaN or Inf after step {step:,}"
+            good = max(self._good.values(), default=step)
+            self.trouble, self._acknowledged = Trouble(step, name, text, good, True), False
+
+    def acknowledge(self) -> None:
+        """Go on all the same: there is no other trouble until a good value has come."""
+        self._acknowledged, self._last = True, {}
+
+    def turn_back(self, step: int) -> None:
+        """A new course begins at this step."""
+        self.trouble, self._acknowledged, self._begun = None, False, step
+        self._last, self._good = {}, {}
+
+    def _first_bad(self, tag: str, steps: IntArray, values: FloatArray) -> tuple[int, str]:
+        """Index of the first bad value, and what is wrong; their number and "" for none."""
+        finite = np.isfinite(values)
+        first = len(values) if finite.all() else int(finite.argmin())
+        if self._jump is not None:
+            index, level = self._first_jump(tag, values[:first])
+            if index < first:
+                return index, (
+                    f"{tag} jumped from about {level:.4g} to {values[index]:.4g} at step "
+                    f"{steps[index]:,}"
+                )
+        if first == len(values):
+            return first, ""
+        word = "NaN" if np.isnan(values[first]) else "infinite"
+        return first, f"{tag} is {word} since step {steps[first]:,}"
+
+    def _first_jump(self, tag: str, values: FloatArray) -> tuple[int, float]:
+        """Index of the first value that is above its level by the factor, and the level."""
+        assert self._jump is not None, "asked by whoever knows"
+        last = self._last.get(tag, values[:0])
+        known = np.concatenate([last, values])
+        levels = np.repeat(_levels(known, len(last)), _FEWEST)[: len(values)]
+        jumped = (levels > 0) & (values > self._jump * levels)
+        first = int(jumped.argmax()) if jumped.any() else len(values)
+        self._last[tag] = known[: len(last) + first][-_MOST:]
+        return first, float(levels[first]) if first < len(values) else 0.0
+
+
+def _levels(known: FloatArray, begin: int) -> FloatArray:
+    """The median of the values before each few from an index on; NaN where there are too few."""
+    begins = range(begin, len(known), _FEWEST)
+    first = [
+        float(np.median(known[:at])) if at >= _FEWEST else np.nan for at in begins if at < _MOST
+    ]
+    rest = begins[len(first) :]
+    if not rest:
+        return np.array(first)
+    windows = np.lib.stride_tricks.sliding_window_view(known, _MOST)
+    ends = windows[rest[0] - _MOST :: _FEWEST][: len(rest)]
+    return np.concatenate([first, np.median(ends, axis=1)])
+
+
+def is_loss(tag: str) -> bool:
+    """Whether a tag is a training's loss by its name: "loss", "batch_loss", "train/loss"."""
+    words = re.findall(r"[^\W_]+", tag.lower())
+    return words[-1:] == ["loss"] and _NOT_TRAINED.isdisjoint(words)

@@ -1,0 +1,230 @@
+"""Every recorded scalar of one run, in compact columns.
+
+The recorder's thread extends the store, any thread reads it. A restore opens a
+new segment: what had been recorded beyond the restored step stays, marked as
+abandoned.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nbtrain.core.arrays import FloatArray, IntArray
+from nbtrain.core.errors import UnknownTagError
+from nbtrain.recording.buckets import BucketCurve
+from nbtrain.recording.parts import Cursor, Curve, Part, Parts
+
+# Rows of one block: 196 kB, so that growing never copies and wastes at most that much.
+_BLOCK = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """All points of one tag, in the order they were recorded.
+
+    Attributes:
+        steps: int64 of shape (n,): steps completed when the value was recorded.
+        wall_times: float64 of shape (n,): seconds since the epoch.
+        values: float64 of shape (n,).
+        segments: int64 of shape (n,): 0 from the start on, one more after each restore. Below 0
+            lies what an earlier run of this folder has recorded.
+        abandoned: bool of shape (n,): whether the run went back behind the point since.
+    """
+
+    steps: IntArray
+    wall_times: FloatArray
+    values: FloatArray
+    segments: IntArray
+    abandoned: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        """How many points there are."""
+        return len(self.values)
+
+
+class _Series:
+    """The points of one tag in one segment: exact columns, and the buckets of those that count."""
+
+    def __init__(self, tag: str, segment: int) -> None:
+        self.tag = tag
+        self.segment = segment
+        self.until: int | None = None  # points beyond this step were abandoned
+        self.curve = BucketCurve()
+        self.last = float("nan")
+        self.valid: float | None = None  # the last that was not abandoned
+        self.valid_step = -1  # of that
+        self._points = 0
+        self._top = -1  # no point lies beyond this step
+        self._steps: list[IntArray] = []
+        self._rest: list[FloatArray] = []  # rows: wall time, value
+
+    def extend(self, steps: IntArray, wall_times: FloatArray, values: FloatArray) -> None:
+        offset, count = self._points, len(values)
+        self._points += count
+        self.curve.extend(steps, values)
+        self.last = self.valid = float(values[-1])
+        self.valid_step = int(steps[-1])
+        self._top = max(self._top, int(steps.max()))
+        done = 0
+        while done < count:
+            row = (offset + done) % _BLOCK
+            if row == 0:
+                self._steps.append(np.empty(_BLOCK, np.int64))
+                self._rest.append(np.empty((2, _BLOCK)))
+            size = min(_BLOCK - row, count - done)
+            part = slice(done, done + size)
+            self._steps[-1][row : row + size] = steps[part]
+            self._rest[-1][:, row : row + size] = wall_times[part], values[part]
+            done += size
+
+    def abandon(self, step: int) -> BucketCurve | None:
+        """Have what lies beyond this step count no more; returns that, where there is such."""
+        self.until = step if self.until is None else min(step, self.until)
+        if self._top <= step:
+            return None
+        self._top = step
+        steps, (_, values) = self.columns()
+        counted = self.curve.points
+        count = int(np.argmax(steps > step))  # the first that lies beyond
+        if count >= counted:
+            return None
+        self.valid = float(values[count - 1]) if count else None
+        self.valid_step = int(steps[count - 1]) if count else -1
+        tail = BucketCurve()
+        tail.extend(steps[count:counted], values[count:counted])
+        self.curve.cut(count, values[count - count % self.curve.stride : count])
+        return tail
+
+    def columns(self) -> tuple[IntArray, FloatArray]:
+        used = self._points
+        return np.concatenate(self._steps)[:used], np.concatenate(self._rest, axis=1)[:, :used]
+
+
+class ScalarStore(Mapping[str, Columns]):
+    """Tags and their points: `store["loss"].values`."""
+
+    def __init__(self) -> None:
+        self._series: list[_Series] = []
+        self._parts = Parts()
+        self._current: dict[str, _Series] = {}
+        self._segment = 0
+        self._least: int | None = None  # of the steps that segments began from
+        self._lock = threading.Lock()  # protects all of the above
+
+    def extend(self, tag: str, steps: IntArray, wall_times: FloatArray, values: FloatArray) -> None:
+        """Add points of one tag to the segment at hand; all of shape (n,), n at least 1."""
+        with self._lock:
+            series = self._current.get(tag)
+            if series is None:
+                series = self._current[tag] = _Series(tag, self._segment)
+                self._series.append(series)
+                self._parts.add(Part(tag, self._segment, series.curve, grows=True))
+            stride = series.curve.stride
+            series.extend(steps, wall_times, values)
+            if series.curve.stride != stride:
+                self._parts.align(tag)
+
+    def open_segment(self, step: int) -> None:
+        """Begin a new segment from `step`: what lies beyond it is abandoned."""
+        with self._lock:
+            self._least = step if self._least is None else min(step, self._least)
+            for series in self._series:
+                self._abandon(series, step)
+            if any(series.segment >= 0 for series in self._series):
+                self._segment += 1
+            self._current = {}
+            self._parts.end()
+
+    def recall(self, earlier: ScalarStore) -> None:
+        """Have what came before all of this; what this has gone back behind is abandoned.
+
+        Args:
+            earlier: It; not to be used any more.
+        """
+        with self._lock:
+            by = earlier._segment + 1
+            self._parts.recall(earlier._parts, by)
+            for series in earlier._series:
+                series.segment -= by
+                if self._least is not None:
+                    self._abandon(series, self._least)
+            self._series += earlier._series
+
+    def _abandon(self, series: _Series, step: int) -> None:
+        """What lies beyond this step is a part of its own from now on."""
+        tail = series.abandon(step)
+        if tail is not None:
+            self._parts.add(Part(series.tag, series.segment, tail, abandoned=True))
+
+    def _in_order(self) -> list[_Series]:
+        """By age; a viewer counts on the places, so what was recalled has the last ones."""
+        return sorted(self._series, key=lambda series: series.segment)
+
+    def last_values(self) -> dict[str, float]:
+        """The last value of every tag, in the order the tags first came.
+
+        It is of what was not abandoned, where the tag has such a value.
+        """
+        with self._lock:
+            last = {series.tag: series.last for series in self._in_order()}
+            valid = {s.tag: s.valid for s in self._in_order() if s.valid is not None}
+            return last | valid
+
+    def earlier_steps(self) -> dict[str, int]:
+        """Steps of last values that are of an earlier segment, by tag.
+
+        They are empty until something newer is recorded in this one: in a cell a value is taken
+        for as new as those beside it.
+        """
+        with self._lock:
+            newest = max((series.valid_step for series in self._current.values()), default=-1)
+            last = {s.tag: s for s in self._in_order() if s.valid is not None}
+            return {
+                tag: series.valid_step
+                for tag, series in last.items()
+                if series.segment < self._segment and series.valid_step < newest
+            }
+
+    def curves(self) -> list[Curve]:
+        """Of every tag and segment what counts, and the tails, in the order in which they came."""
+        with self._lock:
+            return self._parts.curves()
+
+    def changes(
+        self, cursors: Sequence[Cursor], budget: int, most: int | None = None, after: int = -1
+    ) -> list[tuple[int, Curve]]:
+        """What a viewer has not seen, within a budget: see `Parts.changes`."""
+        with self._lock:
+            return self._parts.changes(cursors, budget, most, after)
+
+    def __getitem__(self, tag: str) -> Columns:
+        """All points of a tag, copied.
+
+        Raises:
+            UnknownTagError: Nothing was recorded under this tag.
+        """
+        with self._lock:
+            found = [series for series in self._in_order() if series.tag == tag]
+            parts = [(series, *series.columns()) for series in found]
+            untils = [np.inf if series.until is None else series.until for series in found]
+        if not parts:
+            known = ", ".join(map(repr, self)) or "none yet"
+            raise UnknownTagError(f"No scalar has the tag {tag!r}; recorded so far: {known}.")
+        steps = np.concatenate([part[1] for part in parts])
+        rest = np.concatenate([part[2] for part in parts], axis=1)
+        sizes = [len(part[1]) for part in parts]
+        segments = np.repeat([part[0].segment for part in parts], sizes)
+        return Columns(steps, rest[0], rest[1], segments, steps > np.repeat(untils, sizes))
+
+    def __iter__(self) -> Iterator[str]:
+        """The tags, in the order they first came."""
+        return iter(self.last_values())
+
+    def __len__(self) -> int:
+        """How many tags there are."""
+        return len(self.last_values())

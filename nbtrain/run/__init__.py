@@ -1,0 +1,1 @@
+"""One run: its thread, its step boundary, its commands, and what watches it."""

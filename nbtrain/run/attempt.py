@@ -1,0 +1,389 @@
+"""One life of a run, from a start to its end: its threads, its watch, its boundary.
+
+life = Life(...)
+life.start(session, train)     # whoever starts it; from here on in its training thread:
+    with session() as saver:   #   the engine's: it goes on from the latest checkpoint
+        train()                #   the loop; each of its turns is a step boundary
+                               #   a last checkpoint, and the session closes
+                               #   its loops are joined; what it held is let go
+life.ended                     # set
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import SupportsFloat
+
+import tensorflow as tf
+
+from nbtrain.checkpoints.files import Saver
+from nbtrain.core import tracebacks as frames
+from nbtrain.core.command_queue import CommandQueue
+from nbtrain.core.commands import Save
+from nbtrain.core.errors import BusyError, PhaseError, WaitError
+from nbtrain.core.hyperparameters import Hyperparameters
+from nbtrain.core.states import Event, Lifecycle, Phase
+from nbtrain.recording.recorder import Recorder
+from nbtrain.run import claims, endings, roster
+from nbtrain.run.bindings import Names
+from nbtrain.run.boundary import Boundary
+from nbtrain.run.evaluator import Evaluation
+from nbtrain.run.log import Log
+from nbtrain.run.monitor import TICK_SECS, Watch, WatchThread
+from nbtrain.run.options import Settings
+from nbtrain.run.owner import owner
+from nbtrain.run.session_host import Host
+from nbtrain.run.switching import begin_short_turns, end_short_turns
+from nbtrain.run.threads import Coordinator, names_of_live
+from nbtrain.run.time_usage import PAUSED
+from nbtrain.rundir.folder import Logdir
+from nbtrain.rundir.journal import Marks
+
+_UNHEARD = (
+    "SIGTERM and SIGHUP end this process without a last checkpoint: this run was started in "
+    "another thread than the main one, in which alone Python can take signals. Start a run in the "
+    "main thread, or save often (save_secs=)."
+)
+
+
+class Life:
+    """One life of a run.
+
+    Args:
+        coord: The coordinator of the run.
+        settings: How long, and when to save.
+        lifecycle: The run's phase.
+        commands: What waits to be executed.
+        recorder: Takes the records.
+        folder: The run's folder; released at the end.
+        names: By which the program reaches what it trains.
+        hyperparameters: What can be set.
+        marks: What was done to the run.
+        evaluate: Evaluates what is trained; None where there is nothing to evaluate.
+        again: Whether an earlier life was recorded.
+        total: Gives the step at which the run finishes; None where that is not known.
+
+    Attributes:
+        boundary: Its step boundary.
+        host: Takes in the sessions that its loop opens.
+        watch: What happens beside the training.
+        log: What TensorFlow logged in the training thread.
+        names: As given.
+        ident: Of the training thread while it trains, or else 0.
+        error: What ended it, once it has ended; None where it ended well.
+        traceback: Of `error`, from the user's own lines on.
+        ended: Set when all is over.
+    """
+
+    def __init__(
+        self,
+        coord: Coordinator,
+        settings: Settings,
+        lifecycle: Lifecycle,
+        commands: CommandQueue,
+        recorder: Recorder,
+        folder: Logdir,
+        names: Names,
+        hyperparameters: Hyperparameters,
+        marks: Marks,
+        evaluate: Evaluation | None,
+        *,
+        again: bool,
+        total: Callable[[], int | None],
+    ) -> None:
+        self.names = names
+        self.watch = Watch(recorder, folder, marks, grace_secs=settings.stop_grace_secs)
+        self.boundary = Boundary(
+            settings,
+            lifecycle,
+            commands,
+            recorder,
+            self.watch,
+            names,
+            hyperparameters,
+            evaluate and functools.partial(self._evaluate, evaluate),
+            again=again,
+            total=total,
+        )
+        self.host = Host(coord, self.boundary, commands, recorder, self.watch, folder)
+        self.watch.each_tick = [self.boundary.flush]
+        self.watch.each_second = [self.boundary.keeper.list_again]
+        self.log = Log()
+        self.ident = 0
+        self.error: BaseException | None = None
+        self.traceback: TracebackType | None = None
+        self.ended = threading.Event()
+        self._coord = coord
+        self._grace = settings.grace
+        self._grace_secs = settings.stop_grace_secs
+        self._lifecycle = lifecycle
+        self._commands = commands
+        self._recorder = recorder
+        self._folder = folder
+        # Under a coordinator of its own: it outlives the stop of the loop that it serves,
+        # and a Supervisor that stops joins every thread of the run's.
+        self._services = Coordinator()
+        self._stopping = self._asked_to_stop = False  # by whomever; by somebody else
+        self._said_unsaved = False
+        self._began = self._ended_at = 0.0
+        self._loopers: list[WatchThread] = []
+        self._thread: threading.Thread | None = None
+
+    def start(
+        self, session: Callable[[], AbstractContextManager[Saver | None]], train: Callable[[], None]
+    ) -> None:
+        """Start its threads; any thread, once.
+
+        Args:
+            session: Opens what is trained, in the training thread.
+            train: The loop.
+
+        Raises:
+            RuntimeError: No thread can be started; it has failed.
+        """
+        self._coord.clear_stop()
+        self._coord.on_stop = self._on_stop
+        self._commands.open()
+        self._began = time.monotonic()
+        # In the context of the starting cell: what the training prints appears under it.
+        self._thread = threading.Thread(
+            target=roster.context().run,
+            args=(self._main, session, train),
+            name=f"nbtrain train {self._folder.name}",
+            daemon=True,
+        )
+        self._loopers = [
+            WatchThread(self._services, TICK_SECS, act, name=f"nbtrain {verb} {self._folder.name}")
+            for verb, act in (("watch", self._tick), ("tell", self._tell))
+        ]
+        if not endings.enlist(self, self._thread):
+            self.watch.note("signals", _UNHEARD)
+        try:
+            for looper in self._loopers:
+                # In no cell's context: a client takes no picture for a cell that has ended.
+                contextvars.Context().run(looper.start)
+            self._thread.start()
+        except BaseException as error:  # the process has as many threads as it may
+            self._join()
+            self._close(error)
+            for looper in [each for each in self._loopers if each.ident is None]:
+                self._loopers.remove(looper)
+                looper.stop_loop()
+            raise
+
+    def join(self, timeout: float) -> None:
+        """Wait for the last round of its watch, once it has ended; not in that round itself."""
+        deadline = time.monotonic() + timeout
+        for looper in self._loopers:
+            if looper.ident != threading.get_ident():
+                looper.join(max(0.0, deadline - time.monotonic()))
+
+    def stop(self) -> None:
+        """Ask it to stop; any thread."""
+        self._coord.request_stop()
+
+    def save(self) -> Callable[[float], bool]:
+        """Ask it to save; any thread. Returns what waits so many seconds for the answer.
+
+        It answers also where it cannot save. One that stops has saved once it has ended.
+        """
+        if self._stopping:
+            return self.ended.wait
+        receipt = self._commands.post(Save(), step=self.step)
+
+        def wait(secs: float) -> bool:
+            with contextlib.suppress(WaitError):
+                receipt.wait(secs)
+            return receipt.outcome is not None
+
+        return wait
+
+    def say_unsaved(self, when: str, *, yet: bool = False) -> str:
+        """Write down that the process ends, and what is not saved; any thread.
+
+        Args:
+            when: How the end stands, as the beginning of a sentence.
+            yet: Whether it may still be saved.
+        """
+        if self._is_saved:
+            return f"{when}, and the run {self._folder.name!r} has saved, but has not ended."
+        self._said_unsaved = True
+        step, held = self.step, self.boundary.keeper.checkpoints
+        last = f"Its last checkpoint is {held[-1]}" if held else "It has no checkpoint"
+        not_saved = f"has not saved step {step:,}{' yet' if yet else ''}"
+        text = f"{when}, and the run {self._folder.name!r} {not_saved}. {last}."
+        self.watch.log(event="unsaved", step=step, text=text)
+        self.watch.write_journal()
+        return text
+
+    def say_saved(self) -> str | None:
+        """Write down that what `say_unsaved` named is saved, and return that; any thread.
+
+        Returns None where it is not, or nothing of the kind was said.
+        """
+        if not (self._said_unsaved and self._is_saved):
+            return None
+        self._said_unsaved = False
+        text = f"The run {self._folder.name!r} has saved step {self.step:,}."
+        self.watch.log(event="saved", step=self.step, text=text)
+        self.watch.write_journal()
+        return text
+
+    @property
+    def _is_saved(self) -> bool:
+        return any(held.step == self.step for held in self.boundary.keeper.checkpoints[-1:])
+
+    def is_watched_by(self, ident: int) -> bool:
+        """Whether this is a thread of its watch."""
+        return any(looper.ident == ident for looper in self._loopers)
+
+    # --- what it says of itself -----------------------------------------------------
+
+    @property
+    def grace(self) -> float:
+        """Seconds that the end of the process waits for it."""
+        return self._grace
+
+    @property
+    def step(self) -> int:
+        """Steps that it has completed."""
+        return self.boundary.step
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since its start, up to its end."""
+        return (self._ended_at or time.monotonic()) - self._began if self._began else 0.0
+
+    @property
+    def steps_per_s(self) -> float | None:
+        """Of the last seconds; once it has ended of the whole life, but for its pauses."""
+        if not self._ended_at:
+            return self.watch.pace.steps_per_s
+        secs = self.elapsed_s - self.watch.spending.seconds.get(PAUSED, 0.0)
+        return (self.boundary.steps_done / secs or None) if secs > 0 else None
+
+    @property
+    def threads(self) -> tuple[str, ...]:
+        """Names of the live threads under its coordinators."""
+        coords = {self._coord, *self.host.coords}
+        return tuple(sorted(name for coord in coords for name in names_of_live(coord)))
+
+    # --- training thread --------------------------------------------------------------
+
+    def _main(
+        self, session: Callable[[], AbstractContextManager[Saver | None]], train: Callable[[], None]
+    ) -> None:
+        error: BaseException | None = None
+        self.ident = self._commands.thread = threading.get_ident()
+        owner.set(self.host)
+        try:
+            with (
+                self.log.listening(),
+                session() as saver,
+                self.host.left_open,
+            ):
+                self.boundary.go_on(saver)
+                error = self._train(train)
+                self.boundary.leave(finished=error is None)
+        except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
+            error = error or self._unless_stopped(raised)
+        finally:
+            self.watch.spending.end()
+            late = self._join()
+            self._close(error or late)
+
+    def _train(self, train: Callable[[], None]) -> BaseException | None:
+        try:
+            if self._lifecycle.phase is not Phase.STOPPING:
+                train()
+            self._coord.raise_requested_exception()
+        except (StopIteration, tf.errors.OutOfRangeError):
+            pass  # the input is exhausted
+        except BaseException as error:  # noqa: BLE001 - kept, and raised again by wait()
+            return self._unless_stopped(error)
+        return None
+
+    def _evaluate(self, evaluate: Evaluation) -> Mapping[str, SupportsFloat]:
+        """Evaluate; `should_stop()` in it is no step boundary, as in any other thread."""
+        self.ident = self.boundary.at_hand.thread = 0
+        try:
+            return evaluate()
+        finally:
+            self.ident = self._commands.thread
+
+    def _unless_stopped(self, error: BaseException) -> BaseException | None:
+        """The error; None for the end of a wait that a stop has ended."""
+        caused = self._stopping and isinstance(error, tf.errors.CancelledError)
+        return None if caused else error
+
+    def _join(self) -> BaseException | None:
+        """End the threads of its coordinator; returns the error of one."""
+        self._coord.on_stop = None
+        self._coord.request_stop()
+        try:
+            self._coord.join(stop_grace_period_secs=self._grace_secs, ignore_live_threads=True)
+        except BaseException as error:  # noqa: BLE001 - kept, and raised again by wait()
+            return error
+        if self.threads:
+            self.watch.note("threads", f"Threads that have not ended: {', '.join(self.threads)}.")
+        return None
+
+    def _close(self, error: BaseException | None) -> None:
+        """End it; whatever fails here, the rest is still done."""
+        event = Event.STOPPED if self._asked_to_stop else Event.FINISHED
+        step = self.boundary.step
+        self.ident = self._commands.thread = 0  # the system gives it to other threads
+        with contextlib.ExitStack() as last_first:
+            last_first.callback(end_short_turns, self)
+            last_first.callback(self.ended.set)
+            last_first.callback(endings.dismiss, self)
+            last_first.callback(self._services.request_stop)
+            last_first.callback(lambda: self._lifecycle.apply(Event.FAILED if error else event))
+            last_first.callback(self._folder.release)
+            last_first.callback(claims.leave, self._folder.name)
+            last_first.callback(self._recorder.close, failed=error is not None)
+            last_first.callback(self._coord.request_stop)
+            last_first.callback(self._commands.close, "the run has ended", step=step)
+            if error is not None:
+                self.error, self.traceback = error, frames.of_the_user(error.__traceback__)
+            self._ended_at = time.monotonic()
+            with contextlib.suppress(PhaseError):  # unless it failed while preparing
+                self._lifecycle.apply(Event.LOOP_ENDED)
+            with contextlib.suppress(BusyError):
+                self.watch.folder.make_sure(step)
+            text = frames.named(error) if error is not None else ""
+            how = "failed" if error else str(event)
+            self.boundary.end(how)
+            self.watch.log(event=how, step=step, text=text)
+            self.watch.write_journal()  # while the folder is held
+            if saved := self.say_saved():
+                endings.say(saved)
+
+    # --- other threads ------------------------------------------------------------------
+
+    def _on_stop(self) -> None:
+        """The coordinator was asked to stop, by whomever."""
+        with contextlib.suppress(PhaseError):  # it is stopping already, or has ended
+            self._lifecycle.apply(Event.STOP)
+            self._stopping, self._asked_to_stop = True, not self._coord.exhausted
+            self.watch.stop_asked()
+            begin_short_turns(self)
+            if self.ended.is_set():  # in between
+                end_short_turns(self)
+        self.host.stop()
+        self._commands.wake()
+
+    def _tick(self) -> None:
+        self._commands.call()
+        boundary = self.boundary
+        self.watch.tick(self._lifecycle.phase, boundary.step, boundary.steps_done, self._thread)
+
+    def _tell(self) -> None:
+        self.watch.tell(self._lifecycle.phase)

@@ -1,0 +1,502 @@
+"""The step boundary: the only place where anything is done to a training.
+
+Between two steps the training thread counts the step, hands its record over, saves
+when that is due, and executes the commands that wait; paused, it waits here.
+
+    boundary.go_on(saver)          # before the loop: from the latest checkpoint
+    while not boundary.reach():    # once a step
+        boundary.record({"loss": loss}, {}, None)
+    boundary.leave(finished=True)  # after it: the last record, the last checkpoint
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import SupportsFloat
+
+from nbtrain.checkpoints.files import Saver
+from nbtrain.core.at_hand import AtHand
+from nbtrain.core.cadence import Every
+from nbtrain.core.command_queue import CommandQueue
+from nbtrain.core.errors import ArgumentError, PhaseError
+from nbtrain.core.hyperparameters import Hyperparameters
+from nbtrain.core.states import Event, Lifecycle, Phase
+from nbtrain.recording.recorder import Recorder
+from nbtrain.recording.tags import KnownTags, no_mapping
+from nbtrain.run.bindings import Names
+from nbtrain.run.evaluator import Evaluation, Evaluator
+from nbtrain.run.executor import Helm
+from nbtrain.run.hyperparameter_control import Tuner
+from nbtrain.run.monitor import Watch
+from nbtrain.run.options import Settings
+from nbtrain.run.recovery import Rescue
+from nbtrain.run.saving import Keeper
+
+_NEVER = sys.maxsize
+
+
+class Boundary:
+    """The boundary of one life of a run; its methods belong to the training thread.
+
+    Args:
+        settings: How long, and when to save.
+        lifecycle: The run's phase.
+        commands: What waits to be executed.
+        recorder: Takes the records.
+        watch: Is told what should be known.
+        names: By which the program reaches what it trains.
+        hyperparameters: What can be set.
+        evaluate: Evaluates what is trained; None where there is nothing to evaluate.
+        again: Whether an earlier life of this run was recorded, perhaps beyond its first step.
+        total: Gives the step at which the run finishes; None where that is not known.
+
+    Attributes:
+        at_hand: The step at hand, which `Run.should_stop` and `Run.record` count and fill
+            themselves where nothing else is to be done.
+        keeper: Keeps the checkpoints.
+        flush: Records what the program has set; may be called by any thread.
+        taken_up: Whether the count goes on from the latest checkpoint, as far as there is one.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        lifecycle: Lifecycle,
+        commands: CommandQueue,
+        recorder: Recorder,
+        watch: Watch,
+        names: Names,
+        hyperparameters: Hyperparameters,
+        evaluate: Evaluation | None = None,
+        *,
+        again: bool,
+        total: Callable[[], int | None],
+    ) -> None:
+        self.at_hand = AtHand(recorder.queue.items, recorder.queue.most_items)
+        self._origin = 0
+        self.keeper = Keeper(settings.save_cadence(), watch, recorder)
+        attend = functools.partial(setattr, self.at_hand, "next", 0)
+        self._tuner = Tuner(hyperparameters, recorder, watch, self.keeper.outdate, attend)
+        self.flush = self._tuner.flush
+        self._evaluator = Evaluator(evaluate, settings.evaluate_cadence(), recorder, watch)
+        self._helm = Helm(
+            lifecycle,
+            commands,
+            recorder,
+            watch,
+            names,
+            self.keeper,
+            self._tuner,
+            self._evaluator,
+            total=total,
+        )
+        self._rescue = Rescue(
+            lifecycle,
+            recorder,
+            watch,
+            commands,
+            self._helm,
+            self.keeper,
+            hyperparameters,
+            recover=settings.on_nan == "recover",
+        )
+        self._total = settings.steps
+        self._lifecycle = lifecycle
+        self._commands = commands
+        self._recorder = recorder
+        self._queue = recorder.queue
+        self._watch = watch
+        self._names = names
+        self._tags = KnownTags()
+        self._again = again
+        self.begun = self._looping = self._hooked = self._driving = self._over = False
+        self.taken_up = False
+        self._told = False  # to leave the loop
+        self._gone_on = False  # a loop of the program's own may have trained since it asked
+        self._counted = False  # its session counts its steps itself
+        self._left = False  # its session is closed, and no step was taken since
+        self._passing = False  # `pass_by` is at work, or must not be
+        self._handed = 0  # step of the record that it handed over last
+        self._ending = False  # the loop will end by itself
+        self._later = 0  # step at which to look up, whatever the program sets
+
+    def go_on(self, saver: Saver | None, due: Every | None = None, step: int | None = None) -> None:
+        """Take up the latest checkpoint of a saver's folder, if there is one.
+
+        Args:
+            saver: Saves and restores from now on; None leaves it to the one before.
+            due: When it saves; None keeps to the settings.
+            step: Where it begins without a checkpoint; None keeps to the count.
+        """
+        if saver is None:
+            return
+        self._counted = step is not None
+        restored = self.keeper.take_up(saver, due)
+        self._again = self._again or restored is not None
+        step = step if restored is None else restored
+        if step is not None:
+            self._set(step)
+        self.taken_up = True
+        if self._total is not None and self.step >= self._total:
+            self._watch.note(
+                "steps",
+                f"Already at step {self.step:,} of {self._total:,}: there is nothing left to "
+                "train. Give more steps=, or another name= to begin anew.",
+            )
+        self.keeper.start(self.step)
+        self._commands.call()
+        self._gone_on, self._handed = not self._hooked, self.step
+        self._left = False
+        if self.begun and not self._hooked:
+            self._looping = False
+            self.at_hand.values = None  # no step of its own is at hand
+            self._helm.open_segment(self.step)
+
+    @property
+    def step(self) -> int:
+        """Steps completed; any thread may read it."""
+        return self.at_hand.step
+
+    @step.setter
+    def step(self, step: int) -> None:
+        self.at_hand.step = step
+
+    @property
+    def _looping(self) -> bool:
+        """Whether the loop of the run is between two calls of `reach`."""
+        return self._in_loop
+
+    @_looping.setter
+    def _looping(self, looping: bool) -> None:
+        self._in_loop = looping
+        self.at_hand.thread = 0
+
+    @property
+    def evaluated(self) -> frozenset[str]:
+        """Tags of the curves that evaluations between two steps have given."""
+        return self._evaluator.tags
+
+    def attach(self, saver: Saver | None, step: int, *, again: bool) -> None:
+        """A hook has got a session, and counts from now on; `again`: the one before was lost."""
+        self._hooked = True
+        if again:
+            self.keeper.lose()
+        self._set(step)
+        self.go_on(saver)
+        if self.begun:
+            self._looping = False
+            self._helm.open_segment(self.step)
+        else:
+            self._begin()
+
+    def arrive(
+        self,
+        steps: int,
+        values: Mapping[str, SupportsFloat] | None,
+        recount: Callable[[int], int],
+    ) -> bool:
+        """The boundary of a hook; returns whether to leave the loop.
+
+        Args:
+            steps: By how many the session's run has advanced; 0: it trained nothing.
+            values: Scalars of the step.
+            recount: Gives the exact step, where this one is expected: asked whenever there
+                is something to do besides counting.
+        """
+        step = self.step + steps
+        look = step >= self.at_hand.next
+        if look:
+            step = recount(step)
+            if step < self.step:
+                self._helm.open_segment(step)
+        self.step = step
+        if steps and values:
+            tags = self._tags
+            if values.keys() != tags.last:
+                tags.admit(values)
+            if tags.changing:  # a session gives what it was fed with itself, not a copy
+                values = tags.read(values)
+            self._queue.append(step, time.time(), values)
+        return look and self.look_up()
+
+    def let_go(self) -> None:
+        """The saver's session is about to close: a last checkpoint."""
+        step, self._passing = self.step, True
+        self._set(self.keeper.let_go(step, gone_on=self._gone_on and not self._told))
+        if self.step > step:  # the session has counted the step that was at hand
+            self.hand_over()
+        self._looping = self._hooked = self._gone_on = self._passing = False
+        self._left = True
+
+    def reach(self) -> bool:
+        """Do what is to be done between two steps; returns whether to leave the loop."""
+        at_hand = self.at_hand
+        if self._looping:
+            at_hand.step += 1
+            self.hand_over()
+        elif not self._hooked:
+            self._begin()
+        told = at_hand.step >= at_hand.next and self.look_up()
+        if self._looping and not self._tags.changing:
+            at_hand.thread = self._commands.thread
+        return told
+
+    def reach_last(self) -> bool:
+        """The same, where the loop ends by itself after it: what has gone bad is seen here."""
+        self._ending = True
+        self._commands.call()
+        try:
+            return self.reach()
+        finally:
+            self._ending = False
+
+    def pass_by(self, recount: Callable[[int], int]) -> None:
+        """Before a call of a session, whose loop may not ask whether to stop: then, in its place.
+
+        Args:
+            recount: Gives the session's own step, where this one is expected.
+        """
+        if self._looping or self._hooked or self._passing:
+            return
+        if self.at_hand.values:  # of a step that is done, and may be counted already
+            self.step += self.step <= self._handed
+            self._handed = self.step
+            self.hand_over()
+        if self._told or self.step < self.at_hand.next:
+            return
+        self._passing = True
+        try:
+            if not self.begun:
+                self._begin()
+                self._looping, self._handed = False, self.step  # until it asks
+            step = recount(self.step)
+            if step < self.step:
+                self._helm.open_segment(step)
+            self.step = step
+            self.look_up()
+        finally:
+            self._passing = False
+
+    def record(
+        self,
+        values: Mapping[str, SupportsFloat],
+        scalars: dict[str, SupportsFloat],
+        step: int | None,
+    ) -> None:
+        """Keep scalars for the step at hand; `step` is its number where the program counts.
+
+        Raises:
+            ArgumentError: Values that are no mapping, hold what is no scalar under a new tag, or
+                a step below 1.
+        """
+        # The type first: asking the abstract class costs more than all the rest.
+        if type(values) is not dict and not isinstance(values, Mapping):
+            raise no_mapping(values)
+        if values:
+            scalars = {**values, **scalars}
+        tags = self._tags
+        if scalars.keys() != tags.last:
+            tags.admit(scalars)
+        if tags.changing:
+            scalars = tags.read(scalars)
+        if step is not None and (type(step) is not int or not 0 < step < _NEVER):
+            step = _whole(step)
+        if self._hooked:
+            self._queue.append(self.step if step is None else step, time.time(), scalars)
+            return
+        at_hand = self.at_hand
+        if at_hand.values is not None:  # the second of this step
+            scalars = {**dict(zip(at_hand.tags, at_hand.values, strict=True)), **scalars}
+        at_hand.tags, at_hand.values = self._queue.tags_of(scalars), (*scalars.values(),)
+        if tags.changing:
+            at_hand.thread = 0  # what comes under these tags is read at once
+        if self._driving:
+            self._commands.call()
+        if step is not None:
+            if not self.steps_done:  # the program counts on from an earlier training of its own
+                self._origin = step - 1
+            self.step = step - 1
+            self._left = False
+
+    def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
+        """The whole loop in one frame: call `step`, record what it returns, until told to leave.
+
+        The same as `reach` and `record` in turn. After a step that has emptied the
+        processor's caches each call of Python's costs a microsecond: here it costs none.
+
+        Raises:
+            ArgumentError: As in `record`.
+        """
+        if self.reach():
+            return
+        self._driving = True
+        self.at_hand.thread = 0
+        try:
+            self._drive(step)
+        finally:
+            self._driving = self._looping = self._gone_on = False
+
+    def _drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
+        now, queue, at_hand, known = time.time, self._queue, self.at_hand, self._tags
+        items, most_items, changing = queue.items, queue.most_items, known.changing
+        tags: tuple[str, ...] = ()
+        while True:
+            values = step()
+            if type(values) is not dict and not isinstance(values, Mapping):
+                raise no_mapping(values)
+            if tuple(values) != tags:
+                known.admit(values)
+                tags = queue.tags_of(values)
+            if changing:
+                values = known.read(values)
+            at_hand.step = number = at_hand.step + 1
+            if tags and len(items) < most_items:
+                items.extend((tags, number, now(), *values.values()))
+            elif tags:
+                queue.append(number, now(), values)  # which thins them
+            if number >= at_hand.next and self.look_up():
+                return
+
+    def settle(self) -> None:
+        """What the program has set since the last boundary is of the step that is done."""
+        self._tuner.changes.settle(self.step)
+        self._look_next()
+
+    def leave(self, *, finished: bool) -> None:
+        """After the loop: the record of a finished step, what still waits, a last checkpoint."""
+        if (
+            finished and self.at_hand.values is not None
+        ):  # the loop was left without a last boundary
+            self.step += not self._left
+            self.hand_over()
+        astray = "" if finished else self._names.astray()
+        # What to do about a pause is of no use any more.
+        self._watch.note("names", f"When the run failed, {astray}." if astray else None)
+        with contextlib.suppress(PhaseError):  # it is stopping already
+            self._lifecycle.apply(Event.LOOP_ENDED)
+        self._watch.note("edit", None)
+        self._rescue.forget()
+        self.keeper.prove(self.step)
+        self._obey(all_planned=True)
+        self._tuner.end(self.step)
+        # What an error has left is no step, unless the session counts its own.
+        self._gone_on = self._gone_on and (finished or self._counted)
+        self.let_go()
+
+    def end(self, how: str) -> None:
+        """The run has ended, in this word."""
+        self._helm.end(how, self.step)
+
+    @property
+    def _at_end(self) -> bool:
+        return self._ending or (self._total is not None and self.step >= self._total)
+
+    @property
+    def steps_done(self) -> int:
+        """Steps taken in this life."""
+        return self.step - self._origin
+
+    def _begin(self) -> None:
+        self._looping = self._gone_on = not self._hooked
+        self._left = False
+        if self.begun:
+            return
+        self.begun = True
+        self._watch.spending.begin()
+        if self._again or self.step:
+            self._recorder.open_segment(self.step)
+        self._commands.go_back(self.step)
+        self._tuner.begin(self.step)
+        self.keeper.start(self.step)
+        self._evaluator.start(self.step)
+        self._commands.call()
+        with contextlib.suppress(PhaseError):  # asked to stop while preparing
+            self._lifecycle.apply(Event.READY)
+
+    def look_up(self) -> bool:
+        """Do what is not done at every step; ten times a second, and when something waits."""
+        if self.step < self._later and not (self._told or self._commands.attention):
+            self.settle()
+            return False
+        self._commands.attention = False  # first: what comes from now on sets it again
+        self.hand_over()  # `record` was called by a step that `drive` called
+        at_end = self._at_end
+        if not at_end:
+            self._set(self.keeper.save_if_due(self.step))
+        self.keeper.prove(self.step)
+        self._tuner.look(self.step)
+        self._set(self._rescue.look(self.step, drain=at_end))
+        if self._lifecycle.phase is not Phase.STOPPING:
+            self._evaluator.if_due(self.step)
+        planned = self._commands.next_step <= self.step  # such as the end of a trial
+        if not self._at_end or planned or self._lifecycle.phase is Phase.PAUSED:
+            self._helm.hold_still(self.step)
+            self._obey()
+        self._over = self._at_end
+        # A whole number: comparing a step with infinity costs more than with it.
+        self._later = int(
+            min(
+                self.keeper.next_step,
+                self._evaluator.next_step,
+                self._commands.next_step,
+                self._total or _NEVER,
+                _NEVER if self.steps_done else self.step + 1,  # it shows what the steps use
+                _NEVER,
+            )
+        )
+        # Not the coordinator's word: a Supervisor that prepares its session clears that.
+        self._told = self._over or self._lifecycle.phase is Phase.STOPPING
+        self.settle()  # an evaluation, or a cell in a pause, may have set some
+        return self._told
+
+    def _look_next(self) -> None:
+        self.at_hand.next = min(self._later, self._tuner.next_step(self.step))
+        # Asked last, as other threads tell too; and whoever asks again is told again.
+        if self._told or self._commands.attention or self._tuner.changes.told:
+            self.at_hand.next = 0
+
+    def hand_over(self) -> None:
+        """Hand over the record of the step that was done last, if one is pending.
+
+        Where too many wait, the queue keeps a part.
+        """
+        at_hand = self.at_hand
+        if at_hand.values:
+            values = dict(zip(at_hand.tags, at_hand.values, strict=True))
+            self._queue.append(at_hand.step, time.time(), values)
+        at_hand.values = None
+
+    def _set(self, step: int) -> None:
+        """Be at this step, which a session counts itself; no step was taken."""
+        self._origin += step - self.step
+        self.step = step
+
+    def _obey(self, *, all_planned: bool = False) -> None:
+        """Execute commands until none is left; while paused, wait for the next."""
+        while receipt := self._helm.take(_NEVER if all_planned else self.step):
+            outcome, step = self._helm.do(receipt, self.step)
+            self._set(step)
+            if outcome is not None:
+                self._watch.write_journal()  # what is confirmed outlives a kill
+                receipt.answer(outcome)
+
+
+def _whole(step: object) -> int:
+    """The number of a step, where it was given as a variable or the like.
+
+    Raises:
+        ArgumentError: It is none.
+    """
+    try:
+        number = int(step)  # type: ignore[call-overload]
+        if number == step and 0 < number < _NEVER:
+            return int(number)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ArgumentError(
+        f"step={step!r}: the number of a step that was done is a whole number of at least 1."
+    )

@@ -1,0 +1,314 @@
+"""The helm of a run: what was asked for is done here, between two steps.
+
+receipt = helm.take(step)            # at a step boundary; paused, it waits for one
+outcome, step = helm.do(receipt, step)
+receipt.answer(outcome)              # unless that comes later, as of a trial
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from nbtrain.checkpoints.files import Restored
+from nbtrain.core.command_queue import CommandQueue
+from nbtrain.core.commands import (
+    Evaluate,
+    Outcome,
+    Pause,
+    Receipt,
+    Replay,
+    Restore,
+    Resume,
+    Save,
+    Set,
+    Stop,
+    Try,
+)
+from nbtrain.core.errors import PhaseError
+from nbtrain.core.hyperparameters import Edit
+from nbtrain.core.states import Event, Lifecycle, Phase
+from nbtrain.core.tracebacks import told
+from nbtrain.recording.recorder import Recorder
+from nbtrain.run.bindings import Names
+from nbtrain.run.evaluator import Evaluator, described
+from nbtrain.run.hyperparameter_control import Tuner
+from nbtrain.run.monitor import Watch
+from nbtrain.run.saving import Keeper
+from nbtrain.run.time_usage import PAUSED
+from nbtrain.run.trial import Trials
+from nbtrain.run.trial_metric import Judge
+
+_REMEDY = (
+    "a further step would train the new. Stop this run before you start another; to go on with "
+    "it, bind what it started with again and resume."
+)
+
+_IDLE = (
+    "set that back and resume; or stop this run, define the step again (or compile the model), and "
+    "start it: so it is traced with the change, and goes on from the last checkpoint."
+)
+
+# Looking at hundreds of layers takes a millisecond.
+_LOOK_SECS = 1.0
+
+_UNUSED = "set it to what they use and resume, or stop this run and start it again."
+
+
+class Helm:
+    """Executes the commands of one life of a run; training thread only.
+
+    Args:
+        lifecycle: The run's phase.
+        commands: What waits to be executed.
+        recorder: Is told where the run went back.
+        watch: Is told what should be known.
+        names: By which the program reaches what it trains.
+        keeper: Keeps the checkpoints.
+        tuner: Sets the hyperparameters.
+        evaluator: Evaluates.
+        total: Gives the step at which the run finishes; None where that is not known.
+    """
+
+    def __init__(
+        self,
+        lifecycle: Lifecycle,
+        commands: CommandQueue,
+        recorder: Recorder,
+        watch: Watch,
+        names: Names,
+        keeper: Keeper,
+        tuner: Tuner,
+        evaluator: Evaluator,
+        *,
+        total: Callable[[], int | None],
+    ) -> None:
+        self._lifecycle = lifecycle
+        self._commands = commands
+        self._recorder = recorder
+        self._watch = watch
+        self._names = names
+        self._keeper = keeper
+        self._tuner = tuner
+        self._evaluator = evaluator
+        self._look_at = 0.0
+        self._stops: list[Receipt] = []  # that were answered
+        self._trials = Trials(
+            keeper, tuner, Judge(evaluator, recorder), watch, total, self.open_segment
+        )
+
+    def take(self, step: int) -> Receipt | None:
+        """The next command at this step, or None; while paused, wait for one."""
+        if self._lifecycle.phase is not Phase.PAUSED:
+            return self._commands.take(step)
+        with self._watch.spending.during(PAUSED):
+            return self._commands.take(step, wait=True)
+
+    def do(self, receipt: Receipt, step: int) -> tuple[Outcome | None, int]:
+        """Execute a command; an error refuses it.
+
+        Returns:
+            The outcome, None where it comes later; and the step that the run is at now.
+        """
+        try:
+            outcome, now = self._do(receipt, step)
+        except Exception as error:  # noqa: BLE001 - a refusal is an answer
+            outcome, now = Outcome(applied=False, step=step, text=told(error)), step
+            if isinstance(receipt.command, Set) and receipt.command.needed:
+                self._miss(error, step)
+        if outcome is None:
+            return None, now
+        edits = {edit.name: [edit.old, edit.new] for edit in outcome.edits}
+        self._watch.log(
+            event=receipt.name,
+            step=step,
+            applied=outcome.applied,
+            text=outcome.text,
+            **({"to": now} if now != step else {}),
+            **({"edits": edits} if edits else {}),
+            **({} if outcome.kept is None else {"kept": outcome.kept}),
+        )
+        return outcome, now
+
+    def end(self, how: str, step: int) -> None:
+        """The run has ended: those who asked for a stop are told how, and what holds this step."""
+        held = self._keeper.checkpoints[-1:]
+        names = [f", saved as {Path(each.path).name}" for each in held if each.step == step]
+        for receipt in self._stops:
+            receipt.complete("".join([how, *names]))
+
+    def hold_still(self, step: int) -> None:
+        """Pause where the next step would not train what the checkpoints and the panel say."""
+        unused = self._tuner.hyperparameters.astray()
+        if unused and self.fail_trial(step, unused, restore=False):
+            return
+        if astray := self._astray():
+            self._hold("names", step, astray)
+        self._watch.note("elsewhere", self._elsewhere())
+
+    def _elsewhere(self) -> str | None:
+        """The names that have nothing to do with the training any more, in words."""
+        if not (names := self._names.elsewhere()):
+            return None
+        it, stand = ("it", "stands") if len(names) == 1 else ("they", "stand")
+        text = (
+            f"In the notebook {' and '.join(names)} {stand} for something new: this run trains "
+            f"what {it} stood for when it started."
+        )
+        if not self._keeper.can_save:
+            return text
+        return (
+            f"{text} To have that by name, stop the run or wait for its end, and run the cell "
+            "again: it goes on from the last checkpoint."
+        )
+
+    def _astray(self, *, due: bool = False) -> str:
+        if names := self._names.astray():
+            return f"{names}; {_REMEDY}"
+        if idle := self._idle(due=due):
+            return f"{idle}; {_IDLE}"
+        unused = self._tuner.hyperparameters.astray()
+        return f"{unused}; {_UNUSED}" if unused else ""
+
+    def _idle(self, *, due: bool) -> str:
+        """What was changed of the model without effect; walks over its layers."""
+        if not due and time.monotonic() < self._look_at:
+            return ""
+        self._look_at = time.monotonic() + _LOOK_SECS
+        return self._names.without_effect()
+
+    def fail_trial(self, step: int, why: str, *, restore: bool = True) -> bool:
+        """End the trial under way at this boundary, and go back; whether there is one.
+
+        Args:
+            step: The step.
+            why: In words.
+            restore: Whether it is of no use where there is nothing to restore.
+        """
+        receipt = self._trials.fail(why, restore=restore)
+        if receipt is not None:
+            self._commands.withdraw(receipt)
+            self._commands.plan(receipt, step)
+        return receipt is not None
+
+    def open_segment(self, step: int) -> None:
+        """The run went back to `step`, and with it what a checkpoint holds."""
+        if self._trials.begun_since(step):
+            self._leave_trial(step, "the run went back")
+        self._tuner.flush()  # of the segment that ends here
+        self._recorder.open_segment(step)
+        self._tuner.go_back(step)
+        self._commands.go_back(step)
+        self._evaluator.start(step)
+
+    def _miss(self, error: Exception, step: int) -> None:
+        """An edit that the training was to go on with was not made."""
+        if self._lifecycle.phase is Phase.STOPPING:
+            text = f"The run ended at step {step:,}, before edits that are planned for later"
+            self._watch.note(
+                "edit", f"{text}: they are made where it is started again and gets there."
+            )
+        else:
+            why = "what this run is to go on with cannot be set"
+            self._hold("edit", step, f"{why}. {error} Set it, then resume; or stop")
+
+    def _hold(self, topic: str, step: int, why: str) -> None:
+        with contextlib.suppress(PhaseError):  # it is pausing or stopping anyway
+            self._lifecycle.apply(Event.PAUSE)
+            text = f"Paused at step {step:,}: {why}"
+            self._watch.note(topic, text)
+            self._watch.log(event="pause", step=step, text=text)
+
+    def _do(self, receipt: Receipt, step: int) -> tuple[Outcome | None, int]:
+        done = functools.partial(Outcome, True, step)
+        match receipt.command:
+            case Stop():
+                self._stops.append(receipt)
+                return done("stopping"), step
+            case Pause():
+                self._lifecycle.apply(Event.PAUSE)
+                return done("paused"), step
+            case Resume():
+                return done(self._resume()), step
+            case Save():
+                now = self._keeper.save(step)
+                return done(f"saved {Path(self._keeper.checkpoints[-1].path).name}"), now
+            case Restore(wanted):
+                return self._restore(wanted, step)
+            case Set(values):
+                self._check_not_stopping("set")
+                self._trials.check_free(values)
+                edits = self._tuner.set(values, step)
+                advice = self._tuner.changes.advice(edits)
+                return done(", ".join(map(str, edits)) + advice, edits), step
+            case Evaluate():
+                self._check_not_stopping("evaluate")
+                return done(described(self._evaluator.now(step))), step
+            case Try():
+                return self._try(receipt, receipt.command, step)
+            case Replay(planned, text):
+                self._check_not_stopping("replay")
+                self._plan(planned, step)
+                return done(text), step
+
+    def _resume(self) -> str:
+        if self._lifecycle.allows(Event.RESUME) and (astray := self._astray(due=True)):
+            raise PhaseError(f"Cannot resume: {astray}")
+        self._lifecycle.apply(Event.RESUME)
+        self._watch.note("names", None)
+        self._watch.note("nan", None)
+        self._watch.note("edit", None)
+        return "running again"
+
+    def _restore(self, wanted: int | str | None, step: int) -> tuple[Outcome, int]:
+        self._check_not_stopping("restore")
+        before = self._tuner.now()  # the program may have set some since it was looked at
+        restored = self._keeper.restore(wanted)
+        self._leave_trial(step, "the run went back", back=restored)
+        self.open_segment(restored.step)
+        after = self._tuner.now()
+        brought = [Edit(name, before[name], after[name]) for name in after if name in before]
+        changed = "".join(f"; {edit}" for edit in brought if edit.old != edit.new)
+        return Outcome(applied=True, step=step, text=f"restored {restored}{changed}"), restored.step
+
+    def _try(self, receipt: Receipt, asked: Try, step: int) -> tuple[Outcome | None, int]:
+        """Begin a trial, and end it when its receipt comes again."""
+        if not self._trials.has(receipt):
+            self._check_not_stopping("try")
+            step, end = self._trials.begin(receipt, asked, step, self._is_stopping)
+            self._commands.plan(receipt, end)
+        elif self._lifecycle.phase is not Phase.STOPPING:
+            return self._trials.end(step, self._is_stopping)
+        else:
+            self._leave_trial(step, "the run ended", ended=True)
+        return None, step
+
+    def _leave_trial(
+        self, step: int, why: str, *, ended: bool = False, back: Restored | None = None
+    ) -> None:
+        if (receipt := self._trials.leave(step, why, ended=ended, back=back)) is not None:
+            self._commands.withdraw(receipt)
+
+    def _plan(self, edits: Sequence[tuple[int, Mapping[str, float]]], step: int) -> None:
+        """Have edits made at the ends of their steps; all of them, or none."""
+        passed = [at for at, _ in edits if at < step]
+        if passed:
+            raise PhaseError(
+                f"Cannot replay at step {step:,}: the first edit is of step {passed[0]:,}. Make "
+                "the run with start=False and in a new folder, replay into it, then start it."
+            )
+        for _, values in edits:
+            self._tuner.hyperparameters.check(values)
+        for at, values in edits:
+            self._commands.post(Set(values, needed=True), step=step, at=at, standing=True)
+
+    def _is_stopping(self) -> bool:
+        return self._lifecycle.phase is Phase.STOPPING
+
+    def _check_not_stopping(self, verb: str) -> None:
+        """Raise a PhaseError while stopping, where no step follows that it could be done for."""
+        if self._lifecycle.phase is Phase.STOPPING:
+            raise PhaseError(f"Cannot {verb} while stopping; start the run again to go on.")

@@ -1,0 +1,281 @@
+"""What happens beside the training thread, ten times a second.
+
+One LooperThread a run drains the recorder, keeps the speed, says where a late
+training thread is, writes the journal, and then calls whoever displays the run.
+Another calls the functions of `run.on`, which may take as long as they like.
+Nothing that goes wrong here reaches the training: it becomes a message.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+
+from nbtrain.core.states import Phase
+from nbtrain.core.tracebacks import stack_of
+from nbtrain.recording.recorder import Recorder
+from nbtrain.run.folder_watch import FolderWatch
+from nbtrain.run.listeners import Listeners
+from nbtrain.run.resource_usage import Meter
+from nbtrain.run.threads import LooperThread
+from nbtrain.run.throughput import Pace
+from nbtrain.run.time_usage import Spending
+from nbtrain.rundir.entries import FILE
+from nbtrain.rundir.folder import Logdir
+from nbtrain.rundir.journal import Journal, Marks
+from nbtrain.rundir.timeline import Timeline
+
+TICK_SECS = 0.1
+
+# Building a model and tracing it take seconds; whoever waits longer wants to know for what.
+PREPARING_SECS = 15.0
+
+# Of running: whoever has come back to the page by then has read what is no warning.
+NOTICE_SECS = 30.0
+
+# How often the stack of a late thread is taken: often enough to see it move.
+STACK_SECS = 1.0
+
+# Of an evaluation: whoever waits longer for an answer wants to know why.
+BUSY_SECS = 1.0
+
+# Of a tick: reading takes the processor from the training.
+RECALL_SECS = 0.02
+
+# How often the folder is looked at: a look at a folder of the network is not for every tick.
+LOOK_SECS = 1.0
+
+
+class WatchThread(LooperThread):
+    """A LooperThread that calls its target once more when it stops: nothing is left over."""
+
+    def stop_loop(self) -> None:
+        """The last round."""
+        self.run_loop()
+
+
+class Watch:
+    """The services of one life of a run.
+
+    Args:
+        recorder: Drained at every tick.
+        logdir: The run's folder.
+        marks: What was done to the run, over all its lives.
+        grace_secs: Seconds after a request to stop until `message` shows the stack of
+            the training thread.
+        clock: Gives the time in seconds.
+
+    Attributes:
+        folder: Looks after the folder.
+        each_tick: What else is to be called before the records are drained.
+        each_second: What else is to be called once a second.
+        meter: Measures what the run uses.
+        notice: What is good to know and no warning; see `inform`.
+        spending: Where the time of the training thread goes.
+        told: Who is told of what was done to the run.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        logdir: Logdir,
+        marks: Marks,
+        *,
+        grace_secs: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.pace = Pace()
+        self.spending = Spending(clock)
+        self.meter = Meter(self.spending, clock=clock)
+        self.notice: str | None = None
+        self._read_from: float | None = None  # when the run was first seen running under it
+        self.listeners: list[Callable[[], object]] = []
+        self.told = Listeners()
+        self.each_tick: list[Callable[[], object]] = []
+        self.each_second: list[Callable[[], object]] = []
+        self.folder = FolderWatch(logdir, recorder, self._tell_of_folder)
+        self._recorder = recorder
+        self._grace_secs = grace_secs
+        self._journal = Journal(logdir, marks)
+        self.log = self._journal.log  # any thread
+        self._begun: Mapping[str, object] = {}
+        self._notes: dict[str, str] = {}
+        self._clock = clock
+        self._began = clock()
+        self._stop_asked: float | None = None
+        self._at: tuple[str, float] | None = None  # what lasts between two steps, and since when
+        self._stack_due = self._look_due = clock()
+
+    @property
+    def message(self) -> str | None:
+        """What the user should be warned of, one paragraph each; None when all is well."""
+        return "\n".join(list(self._notes.values())) or None
+
+    def begin(self, **entry: object) -> None:
+        """Write down what a run says of itself at its start; again in a folder made anew."""
+        self._begun = entry
+        self.log(event="start", step=0, **entry)
+        self.write_journal()
+
+    def timeline(self) -> Timeline:
+        """What the run has saved and gone back to in its earlier lives."""
+        lines, unread = self._journal.read()
+        self.note("journal lines", unread)
+        return Timeline(self._journal.folder, lines)
+
+    def note(self, topic: str, text: str | None) -> None:
+        """Set or (None) clear what is to be said about one topic; any thread."""
+        if text is None:
+            self._notes.pop(topic, None)
+        else:
+            self._notes[topic] = text
+
+    def inform(self, text: str | None) -> None:
+        """Say (or, None, no longer) what is no warning, until it has run a while; any thread."""
+        self.notice, self._read_from = text, None
+
+    @contextlib.contextmanager
+    def busy(self, text: str) -> Iterator[None]:
+        """Tell what the training thread is at, where that lasts; training thread only."""
+        self._at = text, self._clock()
+        try:
+            yield
+        finally:
+            self._at = None
+
+    def stop_asked(self) -> None:
+        """The run was asked to stop: from now on the training thread may be late."""
+        if self._stop_asked is None:
+            self._stop_asked = self._clock()
+
+    def recall(self) -> None:
+        """The run goes on from a checkpoint: have the marks and curves of its earlier lives too."""
+        self._journal.recall()
+        self._recorder.go_on()
+
+    def tick(self, phase: Phase, step: int, done: int, thread: threading.Thread | None) -> None:
+        """One round; the looper's thread, and once more when all is over.
+
+        Args:
+            phase: The run's.
+            step: Where it is.
+            done: How many steps it has done, whereto it may have been restored meanwhile.
+            thread: The training thread, if there is one.
+        """
+        began = time.thread_time()
+        self._look_at_folder(step)
+        secs = math.inf if phase.ended else RECALL_SECS
+        self._guarded("look at earlier curves", lambda: self._recorder.recall(secs))
+        self._guarded("record", *self.each_tick, self._record)
+        self._tell_of_work()
+        self._guarded("speed", lambda: self._keep_pace(phase, done))
+        self._guarded("look at the training thread", lambda: self._look_for(phase, thread))
+        self._guarded("journal", self.write_journal)
+        self._guarded("look at what the run uses", lambda: self.meter.look(phase))
+        self._guarded("display", *self.listeners)
+        self.meter.beside(time.thread_time() - began)
+
+    def _keep_pace(self, phase: Phase, done: int) -> None:
+        if phase is Phase.RUNNING:
+            self.pace.update(done, self._clock())
+            self._let_go_of_notice(self._clock())
+        elif not phase.ended:
+            self.pace.reset()
+
+    def _look_at_folder(self, step: int) -> None:
+        if (now := self._clock()) < self._look_due:
+            return
+        self._look_due = now + LOOK_SECS
+        self._guarded("look at the folder", lambda: self.folder.look(step), *self.each_second)
+
+    def _tell_of_folder(self, step: int, text: str | None) -> None:
+        if text is not None and text != self._notes.get("folder"):
+            self.log(event="folder", step=step, text=text, **self._begun)
+        self.note("folder", text)
+
+    def _let_go_of_notice(self, now: float) -> None:
+        if self._read_from is None:
+            self._read_from = now
+        elif now - self._read_from >= NOTICE_SECS:
+            self.notice = None
+
+    def _guarded(self, topic: str, *acts: Callable[[], object]) -> None:
+        """Do all of them, and say which failed this time: the display never hurts training."""
+        failed: list[str] = []
+        for act in acts:
+            try:
+                act()
+            except BaseException as error:  # noqa: BLE001 - told, and tried again at the next tick
+                lines = "".join(traceback.format_exception(error, limit=-2))
+                failed.append(f"The {topic} failed, the training goes on: {lines}")
+        self.note(f"{topic} failed", "\n".join(failed) or None)
+
+    def _record(self) -> None:
+        self._recorder.drain()
+        self.note("event file", self._recorder.error)
+        if self._recorder.thinned_steps:
+            self.note(
+                "thinned",
+                f"Steps come faster than they can be recorded: of {self._recorder.thinned_steps:,} "
+                "of them only the first, last, lowest and highest values were kept.",
+            )
+
+    def _tell_of_work(self) -> None:
+        text, at = None, self._at
+        if at is not None and (secs := self._clock() - at[1]) >= BUSY_SECS:
+            text = f"{at[0]}, for {secs:.0f} s: what was asked for waits until that is over."
+        self.note("busy", text)
+
+    def _look_for(self, phase: Phase, thread: threading.Thread | None) -> None:
+        """Where the training thread stands, when it is late."""
+        now = self._clock()
+        text = self._late(phase, now)
+        if text is None:
+            self.note("late", None)
+        elif now >= self._stack_due:
+            self._stack_due = now + STACK_SECS
+            stack = stack_of(thread)
+            self.note("late", f"{text} (newest call last):\n{stack}" if stack else None)
+
+    def _late(self, phase: Phase, now: float) -> str | None:
+        if phase is Phase.STOPPING and self._stop_asked is not None:
+            late = now - self._stop_asked
+            if late >= self._grace_secs:
+                return f"Asked to stop {late:.0f} s ago; the training thread is still here"
+        if phase is Phase.PREPARING and (late := now - self._began) >= PREPARING_SECS:
+            return (
+                f"Preparing for {late:.0f} s. A loop of one's own begins when it first asks "
+                "run.should_stop(), and asks it once a step; in its place do sv.should_stop() of "
+                "an nbtrain.Supervisor, and hooks=[nbtrain.RunHook(run)] of a MonitoredSession. "
+                "The training thread is here"
+            )
+        return None
+
+    def tell(self, phase: Phase) -> None:
+        """Call who wants to know of what was done; a thread that they alone hold up."""
+        if self.told and (untold := self._journal.untold):
+            self.note("untold", f"Functions of run.on take too long: {untold:,} events are lost.")
+        for mark in self._journal.done(ended=phase.ended):
+            if calls := self.told.calls(mark):
+                self._guarded(f'function of run.on("{mark.event}")', *calls)
+
+    def write_journal(self) -> None:
+        """Write down what was done, before it is confirmed; any thread.
+
+        What cannot be written waits for the next tick, in its order, and is told.
+        """
+        if self.folder.lost:
+            self._journal.clear()
+        try:
+            self._journal.write()
+            self.note("journal", None)
+        except OSError as error:
+            self.note(
+                "journal",
+                f"{FILE} cannot be written: {error.strerror or error}. What belongs there waits in "
+                "memory.",
+            )

@@ -1,0 +1,115 @@
+"""How long a run trains and when it saves, checked before anything starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+from nbtrain.core.cadence import Every
+from nbtrain.core.errors import ArgumentError
+from nbtrain.recording.loss_monitor import Alarm
+
+# A lock of Python's waits for 49 days at most (on Windows).
+MOST_GRACE_SECS = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What every way of starting a run takes.
+
+    Attributes:
+        steps: Step at which the run finishes, counted over all its lives; None trains
+            until stopped or until the input is exhausted.
+        save_secs: Seconds between two checkpoints; None or 0 saves none by time.
+        save_steps: Steps between two checkpoints; None saves none by steps.
+        keep: Checkpoints that stay, the newest; None keeps all.
+        evaluate_secs: Seconds between two evaluations; None or 0 evaluates none by time.
+        evaluate_steps: Steps between two evaluations; None evaluates none by steps.
+        on_nan: What is done about a loss or a variable that is NaN or infinite, or a loss that
+            has jumped: "pause", "recover" (go back, and halve the learning rate: that of the
+            checkpoint or, where it is less, the one that has led there), or None.
+        jump: So many times the recent level is a jump of the loss; None for none.
+        grace: Seconds that the end of the process (the end of a script, a shutdown of the
+            kernel, SIGTERM, SIGHUP) waits for the run to stop and save. Then the process
+            ends, and says what was not saved.
+        stop_grace_secs: Seconds after a request to stop until the panel says where the
+            training thread is.
+
+    Raises:
+        ArgumentError: A value that cannot be used.
+    """
+
+    steps: int | None = None
+    save_secs: float | None = 600.0
+    save_steps: int | None = None
+    keep: int | None = 5
+    evaluate_secs: float | None = None
+    evaluate_steps: int | None = None
+    on_nan: str | None = "pause"
+    jump: float | None = None
+    grace: float = 10.0
+    stop_grace_secs: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        for name in ("steps", "keep"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+                none = "train until stopped" if name == "steps" else "keep all checkpoints"
+                raise ArgumentError(
+                    f"{name}={value!r}: give a whole number of at least 1, or None to {none}."
+                )
+            # A whole number of NumPy's counts as well, and JSON knows only Python's.
+            object.__setattr__(self, name, int(value))
+        self._check_alarm()
+        is_number = isinstance(self.grace, Real) and not isinstance(self.grace, bool)
+        if not is_number or not 0 < self.grace <= MOST_GRACE_SECS:
+            raise ArgumentError(
+                f"grace={self.grace!r}: give a number of seconds above 0, such as 10.0, and at "
+                f"most {MOST_GRACE_SECS:,.0f}."
+            )
+        for name, number in (
+            ("save_secs", "number above 0"),
+            ("save_steps", "whole number of at least 1"),
+            ("evaluate_secs", "number above 0"),
+            ("evaluate_steps", "whole number of at least 1"),
+        ):
+            try:
+                Every(**{name.rpartition("_")[-1]: getattr(self, name)})
+            except (ArgumentError, TypeError, ValueError):
+                raise ArgumentError(
+                    f"{name}={getattr(self, name)!r}: give a {number}, or None for never."
+                ) from None
+
+    def _check_alarm(self) -> None:
+        if self.on_nan not in ("pause", "recover", None):
+            raise ArgumentError(
+                f'on_nan={self.on_nan!r}: give "pause", "recover" to go back to the last good '
+                "checkpoint and halve the learning rate, or None to go on."
+            )
+        if self.jump is None:
+            return
+        if self.on_nan is None:
+            raise ArgumentError(
+                f"jump={self.jump!r}, and with on_nan=None nothing is done about one: give "
+                'on_nan="pause" or "recover", or leave jump= out.'
+            )
+        number = isinstance(self.jump, Real) and not isinstance(self.jump, bool)
+        if not number or not 1 < self.jump < float("inf"):
+            raise ArgumentError(
+                f"jump={self.jump!r}: give a factor above 1, such as 10.0, or None for never."
+            )
+
+    def alarm(self) -> Alarm | None:
+        """What tells that a training has gone bad; None where nothing is done about it."""
+        return None if self.on_nan is None else Alarm(self.jump)
+
+    def save_cadence(self) -> Every:
+        """When a checkpoint is due."""
+        return Every(steps=self.save_steps, secs=self.save_secs)
+
+    def evaluate_cadence(self) -> Every:
+        """When an evaluation is due."""
+        return Every(steps=self.evaluate_steps, secs=self.evaluate_secs)

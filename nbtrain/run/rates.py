@@ -1,0 +1,98 @@
+"""The learning rates that schedules give, recorded beside the factors on them.
+
+rates.mark(step)     # training thread, now and then: how far each schedule is at this step
+rates.flush()        # the watch: computes the rates of the steps up to there, and records them
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nbtrain.core.hyperparameters import FACTOR, Hyperparameters
+from nbtrain.run.monitor import Watch
+
+# Of the steps between two marks, which are a second apart, at most so many have a point: each
+# calls the schedule, which takes a part of a millisecond.
+_POINTS = 20
+
+Record = Callable[[int, float, Mapping[str, float]], object]
+
+
+class Rates:
+    """The rates of one life of a run.
+
+    Args:
+        hyperparameters: The run's.
+        watch: Is told of a schedule that cannot be computed.
+        record: Records values of a step.
+    """
+
+    def __init__(self, hyperparameters: Hyperparameters, watch: Watch, record: Record) -> None:
+        self._hyperparameters = hyperparameters
+        self._watch = watch
+        self._record = record
+        # Step, wall time, name of the factor, its value, and how far its schedule is.
+        self._waiting: deque[tuple[int, float, str, float, Any]] = deque(maxlen=1_000)
+        self._last: dict[str, tuple[int, float, int]] = {}  # step, wall time, and how far
+        self._failed: set[str] = set()
+        self._flushing = threading.Lock()  # one at a time: points stay in order
+
+    def mark(self, step: int, *, anew: bool = False) -> None:
+        """Note how far the schedules are; training thread.
+
+        Args:
+            step: The step that was done last.
+            anew: Whether they went back: nothing leads here from the mark before.
+        """
+        moments = self._hyperparameters.moments()
+        if not moments:
+            return
+        if anew:
+            self._last.clear()
+        values, now = self._hyperparameters.values, time.time()
+        for name, moment in moments.items():
+            if name in values:
+                self._waiting.append((step, now, name, values[name], moment))
+
+    def flush(self) -> None:
+        """Record the rates up to the last mark; any thread."""
+        with self._flushing:  # first: what another thread has taken is recorded by then
+            while self._waiting:
+                step, wall, name, factor, moment = self._waiting.popleft()
+                if name not in self._failed:
+                    self._follow(step, wall, name, factor, moment)
+
+    def _follow(self, step: int, wall: float, name: str, factor: float, moment: Any) -> None:
+        done = int(moment)
+        before = self._last.get(name, (step, wall, done))
+        self._last[name] = step, wall, done
+        try:
+            for at, when, far in _between(before, (step, wall, done)):
+                rate = self._hyperparameters.rate(name, far) * factor
+                self._record(at, when, {name.removesuffix(FACTOR): rate})
+        except Exception as error:  # noqa: BLE001 - a schedule of the user's own; told
+            self._failed.add(name)
+            self._watch.note("rates", f"The rate under {name} cannot be computed: {error}")
+            return
+        self._hyperparameters.effects = {**self._hyperparameters.effects, name: rate}
+
+
+def _between(
+    before: tuple[int, float, int], last: tuple[int, float, int]
+) -> list[tuple[int, float, int]]:
+    """The last moment, and those between that can be told from the one before."""
+    (step, wall, far), (end, until, done) = before, last
+    steps = end - step
+    if steps <= 1 or done - far != (done - far) // steps * steps:  # not so many in each step
+        return [last]
+    each, count = (done - far) // steps, min(steps, _POINTS)
+    ats = [step + steps * number // count for number in range(1, count + 1)]
+    share = [(at - step) / steps for at in ats]
+    return [
+        (at, wall + part * (until - wall), far + each * (at - step))
+        for at, part in zip(ats, share, strict=True)
+    ]

@@ -1,0 +1,105 @@
+"""What a run uses: the time of its training thread, and what its process takes.
+
+meter = Meter(spending)
+meter.beside(0.001)        # the looper, at every tick: CPU seconds that the tick took
+meter.look(phase)          # and then this, which looks once a second
+meter.usage                # any thread
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+from nbtrain.core.states import Phase, Usage
+from nbtrain.run.time_usage import WINDOW_LOOKS, Spending
+
+LOOK_SECS = 1.0
+
+# Of a container, by the two versions of control groups. "max", or a number beyond all memory,
+# where there is none.
+_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+class Meter:
+    """Measures what a run uses; the looper's thread.
+
+    Args:
+        spending: Of the training thread.
+        clock: Gives the time in seconds.
+        cpu_clock: Gives the CPU seconds of the process.
+
+    Attributes:
+        usage: What was measured last; None before it is known. Any thread.
+    """
+
+    def __init__(
+        self,
+        spending: Spending,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        cpu_clock: Callable[[], float] = time.process_time,
+    ) -> None:
+        self.usage: Usage | None = None
+        self._spending = spending
+        self._clock, self._cpu_clock = clock, cpu_clock
+        self._due = clock()
+        self._display = 0.0
+        # When, CPU seconds of the process, and of the ticks.
+        self._looks: deque[tuple[float, float, float]] = deque(maxlen=WINDOW_LOOKS + 1)
+        self._process = psutil.Process()
+        self._memory_limit = memory_limit()
+
+    def beside(self, cpu_secs: float) -> None:
+        """A tick, which records and displays, took so much CPU time."""
+        self._display += cpu_secs
+
+    def look(self, phase: Phase) -> None:
+        """Measure, where that is due; always once the run has ended: then of all its time."""
+        now = self._clock()
+        if now < self._due and not phase.ended:
+            return
+        self._due = now + LOOK_SECS
+        self._looks.append((now, self._cpu_clock(), self._display))
+        self._spending.look(whole=phase.ended)
+        (then, cpu_then, display_then), (_, cpu, display) = self._looks[0], self._looks[-1]
+        if not self._spending.shares or now <= then:
+            return
+        self.usage = Usage(
+            seconds=dict(self._spending.seconds),
+            shares=dict(self._spending.shares),
+            display=(display - display_then) / (now - then),
+            cpu=(cpu - cpu_then) / (now - then),
+            memory=self._process.memory_info().rss,
+            memory_limit=self._memory_limit,
+            gpu_memory=gpu_memory(),
+        )
+
+
+def memory_limit() -> int:
+    """Bytes that the process may have: of its container, or of the machine."""
+    limit = int(psutil.virtual_memory().total)
+    for path in _LIMITS:
+        with contextlib.suppress(OSError, ValueError):
+            limit = min(limit, int(Path(path).read_text()))
+    return limit
+
+
+def gpu_memory() -> int | None:
+    """Bytes of all GPUs that TensorFlow's tensors take; None where it has none, or not yet."""
+    # To ask is to begin with them, and what a program wants to say of them comes before that.
+    if getattr(context.context(), "_context_handle", None) is None:
+        return None
+    try:
+        gpus = tf.config.list_logical_devices("GPU")
+        taken = [tf.config.experimental.get_memory_info(gpu.name)["current"] for gpu in gpus]
+    except (RuntimeError, ValueError, KeyError, tf.errors.OpError):
+        return None  # a kind of GPU that does not tell
+    return sum(taken) if taken else None

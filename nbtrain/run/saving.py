@@ -1,0 +1,442 @@
+"""Keeps a run's checkpoints: those that are due, those asked for, and the last one.
+
+It saves and restores with the saver of the session that is open. Each method is given
+the step that the run is at, and those that may find another give it back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from nbtrain.checkpoints.files import Restored, Saver, delete_all, find, listed
+from nbtrain.checkpoints.last_good import LAST_GOOD_KEPT, Ring
+from nbtrain.checkpoints.listing import Listing
+from nbtrain.core.cadence import Every
+from nbtrain.core.errors import ArgumentError, CheckpointError
+from nbtrain.core.states import Checkpoint
+from nbtrain.core.tracebacks import told
+from nbtrain.recording.loss_monitor import Trouble
+from nbtrain.recording.recorder import Recorder
+from nbtrain.run.monitor import Watch
+from nbtrain.run.time_usage import RESTORE, SAVE
+from nbtrain.rundir.entries import entries
+from nbtrain.rundir.folder import LAST_GOOD, TRIAL
+from nbtrain.rundir.lineage import run_of
+from nbtrain.rundir.timeline import aside
+
+
+class Keeper:
+    """The checkpoints of one life of a run; training thread only, except `list_again`.
+
+    Args:
+        due: When a checkpoint is due, where the session has no cadence of its own.
+        watch: Is told what should be known.
+        recorder: Knows whether the training has gone bad: then nothing is saved.
+    """
+
+    def __init__(self, due: Every, watch: Watch, recorder: Recorder) -> None:
+        self._due = due
+        self._watch = watch
+        self._recorder = recorder
+        self._saver: Saver | None = None
+        self._ring: Ring | None = None
+        self._excepted: frozenset[str] = frozenset()  # variables that begin with NaN or Inf
+        self._saved_step: int | None = None
+        self._undecided: int | None = None  # step at which a trial began that was never decided
+        self._on_trial = False  # whether where a trial began alone holds what the run goes on from
+        self._unproven: int | None = None  # step of a restore that left gaps
+        self._lacking = ""  # what is trained and no checkpoint holds
+        self._unlooked: int | None = None  # step before the first, which makes what is trained
+        self._listing = Listing()
+        self._begun = False  # whether it has taken up a saver: what comes later is of this life
+
+    @property
+    def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """What can be restored, the newest last; any thread."""
+        return self._listing.checkpoints
+
+    @property
+    def next_step(self) -> float:
+        """Step at which the next checkpoint is due."""
+        return self._due.next_step
+
+    @property
+    def can_save(self) -> bool:
+        """Whether there is something to save."""
+        return self._saver is not None
+
+    def take_up(self, saver: Saver, due: Every | None = None) -> int | None:
+        """Go on from the latest checkpoint of a saver's folder, and keep it from now on.
+
+        Args:
+            saver: Saves and restores.
+            due: When it saves; None keeps to the cadence there is.
+
+        Returns:
+            The step of that checkpoint; None where there is none.
+
+        Raises:
+            ArgumentError: What was given as checkpoint=, or another session, is kept already.
+        """
+        if self._saver is not None:
+            raise ArgumentError(
+                "This run saves what was given as checkpoint=, or another session that its loop "
+                "has open, and would save the graph of this one too: leave checkpoint= out, or "
+                "open this session when the other has ended."
+            )
+        begun, self._begun = self._begun, True
+        if not begun:
+            self._listing.timeline = self._watch.timeline()
+        self._find(saver)
+        restored = saver.resume(self._listing.timeline)
+        self._saver, self._saved_step = saver, None
+        self._due = due or self._due
+        self._ring = None
+        if self._recorder.alarm is not None:
+            self._excepted = frozenset(self._unsound())
+            ring = saver.aside(LAST_GOOD, LAST_GOOD_KEPT)
+            if ring is not None:  # a branch begins without one of its own
+                self._ring = Ring(ring, begins=restored is None or not self.checkpoints)
+        self._look_for_lacking(0 if restored is None else restored.step)
+        if restored is None:
+            return None
+        restored = replace(restored, lacking=self._lacking)
+        if not begun:
+            self._watch.recall()
+        self._saved_step = self._taken(restored, saver)
+        self._watch.log(event="resume", step=restored.step, text=str(restored))
+        self._watch.inform(f"Goes on from {restored}.")
+        self._tell_of_trial(restored, saver)
+        return restored.step
+
+    def let_go(self, step: int, *, gone_on: bool = False) -> int:
+        """Before the saver's session closes: a last checkpoint.
+
+        Args:
+            step: The step.
+            gone_on: Whether it may have been trained since that step was saved.
+        """
+        if self._saver is not None and (gone_on or self._saved_step != step):
+            step = self._save_or_say_why(self.save, step)
+        if self._saver is not None and self._saved_step == step:
+            self.leave_aside()
+            if self._ring is not None:
+                self._ring.clear()
+            self.list_again()
+        self._saver = self._ring = None
+        return step
+
+    def outdate(self) -> None:
+        """Something was set since this step was saved: the last checkpoint is yet to come."""
+        self._saved_step = None
+
+    def lose(self) -> None:
+        """The saver's session is lost, and nothing of it can be saved."""
+        self._saver = self._ring = None
+
+    def start(self, step: int) -> None:
+        """Count from this step, and from now, when the next is due."""
+        self._due.start(step, time.monotonic())
+        if self._ring is not None:
+            self._ring.start(step)
+
+    def save_if_due(self, step: int) -> int:
+        """Save by cadence: what fails becomes a message, and trouble is the alarm's to tell."""
+        if self._saver is None:
+            return step
+        if self._due(step, time.monotonic()):
+            write = functools.partial(self._write, self._saver)
+            return step if self._trouble(step) else self._save_or_say_why(write, step)
+        if self._ring is not None and self._ring.due(step):
+            return self._copy(self._ring, self._saver, step)
+        return step
+
+    def save(self, step: int) -> int:
+        """Save now.
+
+        Raises:
+            CheckpointError: It cannot be written, or not be listed; there is nothing to save, or
+                it has gone bad.
+        """
+        if self._saver is None:
+            raise CheckpointError(
+                "This run has nothing to save: start it with checkpoint= (a tf.train.Checkpoint), "
+                "or with a Supervisor that has a logdir and a saver. What a worker trains is saved "
+                "by its chief."
+            )
+        self._check_sound(step)
+        return self._write(self._saver, step)
+
+    def set_aside(self, step: int) -> tuple[int, str]:
+        """Save where a trial begins: not counted by `keep`, there until the next or the end.
+
+        Returns:
+            The step that it holds, and its path.
+
+        Raises:
+            CheckpointError: As in `save`.
+        """
+        saver = self._saver
+        begin = saver.aside(TRIAL, 1) if saver is not None else None
+        if saver is None or begin is None:
+            step = self.save(step)
+            self._watch.log(event="checkpoint", step=step, text="where a trial begins")
+            return step, self.checkpoints[-1].path
+        self._check_sound(step)
+        step = self._save_with(begin, step)
+        self._undecided, self._on_trial = None, False  # this has taken its place
+        self._add_copy(begin.directory, saver)
+        _check_listed(step, begin.directory)
+        return step, listed(begin.directory)[-1].path
+
+    def leave_aside(self) -> None:
+        """Delete where a trial began, as it is over.
+
+        It stays where nothing was decided, and until it is no longer all that a start could go
+        on from.
+        """
+        if self._saver is not None and self._undecided is None and not self._on_trial:
+            delete_all(self._saver.directory / TRIAL)
+            self._listing.read(self._saver.directory)
+
+    def keep_aside(self, begun: int) -> None:
+        """Have where the trial began, at this step, stay, as what was tried does."""
+        self._undecided = begun
+
+    def below(self, step: int) -> tuple[Checkpoint, ...]:
+        """What can be restored, now, of the steps before one, and was not abandoned."""
+        if self._saver is not None:
+            self._listing.read(self._saver.directory)  # some may have been deleted by hand
+        return tuple(held for held in self._counting() if held.step < step)
+
+    def unsound(self) -> str | None:
+        """The name of a variable that holds NaN or Inf, and did not when it was taken up."""
+        return next((name for name in self._unsound() if name not in self._excepted), None)
+
+    def _unsound(self) -> tuple[str, ...]:
+        try:
+            return self._saver.unsound() if self._saver is not None else ()
+        except Exception:  # noqa: BLE001 - why it cannot be read, it cannot be saved for
+            return ()
+
+    def _trouble(self, step: int) -> Trouble | None:
+        """What has gone bad, once all that is known of this step has been looked at."""
+        alarm = self._recorder.alarm
+        if alarm is None:
+            return None
+        self._watch.folder.drain(step)
+        alarm.look_at(self.unsound, step)
+        return alarm.trouble
+
+    def _check_sound(self, step: int) -> None:
+        """Raise a CheckpointError where what would be saved has gone bad."""
+        if (trouble := self._trouble(step)) is not None:
+            good = self.below(trouble.good)
+            advice = "No checkpoint is good: build the model anew."
+            if good:
+                last = f"the last good one is of step {good[-1].step:,}"
+                advice = f"Go on from a checkpoint: {last}."
+            raise CheckpointError(f"{trouble}, and what has gone bad is not saved. {advice}")
+
+    def _save_with(self, saver: Saver | Ring, step: int) -> int:
+        self._watch.folder.make_sure(step)
+        self._watch.write_journal()  # a checkpoint holds no edit that is not written down
+        with self._watch.spending.during(SAVE):
+            return saver.save(step)
+
+    def _write(self, saver: Saver, step: int) -> int:
+        step = self._save_with(saver, step)
+        self._listing.timeline.save(step, "")
+        self._listing.read(saver.directory)
+        _check_listed(step, saver.directory)
+        self._saved_step = step
+        self._hold_elsewhere()
+        if self._ring is not None:
+            self._ring.saved(step)
+        self._watch.note("state", None)
+        self._watch.note("save", None)
+        self._watch.note("copy", None)
+        return step
+
+    def _copy(self, ring: Ring, saver: Saver, step: int) -> int:
+        """Add the state at hand to the last good ones, if it is."""
+        if self._trouble(step):
+            return step
+        try:
+            step = self._save_with(ring, step)
+            self._add_copy(ring.directory, saver)
+            self._hold_elsewhere()
+        except Exception as error:  # noqa: BLE001 - the training goes on
+            self._watch.note("copy", f"No copy of step {step:,}: {error}")
+        else:
+            self._watch.note("copy", None)
+        self._listing.read(saver.directory)
+        return step
+
+    def restore(self, wanted: int | str | None) -> Restored:
+        """Go back to a checkpoint: its step, its path, or (None) the latest that counts, no copy.
+
+        Raises:
+            CheckpointError: It is not there or does not fit; nothing was restored.
+        """
+        if self._saver is None:
+            raise CheckpointError(
+                "This run has nothing to restore: it was started without a saver."
+            )
+        self._listing.read(self._saver.directory)  # some may have been deleted by hand
+        if wanted is None:
+            own = tuple(held for held in self.checkpoints if not _is_copy(held))
+            _check_saved(own, self.checkpoints)
+            count = self._counting()
+            own = tuple(held for held in own if held in count) or own
+        else:
+            own = self.checkpoints
+        with self._watch.spending.during(RESTORE):
+            restored = self._saver.restore(find(own, wanted).path)
+        self._look_for_lacking(restored.step)
+        restored = replace(restored, lacking=self._lacking)
+        self._taken(restored, self._saver)
+        self._saved_step = None  # what was saved under a later step is of the abandoned course
+        if self._undecided is not None and restored.step <= self._undecided:
+            self._undecided = None
+            self._watch.note("trial", None)
+        if (alarm := self._recorder.alarm) is not None:
+            self._watch.folder.drain(restored.step)  # before: what went bad then is abandoned
+            alarm.turn_back(restored.step)
+            self._watch.note("nan", None)
+        self.start(restored.step)
+        self._on_trial = aside(restored.path) == TRIAL
+        if self._ring is not None and self._on_trial:
+            self._ring.begin()  # what was restored goes with the trial
+        return restored
+
+    def prove(self, step: int) -> None:
+        """Look again at a restore that left gaps: the first step creates what was missing."""
+        if self._unlooked is not None and step > self._unlooked:
+            self._look_for_lacking(step)
+            self._unlooked = None
+        if self._unproven is None or step <= self._unproven:
+            return
+        self._unproven = None
+        try:
+            proof = self._saver.proof() if self._saver is not None else None
+        except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
+            self._watch.note("restore", f"What was restored could not be looked at again: {error}")
+            return
+        if proof is not None:
+            self._watch.inform(f"Goes on from {replace(proof, lacking=self._lacking)}.")
+            self._watch.note("restore", proof.gaps or None)
+
+    def _look_for_lacking(self, step: int) -> None:
+        """Tell what is trained and not saved; again after a step, which may make it."""
+        self._unlooked = step
+        try:
+            lacking = "" if self._saver is None else self._saver.lacking()
+        except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
+            self._watch.note("lacking", f"What is trained could not be looked at: {told(error)}")
+            return
+        text = f"Not in the checkpoint: {lacking}: after a restore they stay as they are."
+        self._watch.note("lacking", text if lacking else None)
+        if lacking and lacking != self._lacking:
+            self._watch.log(event="lacking", step=step, text=text)
+        self._lacking = lacking
+
+    def list_again(self) -> None:
+        """Drop from `checkpoints` what was deleted; any thread, once a second."""
+        if (saver := self._saver) is not None:
+            self._listing.read_if_changed(saver.directory)
+
+    def _taken(self, restored: Restored, saver: Saver) -> int | None:
+        """Remember what was restored; returns its step, where this folder has it."""
+        self._unproven = restored.step if restored.gaps else None
+        step, path, timeline = restored.step, restored.path, self._listing.timeline
+        directory, own = Path(path).parent.resolve(), saver.directory.resolve()
+        if own in (directory, *directory.parents):  # as that of a copy
+            timeline.go_back(step, aside(path))
+            self._watch.log(event="back", step=step, checkpoint=path)
+        else:
+            timeline.leave(step, path)
+            lines = 0
+            with contextlib.suppress(OSError):  # it is no run's folder
+                lines = sum(1 for _ in entries(run_of(Path(path))))
+            self._watch.log(event="origin", step=step, checkpoint=path, lines=lines)
+        return step if directory == own else None
+
+    def _counting(self) -> tuple[Checkpoint, ...]:
+        """What can be restored and was not abandoned."""
+        return self._listing.timeline.counting(self.checkpoints)
+
+    def _find(self, saver: Saver) -> None:
+        """List what a saver's folder has, and write down what no line tells of."""
+        timeline = self._listing.timeline
+        self._listing.read(saver.directory)
+        for held in self.checkpoints:
+            if not timeline.knows(held):
+                timeline.save(held.step, aside(held.path))
+                self._watch.log(event="found", step=held.step, checkpoint=held.path)
+        self._listing.read(saver.directory)
+        self._watch.note("state", saver.mended)
+
+    def _hold_elsewhere(self) -> None:
+        """What the run went back to is held by more than the begin of a trial now."""
+        if self._on_trial:
+            self._on_trial = False
+            self.leave_aside()
+
+    def _add_copy(self, copies: Path, saver: Saver) -> None:
+        """One more was saved in this folder of copies."""
+        for held in listed(copies)[-1:]:
+            self._listing.timeline.save(held.step, aside(held.path))
+            self._watch.log(event="copy", step=held.step, checkpoint=held.path)
+        self._listing.read(saver.directory)
+
+    def _tell_of_trial(self, restored: Restored, saver: Saver) -> None:
+        """Say that the run goes on with what it was trying when it ended."""
+        begun = listed(saver.directory / TRIAL)
+        if begun and begun[-1].path != restored.path:
+            self._undecided = begun[-1].step
+            name = f"{TRIAL}/{Path(begun[-1].path).name}"
+            self._watch.note(
+                "trial",
+                f"Nothing was decided of the trial that began at step {self._undecided:,}: what "
+                f"was tried stays. run.restore({name!r}) goes back before it.",
+            )
+
+    def _save_or_say_why(self, save: Callable[[int], int], step: int) -> int:
+        try:
+            step = save(step)
+        except Exception as error:  # noqa: BLE001 - the training goes on
+            self._watch.note("save", f"No checkpoint at step {step:,}: {error}")
+        else:
+            name = Path(self.checkpoints[-1].path).name
+            self._watch.log(event="checkpoint", step=step, text=name)
+        return step
+
+
+def _check_listed(step: int, directory: Path) -> None:
+    """Raise a CheckpointError where what was just saved is not to be found."""
+    if all(held.step != step for held in listed(directory)):
+        raise CheckpointError(
+            f"What was saved cannot be found in {directory}: it was deleted at once, or its saver "
+            "writes TensorFlow's old format, which is not restored here: leave write_version= out."
+        )
+
+
+def _check_saved(own: Sequence[Checkpoint], copies: Sequence[Checkpoint]) -> None:
+    """Raise a CheckpointError where there are only copies: of these one is named."""
+    if copies and not own:
+        steps = ", ".join(f"{held.step:,}" for held in copies)
+        raise CheckpointError(
+            f"No checkpoint was saved yet, and of the copies of good states, of steps {steps}, "
+            f"none is taken unasked: run.restore({copies[-1].step}) takes the newest."
+        )
+
+
+def _is_copy(held: Checkpoint) -> bool:
+    """Whether nobody asked for it."""
+    return Path(held.path).parent.name == LAST_GOOD

@@ -1,0 +1,95 @@
+"""The structure of a Keras model that a step was traced with, and what was changed of it since.
+
+A traced step is a graph: a layer that is frozen, or exchanged for another, changes nothing in it.
+(Keras itself refuses to bind an attribute of a built model to another layer.)
+
+structure = Structure("model", model)    # when it is traced
+structure.changed()                      # "dense_1.trainable is False now, and was True ..."
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from nbtrain.run.walk import traces
+
+
+class Structure:
+    """The layers of one model as they are now, and whether each is trained; any thread.
+
+    Args:
+        name: The name of the model in the notebook, or its own.
+        model: The model.
+
+    Attributes:
+        exchanged: Whether what `changed` found last is another layer than at first.
+    """
+
+    def __init__(self, name: str, model: Any) -> None:
+        self.name, self.exchanged = name, False
+        self._model = model
+        self.take()
+
+    def take(self) -> None:
+        """From now on this is how it was traced."""
+        layers = list(_layers(self._model))
+        self._layers = {id(layer): layer for layer in layers}
+        self._flags = [(layer, _trained(layer)) for layer in layers]
+
+    def changed(self) -> str:
+        """What was changed since, in words; empty where nothing was."""
+        now = {id(layer): layer for layer in _layers(self._model)}
+        words = [
+            f"{self.name} has no layer {layer.name} any more"
+            for key, layer in self._layers.items()
+            if key not in now
+        ]
+        if isinstance(self._model, tf.keras.Sequential) and not words:  # others add when they build
+            words += [
+                f"{self.name} has a new layer {layer.name}"
+                for layer in self._model.layers
+                if id(layer) not in self._layers
+            ]
+        self.exchanged = bool(words)
+        words += [
+            f"{layer.name}.trainable is {layer.trainable} now"
+            if layer.trainable is not flags[0]
+            else f"a variable of {layer.name} is {'frozen' if any(flags[1:]) else 'trained'} now"
+            for layer, flags in self._flags
+            if id(layer) in now and flags[: len(found := _trained(layer))] != found[: len(flags)]
+        ]
+        more = f" (and {len(words) - 1} changes more)" if len(words) > 1 else ""
+        return words[0] + more if words else ""
+
+
+# The attribute of a `tf.function` that says how often it was traced, and with what, also by a run
+# that has ended. A model may hold the function: as no global holds them, both can be freed.
+_KNOWN = "_nbtrain_traced"
+
+
+def structures_of(compiled: Any, models: Iterable[tuple[str, Any]]) -> list[Structure]:
+    """The models that a `tf.function` was traced with, as they were then.
+
+    Args:
+        compiled: The function.
+        models: Those that it reaches now, with their names.
+    """
+    count = traces(compiled)
+    known, structures = getattr(compiled, _KNOWN, (None, []))
+    if known != count:
+        structures = [Structure(name, model) for name, model in models]
+        setattr(compiled, _KNOWN, (count, structures))
+    return structures
+
+
+def _layers(model: Any) -> Iterator[Any]:
+    """The model, its layers, and theirs."""
+    yield from model._flatten_layers()  # named by nothing public
+
+
+def _trained(layer: Any) -> list[bool]:
+    """Whether a layer is trained, and each of the variables that it has by itself."""
+    return [layer.trainable, *(each.trainable for each in layer._trainable_variables)]

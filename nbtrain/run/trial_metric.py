@@ -1,0 +1,94 @@
+"""What decides about a trial: measured before and after it, and whether it has got worse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from numbers import Integral
+
+from nbtrain.core.commands import Try
+from nbtrain.core.errors import ArgumentError, UnknownTagError
+from nbtrain.logdir.summary_stats import higher_is_better
+from nbtrain.recording.recorder import Recorder
+from nbtrain.run.evaluator import Evaluator
+
+# Of the steps of a trial, the last part, whose mean decides: one batch's loss says little.
+_PART = 4
+
+# What decides where nothing else is asked for.
+_USUAL = "val_loss"
+
+
+class Judge:
+    """Measures what decides; training thread only.
+
+    Args:
+        evaluator: Evaluates it.
+        recorder: Has what was recorded, which may decide as well.
+    """
+
+    def __init__(self, evaluator: Evaluator, recorder: Recorder) -> None:
+        self._evaluator = evaluator
+        self._recorder = recorder
+
+    def measure(self, asked: Try, step: int) -> dict[str, float]:
+        """What decides, as it is now: what an evaluation gives, and means of what was recorded.
+
+        Raises:
+            ArgumentError: It is not said in a way that can decide.
+            UnknownTagError: Nothing was recorded under its tag.
+        """
+        values = self._evaluator.now(step) if self._evaluator else {}
+        wanted = asked.keep_if
+        if wanted is None and _USUAL in values:
+            wanted = _USUAL
+        if not callable(wanted) and (not isinstance(wanted, str) or not wanted):
+            raise ArgumentError(
+                f"keep_if={wanted!r}: give the tag of a scalar that must not get worse, such as "
+                "'loss', or a function of the scalars before and after, two dicts, that returns "
+                "whether to keep the values."
+            )
+        part = max(1, whole(asked.steps) // _PART)
+        recorded = self._recorder.means(step - part, step)
+        if callable(wanted):
+            return recorded | values
+        if wanted not in recorded | values:
+            known = ", ".join(map(repr, recorded | values)) or "none yet"
+            raise UnknownTagError(
+                f"keep_if={wanted!r}: nothing was recorded under this tag over the last {part:,} "
+                f"steps; there are: {known}."
+            )
+        return {wanted: (recorded | values)[wanted]}
+
+    def decide(self, asked: Try, before: Mapping[str, float], step: int) -> tuple[bool, str]:
+        """Whether to keep what was tried, and why; what has become NaN is worse."""
+        try:
+            after = self.measure(asked, step)
+            if callable(asked.keep_if):
+                kept = bool(asked.keep_if(before, after))
+            else:
+                kept = not any(_is_worse(tag, old, after[tag]) for tag, old in before.items())
+        except Exception as error:  # noqa: BLE001 - what cannot be shown to be better is not kept
+            return False, f"what decides could not be told: {error}"
+        told = (
+            f"{tag} {old:.4g} → {after[tag]:.4g}" for tag, old in before.items() if tag in after
+        )
+        return kept, ", ".join(told)
+
+
+def whole(steps: object) -> int:
+    """How many steps a trial is to take.
+
+    Raises:
+        ArgumentError: Not a whole number of at least 1.
+    """
+    if isinstance(steps, bool) or not isinstance(steps, Integral) or int(steps) < 1:
+        raise ArgumentError(f"steps={steps!r}: give a whole number of at least 1.")
+    return int(steps)
+
+
+def _is_worse(tag: str, before: float, after: float) -> bool:
+    """Whether a scalar has got worse, as its name has it: a loss rises, an accuracy falls."""
+    if math.isnan(before):
+        return False
+    return not (after >= before if higher_is_better(tag) else after <= before)

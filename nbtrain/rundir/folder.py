@@ -1,0 +1,254 @@
+"""The folder of a run, held by one run at a time on this machine.
+
+runs/<name>/
+    events.out.tfevents...   scalars, for TensorBoard
+    checkpoints/             what can be restored
+    steering.jsonl           every command, its outcome and step
+    run.lock                 held while a run trains here
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from nbtrain.core.errors import ArgumentError
+from nbtrain.rundir.lock import RunLock
+
+BASE = Path("runs")
+
+# In the folder of the checkpoints those of copies: of good states, and of a trial's begin.
+ASIDE = LAST_GOOD, TRIAL = "last_good", "trial"
+
+_NAME = re.compile(r"\w[\w .+=@-]*")
+_LONGEST = 100  # characters of a name: more is no name but a mistake
+
+
+class Logdir:
+    """One run's folder.
+
+    Args:
+        logdir: The folder; None takes `runs/<name>`.
+        name: The run's name; None takes the folder's, or a new numbered one.
+        kind: Word that a new numbered name begins with, where it can begin one.
+        beside: The folder of another run, next to which a new one is made; None for `runs`.
+
+    Raises:
+        ArgumentError: A name that is no folder name, or a folder that cannot be written, or is
+            not new; nothing was made.
+    """
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str] | None,
+        name: str | None,
+        *,
+        kind: str,
+        beside: Path | None = None,
+    ) -> None:
+        _check_name(name)
+        given = None if logdir is None else _given(logdir)
+        self._made: list[Path] = []  # for a run that has not started yet, the innermost first
+        base = BASE if beside is None else beside.parent
+        wanted = given or base / (name or (kind if _NAME.fullmatch(kind) else "run"))
+        if beside is not None and name is not None and wanted.exists():
+            raise ArgumentError(
+                f"{wanted} is there already, and a branch begins in a new folder: give another "
+                "name=, or None for a numbered one."
+            )
+        try:
+            if given is None and name is None:
+                wanted = self._new(wanted)
+            else:
+                self._make(wanted)
+            self.path = wanted.absolute()
+            _check_writable(self.path)
+        except OSError as error:
+            _unmake(self._made)
+            raise unwritable(wanted, error) from None
+        # The last part of a path is its name, of a link too; but not "..", and "/" has none.
+        last = self.path.resolve() if self.path.name in ("", "..") else self.path
+        self.name = name or last.name or kind
+        self.lock = RunLock(self.path, self.name)
+        self._further: list[Path] = []
+        self._held = contextlib.ExitStack()
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of the checkpoints."""
+        return self.path / "checkpoints"
+
+    def include(self, directory: Path) -> None:
+        """Have a further folder held whenever this one is: the run writes its checkpoints there."""
+        self._further.append(directory)
+
+    def acquire(self) -> None:
+        """Hold the folder until `release`, or until this process ends.
+
+        Raises:
+            BusyError: Another run, of this kernel or another one, trains here.
+            ArgumentError: It cannot be written any more, or be locked.
+        """
+        try:
+            self._make(self.path)
+            self.lock.take()
+        except OSError as error:
+            self.discard()
+            raise unwritable(self.path, error) from None
+        try:
+            for directory in self._further:
+                self._held.enter_context(self.holding(directory))
+        except BaseException:
+            self.discard()
+            raise
+
+    @contextlib.contextmanager
+    def holding(self, directory: Path) -> Iterator[None]:
+        """Hold another folder for a while; one inside this folder is held with it.
+
+        Raises:
+            BusyError: Another run, of this kernel or another one, trains there.
+            ArgumentError: It cannot be written, or be locked.
+        """
+        directory, own = directory.resolve(), self.path.resolve()
+        if own in (directory, *directory.parents):
+            yield
+            return
+        lock = RunLock(directory, self.name)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            lock.take()
+        except OSError as error:
+            raise unwritable(directory, error) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def release(self) -> None:
+        """Let the next run have the folder."""
+        self._made = []
+        self._held.close()
+        self.lock.release()
+
+    def discard(self) -> None:
+        """Let go of the folder without a start; what was made for it disappears."""
+        made = self._made
+        self.release()
+        if made:
+            for name in ("run.json", "run.lock"):
+                (self.path / name).unlink(missing_ok=True)
+            _unmake(made)
+
+    def log(self, **entry: object) -> None:
+        """Append one line to `steering.jsonl`.
+
+        Raises:
+            OSError: The line cannot be written.
+        """
+        line = json.dumps(entry, default=str).encode() + b"\n"
+        with open(self.path / "steering.jsonl", "ab+") as file:
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":  # torn: the disk was full, or the machine went down
+                    line = b"\n" + line
+            file.write(line)
+
+    def _new(self, first: Path) -> Path:
+        """Make the first numbered folder of a name that is not there yet."""
+        for number in itertools.count(1):
+            path = first.with_name(f"{first.name}-{number}")
+            self._made = _missing(path)
+            try:
+                path.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            return path
+        raise AssertionError("unreachable")
+
+    def _make(self, path: Path) -> None:
+        """Make the folder where it is not there, and remember what was made."""
+        self._made = _missing(path) or self._made
+        path.mkdir(parents=True, exist_ok=True)
+
+
+def unwritable(path: Path, error: OSError) -> ArgumentError:
+    """What to raise for a folder that cannot be written, before anything starts."""
+    if isinstance(error, FileExistsError):
+        why = "there is a file of this name"
+    elif isinstance(error, NotADirectoryError):
+        why = "one of the folders above it is a file"
+    else:
+        why = error.strerror or str(error)
+    return ArgumentError(
+        f"The folder {path} cannot be written: {why}. Mend that, or give another name= or logdir=."
+    )
+
+
+def check_no_file(path: Path) -> None:
+    """Look at a folder that is yet to be made.
+
+    Raises:
+        ArgumentError: It, or one above it, is a file.
+    """
+    there = next((folder for folder in [path, *path.parents] if folder.exists()), None)
+    if there is not None and not there.is_dir():
+        raise unwritable(path, FileExistsError() if there == path else NotADirectoryError())
+
+
+def _check_name(name: object) -> None:
+    if name is None:
+        return
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ArgumentError(
+            f"name={name!r} cannot name a folder: use letters, digits, and any of _ . + = @ -"
+        )
+    if len(name) > _LONGEST:
+        raise ArgumentError(
+            f"name={name[:20]!r}... has {len(name)} characters: use {_LONGEST} at the most."
+        )
+
+
+def _given(logdir: str | os.PathLike[str]) -> Path:
+    """The path that was given.
+
+    Raises:
+        ArgumentError: It is none, or none of this machine.
+    """
+    try:
+        text = os.fspath(logdir)
+        if isinstance(text, str) and text and "://" not in text and b"\0" not in os.fsencode(text):
+            return Path(text).expanduser()
+    except (TypeError, RuntimeError, UnicodeError):  # no path; a home of nobody; no characters
+        pass
+    raise ArgumentError(
+        f"logdir={logdir!r} is no folder of this machine: give a path, such as 'runs/mine', or "
+        "None for a new folder under runs/."
+    )
+
+
+def _missing(path: Path) -> list[Path]:
+    """The folders of a path that are not there, the innermost first."""
+    return [*itertools.takewhile(lambda folder: not folder.exists(), [path, *path.parents])]
+
+
+def _unmake(made: list[Path]) -> None:
+    """Remove folders that were made, as far as nobody has put something there."""
+    for path in made:
+        with contextlib.suppress(OSError):
+            path.rmdir()
+
+
+def _check_writable(path: Path) -> None:
+    """Raise OSError unless a file can be written here: permissions alone do not tell."""
+    probe = path / f".write-{os.getpid()}"
+    try:
+        probe.write_bytes(bytes(4096))  # on a full disk an empty file can still be made
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink()

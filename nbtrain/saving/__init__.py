@@ -1,1 +1,0 @@
-"""Checkpoints: what is saved, kept, listed, and branched from."""

@@ -1,1 +1,0 @@
-"""Commands on their way into the training thread, and what they do there."""

@@ -1,0 +1,1 @@
+"""The format of TensorBoard's event files: reading, checking and writing records."""

@@ -1,0 +1,130 @@
+"""Where the records of an event file lie, and whether their lengths are true.
+
+A record is a length (uint64), the masked CRC-32C of these eight bytes (uint32), the
+payload, and the masked CRC-32C of the payload (uint32); all little-endian.
+Source: tensorflow/core/lib/io/record_writer.h.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nbtrain.core.arrays import IntArray
+from nbtrain.tfevents.crc import crc32c_columns, masked
+
+ByteArray = npt.NDArray[np.uint8]
+
+HEADER, FOOTER = 12, 4  # bytes around a payload
+
+_PERIOD = 64  # records after which their lengths may come again
+
+_length_at = struct.Struct("<Q").unpack_from
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """The whole records in a stretch of a file.
+
+    Attributes:
+        starts: Where their payloads begin, int64 of shape (n,).
+        lengths: Bytes of their payloads, int64 of shape (n,).
+        end: Where the last of them ends.
+        damaged: Whether what lies at `end` is no record, nor the beginning of one.
+        wanted: Bytes of the record that begins at `end`, as far as its header tells; 0 where
+            there is no whole header.
+    """
+
+    starts: IntArray
+    lengths: IntArray
+    end: int
+    damaged: bool
+    wanted: int
+
+
+def frames_in(data: ByteArray) -> Frames:
+    """The records of a stretch that begins with one."""
+    offsets = _walk(data)
+    if not len(offsets):
+        return Frames(offsets, offsets, 0, damaged=False, wanted=0)
+    lengths = _column(data, offsets, "<u8")
+    true = _column(data, offsets + 8, "<u4") == _crcs_of(lengths)
+    count = len(true) if true.all() else int(true.argmin())
+    damaged = count < len(true)
+    wanted = 0
+    if count and not damaged and _end(offsets, lengths, count - 1) > len(data):
+        count -= 1
+        wanted = int(lengths[count]) + HEADER + FOOTER
+    end = _end(offsets, lengths, count - 1) if count else 0
+    return Frames(offsets[:count] + HEADER, lengths[:count].astype(np.int64), end, damaged, wanted)
+
+
+def next_frame(data: ByteArray) -> int | None:
+    """Where, beyond its first byte, a stretch has the first true header; None where nowhere."""
+    count = len(data) - HEADER + 1
+    if count <= 1:
+        return None
+    offsets = np.arange(1, count)
+    lengths = _column(data, offsets, "<u8")
+    likely = lengths < 1 << 40  # most are nonsense
+    offsets, lengths = offsets[likely], lengths[likely]
+    true = _column(data, offsets + 8, "<u4") == _crcs_of(lengths)
+    return int(offsets[true.argmax()]) if true.any() else None
+
+
+def _walk(data: ByteArray) -> IntArray:
+    """Where headers lie, if all the lengths are true; the last record may not be whole."""
+    offset, last = 0, len(data) - HEADER
+    buffer: Any = data
+    parts: list[IntArray] = []
+    while offset <= last:
+        one_by_one: list[int] = []
+        while offset <= last and len(one_by_one) < 2 * _PERIOD:
+            one_by_one.append(offset)
+            offset += _length_at(buffer, offset)[0] + HEADER + FOOTER
+        parts.append(np.array(one_by_one, dtype=np.int64))
+        if offset <= last:
+            again = _repeated(data, parts[-1], offset)
+            parts.append(again)
+            offset += len(again) and int(again[-1]) - int(parts[-2][-1])
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+
+def _repeated(data: ByteArray, offsets: IntArray, offset: int) -> IntArray:
+    """Where further headers lie if the latest lengths come again and again, as they mostly do."""
+    sizes = np.diff(offsets, append=offset)
+    periods = (p for p in range(1, _PERIOD + 1) if (sizes[p:] == sizes[:-p]).all())
+    period = next(periods, None)
+    if period is None:
+        return np.empty(0, np.int64)
+    stride = int(sizes[-period:].sum())
+    times = (len(data) - HEADER - offset) // stride
+    for begin in offsets[-period:].tolist():
+        same = np.ones(times, np.bool_)
+        for place, dtype in ((0, "<u8"), (8, "<u4")):
+            column = np.ndarray((times + 1,), dtype, data, begin + place, (stride,))
+            same &= column[1:] == column[0]
+        times = times if same.all() else int(same.argmin())
+    further = offsets[-period:] + stride * np.arange(1, times + 1)[:, None]
+    return further.reshape(-1)
+
+
+def _column(data: ByteArray, offsets: IntArray, dtype: str) -> npt.NDArray[np.unsignedinteger]:
+    """What lies at each of these offsets."""
+    size = int(dtype[-1])
+    return np.ndarray((len(data) - size + 1,), dtype, data, 0, (1,))[offsets]
+
+
+def _crcs_of(lengths: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.uint32]:
+    """The checksums that these lengths have in a header."""
+    columns = np.ascontiguousarray(lengths, "<u8").view(np.uint8).reshape(-1, 8)
+    varying = {place: columns[:, place] for place in range(8) if columns[:, place].any()}
+    return masked(crc32c_columns(bytes(8), varying, len(lengths)))
+
+
+def _end(offsets: IntArray, lengths: npt.NDArray[np.unsignedinteger], index: int) -> int:
+    return int(offsets[index]) + int(lengths[index]) + HEADER + FOOTER

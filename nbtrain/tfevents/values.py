@@ -1,0 +1,215 @@
+"""What a summary holds that is no scalar: images, a histogram, text, audio.
+
+Each was written either as a message of TensorFlow 1 or as a tensor of TensorFlow 2
+(tensorboard/data_compat.py and tensorboard/plugins/*/summary_v2.py).
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nbtrain.core.arrays import FloatArray
+from nbtrain.core.errors import ArgumentError
+from nbtrain.tfevents.pictures import MOST_PIXELS, enlarged, picture
+from nbtrain.tfevents.tensors import array_of
+
+# What sounds begin with: a page is told a type only of what is of it.
+_SOUNDS = {
+    b"ID3": "audio/mpeg",
+    b"\xff\xfb": "audio/mpeg",
+    b"OggS": "audio/ogg",
+    b"fLaC": "audio/flac",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """The images of one step, as they were encoded; a cell shows the first, a tiny one enlarged.
+
+    Attributes:
+        width: Pixels, as the writer says.
+        height: Pixels, as the writer says.
+        encoded: Each image: PNG, mostly.
+    """
+
+    width: int
+    height: int
+    encoded: tuple[bytes, ...]
+
+    def shown(self, index: int = 0, *, most_pixels: int = MOST_PIXELS) -> tuple[bytes, str]:
+        """An image that a page can show, and its type; a large one scaled down, as PNG.
+
+        Args:
+            index: Which of the images.
+            most_pixels: Pixels above which it is scaled down.
+
+        Raises:
+            ArgumentError: It is damaged, too large, or of no type that can be shown.
+        """
+        return picture(self.encoded[index], most_pixels=most_pixels)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        bundle = {"text/plain": repr(self)}
+        if self.encoded:
+            try:
+                data, kind = enlarged(*self.shown())
+            except ArgumentError as error:
+                bundle["text/plain"] += f"\n{error}"
+            else:
+                bundle[kind] = b64encode(data).decode()
+        return bundle
+
+    def __repr__(self) -> str:
+        images = "1 image" if len(self.encoded) == 1 else f"{len(self.encoded)} images"
+        return f"<{images} of {self.width} × {self.height} pixels>"
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many values lay where, at one step.
+
+    Attributes:
+        buckets: float64 of shape (k, 3): the left edge, the right edge and the count of each.
+    """
+
+    buckets: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The text of one step, and nothing but text: it may hold Markdown or HTML.
+
+    Attributes:
+        array: Strings, of any shape: `()` for one text, two dimensions for a table.
+    """
+
+    array: npt.NDArray[np.object_]
+
+    def __str__(self) -> str:
+        """The text: cells of a row between tabs, rows on lines of their own."""
+        if not self.array.size:
+            return ""
+        rows = self.array.reshape(-1, self.array.shape[-1] if self.array.ndim > 1 else 1)
+        return "\n".join("\t".join(row) for row in rows.tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Audio:
+    """The sounds of one step, as they were encoded.
+
+    Attributes:
+        clips: Each sound: a WAV file, mostly.
+        content_type: The type of the first, as its first bytes have it; what is not known is
+            "application/octet-stream".
+        labels: What the writer says of each, often nothing.
+    """
+
+    clips: tuple[bytes, ...]
+    content_type: str
+    labels: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<{len(self.clips)} sounds of type {self.content_type}>"
+
+
+Value = Images | Histogram | Text | Audio
+
+
+def value_of(kind: str, value: Any) -> Value:
+    """What a `Summary.Value` of a kind holds.
+
+    Raises:
+        ArgumentError: It is of another form than its kind has.
+    """
+    try:
+        return DECODERS[kind](value)
+    except (ValueError, TypeError, IndexError) as error:
+        raise ArgumentError(
+            f"The value of the tag {value.tag!r} has not the form of {kind}: {error}."
+        ) from error
+
+
+def _images(value: Any) -> Images:
+    if value.HasField("image"):
+        image = value.image
+        return Images(image.width, image.height, (image.encoded_image_string,))
+    width, height, *encoded = strings(value, 1).tolist()
+    return Images(int(width), int(height), tuple(encoded))
+
+
+def _histogram(value: Any) -> Histogram:
+    if value.HasField("histo"):
+        return Histogram(_buckets(value.histo))
+    array = array_of(value.tensor).astype(np.float64)
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise ValueError(f"its shape is {array.shape}, not (k, 3)")
+    return Histogram(array)
+
+
+def _buckets(histo: Any) -> FloatArray:
+    """A histogram of TensorFlow 1 as one of TensorFlow 2, as TensorBoard makes it.
+
+    Its outermost limits are those of all numbers: the least and the greatest value take
+    their place, and empty buckets beyond these are left out.
+    """
+    counts = np.array(histo.bucket)
+    full = np.flatnonzero(counts > 0)
+    if not len(full):
+        return np.empty((0, 3))
+    first, last = int(full[0]), int(full[-1])
+    edges = [histo.min, *histo.bucket_limit[first:last], histo.max]
+    return np.array([edges[:-1], edges[1:], counts[first : last + 1]]).T.copy()
+
+
+def _text(value: Any) -> Text:
+    array = strings(value)
+    texts = [each.decode(errors="replace") for each in array.ravel().tolist()]
+    return Text(np.array(texts, object).reshape(array.shape))
+
+
+def _audio(value: Any) -> Audio:
+    if value.HasField("audio"):
+        rows = [[value.audio.encoded_audio_string]]
+    else:
+        array = strings(value)
+        rows = array.reshape(len(array), -1).tolist() if array.size else []
+    clips = tuple(row[0] for row in rows)
+    labels = tuple(row[1].decode(errors="replace") if len(row) > 1 else "" for row in rows)
+    return Audio(clips, _type_of(clips[0] if clips else b""), labels)
+
+
+def _type_of(clip: bytes) -> str:
+    if clip[:4] == b"RIFF" and clip[8:12] == b"WAVE":
+        return "audio/wav"
+    types = (kind for begin, kind in _SOUNDS.items() if clip.startswith(begin))
+    return next(types, "application/octet-stream")
+
+
+def strings(value: Any, ndim: int | None = None) -> npt.NDArray[np.object_]:
+    """The strings that a `Summary.Value` holds, as bytes.
+
+    Args:
+        value: The value.
+        ndim: The dimensions that its tensor has; None for any.
+
+    Raises:
+        ValueError: It holds something else.
+    """
+    array = array_of(value.tensor)
+    if array.dtype != object or ndim not in (None, array.ndim):
+        raise ValueError(f"it is a tensor of type {array.dtype} and shape {array.shape}")
+    return array
+
+
+DECODERS: dict[str, Callable[[Any], Value]] = {
+    "images": _images,
+    "histograms": _histogram,
+    "text": _text,
+    "audio": _audio,
+}

@@ -1,0 +1,239 @@
+"""An event file, written in bulk.
+
+Records that have the same tags differ in few bytes: the wall time, the step and
+the values. So a batch of them is one template, filled column by column.
+Framing: tensorflow/core/lib/io/record_writer.h; message: tensorflow/core/util/event.proto.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+from tensorboard.compat.proto.summary_pb2 import Summary
+
+from nbtrain.tfevents.crc import crc32c, crc32c_columns, masked
+from nbtrain.tfevents.framing import FOOTER, HEADER
+
+ByteArray = npt.NDArray[np.uint8]
+
+# How the names of its files end: a folder may have those of other writers, too.
+ENDING = ".nbtrain"
+
+# Records of each batch whose checksums are computed a second time, by google-crc32c.
+_PROVEN = 8
+
+# How they begin, as those of TensorFlow.
+_NAME = "events.out.tfevents."
+
+_numbers = itertools.count()
+
+
+class EventWriter:
+    """One event file in a run's folder, for TensorBoard and `summary_iterator`.
+
+    Every call is on disk when it returns, whole; of one that fails no torn record is left, and
+    the next may succeed. One thread at a time may call.
+
+    Args:
+        logdir: The folder; it must exist.
+
+    Attributes:
+        path: The file.
+        doubt: Why checksums are computed record by record; None while those in bulk are right.
+
+    Raises:
+        OSError: The file cannot be written; also from every other method.
+    """
+
+    def __init__(self, logdir: Path) -> None:
+        # TensorFlow's own form of name, which TensorBoard looks for and sorts by.
+        name = f"{_NAME}{_time_of_next(logdir):010d}.{socket.gethostname()}"
+        self.path = logdir / f"{name}.{os.getpid()}.{next(_numbers)}{ENDING}"
+        self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 - closed by close()
+        self._made = os.fstat(self._file.fileno())
+        self.doubt: str | None = None
+        try:
+            self._write_event(file_version="brain.Event:2", wall_time=time.time())
+        except OSError:
+            self.close()
+            self.path.unlink(missing_ok=True)
+            raise
+
+    @property
+    def in_place(self) -> bool:
+        """Whether what is written can be found under `path`: it was not deleted or renamed."""
+        try:
+            return os.path.samestat(self.path.stat(), self._made)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:  # a folder of the network that does not answer
+            return True
+
+    def session_start(self, step: int, wall_time: float) -> None:
+        """Mark that the run goes on from `step`: TensorBoard drops what lies beyond it.
+
+        The mark bears the next step: TensorBoard drops what has its step, and all beyond.
+        """
+        log = SessionLog(status=SessionLog.START)
+        self._write_event(session_log=log, step=step + 1, wall_time=wall_time)
+
+    def hyperparameters(self, values: Mapping[str, float], wall_time: float) -> None:
+        """Write the values that a run begins with, for TensorBoard's HParams dashboard."""
+        from tensorboard.plugins.hparams.api import hparams_pb  # here: it takes a while
+
+        self._write_summary(hparams_pb(values, start_time_secs=wall_time), wall_time)
+
+    def session_end(self, *, failed: bool, wall_time: float) -> None:
+        """Mark the end of what `hyperparameters` began."""
+        from tensorboard.plugins.hparams.api_pb2 import STATUS_FAILURE, STATUS_SUCCESS
+        from tensorboard.plugins.hparams.summary import session_end_pb
+
+        status = STATUS_FAILURE if failed else STATUS_SUCCESS
+        self._write_summary(session_end_pb(status, wall_time), wall_time)
+
+    def scalars(
+        self,
+        steps: npt.NDArray[np.int64],
+        wall_times: npt.NDArray[np.float64],
+        values: Mapping[str, npt.NDArray[np.float64]],
+    ) -> None:
+        """Write one event a step, holding all `values` (tag -> float64 of shape (n,))."""
+        lengths, records = _varint_lengths(steps), []
+        for length in np.unique(lengths):
+            rows = lengths == length
+            part = {tag: column[rows] for tag, column in values.items()}
+            made = _scalar_records(steps[rows], wall_times[rows], part, int(length))
+            records.append(self._proven(made))
+        self._append(b"".join(records))  # all of them or none: what fails may be tried again
+
+    def close(self) -> None:
+        """Close the file; calling it again does nothing."""
+        self._file.close()
+
+    def _write_summary(self, made: Any, wall_time: float) -> None:
+        """Write a summary of TensorBoard's, of its own class or of TensorFlow's."""
+        summary = Summary.FromString(made.SerializeToString())
+        self._write_event(summary=summary, wall_time=wall_time)
+
+    def _write_event(self, **fields: Any) -> None:
+        payload = Event(**fields).SerializeToString()
+        header = struct.pack("<Q", len(payload))
+        self._append(header + _checksum(header) + payload + _checksum(payload))
+
+    def _proven(self, records: ByteArray) -> bytes:
+        """The records; where the first have other checksums than google-crc32c's, all get those."""
+        if self.doubt is None and any(map(_is_wrong, records[:_PROVEN])):
+            self.doubt = (
+                "Checksums computed for many records at once were wrong, and are computed one by "
+                "one from now on: the event file is whole. This is a fault of nbtrain's; please "
+                "report it."
+            )
+        if self.doubt is not None:
+            for record in records:
+                record[-FOOTER:] = np.frombuffer(_checksum_of(record), np.uint8)
+        return records.tobytes()
+
+    def _append(self, records: bytes) -> None:
+        end, rest = self._file.seek(0, os.SEEK_END), memoryview(records)
+        try:
+            while rest:  # a disk that is almost full takes a part
+                rest = rest[self._file.write(rest) :]
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._file.truncate(end)
+            raise
+
+
+def _time_of_next(logdir: Path) -> int:
+    """The time in the name of a new file: now, but later than in all names that are there.
+
+    The files of a run are read in the order of these, here and by TensorBoard, and a clock may have
+    been set back.
+    """
+    names = [path.name for path in logdir.iterdir() if path.name.endswith(ENDING)]
+    times = [name.removeprefix(_NAME).partition(".")[0] for name in names]
+    return max([int(time.time()), *(int(each) + 1 for each in times if each.isdecimal())])
+
+
+def _checksum(data: bytes) -> bytes:
+    return masked(np.array([crc32c(data)], dtype=np.uint32)).astype("<u4").tobytes()
+
+
+def _checksum_of(record: ByteArray) -> bytes:
+    """The checksum that a framed record should end with."""
+    return _checksum(record[HEADER:-FOOTER].tobytes())
+
+
+def _is_wrong(record: ByteArray) -> bool:
+    """Whether a framed record ends with another checksum than it should."""
+    return record[-FOOTER:].tobytes() != _checksum_of(record)
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _varint_lengths(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    bounds = 1 << np.arange(7, 63, 7, dtype=np.int64)
+    return np.searchsorted(bounds, numbers, side="right") + 1
+
+
+def _varint_columns(numbers: npt.NDArray[np.int64], length: int) -> ByteArray:
+    """The varints of numbers that all take `length` bytes: uint8 of shape (n, length)."""
+    septets = (numbers[:, None] >> (7 * np.arange(length))) & 0x7F
+    septets[:, :-1] |= 0x80
+    return septets.astype(np.uint8)
+
+
+def _field(number: int, payload: bytes) -> bytes:
+    """A length-delimited protobuf field."""
+    return bytes([number << 3 | 2]) + _varint(len(payload)) + payload
+
+
+def _scalar_records(
+    steps: npt.NDArray[np.int64],
+    wall_times: npt.NDArray[np.float64],
+    values: Mapping[str, npt.NDArray[np.float64]],
+    length: int,
+) -> ByteArray:
+    """Framed records of events whose steps all take `length` bytes as a varint, a row each."""
+    # Event: 1 wall_time (double), 2 step (varint), 5 summary; Summary: 1 value;
+    # Value: 1 tag, 2 simple_value (float).
+    head = b"\x09" + bytes(8) + b"\x10" + bytes(length)
+    tagged = [_field(1, tag.encode(errors="replace")) + b"\x15" + bytes(4) for tag in values]
+    template = head + _field(5, b"".join(_field(1, value) for value in tagged))
+    fills = [(1, wall_times.astype("<f8").view(np.uint8).reshape(-1, 8))]
+    fills.append((10, _varint_columns(steps, length)))
+    end = len(template)
+    for value, column in zip(tagged[::-1], [*values.values()][::-1], strict=True):
+        with np.errstate(over="ignore"):
+            fills.append((end - 4, column.astype("<f4").view(np.uint8).reshape(-1, 4)))
+        end -= len(_field(1, value))
+    header = struct.pack("<Q", len(template))
+    header += _checksum(header)
+    records = np.empty((len(steps), len(header) + len(template) + FOOTER), np.uint8)
+    records[:, :-FOOTER] = np.frombuffer(header + template, np.uint8)
+    columns: dict[int, ByteArray] = {}
+    for place, fill in fills:
+        offset = len(header) + place
+        records[:, offset : offset + fill.shape[1]] = fill
+        columns.update({place + i: fill[:, i] for i in range(fill.shape[1])})
+    crcs = masked(crc32c_columns(template, columns, len(steps)))
+    records[:, -FOOTER:] = crcs.astype("<u4").view(np.uint8).reshape(-1, 4)
+    return records
