@@ -7,13 +7,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nbtrain import tf1 as tf1
     from nbtrain.core.errors import NbtrainError
-    from nbtrain.engines.graph.engine import supervise
-    from nbtrain.engines.graph.eval_hook import EvalHook
-    from nbtrain.engines.graph.in_graph import QueueRunner, Saver, SessionManager
-    from nbtrain.engines.graph.monitored import monitor
-    from nbtrain.engines.graph.run_hook import RunHook
-    from nbtrain.engines.graph.supervisor import Supervisor
     from nbtrain.engines.keras.callback import RunCallback
     from nbtrain.engines.keras.fit import fit
     from nbtrain.engines.loops import background
@@ -26,64 +21,63 @@ if TYPE_CHECKING:
     from nbtrain.notebook.magics import load_ipython_extension
     from nbtrain.run.replay import replay
     from nbtrain.run.run import Run
-    from nbtrain.run.threads import Coordinator, LooperThread
+    from nbtrain.tf1 import *  # noqa: F403 - the spellings of before `nbtrain.tf1`
 
 __version__ = "0.1.0"
 __all__ = [
-    "Coordinator",
-    "EvalHook",
-    "LooperThread",
     "NbtrainError",
-    "QueueRunner",
     "Run",
     "RunCallback",
-    "RunHook",
-    "Saver",
-    "SessionManager",
-    "Supervisor",
     "background",
     "compare",
     "fit",
     "hparams",
     "load_ipython_extension",
-    "monitor",
     "replay",
     "runs",
     "scalars",
     "summaries",
-    "supervise",
+    "tf1",
     "train",
 ]
 
 # Where each name lives: loaded when first used, so that `import nbtrain` is light.
 _HOMES = {
-    "Coordinator": "nbtrain.run.threads",
-    "EvalHook": "nbtrain.engines.graph.eval_hook",
-    "LooperThread": "nbtrain.run.threads",
     "NbtrainError": "nbtrain.core.errors",
-    "QueueRunner": "nbtrain.engines.graph.in_graph",
     "Run": "nbtrain.run.run",
     "RunCallback": "nbtrain.engines.keras.callback",
-    "RunHook": "nbtrain.engines.graph.run_hook",
-    "Saver": "nbtrain.engines.graph.in_graph",
-    "SessionManager": "nbtrain.engines.graph.in_graph",
-    "Supervisor": "nbtrain.engines.graph.supervisor",
     "background": "nbtrain.engines.loops",
     "compare": "nbtrain.logdir.comparison",
     "fit": "nbtrain.engines.keras.fit",
     "hparams": "nbtrain.logdir.hparams",
     "load_ipython_extension": "nbtrain.notebook.magics",
-    "monitor": "nbtrain.engines.graph.monitored",
     "replay": "nbtrain.run.replay",
     "runs": "nbtrain.notebook.kernel",
     "scalars": "nbtrain.logdir.scalars",
     "summaries": "nbtrain.logdir.summaries",
-    "supervise": "nbtrain.engines.graph.engine",
     "train": "nbtrain.engines.steps",
 }
 
+# TensorFlow 1's classes live in `nbtrain.tf1`; their older spellings, `nbtrain.Supervisor` and so
+# on, stay.
+_IN_TF1 = (
+    "Coordinator",
+    "EvalHook",
+    "LooperThread",
+    "QueueRunner",
+    "RunHook",
+    "Saver",
+    "SessionManager",
+    "Supervisor",
+    "monitor",
+    "supervise",
+)
+_HOMES |= dict.fromkeys(_IN_TF1, "nbtrain.tf1")
+
 
 def __getattr__(name: str) -> Any:
+    if name == "tf1":
+        return importlib.import_module("nbtrain.tf1")
     if name not in _HOMES:
         raise AttributeError(f"module 'nbtrain' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)
@@ -117,7 +111,7 @@ def _meet_ipython() -> None:
             ("summaries", "Summaries", None),
         ):
             formatter.for_type_by_name(
-                f"nbtrain.events.{module}",
+                f"nbtrain.logdir.{module}",
                 name,
                 lambda found, tab=tab: importlib.import_module("nbtrain.notebook.boards").show(
                     found.scalars, tab=tab or found.kind, text=repr(found)

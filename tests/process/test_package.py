@@ -37,7 +37,12 @@ def tracked() -> list[Path]:
 
 
 def test_the_public_names_are_sorted_and_are_those_that_load_when_used() -> None:
-    assert nbtrain.__all__ == sorted(nbtrain._HOMES)
+    assert nbtrain.__all__ == sorted({"tf1", *nbtrain._HOMES} - set(nbtrain.tf1.__all__))
+
+
+@pytest.mark.parametrize("name", nbtrain.tf1.__all__)
+def test_a_class_of_tensorflow_1_has_its_older_spelling_too(name: str) -> None:
+    assert getattr(nbtrain, name) is getattr(nbtrain.tf1, name)
 
 
 @pytest.mark.parametrize("name", nbtrain.__all__)

@@ -1,0 +1,30 @@
+"""TensorFlow 1's graphs: `supervise` and `monitor`, and TensorFlow's own classes made whole.
+
+Each class takes the arguments of the one in `tf.compat.v1.train` whose name it has, so that a
+program of TensorFlow 1 runs with its import changed:
+
+    from nbtrain.tf1 import Supervisor
+"""
+
+from __future__ import annotations
+
+from nbtrain.engines.graph.engine import supervise
+from nbtrain.engines.graph.eval_hook import EvalHook
+from nbtrain.engines.graph.in_graph import QueueRunner, Saver, SessionManager
+from nbtrain.engines.graph.monitored import monitor
+from nbtrain.engines.graph.run_hook import RunHook
+from nbtrain.engines.graph.supervisor import Supervisor
+from nbtrain.run.threads import Coordinator, LooperThread
+
+__all__ = [
+    "Coordinator",
+    "EvalHook",
+    "LooperThread",
+    "QueueRunner",
+    "RunHook",
+    "Saver",
+    "SessionManager",
+    "Supervisor",
+    "monitor",
+    "supervise",
+]
