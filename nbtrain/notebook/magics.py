@@ -105,7 +105,7 @@ class NbtrainMagics(Magics):
             "save": run.save,
             "restore": lambda: run.restore(options.step),
             "set": lambda: run.set(**options.values),
-            "try": lambda: run.try_(options.values, steps=options.steps, keep_if=options.keep_if),
+            "try": lambda: run.trial(options.values, steps=options.steps, keep_if=options.keep_if),
             "evaluate": run.evaluate,
         }
         return _answered(post[options.verb](), options.timeout)

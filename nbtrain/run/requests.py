@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NoReturn, SupportsFloat
+from typing import Any, NoReturn, SupportsFloat
 
 from nbtrain.core.commands import (
     Command,
@@ -97,7 +98,7 @@ class Steering(ABC):
         """
         return self.post(Evaluate())
 
-    def try_(
+    def trial(
         self,
         values: Mapping[str, SupportsFloat] = NO_VALUES,
         /,
@@ -123,9 +124,14 @@ class Steering(ABC):
             more: More values, by keyword.
 
         Example:
-            >>> run.try_(learning_rate=5e-4, steps=200, keep_if="val_loss").wait()
+            >>> run.trial(learning_rate=5e-4, steps=200, keep_if="val_loss").wait()
         """
         return self.post(Try({**_by_name(values), **more}, steps, keep_if))
+
+    def try_(self, *values: Mapping[str, SupportsFloat], **more: Any) -> Receipt:
+        """The former name of `trial`; warns of it."""
+        warnings.warn("run.try_() is run.trial() now", DeprecationWarning, stacklevel=2)
+        return self.trial(*values, **more)
 
 
 class _Instead:

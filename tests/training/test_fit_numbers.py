@@ -275,7 +275,7 @@ class Trying(Late):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         if batch == AT - 1 and not hasattr(self, "receipt"):
-            self.receipt = self.run.try_(
+            self.receipt = self.run.trial(
                 dropout_rate=0.2, steps=2, keep_if=lambda _before, _after: False
             )
 

@@ -21,7 +21,7 @@ COMMANDS: dict[str, Callable[[Run], Receipt]] = {
     "restore": Run.restore,
     "set": lambda run: run.set(rate=0.25),
     "evaluate": Run.evaluate,
-    "try": lambda run: run.try_(rate=0.25, steps=1),
+    "try": lambda run: run.trial(rate=0.25, steps=1),
     "stop": Run.request_stop,
 }
 DONE = {

@@ -1489,7 +1489,7 @@ def test_a_run_that_is_started_again_has_no_receipts_of_the_life_before(gate: Ga
         (lambda run: run.post(Pause(), at=-1), "at=-1: give the number of a step"),
         (lambda run: run.post(Pause(), at=np.array([1, 2])), r"at=array.*: give the number of a"),
         (lambda run: run.set(3), "3 names no hyperparameter: give numbers by name"),
-        (lambda run: run.try_([1]), r"\[1\] names no hyperparameter"),
+        (lambda run: run.trial([1]), r"\[1\] names no hyperparameter"),
     ],
 )
 def test_what_nobody_can_ask_is_refused_and_the_training_goes_on(

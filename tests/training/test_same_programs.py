@@ -19,9 +19,11 @@ from tests.gate import SOON
 v1 = tf.compat.v1
 
 # TensorFlow's class where the program works with it, and nbtrain's.
-savers = pytest.mark.parametrize("saver", [v1.train.Saver, nbtrain.Saver], ids=["tf", "nbtrain"])
+savers = pytest.mark.parametrize(
+    "saver", [v1.train.Saver, nbtrain.tf1.Saver], ids=["tf", "nbtrain"]
+)
 supervisors = pytest.mark.parametrize(
-    "supervisor", [v1.train.Supervisor, nbtrain.Supervisor], ids=["tf", "nbtrain"]
+    "supervisor", [v1.train.Supervisor, nbtrain.tf1.Supervisor], ids=["tf", "nbtrain"]
 )
 
 
@@ -71,7 +73,7 @@ def test_variables_of_eager_execution_are_saved_without_a_session(
 def test_a_checkpoint_that_lacks_a_variable_of_eager_execution_is_refused(tmp_path: Path) -> None:
     path = save(str(tmp_path / "model"), other=1.0)
     with pytest.raises(tf.errors.NotFoundError, match="weight is not there") as caught:
-        nbtrain.Saver([tf.Variable(3.0, name="weight")]).restore(None, path)
+        nbtrain.tf1.Saver([tf.Variable(3.0, name="weight")]).restore(None, path)
     assert isinstance(caught.value, CheckpointError)
 
 
@@ -118,7 +120,7 @@ def test_a_restore_that_fails_raises_the_error_that_programs_catch(
         path = str(tmp_path / "nowhere") if kind == "no file" else None
     with pytest.raises(error) as caught:
         restore(saver, path, **values)
-    if saver is nbtrain.Saver:
+    if saver is nbtrain.tf1.Saver:
         assert isinstance(caught.value, nbtrain.NbtrainError)
         assert isinstance(caught.value, CheckpointError)
         assert "othing was restored" in str(caught.value)
@@ -130,7 +132,7 @@ def test_a_file_that_was_cut_short_is_no_end_of_an_input(tmp_path: Path) -> None
     with pytest.raises(tf.errors.OutOfRangeError):
         restore(v1.train.Saver, path, weight=0.0)
     with pytest.raises(tf.errors.DataLossError, match="cannot be read") as caught:
-        restore(nbtrain.Saver, path, weight=0.0)
+        restore(nbtrain.tf1.Saver, path, weight=0.0)
     assert isinstance(caught.value, CheckpointError)
     again = pickle.loads(pickle.dumps(caught.value))
     assert (type(again), str(again)) == (type(caught.value), str(caught.value))
@@ -160,7 +162,7 @@ def test_a_saver_is_made_from_its_description(saver: type[Any], tmp_path: Path) 
 
 
 def test_a_queue_runner_is_made_from_its_description() -> None:
-    for kind in (v1.train.QueueRunner, nbtrain.QueueRunner):
+    for kind in (v1.train.QueueRunner, nbtrain.tf1.QueueRunner):
         with tf.Graph().as_default():
             queue = tf.queue.FIFOQueue(3, [tf.int32], [[]])
             again = kind.from_proto(kind(queue, [queue.enqueue(7)]).to_proto())
@@ -185,7 +187,7 @@ def test_a_supervisor_of_an_empty_graph_that_was_entered(
 
 def test_an_empty_graph_may_be_given_to_a_supervisor() -> None:
     graph = tf.Graph()
-    assert nbtrain.Supervisor(graph).graph is graph
+    assert nbtrain.tf1.Supervisor(graph).graph is graph
 
 
 @pytest.mark.parametrize("kind", ["Supervisor", "SessionManager", "Saver", "QueueRunner"])
@@ -194,7 +196,7 @@ def test_without_a_graph_it_says_how_to_give_one(kind: str) -> None:
         getattr(nbtrain, kind)()
 
 
-@pytest.mark.parametrize("manager", [v1.train.SessionManager, nbtrain.SessionManager])
+@pytest.mark.parametrize("manager", [v1.train.SessionManager, nbtrain.tf1.SessionManager])
 def test_a_session_manager_of_an_empty_graph_that_was_entered(manager: type[Any]) -> None:
     with tf.Graph().as_default():
         own = manager()
@@ -229,7 +231,7 @@ def test_a_graph_without_variables_runs_under_a_hook(session: Callable[[list[Any
     def train(run: nbtrain.Run) -> None:
         with tf.Graph().as_default():
             v = tf.identity(tf.constant(3.5))
-            with session([nbtrain.RunHook(run, {"v": v})]) as sess:
+            with session([nbtrain.tf1.RunHook(run, {"v": v})]) as sess:
                 values.extend(float(sess.run(v)) for _ in range(3))
 
     run = nbtrain.background(train).wait(SOON)
@@ -250,7 +252,7 @@ def test_a_loop_runs_in_the_context_of_the_thread_that_starts_it(tmp_path: Path)
         with tf.Graph().as_default():
             step = v1.train.get_or_create_global_step()
             counts = step.assign_add(1)
-            sv = nbtrain.Supervisor(logdir=str(tmp_path), save_summaries_secs=0)
+            sv = nbtrain.tf1.Supervisor(logdir=str(tmp_path), save_summaries_secs=0)
 
             def look() -> None:
                 seen.append(cell.get())
@@ -268,7 +270,7 @@ def test_a_loop_runs_in_the_context_of_the_thread_that_starts_it(tmp_path: Path)
 
 def test_a_looper_is_of_the_context_of_its_start_and_not_of_its_making() -> None:
     cell: contextvars.ContextVar[str] = contextvars.ContextVar("cell", default="nowhere")
-    coord = nbtrain.Coordinator()
+    coord = nbtrain.tf1.Coordinator()
     seen: list[str] = []
 
     def look() -> None:

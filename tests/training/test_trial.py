@@ -61,7 +61,7 @@ def ended(run: Run) -> Run:
 def test_what_is_better_is_kept(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried, evaluate=tried.evaluate)
-    trial = run.try_(rate=0.25, steps=20)
+    trial = run.trial(rate=0.25, steps=20)
     run.resume()
     outcome = applied(trial)
     assert outcome.step == 21
@@ -77,7 +77,7 @@ def test_what_is_better_is_kept(gate: Gate) -> None:
 def test_of_an_accuracy_less_is_worse(gate: Gate, rate: float, *, kept: bool) -> None:
     tried = Tried(gate)
     run = paused(gate, tried, evaluate=lambda: {"accuracy": tried.rate.read_value()})
-    trial = run.try_(rate=rate, steps=8, keep_if="val_accuracy")
+    trial = run.trial(rate=rate, steps=8, keep_if="val_accuracy")
     run.resume()
     said = f"val_accuracy 0.5 → {rate}"
     wanted = f"kept rate {rate}: {said}" if kept else f"back to step 1, rate 0.5 again: {said}"
@@ -88,7 +88,7 @@ def test_of_an_accuracy_less_is_worse(gate: Gate, rate: float, *, kept: bool) ->
 def test_what_is_worse_goes_back_to_where_the_trial_began(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried, evaluate=tried.evaluate)
-    trial = run.try_(rate=0.75, steps=20, keep_if="val_loss")
+    trial = run.trial(rate=0.75, steps=20, keep_if="val_loss")
     run.resume()
     outcome = applied(trial)
     assert outcome.step == 21
@@ -109,7 +109,7 @@ def test_what_is_worse_goes_back_to_where_the_trial_began(gate: Gate) -> None:
 def test_a_recorded_scalar_decides_by_its_mean_over_the_last_quarter(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried)
-    trial = run.try_(rate=0.25, steps=8, keep_if="loss")
+    trial = run.trial(rate=0.25, steps=8, keep_if="loss")
     run.resume()
     assert applied(trial).text == "kept rate 0.25: loss 0.5 → 0.25"
     ended(run)
@@ -124,7 +124,7 @@ def test_a_function_decides(gate: Gate) -> None:
 
     tried = Tried(gate)
     run = paused(gate, tried, evaluate=tried.evaluate)
-    trial = run.try_(rate=0.25, steps=8, keep_if=keep)
+    trial = run.trial(rate=0.25, steps=8, keep_if=keep)
     run.resume()
     assert applied(trial).text.startswith("back to step 1, rate 0.5 again: ")
     before, after = seen
@@ -136,7 +136,7 @@ def test_a_function_decides(gate: Gate) -> None:
 def test_a_function_that_raises_keeps_nothing(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried)
-    trial = run.try_(rate=0.25, steps=8, keep_if=lambda before, _after: before["loess"] > 0)
+    trial = run.trial(rate=0.25, steps=8, keep_if=lambda before, _after: before["loess"] > 0)
     run.resume()
     text = "back to step 1, rate 0.5 again: what decides could not be told: 'loess'"
     assert applied(trial).text == text
@@ -154,7 +154,7 @@ def test_a_stop_in_the_evaluation_that_decides_throws_nothing_away(gate: Gate) -
 
     run = paused(gate, tried, evaluate=evaluate)
     asked.append(run)
-    trial = run.try_(rate=0.75, steps=20)
+    trial = run.trial(rate=0.75, steps=20)
     run.resume()
     run.wait(SOON)
     text = "the run ended before the trial was over; nothing was decided of rate 0.75"
@@ -170,7 +170,7 @@ def test_a_stop_in_the_evaluation_before_a_trial_leaves_the_values_as_they_are(g
         return tried.evaluate()
 
     run = paused(gate, tried, evaluate=evaluate)
-    trial = run.try_(rate=0.75, steps=20)
+    trial = run.trial(rate=0.75, steps=20)
     run.wait(SOON)
     assert refused(trial).text == "The run was asked to stop before the trial began."
     assert tried.rate.numpy() == 0.5
@@ -181,7 +181,7 @@ def test_what_becomes_nan_is_not_kept(gate: Gate) -> None:
     tried = Tried(gate)
     losses = iter([1.0, float("nan")])
     run = paused(gate, tried, evaluate=lambda: {"loss": next(losses)})
-    trial = run.try_(rate=0.25, steps=8)
+    trial = run.trial(rate=0.25, steps=8)
     run.resume()
     assert applied(trial).text == "back to step 1, rate 0.5 again: val_loss 1 → nan"
     ended(run)
@@ -198,7 +198,7 @@ def test_a_loss_that_becomes_nan_ends_a_trial_at_once(gate: Gate) -> None:
         step, checkpoint=tried.checkpoint, hyperparameters={"rate": tried.rate}, name="tried"
     )
     gate.wait_for_arrivals()
-    trial = run.try_(rate=0.75, steps=10**9, keep_if="count")
+    trial = run.trial(rate=0.75, steps=10**9, keep_if="count")
     gate.open()
     outcome = applied(trial)
     assert re.fullmatch(
@@ -222,7 +222,7 @@ def test_a_loss_that_becomes_nan_at_the_last_step_ends_a_trial_too(gate: Gate) -
         step, checkpoint=tried.checkpoint, hyperparameters={"rate": tried.rate}, steps=5
     )
     gate.wait_for_arrivals()
-    trial = run.try_(rate=0.75, steps=4, keep_if="count")
+    trial = run.trial(rate=0.75, steps=4, keep_if="count")
     gate.open()
     run.wait(SOON)
     assert applied(trial).text == "back to step 1, rate 0.5 again: loss is NaN since step 5"
@@ -232,7 +232,7 @@ def test_a_loss_that_becomes_nan_at_the_last_step_ends_a_trial_too(gate: Gate) -
 def test_a_trial_that_ends_with_the_run_is_decided(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried, steps=5)
-    trial = run.try_(rate=0.75, steps=4, keep_if="loss")
+    trial = run.trial(rate=0.75, steps=4, keep_if="loss")
     run.resume()
     run.wait(SOON)
     assert applied(trial).text == "back to step 1, rate 0.5 again: loss 0.5 → 0.75"
@@ -242,7 +242,7 @@ def test_a_trial_that_ends_with_the_run_is_decided(gate: Gate) -> None:
 def test_without_checkpoints_the_values_alone_go_back(gate: Gate) -> None:
     tried = Tried(gate, saved=False)
     run = paused(gate, tried, evaluate=tried.evaluate)
-    trial = run.try_(rate=0.75, steps=8)
+    trial = run.trial(rate=0.75, steps=8)
     run.resume()
     assert applied(trial).text == (
         "rate 0.5 again, the weights as they are (nothing saves them): val_loss 0.5 → 0.75"
@@ -255,7 +255,7 @@ def test_without_checkpoints_the_values_alone_go_back(gate: Gate) -> None:
 def test_a_checkpoint_that_was_deleted_meanwhile_is_told(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried, evaluate=tried.evaluate)
-    trial = run.try_(rate=0.75, steps=8)
+    trial = run.trial(rate=0.75, steps=8)
     run.post(Pause(), at=4)
     reached(run, lambda run: bool(run.checkpoints))
     run.resume()
@@ -290,7 +290,7 @@ def test_what_cannot_be_tried_is_refused_and_changes_nothing(
 ) -> None:
     tried = Tried(gate)
     run = paused(gate, tried)
-    text = refused(run.try_(values, **{"keep_if": "loss", **options})).text
+    text = refused(run.trial(values, **{"keep_if": "loss", **options})).text
     assert says in text
     assert run.hyperparameters == {"rate": 0.5, "dropout": 0.25}
     assert applied(run.save()).step == 1  # and nothing was saved before
@@ -301,10 +301,10 @@ def test_what_cannot_be_tried_is_refused_and_changes_nothing(
 def test_a_second_trial_waits_for_none(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried)
-    run.try_(rate=0.25, steps=8, keep_if="loss")
+    run.trial(rate=0.25, steps=8, keep_if="loss")
     assert (
         "another trial is under way, of rate 0.25 since step 1"
-        in refused(run.try_(dropout=0.1, steps=8, keep_if="loss")).text
+        in refused(run.trial(dropout=0.1, steps=8, keep_if="loss")).text
     )
     ended(run)
 
@@ -312,12 +312,12 @@ def test_a_second_trial_waits_for_none(gate: Gate) -> None:
 def test_a_restore_ends_a_trial_with_nothing_decided(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried)
-    trial = run.try_(rate=0.25, steps=8, keep_if="loss")
+    trial = run.trial(rate=0.25, steps=8, keep_if="loss")
     applied(run.restore())
     assert refused(trial).text == (
         "the run went back before the trial was over; nothing was decided of rate 0.25"
     )
-    again = run.try_(rate=0.25, steps=8, keep_if="loss")
+    again = run.trial(rate=0.25, steps=8, keep_if="loss")
     run.resume()
     applied(again)
     ended(run)
@@ -327,7 +327,7 @@ def saved_in_a_trial(gate: Gate, tried: Tried) -> Run:
     """A run that tries the rate 0.25 since step 1, and has saved step 6 and is paused there."""
     run = paused(gate, tried)
     receipts = [run.post(each, at=6) for each in (Save(), Pause())]
-    trial = run.try_(rate=0.25, steps=10**9, keep_if="loss")
+    trial = run.trial(rate=0.25, steps=10**9, keep_if="loss")
     run.resume()
     for receipt in receipts:
         applied(receipt)
@@ -377,7 +377,7 @@ def test_after_a_restore_into_a_trial_its_begin_outlives_the_run(gate: Gate) -> 
 def test_after_a_restore_into_a_trial_another_one_takes_its_place(gate: Gate) -> None:
     tried = Tried(gate)
     run = saved_in_a_trial(gate, tried)
-    another = run.try_(rate=0.125, steps=4, keep_if="loss")
+    another = run.trial(rate=0.125, steps=4, keep_if="loss")
     run.resume()
     assert applied(another).text == "kept rate 0.125: loss 0.25 → 0.125"
     assert run.status.message is None
@@ -396,7 +396,7 @@ def test_a_checkpoint_from_before_a_trial_is_none_of_it_though_its_step_is_later
     for receipt in saved:
         applied(receipt)
     applied(run.restore(1))
-    trial = run.try_(rate=0.25, steps=8, keep_if="loss")
+    trial = run.trial(rate=0.25, steps=8, keep_if="loss")
     applied(run.restore(9))
     assert refused(trial).text.endswith("nothing was decided of rate 0.25")
     assert run.status.message is None
@@ -406,7 +406,7 @@ def test_a_checkpoint_from_before_a_trial_is_none_of_it_though_its_step_is_later
 def test_the_end_of_the_run_ends_a_trial_with_nothing_decided(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried)
-    trial = run.try_(rate=0.25, steps=10**9, keep_if="loss")
+    trial = run.trial(rate=0.25, steps=10**9, keep_if="loss")
     run.resume()
     reached(run, lambda run: run.hyperparameters["rate"] == 0.25)
     ended(run)
@@ -418,7 +418,7 @@ def test_the_end_of_the_run_ends_a_trial_with_nothing_decided(gate: Gate) -> Non
 def test_a_trial_for_which_too_few_steps_are_left_is_refused(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried, steps=5)
-    assert refused(run.try_(rate=0.25, steps=5, keep_if="loss")).text == (
+    assert refused(run.trial(rate=0.25, steps=5, keep_if="loss")).text == (
         "steps=5: of the run's 5 steps 4 are left; try fewer."
     )
     assert run.hyperparameters["rate"] == 0.5
@@ -429,7 +429,7 @@ def test_a_trial_of_more_steps_than_the_epochs_have_is_refused() -> None:
     run = started(classifier(), "run", x=X, y=Y, batch_size=BATCH, epochs=500)
     applied(run.pause())
     left = (run.total_steps or 0) - run.status.step
-    trial = run.try_(learning_rate=0.5, steps=10**6, keep_if="batch_loss")
+    trial = run.trial(learning_rate=0.5, steps=10**6, keep_if="batch_loss")
     assert refused(trial).text.endswith(f"{left:,} are left; try fewer.")
     ended(run)
 
@@ -442,7 +442,7 @@ def test_to_restore_the_latest_is_to_leave_a_trial_and_once_it_is_over_none_of_i
     applied(run.save())
     run.resume()
     reached(run, lambda run: run.status.step > 20)
-    kept = run.try_(rate=0.25, steps=10, keep_if="loss")
+    kept = run.trial(rate=0.25, steps=10, keep_if="loss")
     assert applied(kept).text.startswith("kept rate 0.25")
     assert applied(run.restore()).text.startswith("restored ckpt-1: ")
     assert "trial" not in {Path(held.path).parent.name for held in run.checkpoints}
@@ -452,7 +452,7 @@ def test_to_restore_the_latest_is_to_leave_a_trial_and_once_it_is_over_none_of_i
 def test_what_is_on_trial_cannot_be_set_and_other_values_can(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried)
-    trial = run.try_(rate=0.25, steps=8, keep_if="loss")
+    trial = run.trial(rate=0.25, steps=8, keep_if="loss")
     assert refused(run.set(rate=0.125)).text == (
         "Cannot set rate while it is on trial: wait for the end of the trial, or leave it by "
         "run.restore('trial/ckpt-1')."
@@ -467,7 +467,7 @@ def test_what_is_on_trial_cannot_be_set_and_other_values_can(gate: Gate) -> None
 def test_where_a_trial_begins_outlives_the_checkpoints_that_come_after_it(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried, save_steps=2, keep=1)
-    trial = run.try_(rate=0.75, steps=20, keep_if="loss")
+    trial = run.trial(rate=0.75, steps=20, keep_if="loss")
     run.resume()
     assert applied(trial).text == "back to step 1, rate 0.5 again: loss 0.5 → 0.75"
     ended(run)
@@ -479,7 +479,7 @@ def test_where_a_trial_begins_outlives_the_checkpoints_that_come_after_it(gate: 
 def test_a_run_that_is_stopped_in_a_trial_says_so_and_can_go_back(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried)
-    run.try_(rate=0.75, steps=10**9, keep_if="loss")
+    run.trial(rate=0.75, steps=10**9, keep_if="loss")
     run.resume()
     reached(run, lambda run: run.status.step > 5)
     ended(run)
@@ -508,12 +508,12 @@ def test_a_run_that_is_stopped_in_a_trial_says_so_and_can_go_back(gate: Gate) ->
 def test_another_trial_takes_the_place_of_one_that_was_never_decided(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried)
-    run.try_(rate=0.75, steps=10**9, keep_if="loss")
+    run.trial(rate=0.75, steps=10**9, keep_if="loss")
     run.resume()
     reached(run, lambda run: run.status.step > 5)
     ended(run)
     run.start()
-    another = run.try_(rate=0.25, steps=4, keep_if="loss")
+    another = run.trial(rate=0.25, steps=4, keep_if="loss")
     assert applied(another).text == "kept rate 0.25: loss 0.75 → 0.25"
     ended(run)
     assert not (run.logdir / "checkpoints" / "trial").exists()
@@ -524,7 +524,7 @@ def test_another_trial_takes_the_place_of_one_that_was_never_decided(gate: Gate)
 def test_a_run_that_was_killed_in_a_trial_goes_on_from_where_that_began(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried)
-    trial = run.try_(rate=0.75, steps=10**9, keep_if="loss")
+    trial = run.trial(rate=0.75, steps=10**9, keep_if="loss")
     reached(run, lambda run: run.hyperparameters["rate"] == 0.75)
     shutil.copytree(run.logdir, "runs/copy")
     ended(run)
@@ -540,7 +540,7 @@ def test_a_trial_whose_begin_cannot_be_saved_is_refused(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried, on_nan=None)
     (run.logdir / "checkpoints").write_text("no folder")
-    assert "cannot be written" in refused(run.try_(rate=0.25, keep_if="loss")).text
+    assert "cannot be written" in refused(run.trial(rate=0.25, keep_if="loss")).text
     assert run.hyperparameters["rate"] == 0.5
     ended(run)
 
@@ -549,7 +549,7 @@ def test_a_trial_that_its_variable_refuses_leaves_no_begin(gate: Gate) -> None:
     tried = Tried(gate)
     tried.share = tf.Variable(0.25, dtype=tf.float16)
     run = paused(gate, tried)
-    small = refused(run.try_(dropout=1e-12, steps=8, keep_if="loss"))
+    small = refused(run.trial(dropout=1e-12, steps=8, keep_if="loss"))
     assert "its variable cannot hold that" in small.text
     assert "trial" not in {Path(held.path).parent.name for held in run.checkpoints}
     assert not (run.logdir / "checkpoints" / "trial").exists()
@@ -564,7 +564,7 @@ def test_a_run_that_is_stopped_before_the_first_step_of_a_trial_stays_as_tried_a
     run = paused(gate, tried)
     if saved:
         applied(run.save())
-    run.try_(rate=0.75, steps=8, keep_if="loss")
+    run.trial(rate=0.75, steps=8, keep_if="loss")
     reached(run, lambda run: run.hyperparameters["rate"] == 0.75)
     ended(run)
     assert "which stays as tried" in (run.status.message or "")
@@ -580,10 +580,17 @@ def test_a_run_that_is_stopped_before_the_first_step_of_a_trial_stays_as_tried_a
 def test_a_trial_of_keras_goes_back_in_its_data(gate: Gate) -> None:
     model = classifier()
     run = started(model, "run", x=X, y=Y, batch_size=BATCH, epochs=500, validation_data=(X, Y))
-    trial = run.try_(learning_rate=10.0, steps=15)
+    trial = run.trial(learning_rate=10.0, steps=15)
     outcome = applied(trial)
     assert outcome.text.startswith("back to step ")
     assert "learning_rate 0.01 again: val_loss " in outcome.text
     ended(run)
     assert float(model.optimizer.learning_rate.numpy()) == pytest.approx(0.01)
     assert tf.math.is_finite(model.evaluate(X, Y, verbose=0)[0])
+
+
+def test_its_former_name_still_works_and_warns(gate: Gate) -> None:
+    run = paused(gate, Tried(gate))
+    with pytest.warns(DeprecationWarning, match=r"run\.try_\(\) is run\.trial\(\) now"):
+        assert "rat" in refused(run.try_(rat=0.1, steps=8)).text
+    ended(run)

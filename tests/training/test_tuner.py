@@ -188,7 +188,7 @@ def test_before_the_start_and_after_the_end_nothing_is_set(gate: Gate) -> None:
 
 def test_a_name_that_the_run_lacks_is_refused_at_once_and_written_down(gate: Gate) -> None:
     run, tuned = held(gate)
-    for receipt in (run.set(rat=0.125), run.try_(rate=0.125, rat=0.125)):
+    for receipt in (run.set(rat=0.125), run.trial(rate=0.125, rat=0.125)):
         assert receipt.outcome is not None, "while the step at hand is still running"
         assert not receipt.outcome.applied
         assert receipt.outcome.text == (
