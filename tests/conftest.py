@@ -54,7 +54,7 @@ def no_run_is_left_alive() -> Iterator[None]:
     left = [run for run in room.roster.runs.values() if not run.status.phase.ended]
     for run in left:
         run.coord.request_stop()
-    stuck = [run.name for run in left if not run.life.ended.wait(20.0)]
+    stuck = [run.name for run in left if not run.attempt.ended.wait(20.0)]
     room.roster.runs.clear()
     room.claims._held.clear()
     if left:

@@ -225,7 +225,7 @@ class Replica:
     def status(self) -> Status:
         """Of the run."""
         status = self.run.status
-        error = "" if self.run.life.error is None else repr(self.run.life.error)
+        error = "" if self.run.attempt.error is None else repr(self.run.attempt.error)
         texts = status.message or "", status.notice or ""
         return Status(str(status.phase), status.step, *texts, error, self.done)
 
@@ -237,7 +237,7 @@ class Replica:
     def stop(self) -> str:
         """Stop the run; its last phase."""
         self.run.request_stop()
-        assert self.run.life.ended.wait(SOON), self.run.status
+        assert self.run.attempt.ended.wait(SOON), self.run.status
         return str(self.run.status.phase)
 
     def start(self) -> None:

@@ -19,7 +19,7 @@ LAST_GOOD_KEPT = 3
 _SECS, _SHARE = 10.0, 0.01
 
 
-class Ring:
+class LastGood:
     """The ring of one session; training thread only.
 
     Args:

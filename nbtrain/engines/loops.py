@@ -13,8 +13,8 @@ import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.hyperparameters import NO_VARIABLES, Variable
-from nbtrain.engines.data.epochs import Passes, passes_over
-from nbtrain.engines.data.position_saver import PlaceSaver
+from nbtrain.engines.data.epochs import EpochIterator, epochs_over
+from nbtrain.engines.data.position_saver import PositionSaver
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.signatures import check_call, check_evaluation
@@ -54,7 +54,7 @@ class LoopEngine:
         keep: int | None,
         hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
         evaluate: Evaluation | None = None,
-        passes: Passes | None = None,
+        passes: EpochIterator | None = None,
         given: Any = None,
     ) -> None:
         self.coord = Coordinator()
@@ -109,7 +109,7 @@ class LoopEngine:
         elif passes is None:
             yield ObjectSaver(held, directory, **more)
         else:
-            yield PlaceSaver(held, passes, directory, **more)
+            yield PositionSaver(held, passes, directory, **more)
 
     def train(self, run: Run) -> None:
         """Call the loop."""
@@ -117,7 +117,7 @@ class LoopEngine:
         if self.passes is None:
             self.functions[0](run)
         else:
-            self.functions[0](run, self.passes.begin(run.life))
+            self.functions[0](run, self.passes.begin(run.attempt))
 
 
 def background(
@@ -187,7 +187,7 @@ def background(
     held = held_by(hyperparameters)
 
     def decorate(loop: Callable[..., object]) -> Run:
-        passes = passes_over(data, epochs)
+        passes = epochs_over(data, epochs)
         takes, args = ("run", [None]) if passes is None else ("run and batches", [None, None])
         advice = f"decorate a function that takes {takes}, and asks run.should_stop() once a step."
         check_call("function", loop, *args, advice=advice)

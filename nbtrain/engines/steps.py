@@ -10,7 +10,7 @@ from typing import Any, SupportsFloat
 
 import tensorflow as tf
 
-from nbtrain.engines.data.epochs import passes_over
+from nbtrain.engines.data.epochs import epochs_over
 from nbtrain.engines.hyperparameters import held_by, look_into
 from nbtrain.engines.loops import LoopEngine
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
@@ -66,7 +66,7 @@ class StepEngine(LoopEngine):
         if passes is None:
             run.drive(step)
         else:
-            batches = passes.begin(run.life)
+            batches = passes.begin(run.attempt)
             run.drive(lambda: step(next(batches)))
 
 
@@ -167,7 +167,7 @@ def train(
         steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump, grace
     )
     check_evaluation(evaluate, settings)
-    passes = passes_over(data, epochs)
+    passes = epochs_over(data, epochs)
     if passes is None:
         advice = (
             "give a function without arguments that does one step and returns its scalars, such "

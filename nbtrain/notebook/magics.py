@@ -85,10 +85,10 @@ class NbtrainMagics(Magics):
             print(tree(options.logdir))
             return None
         if options.verb == "replay":
-            course = replay(options.logdir)
+            plan = replay(options.logdir)
             if options.name is None:
-                return course
-            return _answered(course.apply(find_run(options.name)), options.timeout)
+                return plan
+            return _answered(plan.apply(find_run(options.name)), options.timeout)
         if options.verb in TABS:
             _show_board(options)
             return None

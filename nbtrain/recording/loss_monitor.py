@@ -24,7 +24,7 @@ _MOST, _FEWEST = 100, 20
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class Anomaly:
     """What has gone bad.
 
     Attributes:
@@ -46,7 +46,7 @@ class Trouble:
         return self.text
 
 
-class Alarm:
+class LossMonitor:
     """Looks at the losses of one life of a run: at tags whose last word is `loss`.
 
     Args:
@@ -58,7 +58,7 @@ class Alarm:
     """
 
     def __init__(self, jump: float | None = None) -> None:
-        self.trouble: Trouble | None = None
+        self.anomaly: Anomaly | None = None
         self._jump = jump
         self._acknowledged = False
         self._watched: dict[str, bool] = {}
@@ -74,10 +74,10 @@ class Alarm:
         good = self._good.get(tag, self._begun)
         if first:
             good = self._good[tag] = int(steps[first - 1])
-        if text and self.trouble is None:
-            self.trouble = Trouble(int(steps[first]), tag, text, good)
-        elif not text and self._acknowledged and self.trouble and self.trouble.name == tag:
-            self.trouble, self._acknowledged = None, False
+        if text and self.anomaly is None:
+            self.anomaly = Anomaly(int(steps[first]), tag, text, good)
+        elif not text and self._acknowledged and self.anomaly and self.anomaly.name == tag:
+            self.anomaly, self._acknowledged = None, False
 
     def look_at(self, variable: Callable[[], str | None], step: int) -> None:
         """Look whether a variable holds NaN or Inf, if nothing else is known; training thread only.
@@ -86,15 +86,15 @@ class Alarm:
             variable: Gives the name of one.
             step: The step that was done last.
         """
-        if self.trouble is not None and not self.trouble.variable:
+        if self.anomaly is not None and not self.anomaly.variable:
             return
         name = variable()
         if name is None:
-            self.trouble = None
-        elif self.trouble is None:
+            self.anomaly = None
+        elif self.anomaly is None:
             text = f"{name} holds NaN or Inf after step {step:,}"
             good = max(self._good.values(), default=step)
-            self.trouble, self._acknowledged = Trouble(step, name, text, good, True), False
+            self.anomaly, self._acknowledged = Anomaly(step, name, text, good, True), False
 
     def acknowledge(self) -> None:
         """Go on all the same: there is no other trouble until a good value has come."""
@@ -102,7 +102,7 @@ class Alarm:
 
     def turn_back(self, step: int) -> None:
         """A new course begins at this step."""
-        self.trouble, self._acknowledged, self._begun = None, False, step
+        self.anomaly, self._acknowledged, self._begun = None, False, step
         self._last, self._good = {}, {}
 
     def _first_bad(self, tag: str, steps: IntArray, values: FloatArray) -> tuple[int, str]:

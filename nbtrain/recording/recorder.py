@@ -20,7 +20,7 @@ import numpy as np
 from nbtrain.core.arrays import FloatArray
 from nbtrain.recording.backlog import MOST, Backlog, Write
 from nbtrain.recording.earlier import Earlier
-from nbtrain.recording.loss_monitor import Alarm
+from nbtrain.recording.loss_monitor import LossMonitor
 from nbtrain.recording.queue import LIMIT, Batch, RecordQueue, Segment
 from nbtrain.recording.store import ScalarStore
 from nbtrain.recording.tags import changes
@@ -52,9 +52,9 @@ class Recorder:
         *,
         limit: int = LIMIT,
         unwritten: int = MOST,
-        alarm: Alarm | None = None,
+        loss_monitor: LossMonitor | None = None,
     ) -> None:
-        self.alarm = alarm
+        self.loss_monitor = loss_monitor
         self._errors: dict[str, str] = {}
         self._backlog = Backlog(unwritten)
         self._store = store
@@ -174,8 +174,8 @@ class Recorder:
 
     def _segment(self, segment: Segment) -> None:
         self._store.open_segment(segment.step)
-        if self.alarm is not None:
-            self.alarm.turn_back(segment.step)
+        if self.loss_monitor is not None:
+            self.loss_monitor.turn_back(segment.step)
         self._write(
             [segment.step], lambda writer: writer.session_start(segment.step, segment.wall_time)
         )
@@ -202,8 +202,8 @@ class Recorder:
         }
         for tag, column in columns.items():
             self._store.extend(tag, steps, walls, column)
-            if self.alarm is not None:
-                self.alarm.look(tag, steps, column)
+            if self.loss_monitor is not None:
+                self.loss_monitor.look(tag, steps, column)
         if columns:
             self._write(
                 batch.steps,

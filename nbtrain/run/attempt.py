@@ -32,14 +32,14 @@ from nbtrain.core.hyperparameters import Hyperparameters
 from nbtrain.core.states import Event, Lifecycle, Phase
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run import claims, endings, roster
-from nbtrain.run.bindings import Names
+from nbtrain.run.bindings import Bindings
 from nbtrain.run.boundary import Boundary
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.log import Log
-from nbtrain.run.monitor import TICK_SECS, Watch, WatchThread
+from nbtrain.run.monitor import TICK_SECS, Monitor, MonitorThread
 from nbtrain.run.options import Settings
 from nbtrain.run.owner import owner
-from nbtrain.run.session_host import Host
+from nbtrain.run.session_host import SessionHost
 from nbtrain.run.switching import begin_short_turns, end_short_turns
 from nbtrain.run.threads import Coordinator, names_of_live
 from nbtrain.run.time_usage import PAUSED
@@ -53,7 +53,7 @@ _UNHEARD = (
 )
 
 
-class Life:
+class Attempt:
     """One life of a run.
 
     Args:
@@ -90,7 +90,7 @@ class Life:
         commands: CommandQueue,
         recorder: Recorder,
         folder: Logdir,
-        names: Names,
+        names: Bindings,
         hyperparameters: Hyperparameters,
         marks: Marks,
         evaluate: Evaluation | None,
@@ -99,7 +99,7 @@ class Life:
         total: Callable[[], int | None],
     ) -> None:
         self.names = names
-        self.watch = Watch(recorder, folder, marks, grace_secs=settings.stop_grace_secs)
+        self.watch = Monitor(recorder, folder, marks, grace_secs=settings.stop_grace_secs)
         self.boundary = Boundary(
             settings,
             lifecycle,
@@ -112,9 +112,11 @@ class Life:
             again=again,
             total=total,
         )
-        self.host = Host(coord, self.boundary, commands, recorder, self.watch, folder)
+        self.session_host = SessionHost(
+            coord, self.boundary, commands, recorder, self.watch, folder
+        )
         self.watch.each_tick = [self.boundary.flush]
-        self.watch.each_second = [self.boundary.keeper.list_again]
+        self.watch.each_second = [self.boundary.policy.list_again]
         self.log = Log()
         self.ident = 0
         self.error: BaseException | None = None
@@ -133,7 +135,7 @@ class Life:
         self._stopping = self._asked_to_stop = False  # by whomever; by somebody else
         self._said_unsaved = False
         self._began = self._ended_at = 0.0
-        self._loopers: list[WatchThread] = []
+        self._loopers: list[MonitorThread] = []
         self._thread: threading.Thread | None = None
 
     def start(
@@ -160,7 +162,9 @@ class Life:
             daemon=True,
         )
         self._loopers = [
-            WatchThread(self._services, TICK_SECS, act, name=f"nbtrain {verb} {self._folder.name}")
+            MonitorThread(
+                self._services, TICK_SECS, act, name=f"nbtrain {verb} {self._folder.name}"
+            )
             for verb, act in (("watch", self._tick), ("tell", self._tell))
         ]
         if not endings.enlist(self, self._thread):
@@ -215,7 +219,7 @@ class Life:
         if self._is_saved:
             return f"{when}, and the run {self._folder.name!r} has saved, but has not ended."
         self._said_unsaved = True
-        step, held = self.step, self.boundary.keeper.checkpoints
+        step, held = self.step, self.boundary.policy.checkpoints
         last = f"Its last checkpoint is {held[-1]}" if held else "It has no checkpoint"
         not_saved = f"has not saved step {step:,}{' yet' if yet else ''}"
         text = f"{when}, and the run {self._folder.name!r} {not_saved}. {last}."
@@ -238,7 +242,7 @@ class Life:
 
     @property
     def _is_saved(self) -> bool:
-        return any(held.step == self.step for held in self.boundary.keeper.checkpoints[-1:])
+        return any(held.step == self.step for held in self.boundary.policy.checkpoints[-1:])
 
     def is_watched_by(self, ident: int) -> bool:
         """Whether this is a thread of its watch."""
@@ -265,14 +269,14 @@ class Life:
     def steps_per_s(self) -> float | None:
         """Of the last seconds; once it has ended of the whole life, but for its pauses."""
         if not self._ended_at:
-            return self.watch.pace.steps_per_s
-        secs = self.elapsed_s - self.watch.spending.seconds.get(PAUSED, 0.0)
+            return self.watch.throughput.steps_per_s
+        secs = self.elapsed_s - self.watch.time_usage.seconds.get(PAUSED, 0.0)
         return (self.boundary.steps_done / secs or None) if secs > 0 else None
 
     @property
     def threads(self) -> tuple[str, ...]:
         """Names of the live threads under its coordinators."""
-        coords = {self._coord, *self.host.coords}
+        coords = {self._coord, *self.session_host.coords}
         return tuple(sorted(name for coord in coords for name in names_of_live(coord)))
 
     # --- training thread --------------------------------------------------------------
@@ -282,12 +286,12 @@ class Life:
     ) -> None:
         error: BaseException | None = None
         self.ident = self._commands.thread = threading.get_ident()
-        owner.set(self.host)
+        owner.set(self.session_host)
         try:
             with (
                 self.log.listening(),
                 session() as saver,
-                self.host.left_open,
+                self.session_host.left_open,
             ):
                 self.boundary.go_on(saver)
                 error = self._train(train)
@@ -295,7 +299,7 @@ class Life:
         except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
             error = error or self._unless_stopped(raised)
         finally:
-            self.watch.spending.end()
+            self.watch.time_usage.end()
             late = self._join()
             self._close(error or late)
 
@@ -377,7 +381,7 @@ class Life:
             begin_short_turns(self)
             if self.ended.is_set():  # in between
                 end_short_turns(self)
-        self.host.stop()
+        self.session_host.stop()
         self._commands.wake()
 
     def _tick(self) -> None:

@@ -22,7 +22,7 @@ from nbtrain.run.walk import Binding, Walk, traces
 _NO_NAMES: Mapping[str, object] = types.MappingProxyType({})
 
 
-class Names:
+class Bindings:
     """What some functions reach by names, at this moment and later.
 
     Args:

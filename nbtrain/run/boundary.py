@@ -27,14 +27,14 @@ from nbtrain.core.hyperparameters import Hyperparameters
 from nbtrain.core.states import Event, Lifecycle, Phase
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.tags import KnownTags, no_mapping
-from nbtrain.run.bindings import Names
+from nbtrain.run.bindings import Bindings
 from nbtrain.run.evaluator import Evaluation, Evaluator
-from nbtrain.run.executor import Helm
-from nbtrain.run.hyperparameter_control import Tuner
-from nbtrain.run.monitor import Watch
+from nbtrain.run.executor import CommandExecutor
+from nbtrain.run.hyperparameter_control import HyperparameterControl
+from nbtrain.run.monitor import Monitor
 from nbtrain.run.options import Settings
-from nbtrain.run.recovery import Rescue
-from nbtrain.run.saving import Keeper
+from nbtrain.run.recovery import Recovery
+from nbtrain.run.saving import CheckpointPolicy
 
 _NEVER = sys.maxsize
 
@@ -68,8 +68,8 @@ class Boundary:
         lifecycle: Lifecycle,
         commands: CommandQueue,
         recorder: Recorder,
-        watch: Watch,
-        names: Names,
+        watch: Monitor,
+        names: Bindings,
         hyperparameters: Hyperparameters,
         evaluate: Evaluation | None = None,
         *,
@@ -78,29 +78,31 @@ class Boundary:
     ) -> None:
         self.at_hand = AtHand(recorder.queue.items, recorder.queue.most_items)
         self._origin = 0
-        self.keeper = Keeper(settings.save_cadence(), watch, recorder)
+        self.policy = CheckpointPolicy(settings.save_cadence(), watch, recorder)
         attend = functools.partial(setattr, self.at_hand, "next", 0)
-        self._tuner = Tuner(hyperparameters, recorder, watch, self.keeper.outdate, attend)
-        self.flush = self._tuner.flush
+        self._control = HyperparameterControl(
+            hyperparameters, recorder, watch, self.policy.outdate, attend
+        )
+        self.flush = self._control.flush
         self._evaluator = Evaluator(evaluate, settings.evaluate_cadence(), recorder, watch)
-        self._helm = Helm(
+        self._executor = CommandExecutor(
             lifecycle,
             commands,
             recorder,
             watch,
             names,
-            self.keeper,
-            self._tuner,
+            self.policy,
+            self._control,
             self._evaluator,
             total=total,
         )
-        self._rescue = Rescue(
+        self._recovery = Recovery(
             lifecycle,
             recorder,
             watch,
             commands,
-            self._helm,
-            self.keeper,
+            self._executor,
+            self.policy,
             hyperparameters,
             recover=settings.on_nan == "recover",
         )
@@ -109,7 +111,7 @@ class Boundary:
         self._commands = commands
         self._recorder = recorder
         self._queue = recorder.queue
-        self._watch = watch
+        self._monitor = watch
         self._names = names
         self._tags = KnownTags()
         self._again = again
@@ -135,26 +137,26 @@ class Boundary:
         if saver is None:
             return
         self._counted = step is not None
-        restored = self.keeper.take_up(saver, due)
+        restored = self.policy.take_up(saver, due)
         self._again = self._again or restored is not None
         step = step if restored is None else restored
         if step is not None:
             self._set(step)
         self.taken_up = True
         if self._total is not None and self.step >= self._total:
-            self._watch.note(
+            self._monitor.note(
                 "steps",
                 f"Already at step {self.step:,} of {self._total:,}: there is nothing left to "
                 "train. Give more steps=, or another name= to begin anew.",
             )
-        self.keeper.start(self.step)
+        self.policy.start(self.step)
         self._commands.call()
         self._gone_on, self._handed = not self._hooked, self.step
         self._left = False
         if self.begun and not self._hooked:
             self._looping = False
             self.at_hand.values = None  # no step of its own is at hand
-            self._helm.open_segment(self.step)
+            self._executor.open_segment(self.step)
 
     @property
     def step(self) -> int:
@@ -184,12 +186,12 @@ class Boundary:
         """A hook has got a session, and counts from now on; `again`: the one before was lost."""
         self._hooked = True
         if again:
-            self.keeper.lose()
+            self.policy.lose()
         self._set(step)
         self.go_on(saver)
         if self.begun:
             self._looping = False
-            self._helm.open_segment(self.step)
+            self._executor.open_segment(self.step)
         else:
             self._begin()
 
@@ -212,7 +214,7 @@ class Boundary:
         if look:
             step = recount(step)
             if step < self.step:
-                self._helm.open_segment(step)
+                self._executor.open_segment(step)
         self.step = step
         if steps and values:
             tags = self._tags
@@ -226,7 +228,7 @@ class Boundary:
     def let_go(self) -> None:
         """The saver's session is about to close: a last checkpoint."""
         step, self._passing = self.step, True
-        self._set(self.keeper.let_go(step, gone_on=self._gone_on and not self._told))
+        self._set(self.policy.let_go(step, gone_on=self._gone_on and not self._told))
         if self.step > step:  # the session has counted the step that was at hand
             self.hand_over()
         self._looping = self._hooked = self._gone_on = self._passing = False
@@ -275,7 +277,7 @@ class Boundary:
                 self._looping, self._handed = False, self.step  # until it asks
             step = recount(self.step)
             if step < self.step:
-                self._helm.open_segment(step)
+                self._executor.open_segment(step)
             self.step = step
             self.look_up()
         finally:
@@ -363,7 +365,7 @@ class Boundary:
 
     def settle(self) -> None:
         """What the program has set since the last boundary is of the step that is done."""
-        self._tuner.changes.settle(self.step)
+        self._control.changes.settle(self.step)
         self._look_next()
 
     def leave(self, *, finished: bool) -> None:
@@ -375,21 +377,21 @@ class Boundary:
             self.hand_over()
         astray = "" if finished else self._names.astray()
         # What to do about a pause is of no use any more.
-        self._watch.note("names", f"When the run failed, {astray}." if astray else None)
+        self._monitor.note("names", f"When the run failed, {astray}." if astray else None)
         with contextlib.suppress(PhaseError):  # it is stopping already
             self._lifecycle.apply(Event.LOOP_ENDED)
-        self._watch.note("edit", None)
-        self._rescue.forget()
-        self.keeper.prove(self.step)
+        self._monitor.note("edit", None)
+        self._recovery.forget()
+        self.policy.prove(self.step)
         self._obey(all_planned=True)
-        self._tuner.end(self.step)
+        self._control.end(self.step)
         # What an error has left is no step, unless the session counts its own.
         self._gone_on = self._gone_on and (finished or self._counted)
         self.let_go()
 
     def end(self, how: str) -> None:
         """The run has ended, in this word."""
-        self._helm.end(how, self.step)
+        self._executor.end(how, self.step)
 
     @property
     def _at_end(self) -> bool:
@@ -406,12 +408,12 @@ class Boundary:
         if self.begun:
             return
         self.begun = True
-        self._watch.spending.begin()
+        self._monitor.time_usage.begin()
         if self._again or self.step:
             self._recorder.open_segment(self.step)
         self._commands.go_back(self.step)
-        self._tuner.begin(self.step)
-        self.keeper.start(self.step)
+        self._control.begin(self.step)
+        self.policy.start(self.step)
         self._evaluator.start(self.step)
         self._commands.call()
         with contextlib.suppress(PhaseError):  # asked to stop while preparing
@@ -426,21 +428,21 @@ class Boundary:
         self.hand_over()  # `record` was called by a step that `drive` called
         at_end = self._at_end
         if not at_end:
-            self._set(self.keeper.save_if_due(self.step))
-        self.keeper.prove(self.step)
-        self._tuner.look(self.step)
-        self._set(self._rescue.look(self.step, drain=at_end))
+            self._set(self.policy.save_if_due(self.step))
+        self.policy.prove(self.step)
+        self._control.look(self.step)
+        self._set(self._recovery.look(self.step, drain=at_end))
         if self._lifecycle.phase is not Phase.STOPPING:
             self._evaluator.if_due(self.step)
         planned = self._commands.next_step <= self.step  # such as the end of a trial
         if not self._at_end or planned or self._lifecycle.phase is Phase.PAUSED:
-            self._helm.hold_still(self.step)
+            self._executor.hold_still(self.step)
             self._obey()
         self._over = self._at_end
         # A whole number: comparing a step with infinity costs more than with it.
         self._later = int(
             min(
-                self.keeper.next_step,
+                self.policy.next_step,
                 self._evaluator.next_step,
                 self._commands.next_step,
                 self._total or _NEVER,
@@ -454,9 +456,9 @@ class Boundary:
         return self._told
 
     def _look_next(self) -> None:
-        self.at_hand.next = min(self._later, self._tuner.next_step(self.step))
+        self.at_hand.next = min(self._later, self._control.next_step(self.step))
         # Asked last, as other threads tell too; and whoever asks again is told again.
-        if self._told or self._commands.attention or self._tuner.changes.told:
+        if self._told or self._commands.attention or self._control.changes.told:
             self.at_hand.next = 0
 
     def hand_over(self) -> None:
@@ -477,11 +479,11 @@ class Boundary:
 
     def _obey(self, *, all_planned: bool = False) -> None:
         """Execute commands until none is left; while paused, wait for the next."""
-        while receipt := self._helm.take(_NEVER if all_planned else self.step):
-            outcome, step = self._helm.do(receipt, self.step)
+        while receipt := self._executor.take(_NEVER if all_planned else self.step):
+            outcome, step = self._executor.do(receipt, self.step)
             self._set(step)
             if outcome is not None:
-                self._watch.write_journal()  # what is confirmed outlives a kill
+                self._monitor.write_journal()  # what is confirmed outlives a kill
                 receipt.answer(outcome)
 
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from nbtrain.core.hyperparameters import FACTOR, Edit, Hyperparameters, Setter
-from nbtrain.run.monitor import Watch
+from nbtrain.run.monitor import Monitor
 
 # Assignments between two steps, and those that wait to be read: beyond, the oldest are left out.
 _MOST_TOLD, _MOST_WAITING = 1_000, 65_536
@@ -48,12 +48,12 @@ class Changes:
     def __init__(
         self,
         hyperparameters: Hyperparameters,
-        watch: Watch,
+        watch: Monitor,
         record: Record,
         attend: Callable[[], object],
     ) -> None:
         self._hyperparameters = hyperparameters
-        self._watch = watch
+        self._monitor = watch
         self._record = record
         self._attend = attend
         self._thread = 0
@@ -107,7 +107,7 @@ class Changes:
         try:
             untold, now = self._hyperparameters.untold(), time.time()
         except Exception as error:  # noqa: BLE001 - a look never ends a training
-            self._watch.note("hyperparameters", f"Hyperparameters could not be read: {error}")
+            self._monitor.note("hyperparameters", f"Hyperparameters could not be read: {error}")
             return
         for name, value in untold.items():
             self._waiting.append((step, name, now, value, _GRAPH))
@@ -136,7 +136,7 @@ class Changes:
         """These values were set by hand."""
         with self._flushing:
             self._edits.update({edit.name: (step, edit) for edit in edits})
-            self._watch.note("undone", None)
+            self._monitor.note("undone", None)
 
     @property
     def told(self) -> bool:
@@ -148,7 +148,7 @@ class Changes:
         with self._flushing:
             self._told.clear()
             self._edits.clear()
-            self._watch.note("undone", None)
+            self._monitor.note("undone", None)
 
     def advice(self, edits: Iterable[Edit]) -> str:
         """What to do so that edits last, where the program sets the same; else nothing."""
@@ -180,9 +180,9 @@ class Changes:
     def _tell_undone(self, step: int, change: Edit, set_at: int, edit: Edit) -> None:
         _, who = self._setters[edit.name]
         what = f"{who.name} has set {change}, over the edit of step {set_at:,}"
-        self._watch.log(event="undone", step=step, text=f"{what}.")
+        self._monitor.log(event="undone", step=step, text=f"{what}.")
         at = f"At step {step:,} {what} ({edit})."
-        self._watch.note("undone", f"{at} {self._to_keep(edit, who)}")
+        self._monitor.note("undone", f"{at} {self._to_keep(edit, who)}")
 
     def _to_keep(self, edit: Edit, who: Setter) -> str:
         """What makes an edit last that somebody undoes."""

@@ -44,7 +44,7 @@ _SIGNALS = [
 NAME = "nbtrain"
 
 
-class Life(Protocol):
+class Attempt(Protocol):
     """One start of a run.
 
     Attributes:
@@ -82,17 +82,17 @@ class Stoppable(Protocol):
         """Ask it to stop; any thread."""
 
 
-_living: dict[Life, threading.Thread] = {}  # and the training thread of each
+_living: dict[Attempt, threading.Thread] = {}  # and the training thread of each
 
 # Those whose grace is over, at the step that they were at: it is not waited for twice.
-_late: dict[Life, int] = {}
+_late: dict[Attempt, int] = {}
 
 # No Event: a handler may interrupt one that holds its lock.
 _ending = False
 _calling = False  # a handler of the program's
 
 
-def enlist(life: Life, thread: threading.Thread) -> bool:
+def enlist(attempt: Attempt, thread: threading.Thread) -> bool:
     """End a life, which trains in this thread, before the process ends; any thread.
 
     In the main thread it takes SIGTERM and SIGHUP, each time that the program has set a handler
@@ -101,7 +101,7 @@ def enlist(life: Life, thread: threading.Thread) -> bool:
     Returns:
         Whether the signals are taken.
     """
-    _living[life] = thread
+    _living[attempt] = thread
     taken = True
     for number in _SIGNALS:
         before = signal.getsignal(number)
@@ -115,10 +115,10 @@ def enlist(life: Life, thread: threading.Thread) -> bool:
     return taken
 
 
-def dismiss(life: Life) -> None:
+def dismiss(attempt: Attempt) -> None:
     """Forget a life that has ended; any thread. Its threads are still joined."""
-    _living.pop(life, None)
-    _late.pop(life, None)
+    _living.pop(attempt, None)
+    _late.pop(attempt, None)
 
 
 def say(text: str) -> None:
@@ -169,7 +169,7 @@ def _apart(act: Callable[[], None]) -> None:
     """
     if not _living:
         return
-    secs = max([_SAY_SECS, *(life.grace for life in list(_living))]) + _MARGIN_SECS
+    secs = max([_SAY_SECS, *(attempt.grace for attempt in list(_living))]) + _MARGIN_SECS
     done = _thread.allocate_lock()
     done.acquire()
 
@@ -190,7 +190,7 @@ def _save_all(name: str) -> None:
     began, _ending = time.monotonic(), True
     try:
         living = _not_late()
-        _settle({life: life.save() for life in living}, began, name)
+        _settle({attempt: attempt.save() for attempt in living}, began, name)
     finally:
         _ending = False
 
@@ -201,10 +201,10 @@ def _end_all() -> None:
     began, _ending = time.monotonic(), True
     try:
         living = _not_late()
-        for life in list(_living):
-            life.stop()
-        _settle({life: life.ended.wait for life in living}, began)
-        stuck = [_living[life] for life in list(_late) if life in _living]
+        for attempt in list(_living):
+            attempt.stop()
+        _settle({attempt: attempt.ended.wait for attempt in living}, began)
+        stuck = [_living[attempt] for attempt in list(_late) if attempt in _living]
         _join([thread for thread in _threads() if thread not in stuck], began + _SAY_SECS)
     finally:
         _ending = False
@@ -218,38 +218,38 @@ def _at_exit() -> None:
         parting.take()
 
 
-def _not_late() -> list[Life]:
+def _not_late() -> list[Attempt]:
     """The lives that have not used up their grace at the step at which they still are."""
-    return [life for life in list(_living) if _late.get(life) != life.step]
+    return [attempt for attempt in list(_living) if _late.get(attempt) != attempt.step]
 
 
 def _settle(
-    asked: dict[Life, Callable[[float], bool]], began: float, signal_name: str | None = None
+    asked: dict[Attempt, Callable[[float], bool]], began: float, signal_name: str | None = None
 ) -> None:
     """Wait for what each was asked for, within its grace, and tell what is not saved."""
     happens = f"{signal_name} has come" if signal_name else "The process ends"
-    patient = {life: wait for life, wait in asked.items() if life.grace > _SAY_SECS}
-    for life in _behind(patient, began, _SAY_SECS):
-        say(life.say_unsaved(happens, yet=True))
+    patient = {attempt: wait for attempt, wait in asked.items() if attempt.grace > _SAY_SECS}
+    for attempt in _behind(patient, began, _SAY_SECS):
+        say(attempt.say_unsaved(happens, yet=True))
     behind = _behind(asked, began)
-    for life in behind:
-        _late[life] = life.step
+    for attempt in behind:
+        _late[attempt] = attempt.step
         happened = happens if signal_name else "The process has ended"
-        say(life.say_unsaved(f"{happened} after grace={life.grace:g} s"))
-    for life in asked:
-        if life not in behind and (text := life.say_saved()):
+        say(attempt.say_unsaved(f"{happened} after grace={attempt.grace:g} s"))
+    for attempt in asked:
+        if attempt not in behind and (text := attempt.say_saved()):
             say(text)
 
 
 def _behind(
-    asked: dict[Life, Callable[[float], bool]], began: float, most: float = float("inf")
-) -> list[Life]:
+    asked: dict[Attempt, Callable[[float], bool]], began: float, most: float = float("inf")
+) -> list[Attempt]:
     """Those that do not answer within their grace, or sooner: within `most` seconds."""
     behind = []
-    for life, wait in asked.items():
-        until = began + min(life.grace, most)
+    for attempt, wait in asked.items():
+        until = began + min(attempt.grace, most)
         if not wait(max(0.0, until - time.monotonic())):
-            behind.append(life)
+            behind.append(attempt)
     return behind
 
 

@@ -15,7 +15,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.core.tracebacks import told
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.tags import KnownTags
-from nbtrain.run.monitor import Watch
+from nbtrain.run.monitor import Monitor
 from nbtrain.run.time_usage import EVALUATE
 
 # Before the names that an evaluation gives, as in Keras.
@@ -38,12 +38,12 @@ class Evaluator:
     """
 
     def __init__(
-        self, evaluate: Evaluation | None, due: Every, recorder: Recorder, watch: Watch
+        self, evaluate: Evaluation | None, due: Every, recorder: Recorder, watch: Monitor
     ) -> None:
         self._evaluate = evaluate
         self._due = due
         self._recorder = recorder
-        self._watch = watch
+        self._monitor = watch
         self.tags: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
@@ -66,9 +66,9 @@ class Evaluator:
         try:
             values = self.now(step)
         except Exception as error:  # noqa: BLE001 - the training goes on
-            self._watch.note("evaluate", f"No evaluation at step {step:,}: {told(error)}")
+            self._monitor.note("evaluate", f"No evaluation at step {step:,}: {told(error)}")
         else:
-            self._watch.log(event="evaluated", step=step, text=described(values))
+            self._monitor.log(event="evaluated", step=step, text=described(values))
         self.start(step)
 
     def now(self, step: int) -> dict[str, float]:
@@ -84,10 +84,10 @@ class Evaluator:
                 "returns scalars by name; a Keras fit with validation_data=, a MonitoredSession "
                 "with an nbtrain.EvalHook."
             )
-        spent = self._watch.spending.during(EVALUATE)
-        with self._watch.busy(f"Evaluating at step {step:,}"), spent:
+        spent = self._monitor.time_usage.during(EVALUATE)
+        with self._monitor.busy(f"Evaluating at step {step:,}"), spent:
             values = scalars(self._evaluate())
-        self._watch.note("evaluate", None)
+        self._monitor.note("evaluate", None)
         self._recorder.queue.append(step, time.time(), values)
         self._recorder.drain()  # what has taken so long is on disk before it is answered
         self.tags |= values.keys()

@@ -33,14 +33,14 @@ from nbtrain.core.hyperparameters import Edit
 from nbtrain.core.states import Event, Lifecycle, Phase
 from nbtrain.core.tracebacks import told
 from nbtrain.recording.recorder import Recorder
-from nbtrain.run.bindings import Names
+from nbtrain.run.bindings import Bindings
 from nbtrain.run.evaluator import Evaluator, described
-from nbtrain.run.hyperparameter_control import Tuner
-from nbtrain.run.monitor import Watch
-from nbtrain.run.saving import Keeper
+from nbtrain.run.hyperparameter_control import HyperparameterControl
+from nbtrain.run.monitor import Monitor
+from nbtrain.run.saving import CheckpointPolicy
 from nbtrain.run.time_usage import PAUSED
 from nbtrain.run.trial import Trials
-from nbtrain.run.trial_metric import Judge
+from nbtrain.run.trial_metric import TrialMetric
 
 _REMEDY = (
     "a further step would train the new. Stop this run before you start another; to go on with "
@@ -58,7 +58,7 @@ _LOOK_SECS = 1.0
 _UNUSED = "set it to what they use and resume, or stop this run and start it again."
 
 
-class Helm:
+class CommandExecutor:
     """Executes the commands of one life of a run; training thread only.
 
     Args:
@@ -78,10 +78,10 @@ class Helm:
         lifecycle: Lifecycle,
         commands: CommandQueue,
         recorder: Recorder,
-        watch: Watch,
-        names: Names,
-        keeper: Keeper,
-        tuner: Tuner,
+        watch: Monitor,
+        names: Bindings,
+        policy: CheckpointPolicy,
+        control: HyperparameterControl,
         evaluator: Evaluator,
         *,
         total: Callable[[], int | None],
@@ -89,22 +89,22 @@ class Helm:
         self._lifecycle = lifecycle
         self._commands = commands
         self._recorder = recorder
-        self._watch = watch
+        self._monitor = watch
         self._names = names
-        self._keeper = keeper
-        self._tuner = tuner
+        self._policy = policy
+        self._control = control
         self._evaluator = evaluator
         self._look_at = 0.0
         self._stops: list[Receipt] = []  # that were answered
         self._trials = Trials(
-            keeper, tuner, Judge(evaluator, recorder), watch, total, self.open_segment
+            policy, control, TrialMetric(evaluator, recorder), watch, total, self.open_segment
         )
 
     def take(self, step: int) -> Receipt | None:
         """The next command at this step, or None; while paused, wait for one."""
         if self._lifecycle.phase is not Phase.PAUSED:
             return self._commands.take(step)
-        with self._watch.spending.during(PAUSED):
+        with self._monitor.time_usage.during(PAUSED):
             return self._commands.take(step, wait=True)
 
     def do(self, receipt: Receipt, step: int) -> tuple[Outcome | None, int]:
@@ -122,7 +122,7 @@ class Helm:
         if outcome is None:
             return None, now
         edits = {edit.name: [edit.old, edit.new] for edit in outcome.edits}
-        self._watch.log(
+        self._monitor.log(
             event=receipt.name,
             step=step,
             applied=outcome.applied,
@@ -135,19 +135,19 @@ class Helm:
 
     def end(self, how: str, step: int) -> None:
         """The run has ended: those who asked for a stop are told how, and what holds this step."""
-        held = self._keeper.checkpoints[-1:]
+        held = self._policy.checkpoints[-1:]
         names = [f", saved as {Path(each.path).name}" for each in held if each.step == step]
         for receipt in self._stops:
             receipt.complete("".join([how, *names]))
 
     def hold_still(self, step: int) -> None:
         """Pause where the next step would not train what the checkpoints and the panel say."""
-        unused = self._tuner.hyperparameters.astray()
+        unused = self._control.hyperparameters.astray()
         if unused and self.fail_trial(step, unused, restore=False):
             return
         if astray := self._astray():
             self._hold("names", step, astray)
-        self._watch.note("elsewhere", self._elsewhere())
+        self._monitor.note("elsewhere", self._elsewhere())
 
     def _elsewhere(self) -> str | None:
         """The names that have nothing to do with the training any more, in words."""
@@ -158,7 +158,7 @@ class Helm:
             f"In the notebook {' and '.join(names)} {stand} for something new: this run trains "
             f"what {it} stood for when it started."
         )
-        if not self._keeper.can_save:
+        if not self._policy.can_save:
             return text
         return (
             f"{text} To have that by name, stop the run or wait for its end, and run the cell "
@@ -170,7 +170,7 @@ class Helm:
             return f"{names}; {_REMEDY}"
         if idle := self._idle(due=due):
             return f"{idle}; {_IDLE}"
-        unused = self._tuner.hyperparameters.astray()
+        unused = self._control.hyperparameters.astray()
         return f"{unused}; {_UNUSED}" if unused else ""
 
     def _idle(self, *, due: bool) -> str:
@@ -198,9 +198,9 @@ class Helm:
         """The run went back to `step`, and with it what a checkpoint holds."""
         if self._trials.begun_since(step):
             self._leave_trial(step, "the run went back")
-        self._tuner.flush()  # of the segment that ends here
+        self._control.flush()  # of the segment that ends here
         self._recorder.open_segment(step)
-        self._tuner.go_back(step)
+        self._control.go_back(step)
         self._commands.go_back(step)
         self._evaluator.start(step)
 
@@ -208,7 +208,7 @@ class Helm:
         """An edit that the training was to go on with was not made."""
         if self._lifecycle.phase is Phase.STOPPING:
             text = f"The run ended at step {step:,}, before edits that are planned for later"
-            self._watch.note(
+            self._monitor.note(
                 "edit", f"{text}: they are made where it is started again and gets there."
             )
         else:
@@ -219,8 +219,8 @@ class Helm:
         with contextlib.suppress(PhaseError):  # it is pausing or stopping anyway
             self._lifecycle.apply(Event.PAUSE)
             text = f"Paused at step {step:,}: {why}"
-            self._watch.note(topic, text)
-            self._watch.log(event="pause", step=step, text=text)
+            self._monitor.note(topic, text)
+            self._monitor.log(event="pause", step=step, text=text)
 
     def _do(self, receipt: Receipt, step: int) -> tuple[Outcome | None, int]:
         done = functools.partial(Outcome, True, step)
@@ -234,15 +234,15 @@ class Helm:
             case Resume():
                 return done(self._resume()), step
             case Save():
-                now = self._keeper.save(step)
-                return done(f"saved {Path(self._keeper.checkpoints[-1].path).name}"), now
+                now = self._policy.save(step)
+                return done(f"saved {Path(self._policy.checkpoints[-1].path).name}"), now
             case Restore(wanted):
                 return self._restore(wanted, step)
             case Set(values):
                 self._check_not_stopping("set")
                 self._trials.check_free(values)
-                edits = self._tuner.set(values, step)
-                advice = self._tuner.changes.advice(edits)
+                edits = self._control.set(values, step)
+                advice = self._control.changes.advice(edits)
                 return done(", ".join(map(str, edits)) + advice, edits), step
             case Evaluate():
                 self._check_not_stopping("evaluate")
@@ -258,18 +258,18 @@ class Helm:
         if self._lifecycle.allows(Event.RESUME) and (astray := self._astray(due=True)):
             raise PhaseError(f"Cannot resume: {astray}")
         self._lifecycle.apply(Event.RESUME)
-        self._watch.note("names", None)
-        self._watch.note("nan", None)
-        self._watch.note("edit", None)
+        self._monitor.note("names", None)
+        self._monitor.note("nan", None)
+        self._monitor.note("edit", None)
         return "running again"
 
     def _restore(self, wanted: int | str | None, step: int) -> tuple[Outcome, int]:
         self._check_not_stopping("restore")
-        before = self._tuner.now()  # the program may have set some since it was looked at
-        restored = self._keeper.restore(wanted)
+        before = self._control.now()  # the program may have set some since it was looked at
+        restored = self._policy.restore(wanted)
         self._leave_trial(step, "the run went back", back=restored)
         self.open_segment(restored.step)
-        after = self._tuner.now()
+        after = self._control.now()
         brought = [Edit(name, before[name], after[name]) for name in after if name in before]
         changed = "".join(f"; {edit}" for edit in brought if edit.old != edit.new)
         return Outcome(applied=True, step=step, text=f"restored {restored}{changed}"), restored.step
@@ -301,7 +301,7 @@ class Helm:
                 "the run with start=False and in a new folder, replay into it, then start it."
             )
         for _, values in edits:
-            self._tuner.hyperparameters.check(values)
+            self._control.hyperparameters.check(values)
         for at, values in edits:
             self._commands.post(Set(values, needed=True), step=step, at=at, standing=True)
 

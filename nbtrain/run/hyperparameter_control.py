@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from nbtrain.core.hyperparameters import PREFIX, Edit, Hyperparameters
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.changes import Changes
-from nbtrain.run.monitor import Watch
+from nbtrain.run.monitor import Monitor
 from nbtrain.run.rates import Rates
 
 # How often they are read without being asked for, which finds what nobody has told: a variable on
@@ -27,7 +27,7 @@ _LOOK_SECS = 1.0
 _NEVER = sys.maxsize
 
 
-class Tuner:
+class HyperparameterControl:
     """Reads and sets the hyperparameters of one life of a run; training thread only.
 
     Args:
@@ -47,7 +47,7 @@ class Tuner:
         self,
         hyperparameters: Hyperparameters,
         recorder: Recorder,
-        watch: Watch,
+        watch: Monitor,
         edited: Callable[[], object],
         attend: Callable[[], object],
         *,
@@ -55,7 +55,7 @@ class Tuner:
     ) -> None:
         self.hyperparameters = hyperparameters
         self._recorder = recorder
-        self._watch = watch
+        self._monitor = watch
         self._edited = edited
         self._clock = clock
         self._due = 0.0
@@ -145,13 +145,13 @@ class Tuner:
         try:
             self.hyperparameters.read()
         except Exception as error:  # noqa: BLE001 - a look never ends a training
-            self._watch.note("hyperparameters", f"Hyperparameters could not be read: {error}")
+            self._monitor.note("hyperparameters", f"Hyperparameters could not be read: {error}")
         else:
-            self._watch.note("hyperparameters", None)
+            self._monitor.note("hyperparameters", None)
 
     def _tell(self, step: int, values: Mapping[str, float]) -> None:
         """Write down where the run goes on, and with which values: a replay needs to know."""
-        self._watch.log(event="segment", step=step, values=values)
+        self._monitor.log(event="segment", step=step, values=values)
 
     def _record(self, step: int, values: Mapping[str, float]) -> None:
         if values:

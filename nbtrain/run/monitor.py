@@ -20,10 +20,10 @@ from nbtrain.core.tracebacks import stack_of
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.folder_watch import FolderWatch
 from nbtrain.run.listeners import Listeners
-from nbtrain.run.resource_usage import Meter
+from nbtrain.run.resource_usage import ResourceUsage
 from nbtrain.run.threads import LooperThread
-from nbtrain.run.throughput import Pace
-from nbtrain.run.time_usage import Spending
+from nbtrain.run.throughput import Throughput
+from nbtrain.run.time_usage import TimeUsage
 from nbtrain.rundir.entries import FILE
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import Journal, Marks
@@ -50,7 +50,7 @@ RECALL_SECS = 0.02
 LOOK_SECS = 1.0
 
 
-class WatchThread(LooperThread):
+class MonitorThread(LooperThread):
     """A LooperThread that calls its target once more when it stops: nothing is left over."""
 
     def stop_loop(self) -> None:
@@ -58,7 +58,7 @@ class WatchThread(LooperThread):
         self.run_loop()
 
 
-class Watch:
+class Monitor:
     """The services of one life of a run.
 
     Args:
@@ -88,9 +88,9 @@ class Watch:
         grace_secs: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.pace = Pace()
-        self.spending = Spending(clock)
-        self.meter = Meter(self.spending, clock=clock)
+        self.throughput = Throughput()
+        self.time_usage = TimeUsage(clock)
+        self.resource_usage = ResourceUsage(self.time_usage, clock=clock)
         self.notice: str | None = None
         self._read_from: float | None = None  # when the run was first seen running under it
         self.listeners: list[Callable[[], object]] = []
@@ -175,16 +175,16 @@ class Watch:
         self._guarded("speed", lambda: self._keep_pace(phase, done))
         self._guarded("look at the training thread", lambda: self._look_for(phase, thread))
         self._guarded("journal", self.write_journal)
-        self._guarded("look at what the run uses", lambda: self.meter.look(phase))
+        self._guarded("look at what the run uses", lambda: self.resource_usage.look(phase))
         self._guarded("display", *self.listeners)
-        self.meter.beside(time.thread_time() - began)
+        self.resource_usage.beside(time.thread_time() - began)
 
     def _keep_pace(self, phase: Phase, done: int) -> None:
         if phase is Phase.RUNNING:
-            self.pace.update(done, self._clock())
+            self.throughput.update(done, self._clock())
             self._let_go_of_notice(self._clock())
         elif not phase.ended:
-            self.pace.reset()
+            self.throughput.reset()
 
     def _look_at_folder(self, step: int) -> None:
         if (now := self._clock()) < self._look_due:

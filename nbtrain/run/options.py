@@ -7,7 +7,7 @@ from numbers import Integral, Real
 
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError
-from nbtrain.recording.loss_monitor import Alarm
+from nbtrain.recording.loss_monitor import LossMonitor
 
 # A lock of Python's waits for 49 days at most (on Windows).
 MOST_GRACE_SECS = 1e6
@@ -102,9 +102,9 @@ class Settings:
                 f"jump={self.jump!r}: give a factor above 1, such as 10.0, or None for never."
             )
 
-    def alarm(self) -> Alarm | None:
+    def loss_monitor(self) -> LossMonitor | None:
         """What tells that a training has gone bad; None where nothing is done about it."""
-        return None if self.on_nan is None else Alarm(self.jump)
+        return None if self.on_nan is None else LossMonitor(self.jump)
 
     def save_cadence(self) -> Every:
         """When a checkpoint is due."""

@@ -54,7 +54,7 @@ class Owner(Protocol):
         """Warn of something in the panel, until (None) there is nothing to warn of."""
 
 
-class Driver:
+class EngineOwner:
     """The owner of a session of the run's own engine, which saves and loops by itself.
 
     Args:

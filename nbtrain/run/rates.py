@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nbtrain.core.hyperparameters import FACTOR, Hyperparameters
-from nbtrain.run.monitor import Watch
+from nbtrain.run.monitor import Monitor
 
 # Of the steps between two marks, which are a second apart, at most so many have a point: each
 # calls the schedule, which takes a part of a millisecond.
@@ -31,9 +31,9 @@ class Rates:
         record: Records values of a step.
     """
 
-    def __init__(self, hyperparameters: Hyperparameters, watch: Watch, record: Record) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, watch: Monitor, record: Record) -> None:
         self._hyperparameters = hyperparameters
-        self._watch = watch
+        self._monitor = watch
         self._record = record
         # Step, wall time, name of the factor, its value, and how far its schedule is.
         self._waiting: deque[tuple[int, float, str, float, Any]] = deque(maxlen=1_000)
@@ -76,7 +76,7 @@ class Rates:
                 self._record(at, when, {name.removesuffix(FACTOR): rate})
         except Exception as error:  # noqa: BLE001 - a schedule of the user's own; told
             self._failed.add(name)
-            self._watch.note("rates", f"The rate under {name} cannot be computed: {error}")
+            self._monitor.note("rates", f"The rate under {name} cannot be computed: {error}")
             return
         self._hyperparameters.effects = {**self._hyperparameters.effects, name: rate}
 

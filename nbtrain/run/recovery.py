@@ -10,11 +10,11 @@ from nbtrain.core.commands import Outcome, Receipt, Restore, Set
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.hyperparameters import Hyperparameters
 from nbtrain.core.states import Checkpoint, Event, Lifecycle, Phase
-from nbtrain.recording.loss_monitor import Trouble
+from nbtrain.recording.loss_monitor import Anomaly
 from nbtrain.recording.recorder import Recorder
-from nbtrain.run.executor import Helm
-from nbtrain.run.monitor import Watch
-from nbtrain.run.saving import Keeper
+from nbtrain.run.executor import CommandExecutor
+from nbtrain.run.monitor import Monitor
+from nbtrain.run.saving import CheckpointPolicy
 
 # What a rescue halves, the first that a run has: a rate under a factor is set by the program.
 _RATES = ("learning_rate_factor", "learning_rate")
@@ -23,7 +23,7 @@ _RATES = ("learning_rate_factor", "learning_rate")
 _MOST = 5
 
 
-class Rescue:
+class Recovery:
     """Acts on the trouble of one life of a run; training thread only.
 
     Args:
@@ -41,10 +41,10 @@ class Rescue:
         self,
         lifecycle: Lifecycle,
         recorder: Recorder,
-        watch: Watch,
+        watch: Monitor,
         commands: CommandQueue,
-        helm: Helm,
-        keeper: Keeper,
+        executor: CommandExecutor,
+        policy: CheckpointPolicy,
         hyperparameters: Hyperparameters,
         *,
         recover: bool,
@@ -52,12 +52,12 @@ class Rescue:
         self._recover = recover
         self._lifecycle = lifecycle
         self._recorder = recorder
-        self._watch = watch
+        self._monitor = watch
         self._commands = commands
-        self._helm = helm
-        self._keeper = keeper
+        self._executor = executor
+        self._policy = policy
         self._hyperparameters = hyperparameters
-        self._told: Trouble | None = None
+        self._told: Anomaly | None = None
         self._rescues = 0
         self._last: tuple[int, int] | None = None  # where it had gone bad, where it went back to
 
@@ -68,61 +68,61 @@ class Rescue:
             step: The step.
             drain: Whether to look at the records that wait as well: there is no next boundary.
         """
-        alarm = self._recorder.alarm
-        if alarm is None:
+        loss_monitor = self._recorder.loss_monitor
+        if loss_monitor is None:
             return step
         if drain:
-            self._watch.folder.drain(step)
-        trouble = alarm.trouble
-        if trouble is None:
+            self._monitor.folder.drain(step)
+        anomaly = loss_monitor.anomaly
+        if anomaly is None:
             if self._told is not None:  # somebody else has seen to it
                 self.forget()
                 self._rescues = 0
-        elif trouble is not self._told:
-            self._told = trouble
-            return self._act(trouble, step)
+        elif anomaly is not self._told:
+            self._told = anomaly
+            return self._act(anomaly, step)
         else:  # it was resumed without a restore
-            alarm.acknowledge()
-            text = f"Goes on although {trouble}: nothing is saved until that is over."
-            self._watch.note("nan", text)
+            loss_monitor.acknowledge()
+            text = f"Goes on although {anomaly}: nothing is saved until that is over."
+            self._monitor.note("nan", text)
         return step
 
     def forget(self) -> None:
         """There is nothing to be told any more."""
         self._told = None
-        self._watch.note("nan", None)
+        self._monitor.note("nan", None)
 
-    def _act(self, trouble: Trouble, step: int) -> int:
+    def _act(self, anomaly: Anomaly, step: int) -> int:
         if self._lifecycle.phase is Phase.STOPPING:
             return step
-        if self._helm.fail_trial(step, f"{trouble}"):
+        if self._executor.fail_trial(step, f"{anomaly}"):
             self._told = None  # if it is there afterwards, it is told then
             return step
-        why, good = "", self._good(trouble)
+        why, good = "", self._good(anomaly)
         if self._recover:
-            self._watch.log(event="nan", step=trouble.step, text=f"{trouble}.", good=good)
+            self._monitor.log(event="nan", step=anomaly.step, text=f"{anomaly}.", good=good)
             bad = step
-            step, why = self._go_back(trouble, step)
+            step, why = self._go_back(anomaly, step)
             if not why:
                 return step
-            self._watch.inform(None)  # of an earlier rescue
-            if step != bad and (left := self._keeper.unsound()):
+            self._monitor.inform(None)  # of an earlier rescue
+            if step != bad and (left := self._policy.unsound()):
                 why, good = f"{left} has gone bad, and is in no checkpoint", None
             why = f" It was not rescued: {why}."
-        text = f"Paused at step {step:,}: {trouble}.{why} {self._advice(trouble, good)}"
-        self._watch.note("nan", text)  # first: whoever sees it paused sees why
+        text = f"Paused at step {step:,}: {anomaly}.{why} {self._advice(anomaly, good)}"
+        self._monitor.note("nan", text)  # first: whoever sees it paused sees why
         try:
             self._lifecycle.apply(Event.PAUSE)
         except PhaseError:  # it is stopping by now
-            self._watch.note("nan", None)
+            self._monitor.note("nan", None)
             return step
         if self._recover:
-            self._watch.log(event="pause", step=step, text=text)
+            self._monitor.log(event="pause", step=step, text=text)
         else:
-            self._watch.log(event="nan", step=trouble.step, text=text, good=good)
+            self._monitor.log(event="nan", step=anomaly.step, text=text, good=good)
         return step
 
-    def _advice(self, trouble: Trouble, good: int | None) -> str:
+    def _advice(self, anomaly: Anomaly, good: int | None) -> str:
         if good is None:
             return (
                 "There is no good checkpoint to go back to: build the model anew and start it with "
@@ -130,15 +130,15 @@ class Rescue:
             )
         name = self._rate() or ""
         smaller, edit = " with a smaller learning rate", f" run.set({name}=...);"
-        tried = ", from which it went bad again" if self._last and not self._older(trouble) else ""
+        tried = ", from which it went bad again" if self._last and not self._older(anomaly) else ""
         return (
             f"Last good checkpoint: step {good:,}{tried}. Restore it{smaller if name else ''}: "
             f"run.restore({good});{edit if name else ''} run.resume()."
         )
 
-    def _good(self, trouble: Trouble) -> int | None:
+    def _good(self, anomaly: Anomaly) -> int | None:
         """The step of the last good checkpoint; None where there is none."""
-        good = self._keeper.below(trouble.good)
+        good = self._policy.below(anomaly.good)
         return good[-1].step if good else None
 
     def _rate(self) -> str | None:
@@ -146,22 +146,22 @@ class Rescue:
         values = self._hyperparameters.values
         return next((name for name in _RATES if name in values), None)
 
-    def _older(self, trouble: Trouble) -> tuple[Checkpoint, ...]:
+    def _older(self, anomaly: Anomaly) -> tuple[Checkpoint, ...]:
         """What can be restored, the newest last, but for what led a rescue to the same place."""
-        below = trouble.good
-        if self._last is not None and trouble.step <= self._last[0]:
+        below = anomaly.good
+        if self._last is not None and anomaly.step <= self._last[0]:
             below = min(below, self._last[1])
-        return self._keeper.below(below)
+        return self._policy.below(below)
 
-    def _tries(self, trouble: Trouble) -> tuple[Checkpoint, ...]:
+    def _tries(self, anomaly: Anomaly) -> tuple[Checkpoint, ...]:
         """What to go back to, the last first: where nothing is older, the same as last time."""
-        if older := self._older(trouble):
+        if older := self._older(anomaly):
             return older
-        good = self._keeper.below(trouble.good)
+        good = self._policy.below(anomaly.good)
         same = tuple(held for held in good if self._last and held.step == self._last[1])
         return same or good
 
-    def _go_back(self, trouble: Trouble, step: int) -> tuple[int, str]:
+    def _go_back(self, anomaly: Anomaly, step: int) -> tuple[int, str]:
         """Restore the last good checkpoint, and halve the learning rate.
 
         Returns:
@@ -173,14 +173,14 @@ class Rescue:
         if self._rescues == _MOST:
             return step, f"it was rescued {_MOST} times in vain"
         rate, bad = self._hyperparameters.values[name], step
-        for checkpoint in reversed(self._tries(trouble)):
+        for checkpoint in reversed(self._tries(anomaly)):
             outcome, now = self._do(Restore(checkpoint.path), step)
             if not outcome.applied:  # it was deleted, or cannot be read
                 continue
             step = now
-            if self._keeper.unsound() is not None:
+            if self._policy.unsound() is not None:
                 continue  # it lacks a variable that has gone bad
-            self._rescues, self._last = self._rescues + 1, (trouble.step, now)
+            self._rescues, self._last = self._rescues + 1, (anomaly.step, now)
             # What has led nowhere is not repeated by a replay.
             self._commands.settle(bad)
             # Restored it may be what it was before; what led here is too much anyhow.
@@ -188,11 +188,11 @@ class Rescue:
             half = min(self._hyperparameters.values[name], rate) / 2
             outcome, now = self._do(Set({name: half}), now)
             self._told = None
-            self._watch.inform(f"Rescued: {trouble}; went back to step {now:,}. {outcome.text}.")
+            self._monitor.inform(f"Rescued: {anomaly}; went back to step {now:,}. {outcome.text}.")
             return now, "" if outcome.applied else outcome.text
         return step, "no good checkpoint is left to try"
 
     def _do(self, command: Restore | Set, step: int) -> tuple[Outcome, int]:
-        outcome, now = self._helm.do(Receipt(command), step)
+        outcome, now = self._executor.do(Receipt(command), step)
         assert outcome is not None, "only a trial's comes later"
         return outcome, now

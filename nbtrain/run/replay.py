@@ -12,7 +12,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text_table import in_columns
 from nbtrain.run.requests import Steering
 from nbtrain.rundir.entries import FILE, Entry, edits_of, when
-from nbtrain.rundir.lineage import Way, parent_of
+from nbtrain.rundir.lineage import Lineage, parent_of
 
 # Of what happens often, or says nothing to a reader.
 _UNSHOWN = frozenset(
@@ -28,7 +28,7 @@ _OUTCOME_CHARS = 60
 _HEAD = ("step", "event", "hyperparameter", "old", "new", "outcome")
 
 
-class Course:
+class ReplayPlan:
     """What was done to a run, and the edits that led to its end.
 
     A cell shows it as a table, the same at every execution.
@@ -47,8 +47,8 @@ class Course:
 
     def __init__(self, folder: Path) -> None:
         self.logdir = folder
-        self._way = Way(folder)
-        self.edits = tuple((step, values) for _, step, values in self._way.state.edits)
+        self._lineage = Lineage(folder)
+        self.edits = tuple((step, values) for _, step, values in self._lineage.state.edits)
 
     def apply(self, run: Steering) -> Receipt:
         """Have a new run make every edit after the same step; any thread.
@@ -66,7 +66,7 @@ class Course:
         """
         if not isinstance(run, Steering):
             raise ArgumentError(f"apply({run!r}): give the run that is to make the edits.")
-        if gap := self._way.state.gap:
+        if gap := self._lineage.state.gap:
             raise ArgumentError(f"{self.logdir} cannot be replayed: {gap}.")
         many = f"{len(self.edits)} edit{'s' * (len(self.edits) != 1)}"
         span = f", of steps {self.edits[0][0]:,} to {self.edits[-1][0]:,}" if self.edits else ""
@@ -78,12 +78,12 @@ class Course:
         Args:
             clock: Whether each line begins with the seconds since the first.
         """
-        led = {line for line, *_ in self._way.state.edits}
+        led = {line for line, *_ in self._lineage.state.edits}
         rows: list[tuple[str, ...]] = [_HEAD]
         times = ["seconds"]
-        first = min(map(when, self._way.lines), default=0.0)
-        for number, entry in enumerate(self._way.lines):
-            kept = self._way.kept.get(number, {})
+        first = min(map(when, self._lineage.lines), default=0.0)
+        for number, entry in enumerate(self._lineage.lines):
+            kept = self._lineage.kept.get(number, {})
             for row in _rows(entry, kept, led=number in led):
                 rows.append(row)
                 times.append(f"{when(entry) - first:.1f}")
@@ -96,7 +96,7 @@ class Course:
         return self.table()
 
 
-def replay(logdir: str | os.PathLike[str]) -> Course:
+def replay(logdir: str | os.PathLike[str]) -> ReplayPlan:
     """Read what was done to a run; a cell shows it as a table, `apply` does it to a new run.
 
     What is applied is the course that led to the end: every edit of a hyperparameter after its
@@ -121,7 +121,7 @@ def replay(logdir: str | os.PathLike[str]) -> Course:
             f"logdir={logdir!r}: give the folder of a run, such as 'runs/digits'."
         ) from None
     try:
-        return Course(folder)
+        return ReplayPlan(folder)
     except FileNotFoundError:
         why = f"it has no {FILE}" if folder.is_dir() else "there is none"
     except OSError as error:

@@ -19,7 +19,7 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 from nbtrain.core.states import Phase, Usage
-from nbtrain.run.time_usage import WINDOW_LOOKS, Spending
+from nbtrain.run.time_usage import WINDOW_LOOKS, TimeUsage
 
 LOOK_SECS = 1.0
 
@@ -28,7 +28,7 @@ LOOK_SECS = 1.0
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
-class Meter:
+class ResourceUsage:
     """Measures what a run uses; the looper's thread.
 
     Args:
@@ -42,13 +42,13 @@ class Meter:
 
     def __init__(
         self,
-        spending: Spending,
+        time_usage: TimeUsage,
         *,
         clock: Callable[[], float] = time.monotonic,
         cpu_clock: Callable[[], float] = time.process_time,
     ) -> None:
         self.usage: Usage | None = None
-        self._spending = spending
+        self._time_usage = time_usage
         self._clock, self._cpu_clock = clock, cpu_clock
         self._due = clock()
         self._display = 0.0
@@ -68,13 +68,13 @@ class Meter:
             return
         self._due = now + LOOK_SECS
         self._looks.append((now, self._cpu_clock(), self._display))
-        self._spending.look(whole=phase.ended)
+        self._time_usage.look(whole=phase.ended)
         (then, cpu_then, display_then), (_, cpu, display) = self._looks[0], self._looks[-1]
-        if not self._spending.shares or now <= then:
+        if not self._time_usage.shares or now <= then:
             return
         self.usage = Usage(
-            seconds=dict(self._spending.seconds),
-            shares=dict(self._spending.shares),
+            seconds=dict(self._time_usage.seconds),
+            shares=dict(self._time_usage.shares),
             display=(display - display_then) / (now - then),
             cpu=(cpu - cpu_then) / (now - then),
             memory=self._process.memory_info().rss,

@@ -38,8 +38,8 @@ from nbtrain.core.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Stat
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
 from nbtrain.run import claims, roster
-from nbtrain.run.attempt import Life
-from nbtrain.run.bindings import Names
+from nbtrain.run.attempt import Attempt
+from nbtrain.run.bindings import Bindings
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.listeners import Listener, Listeners, check_event
 from nbtrain.run.options import Settings
@@ -143,11 +143,11 @@ class Run(Steering):
         self._branch: Branch | None = None
         self._begins = 0  # the step from which its life goes on, as far as that is known before
         self._told = Listeners()
-        self.life = self._life(Recorder(self.scalars, None), Names(()))
+        self.attempt = self._attempt(Recorder(self.scalars, None), Bindings(()))
 
-    def _life(self, recorder: Recorder, names: Names) -> Life:
+    def _attempt(self, recorder: Recorder, names: Bindings) -> Attempt:
         """What belongs to one life of the run: of the one before nothing is left."""
-        life = Life(
+        attempt = Attempt(
             self.coord,
             self._settings,
             self._lifecycle,
@@ -161,9 +161,9 @@ class Run(Steering):
             again=bool(self.scalars),
             total=lambda: self.total_steps,
         )
-        life.watch.listeners, life.watch.told = self._listeners, self._told
-        self._at_hand = self._commands.at_hand = life.boundary.at_hand
-        return life
+        attempt.watch.listeners, attempt.watch.told = self._listeners, self._told
+        self._at_hand = self._commands.at_hand = attempt.boundary.at_hand
+        return attempt
 
     # --- life -------------------------------------------------------------------
 
@@ -184,7 +184,7 @@ class Run(Steering):
             self._folder.acquire()
             undo.callback(self._folder.discard)
             engine = self._engine
-            names = Names(engine.functions, engine.roots(), frames.names_of_caller())
+            names = Bindings(engine.functions, engine.roots(), frames.names_of_caller())
             claims.enter(self.name, lambda: self._engine.models() + names.trained(), self.__repr__)
             undo.callback(claims.leave, self.name)
             if left := names_of_live(self.coord):  # they would take up their work again
@@ -193,21 +193,23 @@ class Run(Steering):
                     f"{', '.join(left)}. Wait for them, or start a new run."
                 )
             try:
-                recorder = Recorder(self.scalars, self.logdir, alarm=self._settings.alarm())
+                recorder = Recorder(
+                    self.scalars, self.logdir, loss_monitor=self._settings.loss_monitor()
+                )
             except OSError as unwritten:
                 raise unwritable(self.logdir, unwritten) from None
             branch, entry = self._branch, {"name": self.name, "total_steps": self.total_steps}
             parent = {} if branch is None else {"parent": branch.parent(self.logdir)}
-            self.life.join(_LAST_ROUND_SECS)
+            self.attempt.join(_LAST_ROUND_SECS)
             self._begins = _first_step(engine)
-            self.life = self._life(recorder, names)
+            self.attempt = self._attempt(recorder, names)
             self._lifecycle.apply(Event.START)
             undo.pop_all()  # from here on, its life undoes it
-        self.life.watch.begin(**entry, **parent)
+        self.attempt.watch.begin(**entry, **parent)
         for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last life
             self.receipts.remove(receipt)
         roster.enlist(self)
-        self.life.start(self._engine.session, functools.partial(self._engine.train, self))
+        self.attempt.start(self._engine.session, functools.partial(self._engine.train, self))
         roster.tell(self)
         return self
 
@@ -232,15 +234,15 @@ class Run(Steering):
         if self._lifecycle.phase is Phase.CREATED:
             raise PhaseError("Cannot wait for a run that was not started; call start() first.")
         self._check_not_its_own()
-        life = self.life
-        if not self._wait_for(life.ended, timeout):
+        attempt = self.attempt
+        if not self._wait_for(attempt.ended, timeout):
             raise WaitError(
                 f"After {timeout:g} s of waiting the run has not ended ({self!r}): wait again, or "
                 "call request_stop()."
             )
-        life.join(_LAST_ROUND_SECS)
-        if life.error is not None:
-            raise life.error.with_traceback(life.traceback)
+        attempt.join(_LAST_ROUND_SECS)
+        if attempt.error is not None:
+            raise attempt.error.with_traceback(attempt.traceback)
         return self
 
     def _wait_for(self, ended: threading.Event, timeout: float | None) -> bool:
@@ -261,9 +263,9 @@ class Run(Steering):
         if self._lifecycle.phase is not Phase.PAUSED:
             return False
         if not told:
-            why = f" {message}" if (message := self.life.watch.message) else ""
+            why = f" {message}" if (message := self.attempt.watch.message) else ""
             sys.stderr.write(
-                f"nbtrain: The run {self.name!r} is paused at step {self.life.boundary.step:,}, "
+                f"nbtrain: The run {self.name!r} is paused at step {self.attempt.boundary.step:,}, "
                 "and this waits for its end. Resume in its panel, or run.resume(), lets it go on. "
                 f"To interrupt the wait leaves the run as it is.{why}\n"
             )
@@ -297,7 +299,7 @@ class Run(Steering):
 
     def _check_not_its_own(self) -> None:
         """Raise a WaitError in a thread of the run's own, which would wait for itself."""
-        if self.life.is_watched_by(threading.get_ident()):
+        if self.attempt.is_watched_by(threading.get_ident()):
             raise WaitError(
                 f"A function that the run {self.name!r} calls cannot wait for its end, which comes "
                 'after it: leave out wait(), or use run.on("finished", ...).'
@@ -393,14 +395,14 @@ class Run(Steering):
         at = None if at is None else _number_of_step(at)
         if at is not None and isinstance(command, Stop):
             raise ArgumentError(f"A stop cannot be planned: for an end at step {at}, give steps=.")
-        step = self.life.boundary.step
+        step = self.attempt.boundary.step
         why = self._unknown(command) if at is None else None
         if why is None:
             receipt = self._commands.post(command, step=step, at=at)
         else:
             receipt = Receipt(command)
             receipt.answer(Outcome(applied=False, step=step, text=why))
-            self.life.watch.log(event=receipt.name, step=step, applied=False, text=why)
+            self.attempt.watch.log(event=receipt.name, step=step, applied=False, text=why)
         self.receipts.append(receipt)
         refused = receipt.outcome is not None and not receipt.outcome.applied
         if isinstance(command, Stop) and not refused:
@@ -440,14 +442,14 @@ class Run(Steering):
                 if values:
                     items.extend((at_hand.tags, step, time(), *values))
             else:
-                self.life.boundary.hand_over()
-        return step >= at_hand.next and self.life.boundary.look_up()
+                self.attempt.boundary.hand_over()
+        return step >= at_hand.next and self.attempt.boundary.look_up()
 
     def _ask(self) -> bool:
         """The same, where the loop begins, or is not the run's own; or from another thread."""
-        life = self.life
-        if threading.get_ident() == life.ident:
-            return life.boundary.reach()
+        attempt = self.attempt
+        if threading.get_ident() == attempt.ident:
+            return attempt.boundary.reach()
         return bool(self.coord.should_stop())
 
     def record(
@@ -481,37 +483,37 @@ class Run(Steering):
         ):
             at_hand.values = (*given.values(),)
             return
-        life = self.life
-        if threading.get_ident() != life.ident:
+        attempt = self.attempt
+        if threading.get_ident() != attempt.ident:
             raise ArgumentError(
                 f"record() of the run {self.name!r} was called by another thread than its training "
                 "thread: record in the loop that asks should_stop()."
             )
-        life.boundary.record(values, scalars, step)
+        attempt.boundary.record(values, scalars, step)
 
     def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
         """Call `step` and record what it returns, until the run stops; training thread only.
 
         The same as `while not run.should_stop(): run.record(step())`, and quicker.
         """
-        self.life.boundary.drive(step)
+        self.attempt.boundary.drive(step)
 
     # --- what it says of itself -------------------------------------------------
 
     @property
     def _step(self) -> int:
         """Steps completed; before the checkpoint is restored those of that."""
-        phase, boundary = self._lifecycle.phase, self.life.boundary
+        phase, boundary = self._lifecycle.phase, self.attempt.boundary
         known = boundary.taken_up or phase.ended or phase is Phase.CREATED
         return boundary.step if known else boundary.step or self._begins
 
     @property
     def status(self) -> Status:
         """How the run stands at this moment."""
-        phase, life = self._lifecycle.phase, self.life
+        phase, attempt = self._lifecycle.phase, self.attempt
         started = phase is not Phase.CREATED
         total, step = self.total_steps, self._step
-        speed = life.steps_per_s if started else None
+        speed = attempt.steps_per_s if started else None
         left = None if total is None or phase.ended else max(0, total - step)
         return Status(
             name=self.name,
@@ -521,25 +523,25 @@ class Run(Steering):
             total_steps=total,
             steps_per_s=speed,
             eta_s=left / speed if speed and left is not None else None,
-            elapsed_s=life.elapsed_s,
+            elapsed_s=attempt.elapsed_s,
             values=self.scalars.last_values(),
             values_at=self.scalars.earlier_steps(),
             checkpoints=self.checkpoints,
-            threads=life.threads,
-            message=life.watch.message if started else None,
-            notice=life.watch.notice if started else None,
-            error=frames.formatted(life.error, life.traceback) if life.error else None,
-            failure=frames.named(life.error) if life.error else None,
-            log=life.log.lines,
+            threads=attempt.threads,
+            message=attempt.watch.message if started else None,
+            notice=attempt.watch.notice if started else None,
+            error=frames.formatted(attempt.error, attempt.traceback) if attempt.error else None,
+            failure=frames.named(attempt.error) if attempt.error else None,
+            log=attempt.log.lines,
             hyperparameters=self._hyperparameters.known,
             evaluates=self._engine.evaluate is not None,
-            usage=life.watch.meter.usage,
+            usage=attempt.watch.resource_usage.usage,
         )
 
     @property
     def error(self) -> BaseException | None:
         """What ended the run, once it has failed."""
-        return self.life.error
+        return self.attempt.error
 
     @property
     def hyperparameters(self) -> dict[str, float]:
@@ -549,7 +551,7 @@ class Run(Steering):
     @property
     def checkpoints(self) -> tuple[Checkpoint, ...]:
         """What can be restored, the newest last; copies of the last good states as well."""
-        return self.life.boundary.keeper.checkpoints
+        return self.attempt.boundary.policy.checkpoints
 
     @property
     def total_steps(self) -> int | None:
@@ -623,7 +625,7 @@ def _naming_what_is_new() -> Iterator[None]:
         yield
     except BusyError as busy:
         other = roster.runs.get(busy.run or "")
-        anew = other.life.names.anew() if isinstance(other, Run) else ""
+        anew = other.attempt.names.anew() if isinstance(other, Run) else ""
         if not anew:
             raise
         raise BusyError(

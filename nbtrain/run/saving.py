@@ -14,15 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from nbtrain.checkpoints.files import Restored, Saver, delete_all, find, listed
-from nbtrain.checkpoints.last_good import LAST_GOOD_KEPT, Ring
+from nbtrain.checkpoints.last_good import LAST_GOOD_KEPT, LastGood
 from nbtrain.checkpoints.listing import Listing
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError, CheckpointError
 from nbtrain.core.states import Checkpoint
 from nbtrain.core.tracebacks import told
-from nbtrain.recording.loss_monitor import Trouble
+from nbtrain.recording.loss_monitor import Anomaly
 from nbtrain.recording.recorder import Recorder
-from nbtrain.run.monitor import Watch
+from nbtrain.run.monitor import Monitor
 from nbtrain.run.time_usage import RESTORE, SAVE
 from nbtrain.rundir.entries import entries
 from nbtrain.rundir.folder import LAST_GOOD, TRIAL
@@ -30,7 +30,7 @@ from nbtrain.rundir.lineage import run_of
 from nbtrain.rundir.timeline import aside
 
 
-class Keeper:
+class CheckpointPolicy:
     """The checkpoints of one life of a run; training thread only, except `list_again`.
 
     Args:
@@ -39,12 +39,12 @@ class Keeper:
         recorder: Knows whether the training has gone bad: then nothing is saved.
     """
 
-    def __init__(self, due: Every, watch: Watch, recorder: Recorder) -> None:
+    def __init__(self, due: Every, watch: Monitor, recorder: Recorder) -> None:
         self._due = due
-        self._watch = watch
+        self._monitor = watch
         self._recorder = recorder
         self._saver: Saver | None = None
-        self._ring: Ring | None = None
+        self._last_good: LastGood | None = None
         self._excepted: frozenset[str] = frozenset()  # variables that begin with NaN or Inf
         self._saved_step: int | None = None
         self._undecided: int | None = None  # step at which a trial began that was never decided
@@ -91,26 +91,28 @@ class Keeper:
             )
         begun, self._begun = self._begun, True
         if not begun:
-            self._listing.timeline = self._watch.timeline()
+            self._listing.timeline = self._monitor.timeline()
         self._find(saver)
         restored = saver.resume(self._listing.timeline)
         self._saver, self._saved_step = saver, None
         self._due = due or self._due
-        self._ring = None
-        if self._recorder.alarm is not None:
+        self._last_good = None
+        if self._recorder.loss_monitor is not None:
             self._excepted = frozenset(self._unsound())
-            ring = saver.aside(LAST_GOOD, LAST_GOOD_KEPT)
-            if ring is not None:  # a branch begins without one of its own
-                self._ring = Ring(ring, begins=restored is None or not self.checkpoints)
+            last_good = saver.aside(LAST_GOOD, LAST_GOOD_KEPT)
+            if last_good is not None:  # a branch begins without one of its own
+                self._last_good = LastGood(
+                    last_good, begins=restored is None or not self.checkpoints
+                )
         self._look_for_lacking(0 if restored is None else restored.step)
         if restored is None:
             return None
         restored = replace(restored, lacking=self._lacking)
         if not begun:
-            self._watch.recall()
+            self._monitor.recall()
         self._saved_step = self._taken(restored, saver)
-        self._watch.log(event="resume", step=restored.step, text=str(restored))
-        self._watch.inform(f"Goes on from {restored}.")
+        self._monitor.log(event="resume", step=restored.step, text=str(restored))
+        self._monitor.inform(f"Goes on from {restored}.")
         self._tell_of_trial(restored, saver)
         return restored.step
 
@@ -125,10 +127,10 @@ class Keeper:
             step = self._save_or_say_why(self.save, step)
         if self._saver is not None and self._saved_step == step:
             self.leave_aside()
-            if self._ring is not None:
-                self._ring.clear()
+            if self._last_good is not None:
+                self._last_good.clear()
             self.list_again()
-        self._saver = self._ring = None
+        self._saver = self._last_good = None
         return step
 
     def outdate(self) -> None:
@@ -137,13 +139,13 @@ class Keeper:
 
     def lose(self) -> None:
         """The saver's session is lost, and nothing of it can be saved."""
-        self._saver = self._ring = None
+        self._saver = self._last_good = None
 
     def start(self, step: int) -> None:
         """Count from this step, and from now, when the next is due."""
         self._due.start(step, time.monotonic())
-        if self._ring is not None:
-            self._ring.start(step)
+        if self._last_good is not None:
+            self._last_good.start(step)
 
     def save_if_due(self, step: int) -> int:
         """Save by cadence: what fails becomes a message, and trouble is the alarm's to tell."""
@@ -151,9 +153,9 @@ class Keeper:
             return step
         if self._due(step, time.monotonic()):
             write = functools.partial(self._write, self._saver)
-            return step if self._trouble(step) else self._save_or_say_why(write, step)
-        if self._ring is not None and self._ring.due(step):
-            return self._copy(self._ring, self._saver, step)
+            return step if self._anomaly(step) else self._save_or_say_why(write, step)
+        if self._last_good is not None and self._last_good.due(step):
+            return self._copy(self._last_good, self._saver, step)
         return step
 
     def save(self, step: int) -> int:
@@ -185,7 +187,7 @@ class Keeper:
         begin = saver.aside(TRIAL, 1) if saver is not None else None
         if saver is None or begin is None:
             step = self.save(step)
-            self._watch.log(event="checkpoint", step=step, text="where a trial begins")
+            self._monitor.log(event="checkpoint", step=step, text="where a trial begins")
             return step, self.checkpoints[-1].path
         self._check_sound(step)
         step = self._save_with(begin, step)
@@ -224,29 +226,29 @@ class Keeper:
         except Exception:  # noqa: BLE001 - why it cannot be read, it cannot be saved for
             return ()
 
-    def _trouble(self, step: int) -> Trouble | None:
+    def _anomaly(self, step: int) -> Anomaly | None:
         """What has gone bad, once all that is known of this step has been looked at."""
-        alarm = self._recorder.alarm
-        if alarm is None:
+        loss_monitor = self._recorder.loss_monitor
+        if loss_monitor is None:
             return None
-        self._watch.folder.drain(step)
-        alarm.look_at(self.unsound, step)
-        return alarm.trouble
+        self._monitor.folder.drain(step)
+        loss_monitor.look_at(self.unsound, step)
+        return loss_monitor.anomaly
 
     def _check_sound(self, step: int) -> None:
         """Raise a CheckpointError where what would be saved has gone bad."""
-        if (trouble := self._trouble(step)) is not None:
-            good = self.below(trouble.good)
+        if (anomaly := self._anomaly(step)) is not None:
+            good = self.below(anomaly.good)
             advice = "No checkpoint is good: build the model anew."
             if good:
                 last = f"the last good one is of step {good[-1].step:,}"
                 advice = f"Go on from a checkpoint: {last}."
-            raise CheckpointError(f"{trouble}, and what has gone bad is not saved. {advice}")
+            raise CheckpointError(f"{anomaly}, and what has gone bad is not saved. {advice}")
 
-    def _save_with(self, saver: Saver | Ring, step: int) -> int:
-        self._watch.folder.make_sure(step)
-        self._watch.write_journal()  # a checkpoint holds no edit that is not written down
-        with self._watch.spending.during(SAVE):
+    def _save_with(self, saver: Saver | LastGood, step: int) -> int:
+        self._monitor.folder.make_sure(step)
+        self._monitor.write_journal()  # a checkpoint holds no edit that is not written down
+        with self._monitor.time_usage.during(SAVE):
             return saver.save(step)
 
     def _write(self, saver: Saver, step: int) -> int:
@@ -256,25 +258,25 @@ class Keeper:
         _check_listed(step, saver.directory)
         self._saved_step = step
         self._hold_elsewhere()
-        if self._ring is not None:
-            self._ring.saved(step)
-        self._watch.note("state", None)
-        self._watch.note("save", None)
-        self._watch.note("copy", None)
+        if self._last_good is not None:
+            self._last_good.saved(step)
+        self._monitor.note("state", None)
+        self._monitor.note("save", None)
+        self._monitor.note("copy", None)
         return step
 
-    def _copy(self, ring: Ring, saver: Saver, step: int) -> int:
+    def _copy(self, last_good: LastGood, saver: Saver, step: int) -> int:
         """Add the state at hand to the last good ones, if it is."""
-        if self._trouble(step):
+        if self._anomaly(step):
             return step
         try:
-            step = self._save_with(ring, step)
-            self._add_copy(ring.directory, saver)
+            step = self._save_with(last_good, step)
+            self._add_copy(last_good.directory, saver)
             self._hold_elsewhere()
         except Exception as error:  # noqa: BLE001 - the training goes on
-            self._watch.note("copy", f"No copy of step {step:,}: {error}")
+            self._monitor.note("copy", f"No copy of step {step:,}: {error}")
         else:
-            self._watch.note("copy", None)
+            self._monitor.note("copy", None)
         self._listing.read(saver.directory)
         return step
 
@@ -296,7 +298,7 @@ class Keeper:
             own = tuple(held for held in own if held in count) or own
         else:
             own = self.checkpoints
-        with self._watch.spending.during(RESTORE):
+        with self._monitor.time_usage.during(RESTORE):
             restored = self._saver.restore(find(own, wanted).path)
         self._look_for_lacking(restored.step)
         restored = replace(restored, lacking=self._lacking)
@@ -304,15 +306,15 @@ class Keeper:
         self._saved_step = None  # what was saved under a later step is of the abandoned course
         if self._undecided is not None and restored.step <= self._undecided:
             self._undecided = None
-            self._watch.note("trial", None)
-        if (alarm := self._recorder.alarm) is not None:
-            self._watch.folder.drain(restored.step)  # before: what went bad then is abandoned
-            alarm.turn_back(restored.step)
-            self._watch.note("nan", None)
+            self._monitor.note("trial", None)
+        if (loss_monitor := self._recorder.loss_monitor) is not None:
+            self._monitor.folder.drain(restored.step)  # before: what went bad then is abandoned
+            loss_monitor.turn_back(restored.step)
+            self._monitor.note("nan", None)
         self.start(restored.step)
         self._on_trial = aside(restored.path) == TRIAL
-        if self._ring is not None and self._on_trial:
-            self._ring.begin()  # what was restored goes with the trial
+        if self._last_good is not None and self._on_trial:
+            self._last_good.begin()  # what was restored goes with the trial
         return restored
 
     def prove(self, step: int) -> None:
@@ -326,11 +328,13 @@ class Keeper:
         try:
             proof = self._saver.proof() if self._saver is not None else None
         except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
-            self._watch.note("restore", f"What was restored could not be looked at again: {error}")
+            self._monitor.note(
+                "restore", f"What was restored could not be looked at again: {error}"
+            )
             return
         if proof is not None:
-            self._watch.inform(f"Goes on from {replace(proof, lacking=self._lacking)}.")
-            self._watch.note("restore", proof.gaps or None)
+            self._monitor.inform(f"Goes on from {replace(proof, lacking=self._lacking)}.")
+            self._monitor.note("restore", proof.gaps or None)
 
     def _look_for_lacking(self, step: int) -> None:
         """Tell what is trained and not saved; again after a step, which may make it."""
@@ -338,12 +342,12 @@ class Keeper:
         try:
             lacking = "" if self._saver is None else self._saver.lacking()
         except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
-            self._watch.note("lacking", f"What is trained could not be looked at: {told(error)}")
+            self._monitor.note("lacking", f"What is trained could not be looked at: {told(error)}")
             return
         text = f"Not in the checkpoint: {lacking}: after a restore they stay as they are."
-        self._watch.note("lacking", text if lacking else None)
+        self._monitor.note("lacking", text if lacking else None)
         if lacking and lacking != self._lacking:
-            self._watch.log(event="lacking", step=step, text=text)
+            self._monitor.log(event="lacking", step=step, text=text)
         self._lacking = lacking
 
     def list_again(self) -> None:
@@ -358,13 +362,13 @@ class Keeper:
         directory, own = Path(path).parent.resolve(), saver.directory.resolve()
         if own in (directory, *directory.parents):  # as that of a copy
             timeline.go_back(step, aside(path))
-            self._watch.log(event="back", step=step, checkpoint=path)
+            self._monitor.log(event="back", step=step, checkpoint=path)
         else:
             timeline.leave(step, path)
             lines = 0
             with contextlib.suppress(OSError):  # it is no run's folder
                 lines = sum(1 for _ in entries(run_of(Path(path))))
-            self._watch.log(event="origin", step=step, checkpoint=path, lines=lines)
+            self._monitor.log(event="origin", step=step, checkpoint=path, lines=lines)
         return step if directory == own else None
 
     def _counting(self) -> tuple[Checkpoint, ...]:
@@ -378,9 +382,9 @@ class Keeper:
         for held in self.checkpoints:
             if not timeline.knows(held):
                 timeline.save(held.step, aside(held.path))
-                self._watch.log(event="found", step=held.step, checkpoint=held.path)
+                self._monitor.log(event="found", step=held.step, checkpoint=held.path)
         self._listing.read(saver.directory)
-        self._watch.note("state", saver.mended)
+        self._monitor.note("state", saver.mended)
 
     def _hold_elsewhere(self) -> None:
         """What the run went back to is held by more than the begin of a trial now."""
@@ -392,7 +396,7 @@ class Keeper:
         """One more was saved in this folder of copies."""
         for held in listed(copies)[-1:]:
             self._listing.timeline.save(held.step, aside(held.path))
-            self._watch.log(event="copy", step=held.step, checkpoint=held.path)
+            self._monitor.log(event="copy", step=held.step, checkpoint=held.path)
         self._listing.read(saver.directory)
 
     def _tell_of_trial(self, restored: Restored, saver: Saver) -> None:
@@ -401,7 +405,7 @@ class Keeper:
         if begun and begun[-1].path != restored.path:
             self._undecided = begun[-1].step
             name = f"{TRIAL}/{Path(begun[-1].path).name}"
-            self._watch.note(
+            self._monitor.note(
                 "trial",
                 f"Nothing was decided of the trial that began at step {self._undecided:,}: what "
                 f"was tried stays. run.restore({name!r}) goes back before it.",
@@ -411,10 +415,10 @@ class Keeper:
         try:
             step = save(step)
         except Exception as error:  # noqa: BLE001 - the training goes on
-            self._watch.note("save", f"No checkpoint at step {step:,}: {error}")
+            self._monitor.note("save", f"No checkpoint at step {step:,}: {error}")
         else:
             name = Path(self.checkpoints[-1].path).name
-            self._watch.log(event="checkpoint", step=step, text=name)
+            self._monitor.log(event="checkpoint", step=step, text=name)
         return step
 
 

@@ -22,12 +22,12 @@ from nbtrain.core.cadence import Every
 from nbtrain.core.command_queue import CommandQueue
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.boundary import Boundary
-from nbtrain.run.monitor import Watch
+from nbtrain.run.monitor import Monitor
 from nbtrain.run.threads import Coordinator, serves
 from nbtrain.rundir.folder import Logdir
 
 
-class Host:
+class SessionHost:
     """Takes the sessions that the loop of a run opens under that run: their owner.
 
     Args:
@@ -48,7 +48,7 @@ class Host:
         boundary: Boundary,
         commands: CommandQueue,
         recorder: Recorder,
-        watch: Watch,
+        watch: Monitor,
         folder: Logdir,
     ) -> None:
         self.left_open = contextlib.ExitStack()
@@ -56,7 +56,7 @@ class Host:
         self._boundary = boundary
         self._commands = commands
         self._recorder = recorder
-        self._watch = watch
+        self._monitor = watch
         self._folder = folder
         # Of each session the coordinator, and what is to be undone at its release.
         self._guests: dict[tf.train.Coordinator, contextlib.ExitStack] = {}
@@ -122,7 +122,7 @@ class Host:
         if coord.on_stop is not None:
             lost = self._boundary.step
             if saver is not None:
-                self._boundary.keeper.lose()
+                self._boundary.policy.lose()
                 self._boundary.go_on(saver, due, step)
             saving = "save_model_steps= or save_model_secs=" if saver is not None else None
             self._tell_of_recovery(lost, saving)
@@ -190,12 +190,12 @@ class Host:
                 f"0. Give {saving} to save sooner."
             )
         text = f"The session was lost at step {lost:,} and made again{goes_on}"
-        self._watch.note("recovery", text)
-        self._watch.log(event="recovery", step=step, text=text)
+        self._monitor.note("recovery", text)
+        self._monitor.log(event="recovery", step=step, text=text)
 
     def note(self, topic: str, text: str | None) -> None:
         """Warn of something in the panel, until (None) there is nothing to warn of; any thread."""
-        self._watch.note(topic, text)
+        self._monitor.note(topic, text)
 
     def add(self, step: int | None, values: Mapping[str, SupportsFloat]) -> None:
         """Record scalars of a step that was done, or (None) of the last one; any thread."""

@@ -11,7 +11,7 @@ WINDOW_SECS = 5.0
 SLOW_SECS = 1.0
 
 
-class Pace:
+class Throughput:
     """Steps a second over a sliding window; the clock is an argument.
 
     Only moments at which a step was found done count: so the speed of long steps is calm.

@@ -31,7 +31,7 @@ WINDOW_LOOKS = 10
 Waits = Callable[[float], float | None]
 
 
-class Spending:
+class TimeUsage:
     """The seconds of one training thread, by what it was at.
 
     Args:
@@ -121,7 +121,7 @@ class Spending:
 
 
 class Draws(Iterator[Any]):
-    """An iterator, and how long each draw from it took: what `Spending.waits` is given.
+    """An iterator, and how long each draw from it took: what `TimeUsage.waits` is given.
 
     Args:
         iterator: It; drawn from by one thread. Another may ask at the same time.

@@ -14,10 +14,10 @@ from nbtrain.checkpoints.files import Restored
 from nbtrain.core.commands import Outcome, Receipt, Try
 from nbtrain.core.errors import ArgumentError, CheckpointError, PhaseError
 from nbtrain.core.hyperparameters import Edit
-from nbtrain.run.hyperparameter_control import Tuner
-from nbtrain.run.monitor import Watch
-from nbtrain.run.saving import Keeper
-from nbtrain.run.trial_metric import Judge, whole
+from nbtrain.run.hyperparameter_control import HyperparameterControl
+from nbtrain.run.monitor import Monitor
+from nbtrain.run.saving import CheckpointPolicy
+from nbtrain.run.trial_metric import TrialMetric, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +53,17 @@ class Trials:
 
     def __init__(
         self,
-        keeper: Keeper,
-        tuner: Tuner,
-        judge: Judge,
-        watch: Watch,
+        policy: CheckpointPolicy,
+        control: HyperparameterControl,
+        metric: TrialMetric,
+        watch: Monitor,
         total: Callable[[], int | None],
         went_back: Callable[[int], None],
     ) -> None:
-        self._keeper = keeper
-        self._tuner = tuner
-        self._judge = judge
-        self._watch = watch
+        self._policy = policy
+        self._control = control
+        self._metric = metric
+        self._monitor = watch
         self._total = total
         self._went_back = went_back
         self._trial: _Trial | None = None
@@ -129,26 +129,26 @@ class Trials:
                 f"since step {self._trial.begun:,}: wait for its end{self._way_out}."
             )
         steps = self._steps_of(asked, step)
-        self._tuner.hyperparameters.check_changes(asked.values)
-        before = self._judge.measure(asked, step)
+        self._control.hyperparameters.check_changes(asked.values)
+        before = self._metric.measure(asked, step)
         if asked_to_stop():
             raise PhaseError("The run was asked to stop before the trial began.")
         saved = None
-        if self._keeper.can_save:
-            step, saved = self._keeper.set_aside(step)
+        if self._policy.can_save:
+            step, saved = self._policy.set_aside(step)
         try:
-            edits = self._tuner.set(asked.values, step)
+            edits = self._control.set(asked.values, step)
         except BaseException:
-            self._keeper.leave_aside()
+            self._policy.leave_aside()
             raise
         self._trial = _Trial(receipt, step, saved, before, edits)
-        self._watch.log(
+        self._monitor.log(
             event="try",
             step=step,
             text=f"{', '.join(map(str, edits))} for {steps:,} steps",
             edits={edit.name: [edit.old, edit.new] for edit in edits},
         )
-        self._watch.note(
+        self._monitor.note(
             "trial",
             f"Trying {_named(edits)} from step {step:,} to {step + steps:,}; a pause holds it up.",
         )
@@ -168,7 +168,7 @@ class Trials:
         try:
             return self._ended(trial, step, failed, asked_to_stop)
         finally:
-            self._keeper.leave_aside()
+            self._policy.leave_aside()
 
     def _ended(
         self, trial: _Trial, step: int, failed: str | None, asked_to_stop: Callable[[], bool]
@@ -177,7 +177,7 @@ class Trials:
         assert isinstance(asked, Try)
         if failed is not None:
             return self._undone(trial, step, failed)
-        kept, why = self._judge.decide(asked, trial.before, step)
+        kept, why = self._metric.decide(asked, trial.before, step)
         if asked_to_stop():
             self._keep_apart(trial, "The run ended", "started again, ")
             return Outcome(False, step, _undecided("the run ended", trial.edits)), step
@@ -206,32 +206,32 @@ class Trials:
         if back is not None and self._saved_in(trial, back.path):
             self._keep_apart(trial, f"The run went back to step {back.step:,}")
             text += ", which stays as tried"
-        self._keeper.leave_aside()
-        self._watch.log(event="try", step=step, applied=False, text=text)
-        self._watch.write_journal()
+        self._policy.leave_aside()
+        self._monitor.log(event="try", step=step, applied=False, text=text)
+        self._monitor.write_journal()
         trial.receipt.answer(Outcome(applied=False, step=step, text=text))
         return trial.receipt
 
     def _taken(self) -> _Trial:
         trial, self._trial, self._failed = self._trial, None, None
         assert trial is not None, "it is only asked for while there is one"
-        self._watch.note("trial", None)
+        self._monitor.note("trial", None)
         return trial
 
     def _saved_in(self, trial: _Trial, path: str) -> bool:
         """Whether a checkpoint was saved since a trial began."""
-        orders = {held.path: held.order for held in self._keeper.checkpoints}
+        orders = {held.path: held.order for held in self._policy.checkpoints}
         return trial.saved in orders and orders.get(path, 0.0) > orders[trial.saved]
 
     def _keep_apart(self, trial: _Trial, what: str, first: str = "") -> None:
         """What was tried stays: say since what, and how to go back, and what to do first."""
         text = f"{what} in a trial of {_named(trial.edits)}, which stays as tried"
         if trial.saved is None:
-            self._watch.note("trial", f"{text}.")
+            self._monitor.note("trial", f"{text}.")
             return
-        self._keeper.keep_aside(trial.begun)
+        self._policy.keep_aside(trial.begun)
         undo = f"run.restore({_short(trial.saved)!r}) goes back before it"
-        self._watch.note("trial", f"{text}; {first}{undo}.")
+        self._monitor.note("trial", f"{text}; {first}{undo}.")
 
     def _steps_of(self, asked: Try, step: int) -> int:
         steps = whole(asked.steps)
@@ -252,14 +252,14 @@ class Trials:
         old = {edit.name: edit.old for edit in trial.edits}
         said = ", ".join(f"{name} {value:.10g} again" for name, value in old.items())
         if trial.saved is None:
-            self._tuner.set(old, step)
+            self._control.set(old, step)
             return step, f"{said}, the weights as they are (nothing saves them)"
         try:
-            now = self._keeper.restore(trial.saved).step
+            now = self._policy.restore(trial.saved).step
         except CheckpointError as gone:
-            self._tuner.set(old, step)
+            self._control.set(old, step)
             return step, f"{said}, the weights as they are ({gone})"
-        self._tuner.set(old, now)
+        self._control.set(old, now)
         self._went_back(now)
         return now, f"back to step {now:,}, {said}"
 

@@ -19,7 +19,7 @@ _PART = 4
 _USUAL = "val_loss"
 
 
-class Judge:
+class TrialMetric:
     """Measures what decides; training thread only.
 
     Args:

@@ -45,7 +45,7 @@ class State:
         return replace(self, edits=edits, values={**self.values, **values})
 
 
-class Way:
+class Lineage:
     """Follows the lines of a journal.
 
     Args:
@@ -130,7 +130,7 @@ class Way:
         try:
             if folder.resolve() in self._known:
                 raise OSError
-            found = Way(folder, entry, self._known).saved[step]
+            found = Lineage(folder, entry, self._known).saved[step]
             return replace(found, edits=tuple((-1, *edit[1:]) for edit in found.edits))
         except (OSError, KeyError):
             where = os.path.relpath(path, self._folder)

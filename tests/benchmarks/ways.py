@@ -20,7 +20,7 @@ from nbtrain.core.arrays import FloatArray
 from nbtrain.engines.graph.engine import GraphEngine
 from nbtrain.engines.graph.monitored import MonitorEngine, _training_session
 from nbtrain.engines.graph.run_hook import RunHook
-from nbtrain.engines.graph.session_mutex import Turns
+from nbtrain.engines.graph.session_mutex import SessionMutex
 from nbtrain.run.run import Run
 from nbtrain.run.threads import Coordinator
 from tests.benchmarks.steps import GraphStep, Step
@@ -144,7 +144,7 @@ class SupervisorLoop(Way):
     def __init__(self, step: GraphStep) -> None:
         own = step.session  # the other ways keep theirs
         sess: Any = types.SimpleNamespace(run=own.run, make_callable=own.make_callable)
-        self._turns = Turns(sess)
+        self._turns = SessionMutex(sess)
         self._coord = Coordinator()
         super().__init__(lambda: {"loss": sess.run(step.fetches)[1]})
 

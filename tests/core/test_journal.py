@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nbtrain.core.states import Checkpoint
 from nbtrain.notebook.run_tree import RunFolder
-from nbtrain.run.replay import Course
+from nbtrain.run.replay import ReplayPlan
 from nbtrain.rundir.entries import FILE, entries
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import MOST_MARKS, Journal, Mark, Marks
@@ -131,7 +131,7 @@ def test_no_reader_of_the_journal_stops_at_a_line_that_was_changed(
         journal.recall()
         for mark in journal._marks:
             str(mark).encode()
-        repr(Course(folder)).encode()
+        repr(ReplayPlan(folder)).encode()
         str(RunFolder.read(folder)).encode()
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from nbtrain.run.throughput import WINDOW_SECS, Pace
+from nbtrain.run.throughput import WINDOW_SECS, Throughput
 
 
-def paced(*marks: tuple[int, float]) -> Pace:
+def paced(*marks: tuple[int, float]) -> Throughput:
     """A pace that was told of these (step, seconds)."""
-    pace = Pace()
+    pace = Throughput()
     for step, now in marks:
         pace.update(step, now)
     return pace

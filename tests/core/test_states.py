@@ -56,11 +56,11 @@ def cases() -> list[tuple[str, str, str]]:
 
 def life_in(phase: str) -> Lifecycle:
     """A lifecycle that was led to a phase by events."""
-    life = Lifecycle()
+    attempt = Lifecycle()
     for event in WAY_TO[phase]:
-        life.apply(Event(event))
-    assert life.phase == phase
-    return life
+        attempt.apply(Event(event))
+    assert attempt.phase == phase
+    return attempt
 
 
 def test_the_table_names_every_phase_and_every_event() -> None:
@@ -74,16 +74,16 @@ def test_the_table_names_every_phase_and_every_event() -> None:
 def test_an_event_leads_on_or_is_refused_and_changes_nothing(
     phase: str, event: str, after: str
 ) -> None:
-    life = life_in(phase)
-    assert life.allows(Event(event)) == (after != ".")
+    attempt = life_in(phase)
+    assert attempt.allows(Event(event)) == (after != ".")
     if after != ".":
-        assert life.apply(Event(event)) is Phase(after)
-        assert life.phase is Phase(after)
+        assert attempt.apply(Event(event)) is Phase(after)
+        assert attempt.phase is Phase(after)
         return
     with pytest.raises(PhaseError) as refusal:
-        life.apply(Event(event))
+        attempt.apply(Event(event))
     assert str(refusal.value) == f"Cannot {event} while {phase}; possible now: {POSSIBLE[phase]}."
-    assert life.phase is Phase(phase)
+    assert attempt.phase is Phase(phase)
 
 
 def test_a_refusal_is_one_of_nbtrains_errors_and_a_runtime_error() -> None:
@@ -109,18 +109,18 @@ def test_a_phase_is_its_own_word() -> None:
 
 def test_of_many_threads_that_ask_at_once_exactly_one_moves_the_run() -> None:
     for _ in range(50):
-        life = life_in("running")
+        attempt = life_in("running")
         together = threading.Barrier(8)
         answers: list[str] = []
 
         def ask(
-            life: Lifecycle = life,
+            attempt: Lifecycle = attempt,
             together: threading.Barrier = together,
             answers: list[str] = answers,
         ) -> None:
             together.wait(10)
             try:
-                answers.append(str(life.apply(Event.PAUSE)))
+                answers.append(str(attempt.apply(Event.PAUSE)))
             except PhaseError as refusal:
                 answers.append(str(refusal))
 
@@ -131,7 +131,7 @@ def test_of_many_threads_that_ask_at_once_exactly_one_moves_the_run() -> None:
             thread.join(10)
         refused = "Cannot pause while paused; possible now: resume, stop."
         assert sorted(answers) == [refused] * 7 + ["paused"]
-        assert life.phase is Phase.PAUSED
+        assert attempt.phase is Phase.PAUSED
 
 
 def test_a_status_cannot_be_changed() -> None:

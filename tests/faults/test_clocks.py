@@ -19,7 +19,7 @@ import nbtrain
 from nbtrain.run.run import Run
 from nbtrain.rundir.entries import step_of
 from tests.faults import rounds
-from tests.faults.test_kills import Weights, by_fit, by_graph, by_steps, life
+from tests.faults.test_kills import Weights, attempt, by_fit, by_graph, by_steps
 from tests.fitted import classifier, dataset
 from tests.forked import Forked
 from tests.gate import SOON, eventually
@@ -60,7 +60,7 @@ def life_by_it(
     """Train by a clock that jumps, and steer it, to the end or a kill after a checkpoint."""
     jump(Random(seed))
     threading.Thread(target=steer, args=[Random(seed)], daemon=True).start()
-    life(pipe, train, secs, saved=True)
+    attempt(pipe, train, secs, saved=True)
 
 
 def touch(draw: Random) -> None:
@@ -75,7 +75,7 @@ def test_a_training_ends_with_the_same_weights_by_a_clock_that_jumps(
     train: Callable[[], Weights], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "whole").mkdir()
-    with Forked(life, train, None, folder=tmp_path / "whole") as child:
+    with Forked(attempt, train, None, folder=tmp_path / "whole") as child:
         expected, secs = child.answer()
     for number, draw in enumerate(rounds(1)):
         folder = tmp_path / str(number)

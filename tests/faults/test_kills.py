@@ -69,7 +69,7 @@ def kill(secs: float, saved: bool) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def life(
+def attempt(
     pipe: Connection, train: Callable[[], Weights], secs: float | None, saved: bool = False
 ) -> None:
     """Train until the end, or until it kills itself; tell what came of it."""
@@ -86,7 +86,7 @@ def kill_once_saved(train: Callable[[], Weights], secs: float, draw: Random, fol
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         secs *= draw.random()
-        with Forked(life, train, secs, True, folder=folder) as child:
+        with Forked(attempt, train, secs, True, folder=folder) as child:
             code = child.wait()
     assert code == -signal.SIGKILL, child.err
     assert listed(folder / CHECKPOINTS)
@@ -97,14 +97,14 @@ def test_a_training_that_is_killed_ends_with_the_weights_of_an_unbroken_one(
     train: Callable[[], Weights], tmp_path: Path
 ) -> None:
     (tmp_path / "whole").mkdir()
-    with Forked(life, train, None, folder=tmp_path / "whole") as child:
+    with Forked(attempt, train, None, folder=tmp_path / "whole") as child:
         expected, secs = child.answer()
     for number, draw in enumerate(rounds(1)):
         folder = tmp_path / str(number)
         kill_once_saved(train, secs, draw, folder)
-        with Forked(life, train, draw.uniform(0.1, 0.7) * secs, folder=folder) as child:
+        with Forked(attempt, train, draw.uniform(0.1, 0.7) * secs, folder=folder) as child:
             assert child.wait() in (-signal.SIGKILL, 0), child.err
-        with Forked(life, train, None, folder=folder) as child:
+        with Forked(attempt, train, None, folder=folder) as child:
             weights, _ = child.answer()
         for ours, theirs in zip(weights, expected, strict=True):
             np.testing.assert_array_equal(ours, theirs)

@@ -150,8 +150,8 @@ def test_a_training_that_was_killed_ten_times_ends_as_an_unbroken_one(
         draw, until = random.Random(4), 0
         for _ in range(KILLS):
             until += draw.randint(12, 26)  # some within an epoch, and some epochs without one
-            with Forked(live, kind, "broken", until) as life:
-                assert life.wait() == -signal.SIGKILL, life.err
+            with Forked(live, kind, "broken", until) as attempt:
+                assert attempt.wait() == -signal.SIGKILL, attempt.err
         with Forked(live, kind, "broken", sys.maxsize) as last:
             assert last.answer() == (240, 240)
         assert whole.answer() == (240, 240)

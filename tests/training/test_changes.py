@@ -17,7 +17,7 @@ from nbtrain.core.hyperparameters import Hyperparameters
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.panel.view import fields
 from nbtrain.run.changes import Changes
-from nbtrain.run.hyperparameter_control import Tuner
+from nbtrain.run.hyperparameter_control import HyperparameterControl
 from nbtrain.run.rates import Rates
 from nbtrain.run.run import Run
 from tests.fitted import BATCH, STEPS, Late, SetAt, X, Y, started
@@ -140,17 +140,17 @@ def test_what_an_evaluation_assigns_is_of_its_step() -> None:
 def test_what_a_thread_assigns_while_a_boundary_looks_is_of_the_next_step(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rate, next_step = tf.Variable(0.5), Tuner.next_step
+    rate, next_step = tf.Variable(0.5), HyperparameterControl.next_step
     threads: list[threading.Thread] = []
 
-    def looking(tuner: Tuner, step: int) -> int:
+    def looking(control: HyperparameterControl, step: int) -> int:
         if step == 1 and not threads:
             threads.append(threading.Thread(target=rate.assign, args=(0.25,)))
             threads[0].start()
             threads[0].join()
-        return next_step(tuner, step)
+        return next_step(control, step)
 
-    monkeypatch.setattr(Tuner, "next_step", looking)
+    monkeypatch.setattr(HyperparameterControl, "next_step", looking)
     held = {"rate": rate}
     run = nbtrain.train(lambda: {"loss": 1.0}, steps=9, hyperparameters=held).wait(SOON)
     assert curve(run) == [(0, 0.5), (2, 0.5), (2, 0.25), (9, 0.25)]

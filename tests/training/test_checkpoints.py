@@ -546,14 +546,14 @@ def logged() -> Iterator[list[str]]:
     """What TensorFlow logs, warnings and worse, up to now."""
     lines: list[str] = []
 
-    class Keeper(logging.Handler):
+    class CheckpointPolicy(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             lines.append(record.getMessage())
 
-    keeper = Keeper(logging.WARNING)
-    tf.get_logger().addHandler(keeper)
+    policy = CheckpointPolicy(logging.WARNING)
+    tf.get_logger().addHandler(policy)
     yield lines
-    tf.get_logger().removeHandler(keeper)
+    tf.get_logger().removeHandler(policy)
 
 
 class OwnCheckpoint(tf.train.Checkpoint):
@@ -580,13 +580,13 @@ def test_one_checkpoint_serves_runs_and_its_owner_in_turn_without_a_warning(
     checkpoint = made(line)
     manager = tf.train.CheckpointManager(checkpoint, str(tmp_path / "mine"), max_to_keep=3)
     manager.save()
-    for life in range(3):
+    for attempt in range(3):
         saver = ObjectSaver(checkpoint, tmp_path / "runs", keep=3)
         proof = saver.resume()
-        assert (proof is None) == (life == 0)
+        assert (proof is None) == (attempt == 0)
         assert proof is None or (len(proof.matched), proof.slots, proof.gaps) == (8, 4, "")
-        saver.save(life + 1)
-        path = saver.directory / f"ckpt-{life + 1}"
+        saver.save(attempt + 1)
+        path = saver.directory / f"ckpt-{attempt + 1}"
         checkpoint.restore(str(path)).assert_existing_objects_matched()
         saver.restore(str(path))
         manager.save()

@@ -567,13 +567,13 @@ def test_a_write_of_a_graph_that_the_system_refuses_is_refused_in_its_words_and_
 def test_what_the_panel_tells_is_not_printed_by_tensorflow_too() -> None:
     told: list[str] = []
 
-    class Keeper(logging.Handler):
+    class CheckpointPolicy(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             told.append(record.getMessage())
 
-    logger, keeper = tf.get_logger(), Keeper()
+    logger, policy = tf.get_logger(), CheckpointPolicy()
     level = logger.level
-    logger.addHandler(keeper)
+    logger.addHandler(policy)
     logger.setLevel(logging.INFO)  # as in a notebook
     try:
         for steps in (5, 8):
@@ -589,7 +589,7 @@ def test_what_the_panel_tells_is_not_printed_by_tensorflow_too() -> None:
         assert told == ["a warning", "of another thread", "the user's own"]
         assert logger.filters == []
     finally:
-        logger.removeHandler(keeper)
+        logger.removeHandler(policy)
         logger.setLevel(level)
 
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 from nbtrain.core.commands import Receipt
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.keras.fit import FitRun
-from nbtrain.engines.keras.python_scalars import Numbers
+from nbtrain.engines.keras.python_scalars import PythonScalars
 from nbtrain.panel.view import fields
 from tests.fitted import (
     BATCH,
@@ -332,7 +332,7 @@ def names(*given: Any, optimizer: Any = "adam", **options: Any) -> dict[str, flo
     """What is found in a model of these layers."""
     model = keras.Sequential([keras.Input((4, 4), **options), *given])
     model.compile(optimizer)
-    return {name: held.read() for name, held in Numbers(model).held.items()}
+    return {name: held.read() for name, held in PythonScalars(model).held.items()}
 
 
 def test_the_rates_of_keras_layers_are_found() -> None:
@@ -356,7 +356,7 @@ def test_layers_of_one_rate_have_one_hyperparameter_that_sets_all() -> None:
     inner = [layers.Dropout(0.25) for _ in range(40)]
     model = keras.Sequential([keras.Input((4,)), block, shared, *inner, shared])
     model.compile("adam")
-    held = Numbers(model).held
+    held = PythonScalars(model).held
     assert list(held) == ["dropout_rate"]
     held["dropout_rate"].write(0.5)
     assert {block.layers[1].rate, shared.rate, *(each.rate for each in inner)} == {0.5}
@@ -486,7 +486,7 @@ def test_a_layer_that_keeps_a_trace_of_its_own_is_refused() -> None:
 def test_a_momentum_without_momenta_is_refused() -> None:
     optimizer = sgd()
     model = made(optimizer)
-    held = Numbers(model).held["momentum"]
+    held = PythonScalars(model).held["momentum"]
     held.write(0.0)
     optimizer.build(model.trainable_variables)
     with pytest.raises(ArgumentError, match="SGD was built while its momentum was 0"):

@@ -325,7 +325,7 @@ def test_afterwards_the_model_is_as_keras_leaves_it(end: str, *, fitted: bool) -
     before = attributes(model)
     callback = {"finished": StopAt(99), "stopped": StopAt(5), "failed": Failing()}[end]
     run = started(model, "run", callback, **VALIDATED)
-    assert run.life.ended.wait(SOON)
+    assert run.attempt.ended.wait(SOON)
     assert run.status.phase == end
     assert attributes(model) == before
     model.fit(X, Y, verbose=0)
@@ -345,7 +345,7 @@ def test_afterwards_the_model_is_as_keras_leaves_it(end: str, *, fitted: bool) -
 )
 def test_data_that_do_not_fit_are_told_by_the_line_that_says_so(x: Any, y: Any, says: str) -> None:
     run = started(classifier(), "run", x=x, y=y, batch_size=BATCH)
-    assert run.life.ended.wait(SOON)
+    assert run.attempt.ended.wait(SOON)
     assert re.fullmatch(says, run.status.failure or "")
     assert [*run.marks][-1].text == run.status.failure
     assert [line for line, colour in _words(run.status, recorded=True) if colour == RED] == (

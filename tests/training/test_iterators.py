@@ -46,10 +46,10 @@ def test_an_iterator_that_is_dropped_is_ended_by_another_thread(ends: Ends) -> N
 
 
 def test_one_that_the_garbage_collector_drops_is_too(ends: Ends) -> None:
-    ring: list[Any] = [ended_apart(iter(tf.data.Dataset.range(3)))]
-    ends.watch(ring[0])
-    ring.append(ring)
-    del ring
+    last_good: list[Any] = [ended_apart(iter(tf.data.Dataset.range(3)))]
+    ends.watch(last_good[0])
+    last_good.append(last_good)
+    del last_good
     gc.collect()
     assert ends.seen.wait(SOON)
     assert ends.threads == ["nbtrain: ending an iterator"]

@@ -9,8 +9,8 @@ from nbtrain.core.cadence import Every
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
-from nbtrain.run.monitor import Watch
-from nbtrain.run.saving import Keeper
+from nbtrain.run.monitor import Monitor
+from nbtrain.run.saving import CheckpointPolicy
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import Marks
 from tests.models import Counter
@@ -20,14 +20,14 @@ def test_a_folder_that_came_and_went_between_two_looks_is_listed_as_empty(tmp_pa
     recorder = Recorder(ScalarStore(), None)
     folder = Logdir(None, "kept", kind="train")
     folder.acquire()
-    keeper = Keeper(Every(), Watch(recorder, folder, Marks(), grace_secs=5.0), recorder)
+    policy = CheckpointPolicy(Every(), Monitor(recorder, folder, Marks(), grace_secs=5.0), recorder)
     saver = ObjectSaver(Counter().checkpoint, tmp_path / "checkpoints", keep=3)
-    keeper.take_up(saver)
-    keeper.list_again()
-    keeper.save(1)
-    assert [held.step for held in keeper.checkpoints] == [1]
+    policy.take_up(saver)
+    policy.list_again()
+    policy.save(1)
+    assert [held.step for held in policy.checkpoints] == [1]
     shutil.rmtree(saver.directory)
-    keeper.list_again()
-    assert keeper.checkpoints == ()
+    policy.list_again()
+    assert policy.checkpoints == ()
     recorder.close()
     folder.release()

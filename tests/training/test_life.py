@@ -72,7 +72,7 @@ def test_a_checkpoint_is_not_given_beside_a_supervisor_that_saves() -> None:
 
 def test_when_it_has_ended_no_thread_is_its_training_thread() -> None:
     run = nbtrain.train(Counter().step, steps=2).wait(SOON)
-    assert run.life.ident == 0, "the system gives the number to the next thread"
+    assert run.attempt.ident == 0, "the system gives the number to the next thread"
     with pytest.raises(ArgumentError, match="by another thread"):
         run.record(loss=1.0)
 
@@ -90,7 +90,7 @@ def test_a_start_waits_for_the_last_words_of_the_life_before() -> None:
     run.start()
     assert busy.wait(SOON)
     run.request_stop()
-    first = run.life
+    first = run.attempt
     assert first.ended.wait(SOON)
     again = threading.Thread(target=run.start)
     again.start()
@@ -98,7 +98,7 @@ def test_a_start_waits_for_the_last_words_of_the_life_before() -> None:
     again.join(SOON)
     run.request_stop()
     run.wait(SOON)
-    assert run.life is not first
+    assert run.attempt is not first
     events = [entry["event"] for entry in journal(run)]
     told = [event for event in events if event not in ("segment", "stop")]
     assert told == ["start", "stopped"] * 2
@@ -196,10 +196,10 @@ def test_a_loop_that_never_asks_is_saved_in_each_life() -> None:
     def loop(run: Run) -> None:
         counter.step()
 
-    for life in (1, 2):
+    for attempt in (1, 2):
         loop.wait(SOON)
         held = tf.train.load_checkpoint(loop.checkpoints[-1].path)
-        assert held.get_tensor("count/.ATTRIBUTES/VARIABLE_VALUE") == life
+        assert held.get_tensor("count/.ATTRIBUTES/VARIABLE_VALUE") == attempt
         loop.start()
     loop.wait(SOON)
 
@@ -229,7 +229,7 @@ def test_a_program_that_counts_on_from_before_has_not_taken_those_steps_now() ->
 
     going_on.wait(SOON)
     assert going_on.status.step == 5_002
-    assert going_on.life.boundary.steps_done == 3
+    assert going_on.attempt.boundary.steps_done == 3
 
 
 def test_a_run_that_another_of_its_name_has_replaced_is_freed_with_its_model() -> None:

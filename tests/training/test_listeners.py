@@ -43,7 +43,7 @@ def run(tmp_path: Path, gate: Gate) -> Iterator[Run]:
     gate.open()
     if made.status.phase is not Phase.CREATED:
         made.request_stop()
-        assert made.life.ended.wait(SOON)
+        assert made.attempt.ended.wait(SOON)
 
 
 class Told:
@@ -100,7 +100,7 @@ def test_a_function_is_not_called_in_the_training_thread(run: Run, gate: Gate) -
     run.on("checkpoint", lambda _mark: threads.append(threading.get_ident()))
     run.start()
     gate.wait_for_arrivals()
-    training = run.life.ident
+    training = run.attempt.ident
     gate.open()
     run.wait(SOON)
     assert threads
@@ -194,7 +194,7 @@ def test_what_has_happened_before_is_not_told(run: Run, gate: Gate) -> None:
     gate.open()
     run.start().wait(SOON)
     run.on("finished", told)
-    run.life.join(SOON)
+    run.attempt.join(SOON)
     assert told.marks == []
 
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.core.errors import BusyError
 from nbtrain.core.states import Phase
-from nbtrain.run.bindings import Names
+from nbtrain.run.bindings import Bindings
 from tests.gate import SOON, Gate
 from tests.models import Line, applied, reached, refused
 
@@ -58,7 +58,7 @@ def ids(objects: list[object]) -> set[int]:
 
 def test_a_cell_that_is_run_again_binds_a_model_anew() -> None:
     notebook = Notebook(MODEL, STEP)
-    names = Names([notebook["step"]])
+    names = Bindings([notebook["step"]])
     assert names.rebound() == ()
     notebook.cell(MODEL)
     assert names.rebound() == ("model", "optimizer")
@@ -66,7 +66,7 @@ def test_a_cell_that_is_run_again_binds_a_model_anew() -> None:
 
 def test_what_is_bound_to_the_old_again_is_as_before() -> None:
     notebook = Notebook(MODEL, STEP)
-    names = Names([notebook["step"]])
+    names = Bindings([notebook["step"]])
     old = notebook["model"]
     notebook["model"] = tf.keras.Sequential()
     assert names.rebound() == ("model",)
@@ -76,7 +76,7 @@ def test_what_is_bound_to_the_old_again_is_as_before() -> None:
 
 def test_numbers_data_and_functions_may_change_while_a_run_trains() -> None:
     notebook = Notebook(MODEL, STEP)
-    names = Names([notebook["step"]])
+    names = Bindings([notebook["step"]])
     notebook.cell("rate = 0.1; x = tf.zeros((8, 2))")
     notebook.cell(STEP)
     assert names.rebound() == ()
@@ -86,7 +86,7 @@ def test_numbers_data_and_functions_may_change_while_a_run_trains() -> None:
 
 def test_a_function_that_comes_to_reach_another_model_is_found() -> None:
     notebook = Notebook(MODEL, STEP)
-    names = Names([lambda: notebook["step"](), notebook["step"]])
+    names = Bindings([lambda: notebook["step"](), notebook["step"]])
     notebook.cell("""
         other = tf.keras.Sequential([tf.keras.layers.Dense(1)])
         def scaled(loss):
@@ -97,7 +97,7 @@ def test_a_function_that_comes_to_reach_another_model_is_found() -> None:
 
 def test_a_function_that_was_traced_looks_up_no_name_again() -> None:
     notebook = Notebook(MODEL, STEP, "compiled = tf.function(step)", "def outer(): compiled()")
-    inner, outer = Names([notebook["compiled"]]), Names([notebook["outer"]])
+    inner, outer = Bindings([notebook["compiled"]]), Bindings([notebook["outer"]])
     notebook.cell(MODEL)
     assert inner.rebound() == outer.rebound() == ()
     notebook.cell("compiled = tf.function(step)")
@@ -113,7 +113,7 @@ def test_a_name_that_the_program_itself_binds_is_its_own_matter() -> None:
             model = tf.keras.Sequential()
             return model
     """)
-    names = Names([notebook["step"]])
+    names = Bindings([notebook["step"]])
     notebook["step"]()
     assert names.rebound() == ()
 
@@ -125,7 +125,7 @@ def test_a_placeholder_is_looked_after_like_a_model() -> None:
             x = tf.compat.v1.placeholder(tf.float32)
     """
     notebook = Notebook(graph, "feed = lambda: {x: 1.0}")
-    names = Names([notebook["feed"]])
+    names = Bindings([notebook["feed"]])
     notebook.cell(graph)
     assert names.rebound() == ("x",)
 
@@ -221,7 +221,7 @@ def reaching(notebook: Notebook) -> dict[str, Any]:
 )
 def test_the_optimizer_and_its_variables_are_trained(way: str) -> None:
     notebook = Notebook(MODEL, STEP)
-    trained = ids(Names([reaching(notebook)[way]]).trained())
+    trained = ids(Bindings([reaching(notebook)[way]]).trained())
     assert id(notebook["optimizer"]) in trained
     assert ids(notebook["model"].trainable_variables) <= trained
 
@@ -234,7 +234,7 @@ def test_a_model_that_is_only_read_is_not_trained() -> None:
         def distilled():
             return step(), teacher(x)
     """)
-    trained = ids(Names([notebook["distilled"]]).trained())
+    trained = ids(Bindings([notebook["distilled"]]).trained())
     assert not ids([notebook["teacher"], *notebook["teacher"].variables]) & trained
     assert id(notebook["optimizer"]) in trained
 
@@ -244,14 +244,14 @@ def test_a_model_that_is_only_read_is_not_trained() -> None:
 )
 def test_a_compiled_model_that_is_trained_by_its_own_method_is_trained(step: str) -> None:
     notebook = Notebook(MODEL, "import functools", "model.compile(optimizer)", f"step = {step}")
-    assert id(notebook["optimizer"]) in ids(Names([notebook["step"]]).trained())
+    assert id(notebook["optimizer"]) in ids(Bindings([notebook["step"]]).trained())
 
 
 def test_a_variable_that_a_function_assigns_to_is_trained() -> None:
     notebook = Notebook("import tensorflow as tf", "count, other = tf.Variable(0), tf.Variable(0)")
     notebook.cell("read = lambda: other.read_value()")
     notebook.cell("step = lambda: (count.assign_add(1), read())")
-    assert ids(Names([notebook["step"]]).trained()) == {id(notebook["count"])}
+    assert ids(Bindings([notebook["step"]]).trained()) == {id(notebook["count"])}
 
 
 def test_a_walk_through_an_object_of_the_users_own_ends() -> None:
@@ -265,7 +265,7 @@ def test_a_walk_through_an_object_of_the_users_own_ends() -> None:
             tree = Node(tree)
         step = lambda: tree
     """)
-    assert Names([notebook["step"]]).trained() == []
+    assert Bindings([notebook["step"]]).trained() == []
 
 
 @pytest.mark.parametrize("name", ["optimizer", "apply_gradients", "trainable_variables"])
@@ -283,7 +283,7 @@ def test_an_attribute_that_raises_reaches_nothing(name: str) -> None:
             model.fit()
             count.assign_add(1)
     """)
-    assert id(notebook["count"]) in ids(Names([notebook["step"]]).trained())
+    assert id(notebook["count"]) in ids(Bindings([notebook["step"]]).trained())
 
 
 def test_variables_that_are_named_by_a_method_are_not_reached() -> None:
@@ -296,7 +296,7 @@ def test_variables_that_are_named_by_a_method_are_not_reached() -> None:
         def step():
             model, count.assign_add(1)
     """)
-    assert id(notebook["count"]) in ids(Names([notebook["step"]]).trained())
+    assert id(notebook["count"]) in ids(Bindings([notebook["step"]]).trained())
 
 
 # --- what becomes of a run ------------------------------------------------------

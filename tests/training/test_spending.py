@@ -16,9 +16,9 @@ import nbtrain
 from nbtrain.core.states import Phase
 from nbtrain.engines.keras.input import InputWaits
 from nbtrain.engines.keras.loss import BatchLoss
-from nbtrain.run.resource_usage import Meter, gpu_memory, memory_limit
+from nbtrain.run.resource_usage import ResourceUsage, gpu_memory, memory_limit
 from nbtrain.run.run import Run
-from nbtrain.run.time_usage import EVALUATE, LOOP, PAUSED, SAVE, Draws, Spending
+from nbtrain.run.time_usage import EVALUATE, LOOP, PAUSED, SAVE, Draws, TimeUsage
 from tests.fitted import BATCH, COLUMNS, X, Y, classifier
 from tests.gate import SOON
 from tests.models import reached
@@ -43,121 +43,121 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def spending(clock: Clock) -> Spending:
-    return Spending(clock)
+def time_usage(clock: Clock) -> TimeUsage:
+    return TimeUsage(clock)
 
 
 def test_what_is_done_besides_the_loop_is_counted_where_it_is_done(
-    spending: Spending, clock: Clock
+    time_usage: TimeUsage, clock: Clock
 ) -> None:
-    spending.begin()
+    time_usage.begin()
     clock.pass_by(6)
-    with spending.during(SAVE):
+    with time_usage.during(SAVE):
         clock.pass_by(3)
     clock.pass_by(1)
-    spending.look()
-    assert spending.seconds == {"step and input": 7, "save": 3}
+    time_usage.look()
+    assert time_usage.seconds == {"step and input": 7, "save": 3}
 
 
-def test_what_is_inside_another_is_counted_once(spending: Spending, clock: Clock) -> None:
-    spending.begin()
-    with spending.during(PAUSED):
+def test_what_is_inside_another_is_counted_once(time_usage: TimeUsage, clock: Clock) -> None:
+    time_usage.begin()
+    with time_usage.during(PAUSED):
         clock.pass_by(5)
-        with spending.during(EVALUATE):
+        with time_usage.during(EVALUATE):
             clock.pass_by(2)
         clock.pass_by(1)
-    spending.look()
-    assert spending.seconds == {"paused": 6, "evaluate": 2}
+    time_usage.look()
+    assert time_usage.seconds == {"paused": 6, "evaluate": 2}
 
 
-def test_an_error_inside_ends_its_time_too(spending: Spending, clock: Clock) -> None:
-    spending.begin()
-    with contextlib.suppress(OSError), spending.during(SAVE):
+def test_an_error_inside_ends_its_time_too(time_usage: TimeUsage, clock: Clock) -> None:
+    time_usage.begin()
+    with contextlib.suppress(OSError), time_usage.during(SAVE):
         clock.pass_by(2)
         raise OSError("disk full")
     clock.pass_by(3)
-    spending.look()
-    assert spending.seconds == {"step and input": 3, "save": 2}
+    time_usage.look()
+    assert time_usage.seconds == {"step and input": 3, "save": 2}
 
 
-def test_what_lasts_is_seen_before_it_is_over(spending: Spending, clock: Clock) -> None:
-    spending.begin()
-    spending.look()
-    assert spending.turn_to(EVALUATE) == LOOP
+def test_what_lasts_is_seen_before_it_is_over(time_usage: TimeUsage, clock: Clock) -> None:
+    time_usage.begin()
+    time_usage.look()
+    assert time_usage.turn_to(EVALUATE) == LOOP
     clock.pass_by(4)
-    spending.look()
-    assert spending.seconds == {"evaluate": 4}
-    assert spending.shares == {"evaluate": 1}
+    time_usage.look()
+    assert time_usage.seconds == {"evaluate": 4}
+    assert time_usage.shares == {"evaluate": 1}
 
 
 def test_nothing_counts_before_the_first_step_and_after_the_end(
-    spending: Spending, clock: Clock
+    time_usage: TimeUsage, clock: Clock
 ) -> None:
-    with spending.during(SAVE):
+    with time_usage.during(SAVE):
         clock.pass_by(50)
-    spending.look()
-    assert (spending.seconds, spending.shares) == ({}, {})
-    spending.begin()
+    time_usage.look()
+    assert (time_usage.seconds, time_usage.shares) == ({}, {})
+    time_usage.begin()
     clock.pass_by(1)
-    spending.end()
+    time_usage.end()
     clock.pass_by(50)
-    with spending.during(SAVE):
+    with time_usage.during(SAVE):
         clock.pass_by(50)
-    spending.look(whole=True)
-    assert spending.seconds == {"step and input": 1}
+    time_usage.look(whole=True)
+    assert time_usage.seconds == {"step and input": 1}
 
 
 def test_shares_are_of_the_last_looks_and_at_the_end_of_all(
-    spending: Spending, clock: Clock
+    time_usage: TimeUsage, clock: Clock
 ) -> None:
-    spending.begin()
-    with spending.during(SAVE):
+    time_usage.begin()
+    with time_usage.during(SAVE):
         clock.pass_by(30)
-    spending.look()
-    assert spending.shares == {}  # one look tells of no time between two
+    time_usage.look()
+    assert time_usage.shares == {}  # one look tells of no time between two
     for _ in range(5):
         clock.pass_by(1)
-        spending.look()
-    assert spending.shares == {"step and input": 1}
-    with spending.during(SAVE):
+        time_usage.look()
+    assert time_usage.shares == {"step and input": 1}
+    with time_usage.during(SAVE):
         clock.pass_by(5)
-    spending.look()
-    assert spending.shares == {"step and input": 0.5, "save": 0.5}
-    spending.end()
-    spending.look(whole=True)
-    assert spending.shares == {"step and input": 5 / 40, "save": 35 / 40}
+    time_usage.look()
+    assert time_usage.shares == {"step and input": 0.5, "save": 0.5}
+    time_usage.end()
+    time_usage.look(whole=True)
+    assert time_usage.shares == {"step and input": 5 / 40, "save": 35 / 40}
 
 
 def test_input_is_told_from_the_step_where_it_was_measured(
-    spending: Spending, clock: Clock
+    time_usage: TimeUsage, clock: Clock
 ) -> None:
     def slowly() -> Iterator[int]:
         for number in range(3):
             clock.pass_by(2)
             yield number
 
-    spending.waits = draws = Draws(slowly(), clock)
-    spending.begin()
+    time_usage.waits = draws = Draws(slowly(), clock)
+    time_usage.begin()
     for _ in draws:
         clock.pass_by(1)
-    spending.look()
-    assert spending.seconds == {"step": 3, "input": 6}
+    time_usage.look()
+    assert time_usage.seconds == {"step": 3, "input": 6}
 
 
-def test_a_draw_that_lasts_is_input_before_it_is_over(spending: Spending, clock: Clock) -> None:
+def test_a_draw_that_lasts_is_input_before_it_is_over(time_usage: TimeUsage, clock: Clock) -> None:
     seen: dict[str, float] = {}
 
     def stalled() -> Iterator[int]:
         clock.pass_by(8)
-        spending.look()
-        seen.update(spending.seconds)
+        time_usage.look()
+        seen.update(time_usage.seconds)
         yield 1
 
-    spending.waits = draws = Draws(stalled(), clock)
-    spending.begin()
+    time_usage.waits = draws = Draws(stalled(), clock)
+    time_usage.begin()
     next(draws)
-    spending.look()
-    assert seen == spending.seconds == {"input": 8}
+    time_usage.look()
+    assert seen == time_usage.seconds == {"input": 8}
 
 
 def test_a_draw_that_fails_is_counted_and_fails(clock: Clock) -> None:
@@ -175,24 +175,26 @@ def test_a_draw_that_fails_is_counted_and_fails(clock: Clock) -> None:
 
 
 def test_what_turns_out_later_to_be_input_is_taken_from_the_steps(
-    spending: Spending, clock: Clock
+    time_usage: TimeUsage, clock: Clock
 ) -> None:
     told = [0.0, 3.0]
-    spending.waits = lambda _secs: told.pop(0)
-    spending.begin()
+    time_usage.waits = lambda _secs: told.pop(0)
+    time_usage.begin()
     clock.pass_by(2)
-    spending.look()
-    assert spending.seconds == {"step": 2}
+    time_usage.look()
+    assert time_usage.seconds == {"step": 2}
     clock.pass_by(2)
-    spending.look()
-    assert spending.seconds == {"step": 1, "input": 3}
-    assert spending.shares == {"input": 1}
+    time_usage.look()
+    assert time_usage.seconds == {"step": 1, "input": 3}
+    assert time_usage.shares == {"input": 1}
 
 
-def test_usage_is_of_a_core_and_looked_at_once_a_second(spending: Spending, clock: Clock) -> None:
+def test_usage_is_of_a_core_and_looked_at_once_a_second(
+    time_usage: TimeUsage, clock: Clock
+) -> None:
     cpu = Clock()
-    meter = Meter(spending, clock=clock, cpu_clock=cpu)
-    spending.begin()
+    meter = ResourceUsage(time_usage, clock=clock, cpu_clock=cpu)
+    time_usage.begin()
     meter.look(Phase.RUNNING)
     assert meter.usage is None
     meter.beside(0.02)

@@ -16,7 +16,7 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.core.states import Phase
 from nbtrain.engines.trained import Trained
-from nbtrain.run.bindings import Names
+from nbtrain.run.bindings import Bindings
 from nbtrain.run.traced import Structure
 from tests.fitted import BATCH, X, Y, classifier, started
 from tests.gate import SOON
@@ -141,7 +141,7 @@ def test_a_step_that_is_a_traced_method_reaches_what_its_object_holds(
 ) -> None:
     trainer, other = Trainer(), Trainer()
     step = step_of(trainer)
-    names = Names([step])
+    names = Bindings([step])
     step()
     assert names.without_effect() == ""
     assert {id(trainer.optimizer)} == {id(each) for each in names.trained()} - {
@@ -160,7 +160,7 @@ def test_a_model_that_holds_the_function_that_trains_it_is_freed_with_it() -> No
         model = two()[0]
         step = model.fn = tf.function(lambda: model(tf.ones((3, 2))))
         step()
-        names = Names([step])
+        names = Bindings([step])
         freeze(model)
         assert names.without_effect().startswith("body.trainable is False now")
         return weakref.ref(model)

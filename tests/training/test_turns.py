@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from nbtrain.engines.graph.session_mutex import Turns
+from nbtrain.engines.graph.session_mutex import SessionMutex
 from tests.gate import SOON, Gate, eventually
 from tests.supervised import Background
 
@@ -25,7 +25,7 @@ class Gated:
             self.step = v1.py_func(self._step, [], [])
             self.other = tf.constant(7.0)
         self.sess = v1.Session(graph=graph)
-        self.turns: Turns
+        self.turns: SessionMutex
         self._ready = threading.Event()
 
     def _step(self) -> None:
@@ -36,7 +36,7 @@ class Gated:
         """Train so many steps in the background."""
 
         def use() -> None:
-            self.turns = Turns(self.sess)
+            self.turns = SessionMutex(self.sess)
             self._ready.set()
             for _ in range(steps):
                 self.sess.run(self.step)
@@ -87,7 +87,7 @@ def test_where_the_owner_does_something_else_it_is_taken_at_once(gate: Gate) -> 
 
 def test_the_owner_itself_takes_at_once(gate: Gate) -> None:
     gated = Gated(gate)
-    turns = Turns(gated.sess)
+    turns = SessionMutex(gated.sess)
     assert turns.take(lambda: turns.take(lambda: 5)) == 5
 
 
@@ -140,7 +140,7 @@ def test_a_turn_may_be_given_up(gate: Gate) -> None:
 
 def test_what_comes_before_a_call_may_call_itself(gate: Gate) -> None:
     gated, looked = Gated(gate), list[float]()
-    turns = Turns(gated.sess)
+    turns = SessionMutex(gated.sess)
     turns.before_run.append(lambda: looked.append(float(gated.sess.run(gated.other))))
     gated.sess.run(gated.other)
     gated.sess.run(gated.other)
@@ -149,7 +149,7 @@ def test_what_comes_before_a_call_may_call_itself(gate: Gate) -> None:
 
 def test_a_callable_keeps_the_turns_too(gate: Gate) -> None:
     gated, looked = Gated(gate), list[int]()
-    turns = Turns(gated.sess)
+    turns = SessionMutex(gated.sess)
     turns.before_run.append(lambda: looked.append(1))
     made = gated.sess.make_callable(gated.other)
     assert (made(), made()) == (7.0, 7.0)
@@ -160,7 +160,7 @@ def test_a_call_that_fails_ends_its_turn(gate: Gate) -> None:
     gated = Gated(gate)
 
     def use() -> Any:
-        gated.turns = Turns(gated.sess)
+        gated.turns = SessionMutex(gated.sess)
         with pytest.raises(TypeError):
             gated.sess.run(object())
 
@@ -172,7 +172,7 @@ def test_a_call_that_fails_ends_its_turn(gate: Gate) -> None:
 def test_the_end_leaves_the_session_as_it_was(gate: Gate) -> None:
     gated = Gated(gate)
     before = dict(vars(gated.sess))
-    turns = Turns(gated.sess)
+    turns = SessionMutex(gated.sess)
     turns.before_run.append(lambda: pytest.fail("after the end"))
     turns.end()
     assert vars(gated.sess) == before
@@ -194,7 +194,7 @@ def test_what_waits_at_the_end_is_not_lost(gate: Gate) -> None:
 
 def test_after_a_hand_over_no_turn_comes_in_a_call_that_had_begun(gate: Gate) -> None:
     gated = Gated(gate)
-    gated.turns = Turns(gated.sess)
+    gated.turns = SessionMutex(gated.sess)
     training = Background(lambda: gated.sess.run(gated.step))
     gate.wait_for_arrivals()
     assert Background(gated.turns.hand_over).result()
@@ -208,7 +208,7 @@ def test_after_a_hand_over_no_turn_comes_in_a_call_that_had_begun(gate: Gate) ->
 
 def test_the_owner_does_not_hand_over_in_a_call_of_its_own(gate: Gate) -> None:
     gated = Gated(gate)
-    gated.turns = Turns(gated.sess)
+    gated.turns = SessionMutex(gated.sess)
     Background(lambda: gated.sess.run(gated.other)).result()
     assert not gated.turns.hand_over()
     assert Background(gated.turns.hand_over).result()

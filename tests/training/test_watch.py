@@ -12,9 +12,9 @@ import pytest
 from nbtrain.core.states import Phase
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
-from nbtrain.run.monitor import NOTICE_SECS, PREPARING_SECS, Watch, WatchThread
+from nbtrain.run.monitor import NOTICE_SECS, PREPARING_SECS, Monitor, MonitorThread
 from nbtrain.run.threads import Coordinator
-from nbtrain.run.throughput import Pace
+from nbtrain.run.throughput import Throughput
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import MOST_MARKS, Marks
 from tests.gate import SOON, Gate
@@ -26,9 +26,11 @@ def folder() -> Logdir:
     return Logdir(None, "watched", kind="train")
 
 
-def watch_of(folder: Logdir, recorder: Recorder | None = None, grace_secs: float = 5.0) -> Watch:
+def watch_of(folder: Logdir, recorder: Recorder | None = None, grace_secs: float = 5.0) -> Monitor:
     """A watch of a recorder without a file."""
-    return Watch(recorder or Recorder(ScalarStore(), None), folder, Marks(), grace_secs=grace_secs)
+    return Monitor(
+        recorder or Recorder(ScalarStore(), None), folder, Marks(), grace_secs=grace_secs
+    )
 
 
 def test_a_tick_drains_the_record(folder: Logdir) -> None:
@@ -64,7 +66,7 @@ def test_what_the_recorder_complains_of_is_told(folder: Logdir) -> None:
 
 def test_a_run_that_does_not_come_to_its_first_step_is_found_by_its_stack(folder: Logdir) -> None:
     now, arrived, gate = [100.0], threading.Event(), threading.Event()
-    watch = Watch(
+    watch = Monitor(
         Recorder(ScalarStore(), None), folder, Marks(), grace_secs=5.0, clock=lambda: now[0]
     )
 
@@ -100,7 +102,7 @@ def test_several_notes_are_told_and_each_can_be_cleared(folder: Logdir) -> None:
 
 def test_a_notice_is_no_warning_and_goes_after_it_could_be_read(folder: Logdir) -> None:
     now = [100.0]
-    watch = Watch(
+    watch = Monitor(
         Recorder(ScalarStore(), None), folder, Marks(), grace_secs=5.0, clock=lambda: now[0]
     )
     watch.inform("Goes on from ckpt-2.")
@@ -118,7 +120,7 @@ def test_a_notice_is_no_warning_and_goes_after_it_could_be_read(folder: Logdir) 
 
 def test_a_notice_stays_when_the_run_is_over_before_it_could_be_read(folder: Logdir) -> None:
     now = [100.0]
-    watch = Watch(
+    watch = Monitor(
         Recorder(ScalarStore(), None), folder, Marks(), grace_secs=5.0, clock=lambda: now[0]
     )
     watch.inform("Goes on from ckpt-2.")
@@ -163,7 +165,7 @@ def test_no_line_is_written_to_a_folder_that_another_run_took(folder: Logdir) ->
 
 def test_a_line_waits_until_the_folder_is_there_again(folder: Logdir) -> None:
     now = [100.0]
-    watch = Watch(
+    watch = Monitor(
         Recorder(ScalarStore(), None), folder, Marks(), grace_secs=5.0, clock=lambda: now[0]
     )
     folder.acquire()
@@ -234,12 +236,12 @@ def test_a_stack_that_cannot_be_read_silences_nothing_else(folder: Logdir) -> No
 
 
 def test_a_speed_that_cannot_be_told_silences_nothing_else(folder: Logdir) -> None:
-    class NoPace(Pace):
+    class NoPace(Throughput):
         def update(self, step: int, now: float) -> None:
             raise ArithmeticError(f"{step} steps in {now} s")
 
     watch, ticks = watch_of(folder), list[int]()
-    watch.pace = NoPace()
+    watch.throughput = NoPace()
     watch.listeners = [lambda: ticks.append(1)]
     watch.tick(Phase.RUNNING, 3, 3, None)
     assert ticks == [1]
@@ -251,19 +253,19 @@ def test_the_speed_is_of_running_only(folder: Logdir) -> None:
     watch.tick(Phase.RUNNING, 1, 1, None)
     watch.tick(Phase.RUNNING, 100, 100, None)
     watch.tick(Phase.RUNNING, 200, 200, None)
-    assert watch.pace.steps_per_s is not None
+    assert watch.throughput.steps_per_s is not None
     watch.tick(Phase.PAUSED, 100, 100, None)
-    assert watch.pace.steps_per_s is None
+    assert watch.throughput.steps_per_s is None
 
 
 def test_steps_that_a_restore_has_gone_forward_are_no_speed(folder: Logdir) -> None:
     now = 0.0
     recorder = Recorder(ScalarStore(), None)
-    watch = Watch(recorder, folder, Marks(), grace_secs=5.0, clock=lambda: now)
+    watch = Monitor(recorder, folder, Marks(), grace_secs=5.0, clock=lambda: now)
     for step, done in ((0, 0), (10, 10), (20, 20), (5030, 30), (5040, 40)):
         watch.tick(Phase.RUNNING, step, done, None)
         now += 1.0
-    assert watch.pace.steps_per_s == pytest.approx(10.0)
+    assert watch.throughput.steps_per_s == pytest.approx(10.0)
 
 
 @pytest.mark.parametrize("phase", [phase for phase in Phase if phase is not Phase.STOPPING])
@@ -278,7 +280,7 @@ def test_only_a_thread_that_was_asked_to_stop_is_late(folder: Logdir, phase: Pha
 
 def test_the_stack_of_a_late_thread_is_taken_once_a_second(folder: Logdir) -> None:
     now = [100.0]
-    watch = Watch(
+    watch = Monitor(
         Recorder(ScalarStore(), None), folder, Marks(), grace_secs=0.0, clock=lambda: now[0]
     )
     watch.stop_asked()
@@ -305,7 +307,7 @@ def test_a_watch_thread_makes_a_last_round_when_it_stops() -> None:
         rounds.append(bool(coord.should_stop()))
         first.set()
 
-    thread = WatchThread(coord, 3600.0, look, name="watch")
+    thread = MonitorThread(coord, 3600.0, look, name="watch")
     thread.start()
     assert first.wait(30)
     coord.request_stop()

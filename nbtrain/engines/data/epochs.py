@@ -18,7 +18,7 @@ import tensorflow as tf
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.data.iterators import Iterators
 from nbtrain.engines.signatures import whole
-from nbtrain.run.attempt import Life
+from nbtrain.run.attempt import Attempt
 from nbtrain.run.time_usage import Draws
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -29,7 +29,7 @@ _GIVE = (
 )
 
 
-class Passes(Iterator[Any]):
+class EpochIterator(Iterator[Any]):
     """The elements of data, one after the other; training thread only.
 
     Of a `tf.data` pipeline the states of its iterators are saved. Of other data, and where a
@@ -74,28 +74,28 @@ class Passes(Iterator[Any]):
         self._at_hand: list[Any] = []  # those of the step at hand, and its number
         self._step = 0
         self._attention = True  # a draw has more to do than to draw
-        self._life: Life | None = None
+        self._attempt: Attempt | None = None
         self._note: str | None = None
         self._saved = tf.Variable("", trainable=False)
 
     # --- the loop -------------------------------------------------------------------
 
-    def begin(self, life: Life) -> Iterator[Any]:
+    def begin(self, attempt: Attempt) -> Iterator[Any]:
         """A loop begins, in this life of the run; returns what it draws from."""
         self._ahead, self._at_hand = self._undone(), []
-        self._life, self._step = life, life.boundary.step
+        self._attempt, self._step = attempt, attempt.boundary.step
         if self._iterators.at_hand is None:
             self._iterators.start()
         self._attention = True
-        life.host.note("place", self._note)
+        attempt.session_host.note("place", self._note)
         if self._over:
             ended = f"{self._epoch:,} of {self._epochs:,} epochs are over" if self._epochs else ""
-            life.host.note(
+            attempt.session_host.note(
                 "epochs",
                 f"{ended or 'The data have ended'}: there is nothing left to train. Give more "
                 f"{'epochs=' if self._again else 'data='}, or another name= to begin anew.",
             )
-        draws = life.watch.spending.waits = Draws(self)
+        draws = attempt.watch.time_usage.waits = Draws(self)
         return draws
 
     def __next__(self) -> Any:
@@ -105,8 +105,8 @@ class Passes(Iterator[Any]):
             StopIteration: The epochs are over, or a stop came before the place was reached.
             ArgumentError: A pass has no element.
         """
-        assert self._life is not None, "begin() comes first"
-        step = self._life.boundary.step
+        assert self._attempt is not None, "begin() comes first"
+        step = self._attempt.boundary.step
         if step != self._step:
             self._step, self._at_hand = step, []
         element = self._ahead.pop(0) if self._ahead else self._draw()
@@ -129,9 +129,9 @@ class Passes(Iterator[Any]):
         """Draw what was trained before."""
         if self._over:
             raise StopIteration
-        assert self._life is not None, "begin() comes first"
+        assert self._attempt is not None, "begin() comes first"
         while self._behind:
-            if self._life.host.asked_to_stop():
+            if self._attempt.session_host.asked_to_stop():
                 raise StopIteration
             self._behind -= 1
             if next(self._iterators.at_hand, self) is self:  # they have become fewer
@@ -161,7 +161,7 @@ class Passes(Iterator[Any]):
 
     def _undone(self) -> list[Any]:
         """Elements that were drawn for a step which was not done."""
-        at_step = self._life is not None and self._life.boundary.step == self._step
+        at_step = self._attempt is not None and self._attempt.boundary.step == self._step
         return [*(self._at_hand if at_step else ()), *self._ahead]
 
     def _begin(self, begin: Callable[[], Any]) -> Any:
@@ -257,11 +257,11 @@ class Passes(Iterator[Any]):
 
     def _say(self, note: str | None) -> None:
         self._note = note
-        if self._life is not None:
-            self._life.host.note("place", note)
+        if self._attempt is not None:
+            self._attempt.session_host.note("place", note)
 
 
-def passes_over(data: Any, epochs: int | None) -> Passes | None:
+def epochs_over(data: Any, epochs: int | None) -> EpochIterator | None:
     """The passes over data; None where none are given.
 
     Raises:
@@ -271,7 +271,7 @@ def passes_over(data: Any, epochs: int | None) -> Passes | None:
         if epochs is not None:
             raise ArgumentError(f"epochs={epochs!r} without data=: give data= too, or steps=.")
         return None
-    return Passes(data, None if epochs is None else whole("epochs", epochs))
+    return EpochIterator(data, None if epochs is None else whole("epochs", epochs))
 
 
 def _beginning(data: Any) -> tuple[Callable[[], Any], bool]:

@@ -14,7 +14,7 @@ from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.engines.trained import Trained
 
 
-class Place(Protocol):
+class DataPosition(Protocol):
     """Where a training is in its data."""
 
     @property
@@ -31,7 +31,7 @@ class Place(Protocol):
         """Be where a checkpoint was, whose variables have been restored."""
 
 
-class PlaceSaver(ObjectSaver):
+class PositionSaver(ObjectSaver):
     """Saves and restores what a `tf.train.Checkpoint` reaches, and beside it a place in the data.
 
     Its files too are read by `checkpoint.restore(path)`.
@@ -47,7 +47,7 @@ class PlaceSaver(ObjectSaver):
     def __init__(
         self,
         checkpoint: tf.train.Checkpoint,
-        place: Place,
+        place: DataPosition,
         directory: Path,
         *,
         keep: int | None,
@@ -88,9 +88,9 @@ class PlaceSaver(ObjectSaver):
         )
         return super().save(step)
 
-    def aside(self, name: str, keep: int) -> PlaceSaver:
+    def aside(self, name: str, keep: int) -> PositionSaver:
         """What saves the newest few in a folder of this name."""
-        return PlaceSaver(self._checkpoint, self._place, self.directory / name, keep=keep)
+        return PositionSaver(self._checkpoint, self._place, self.directory / name, keep=keep)
 
     def restore(self, path: str) -> Restored:
         """Set the variables from a checkpoint, and be at its place."""

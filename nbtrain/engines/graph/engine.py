@@ -23,7 +23,7 @@ from nbtrain.engines.hyperparameters import held_by, in_session
 from nbtrain.engines.signatures import check_evaluation
 from nbtrain.run.log import hushed
 from nbtrain.run.options import Settings
-from nbtrain.run.owner import Driver, owner
+from nbtrain.run.owner import EngineOwner, owner
 from nbtrain.run.run import Run
 from nbtrain.rundir.folder import Logdir
 
@@ -134,7 +134,7 @@ class GraphEngine:
                 saver = GraphSaver(Saved.by(supervisor), self._directory, self.origin)
         run = owner.get()
         assert run is not None, "this is the training thread"
-        owner.set(Driver(run, frozenset(self._tags)))
+        owner.set(EngineOwner(run, frozenset(self._tags)))
         supervisor.graph.finalize()
         try:
             with contextlib.ExitStack() as stack:

@@ -14,7 +14,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.graph.dependencies import placeholders_below
 from nbtrain.engines.graph.savers import saves
 from nbtrain.engines.graph.servers import LOST, unanswered
-from nbtrain.engines.graph.session_mutex import Turns
+from nbtrain.engines.graph.session_mutex import SessionMutex
 from nbtrain.engines.graph.writing import CheckpointWriter
 from nbtrain.run.threads import Coordinator, LooperThread
 
@@ -72,7 +72,7 @@ class Services:
     def __init__(
         self,
         supervisor: Supervised,
-        turns: Turns,
+        turns: SessionMutex,
         *,
         save_model_secs: float | None,
         save_model_steps: int | None,
@@ -80,7 +80,7 @@ class Services:
     ) -> None:
         self._supervisor = supervisor
         self._sess = turns.sess
-        self._turns = turns
+        self._mutex = turns
         self._writer = supervisor.summary_writer
         self._checkpoints = CheckpointWriter(supervisor)
         self._save_secs = save_model_secs
@@ -115,7 +115,7 @@ class Services:
         if self._by_steps and step is not None:
             for every, _ in self._by_steps:
                 every.start(step, 0.0)
-            self._turns.before_run.append(self._look)
+            self._mutex.before_run.append(self._look)
         threads = list(self._threads())
         for thread in threads:
             thread.start()
@@ -131,7 +131,7 @@ class Services:
         Raises:
             tf.errors.UnavailableError: A server of the session does not answer.
         """
-        self._turns.before_run.clear()
+        self._mutex.before_run.clear()
         if getattr(self._sess, "_closed", False):  # as a program may, before it stops
             if self._saves:
                 tf.compat.v1.logging.warning(
@@ -144,7 +144,7 @@ class Services:
             text = f"The last checkpoint and summary were not written: {why}."
             raise tf.errors.UnavailableError(None, None, text)
         deadline = time.monotonic() + secs
-        if not self._turns.take(self._finish, lambda: time.monotonic() > deadline):
+        if not self._mutex.take(self._finish, lambda: time.monotonic() > deadline):
             tf.compat.v1.logging.warning(
                 "The last checkpoint and summary were not written: the training thread is still in "
                 "a call of its session, after stop_grace_secs."
@@ -214,8 +214,8 @@ class Services:
             elif every(step, 0.0):
                 act()
         left = min(every.next_step for every, _ in self._by_steps) - step
-        pace = 0.0 if self._looked is None else (step - self._looked) / self._calls
-        self._calls_left = 1 if self._looked is None else int(left / max(1.0, pace))
+        throughput = 0.0 if self._looked is None else (step - self._looked) / self._calls
+        self._calls_left = 1 if self._looked is None else int(left / max(1.0, throughput))
         self._calls, self._looked = 0, step
 
     def _follow(self) -> None:
@@ -223,13 +223,13 @@ class Services:
 
         Not in a cluster, where other processes train too, and a dead server answers nobody.
         """
-        self._turns.take(self._see_who_trains, self._supervisor.coord.should_stop)
+        self._mutex.take(self._see_who_trains, self._supervisor.coord.should_stop)
 
     def _see_who_trains(self) -> None:
         """It is another thread, if steps were taken while the one that has the turns was silent."""
         heard, step = (self._calls, self._looked), self._step()
         (before, at), self._seen = self._seen, (heard, step)
-        if (self._mixed or (heard == before and step != at)) and self._turns.hand_over():
+        if (self._mixed or (heard == before and step != at)) and self._mutex.hand_over():
             self._mixed, self._calls_left = False, 0
 
     def _summarize(self, options: Any = None, *, last: bool = False) -> None:
@@ -265,11 +265,11 @@ class Services:
     def _save_in_turn(self) -> None:
         # Once stopping, it is left to `finish`.
         for _ in range(_ATTEMPTS):
-            mixture = self._turns.take(self._save_whole, self._supervisor.coord.should_stop)
+            mixture = self._mutex.take(self._save_whole, self._supervisor.coord.should_stop)
             if mixture is None:
                 return
             self._discard(mixture)
-            if not self._turns.hand_over():
+            if not self._mutex.hand_over():
                 break
         tf.compat.v1.logging.warning(
             "No checkpoint was saved: the graph is trained by several threads at once. Save where "

@@ -29,7 +29,7 @@ _STRANGE = "is not an element of this graph"
 _TURNS = "_nbtrain_turns"
 
 
-class Turns:
+class SessionMutex:
     """The turns at one session, owned by the thread that makes this object.
 
     Calls of other threads (input queues, loopers) pass as ever: they may be what the
@@ -170,7 +170,7 @@ def strange(error: Exception) -> ArgumentError:
     )
 
 
-def turns_at(sess: Any) -> Turns | None:
+def turns_at(sess: Any) -> SessionMutex | None:
     """The turns at a session; None where nothing keeps them."""
-    turns: Turns | None = getattr(sess, _TURNS, None)
+    turns: SessionMutex | None = getattr(sess, _TURNS, None)
     return turns

@@ -36,7 +36,7 @@ class NoSession(StopIteration):
     """
 
 
-class Attempts:
+class SessionRetry:
     """The attempts to make the session of a graph; each after a pause that a stop ends.
 
     TensorFlow tells nobody of an attempt that failed. But each begins with

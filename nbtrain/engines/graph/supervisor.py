@@ -34,7 +34,7 @@ from nbtrain.engines.graph.queues import add_closing, close_on_stop
 from nbtrain.engines.graph.savers import saves, supervised_saver
 from nbtrain.engines.graph.servers import REMEDY, limit_closing, lost
 from nbtrain.engines.graph.services import Services
-from nbtrain.engines.graph.session_mutex import Turns
+from nbtrain.engines.graph.session_mutex import SessionMutex
 from nbtrain.engines.graph.signatures import bound, taking
 from nbtrain.engines.graph.waiting import ready_session, wait_for, wait_for_servers
 from nbtrain.engines.graph.writing import SupervisorSaver
@@ -117,7 +117,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         self._save_model_steps = save_model_steps
         self._save_summaries_steps = save_summaries_steps
         self._services: Services | None = None
-        self._turns: Turns | None = None
+        self._mutex: SessionMutex | None = None
         self._run: Owner | None = None  # under which it trains, and which saves in its place
 
     @property
@@ -257,7 +257,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     def should_stop(self) -> bool:
         """Whether to leave the loop; in the training thread of a run, its step boundary."""
         run = self._run  # which another thread's `stop` forgets
-        if run is not None and self._turns is not None:
+        if run is not None and self._mutex is not None:
             return run.should_stop()
         return bool(self._coord.should_stop())
 
@@ -299,15 +299,15 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             max_wait_secs=max_wait_secs,
         )
 
-    def _turns_at(self, sess: tf.compat.v1.Session) -> Turns:
+    def _turns_at(self, sess: tf.compat.v1.Session) -> SessionMutex:
         """The turns at a session, which is the one supervised from now on."""
-        if self._turns is None or self._turns.sess is not sess:
+        if self._mutex is None or self._mutex.sess is not sess:
             self._end_turns()
-            self._turns = Turns(sess)
-        return self._turns
+            self._mutex = SessionMutex(sess)
+        return self._mutex
 
     def _end_turns(self) -> None:
-        turns, self._turns = self._turns, None
+        turns, self._mutex = self._mutex, None
         if turns is not None:
             turns.end()
 
@@ -440,14 +440,14 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         """In the training thread: a last checkpoint; a stop is not the run's any more."""
         if self._run is not None and self._run is owner.get():
             self._run.release(self._coord)
-            if self._turns is not None:
-                self._turns.before_run.clear()
+            if self._mutex is not None:
+                self._mutex.before_run.clear()
 
     def _left_open(self) -> None:
         """The run ends: stop and close what its loop has left open."""
         if self._run is None or self._run is not owner.get():
             return
-        turns = self._turns
+        turns = self._mutex
         if turns is not None:
             self._run.note(
                 "left open",

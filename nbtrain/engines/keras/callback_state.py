@@ -35,7 +35,7 @@ _WEIGHTS = "best_weights"
 Saved = dict[str, dict[str, Any]]
 
 
-class Memory:
+class CallbackState:
     """Of those callbacks that Keras has made; training thread only.
 
     Each is known by its class and what it looks at, so that others may come and go.

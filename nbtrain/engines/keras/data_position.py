@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.engines.keras.callback_state import Memory
+from nbtrain.engines.keras.callback_state import CallbackState
 from nbtrain.engines.keras.data import Data, Dataset
-from nbtrain.engines.keras.python_scalars import Numbers
+from nbtrain.engines.keras.python_scalars import PythonScalars
 
 # A value is a float, or an array where a metric gives one.
 History = dict[str, list[Any]]
@@ -22,7 +22,7 @@ _SAVED = f"fit{_VALUE}"
 _VARIABLES = ("besides/metrics/", "besides/others/")
 
 
-class Place:
+class DataPosition:
     """The place of a fit in its data; training thread only.
 
     Args:
@@ -43,7 +43,7 @@ class Place:
     """
 
     def __init__(
-        self, model: Any, data: Data, epoch: int, numbers: Numbers, memory: Memory
+        self, model: Any, data: Data, epoch: int, numbers: PythonScalars, memory: CallbackState
     ) -> None:
         self.data = data
         self._first = self.epoch = epoch
@@ -170,7 +170,7 @@ class Place:
 
 
 def _best_weights(reader: Any) -> dict[str, list[Any]]:
-    """Those that a checkpoint holds, as `Memory.weights` gives them."""
+    """Those that a checkpoint holds, as `CallbackState.weights` gives them."""
     found: dict[str, dict[int, Any]] = defaultdict(dict)
     for name in reader.get_variable_to_shape_map():
         if name.startswith("besides/best_weights/"):

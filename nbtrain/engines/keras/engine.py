@@ -14,21 +14,21 @@ import tensorflow as tf
 from nbtrain.checkpoints.files import listed
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.hyperparameters import Variable
-from nbtrain.engines.data.position_saver import PlaceSaver
+from nbtrain.engines.data.position_saver import PositionSaver
 from nbtrain.engines.keras.callback_rate import CallbackRate
-from nbtrain.engines.keras.callback_state import Memory
+from nbtrain.engines.keras.callback_state import CallbackState
 from nbtrain.engines.keras.data import Data
-from nbtrain.engines.keras.data_position import Place
-from nbtrain.engines.keras.fit_callbacks import Leave, PlacedLoss, Steered
+from nbtrain.engines.keras.data_position import DataPosition
+from nbtrain.engines.keras.fit_callbacks import FitCallbacks, PlacedLoss, StopFit
 from nbtrain.engines.keras.guard import Guard
-from nbtrain.engines.keras.python_scalars import Numbers
+from nbtrain.engines.keras.python_scalars import PythonScalars
 from nbtrain.engines.keras.thread import ThreadState
 from nbtrain.engines.keras.trackers import has_keras_step
 from nbtrain.engines.keras.validation import StoppedError, Validation
 from nbtrain.engines.summary_calls import of_model, tell_unwritten
 from nbtrain.engines.trained import Trained
 from nbtrain.run.run import Run
-from nbtrain.run.session_host import Host
+from nbtrain.run.session_host import SessionHost
 from nbtrain.run.threads import Coordinator
 from nbtrain.rundir.folder import Logdir
 
@@ -64,12 +64,12 @@ class FitEngine:
         *,
         keep: int | None,
         hyperparameters: Mapping[str, Variable],
-        numbers: Numbers,
+        numbers: PythonScalars,
     ) -> None:
         self.coord = Coordinator()
         self.hyperparameters = hyperparameters
-        memory = Memory(arguments["callbacks"])
-        self.place = Place(model, data, arguments["initial_epoch"], numbers, memory)
+        memory = CallbackState(arguments["callbacks"])
+        self.place = DataPosition(model, data, arguments["initial_epoch"], numbers, memory)
         self.guarded = threading.Event()
         self.describe: Callable[[], str] = str
         self.name = folder.name
@@ -130,7 +130,7 @@ class FitEngine:
         )
 
     @contextlib.contextmanager
-    def session(self) -> Iterator[PlaceSaver]:
+    def session(self) -> Iterator[PositionSaver]:
         """The model with all its variables, guarded; and the saver."""
         guard = Guard(self._model, self.name, self.describe)
         guard.set()
@@ -140,7 +140,7 @@ class FitEngine:
                 self._build()
                 whole = tf.train.Checkpoint(model=self._model, fit=self.place.saved)
                 directory, keep, origin = self._directory, self._keep, self.origin
-                yield PlaceSaver(
+                yield PositionSaver(
                     whole, self.place, directory, keep=keep, origin=origin, trained=self._trained
                 )
         finally:
@@ -149,9 +149,9 @@ class FitEngine:
 
     def train(self, run: Run) -> None:
         """Fit, from wherever the place is."""
-        place, host = self.place, run.life.host
-        if (why := self._why_over(host)) is not None:
-            host.note("epochs", f"{why}, or another name= to begin anew.")
+        place, session_host = self.place, run.attempt.session_host
+        if (why := self._why_over(session_host)) is not None:
+            session_host.note("epochs", f"{why}, or another name= to begin anew.")
             run.should_stop()
             return
         if not any(
@@ -159,11 +159,11 @@ class FitEngine:
         ):
             tell_unwritten(run, of_model(self._model))  # else that has a writer
         self._loss = loss = PlacedLoss(self._model, place)
-        host.at_end(loss.remove)
-        run.life.watch.spending.waits = loss.waits
+        session_host.at_end(loss.remove)
+        run.attempt.watch.time_usage.waits = loss.waits
         if not self._model.run_eagerly:
-            loss.look_after(run.life)
-        steered = Steered(
+            loss.look_after(run.attempt)
+        fit_callbacks = FitCallbacks(
             run,
             place,
             loss,
@@ -175,13 +175,17 @@ class FitEngine:
             steps=place.data.steps,
         )
         while place.epoch < self.epochs:
-            self._fit(host, steered)
-            if not place.moved or host.asked_to_stop():
+            self._fit(session_host, fit_callbacks)
+            if not place.moved or session_host.asked_to_stop():
                 break
-        host.at_end(lambda: self._end(steered))
-        if self._model.stop_training and place.epoch < self.epochs and not host.asked_to_stop():
+        session_host.at_end(lambda: self._end(fit_callbacks))
+        if (
+            self._model.stop_training
+            and place.epoch < self.epochs
+            and not session_host.asked_to_stop()
+        ):
             who = place.memory.stopper or "A callback"
-            run.life.watch.inform(
+            run.attempt.watch.inform(
                 f"{who} has ended the training after {place.epoch:,} of {self.epochs:,} epochs."
             )
 
@@ -192,7 +196,7 @@ class FitEngine:
             return []
         return [step, *(self._loss.traced if self._loss is not None else ())]
 
-    def _why_over(self, host: Host) -> str | None:
+    def _why_over(self, session_host: SessionHost) -> str | None:
         """Why nothing is left to train, and what to give for more; None where something is."""
         place = self.place
         if place.epoch >= self.epochs:
@@ -205,7 +209,7 @@ class FitEngine:
         if stopping is None or begins:  # a branch is asked for to go on
             return None
         stopping.set_model(self._model)
-        host.at_end(stopping.on_train_end)  # it may have the best weights
+        session_host.at_end(stopping.on_train_end)  # it may have the best weights
         return (
             f"EarlyStopping has ended the training after {place.epoch:,} of {self.epochs:,} "
             "epochs: there is nothing left to train. Give it more patience=, or leave it out"
@@ -233,30 +237,30 @@ class FitEngine:
             if is_keras and model.built and optimizer is not None and not optimizer.built:
                 optimizer.build(model.trainable_variables)
 
-    def _fit(self, host: Host, steered: Steered) -> None:
+    def _fit(self, session_host: SessionHost, fit_callbacks: FitCallbacks) -> None:
         """One call of Keras's; it is left where the run stops, or has moved."""
         place, model = self.place, self._model
         place.moved = False
         if place.batch and place.batch == place.data.steps:
             model.stop_training = False
             try:
-                self._end_epoch(host, steered)
+                self._end_epoch(session_host, fit_callbacks)
             except StoppedError:
                 return
             if model.stop_training:
                 return
         arguments = {**self._arguments, **place.begin_fit(), "initial_epoch": place.epoch}
-        host.note("place", place.note)
-        host.note("numbers", place.numbers.note)
+        session_host.note("place", place.note)
+        session_host.note("numbers", place.numbers.note)
         try:
-            model.fit(**{**arguments, "callbacks": steered})
-        except Leave:
-            host.note("evaluating", None)
+            model.fit(**{**arguments, "callbacks": fit_callbacks})
+        except StopFit:
+            session_host.note("evaluating", None)
             vars(model).pop("_eval_epoch_iterator", None)  # Keras's, of its validation
         finally:
             place.data.leave()
 
-    def _end_epoch(self, host: Host, steered: Steered) -> None:
+    def _end_epoch(self, session_host: SessionHost, fit_callbacks: FitCallbacks) -> None:
         """The end of an epoch that was left in its validation, which begins again.
 
         Raises:
@@ -267,15 +271,15 @@ class FitEngine:
             found = {} if self.evaluate is None else self.evaluate()
         except ArgumentError as error:  # a generator goes on for the epochs to come
             found = {}
-            host.note("validation", f"Epoch {place.epoch + 1} has no validation: {error}")
-        steered.begin()
+            session_host.note("validation", f"Epoch {place.epoch + 1} has no validation: {error}")
+        fit_callbacks.begin()
         place.logs |= {f"val_{name}": value for name, value in found.items()}
-        steered.on_epoch_end(place.epoch, place.logs)
+        fit_callbacks.on_epoch_end(place.epoch, place.logs)
 
-    def _end(self, steered: Steered) -> None:
+    def _end(self, fit_callbacks: FitCallbacks) -> None:
         """What Keras does at its end, where it was left; callbacks may set weights."""
-        if not steered.begun:
+        if not fit_callbacks.begun:
             return
         if isinstance(self._model.optimizer, keras.optimizers.Optimizer):
             self._model.optimizer.finalize_variable_values(self._model.trainable_weights)
-        steered.on_train_end()
+        fit_callbacks.on_train_end()

@@ -11,7 +11,7 @@ from nbtrain.engines.keras.arguments import Input, check_model, check_validation
 from nbtrain.engines.keras.callback_rate import factor_on
 from nbtrain.engines.keras.data_position import History
 from nbtrain.engines.keras.engine import FitEngine
-from nbtrain.engines.keras.python_scalars import Numbers
+from nbtrain.engines.keras.python_scalars import PythonScalars
 from nbtrain.engines.signatures import check_cadence
 from nbtrain.run.options import Settings
 from nbtrain.run.run import Run
@@ -189,7 +189,7 @@ def fit(
         check_validation(validation_data)
     elif arguments["validation_data"] is None:
         check_cadence("validation_data", settings, "give what to evaluate on.")
-    numbers = Numbers(model)
+    numbers = PythonScalars(model)
     held = held_beside(model.optimizer, hyperparameters)
     held |= factor_on(model.optimizer, arguments["callbacks"], held)
     folder = Logdir(logdir, name, kind="fit")

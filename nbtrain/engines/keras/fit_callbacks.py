@@ -22,7 +22,7 @@ import tensorflow as tf
 
 from nbtrain.engines.data.iterators import ended_apart
 from nbtrain.engines.keras.callback_rate import CallbackRate
-from nbtrain.engines.keras.data_position import Place
+from nbtrain.engines.keras.data_position import DataPosition
 from nbtrain.engines.keras.loss import EPOCH, BatchLoss
 from nbtrain.run.run import Run
 from nbtrain.run.time_usage import EVALUATE, LOOP
@@ -33,7 +33,7 @@ _EVALUATING = (
 )
 
 
-class Leave(Exception):  # noqa: N818 - no error: the way out of Keras's loop
+class StopFit(Exception):  # noqa: N818 - no error: the way out of Keras's loop
     """The run was asked to stop, or is somewhere else in its data."""
 
 
@@ -48,7 +48,7 @@ class PlacedLoss(BatchLoss):
         before: What an epoch gave all of whose batches were trained before.
     """
 
-    def __init__(self, model: Any, place: Place) -> None:
+    def __init__(self, model: Any, place: DataPosition) -> None:
         super().__init__(model)
         self._place = place
         self._passed = 0  # batches of the epoch at hand that were trained before
@@ -94,8 +94,8 @@ class PlacedLoss(BatchLoss):
         return logs
 
 
-class Steered(keras.callbacks.CallbackList):
-    """The callbacks of one life's calls of `fit`, each left by `Leave`; training thread only.
+class FitCallbacks(keras.callbacks.CallbackList):
+    """The callbacks of one life's calls of `fit`, each left by `StopFit`; training thread only.
 
     The user's callbacks see the numbers of epochs and batches that Keras gives, and one
     training, however often it goes back (those whose memory is saved hear of its begin each
@@ -117,7 +117,7 @@ class Steered(keras.callbacks.CallbackList):
     def __init__(
         self,
         run: Run,
-        place: Place,
+        place: DataPosition,
         loss: PlacedLoss,
         callbacks: Sequence[Any],
         model: Any,
@@ -129,8 +129,8 @@ class Steered(keras.callbacks.CallbackList):
             callbacks, add_history=True, add_progbar=add_progbar, model=model, **params
         )
         self._place, self._loss = place, loss
-        self._host, self._boundary = run.life.host, run.life.boundary
-        self._spending = run.life.watch.spending
+        self._session_host, self._boundary = run.attempt.session_host, run.attempt.boundary
+        self._time_usage = run.attempt.watch.time_usage
         self._rates = rates
         self._begun = 0
         self._at_hand = False  # a batch was trained whose boundary is to come
@@ -195,11 +195,11 @@ class Steered(keras.callbacks.CallbackList):
         self._at_hand = True
         if self._first:
             self._first = False
-            self._host.note("batch", self._loss.lacks)
+            self._session_host.note("batch", self._loss.lacks)
 
     def on_test_begin(self, logs: Any = None) -> None:
         """Remember what the epoch's training gave: evaluating counts in the same metrics."""
-        self._spending.turn_to(EVALUATE)
+        self._time_usage.turn_to(EVALUATE)
         self._place.logs = self._loss.before or epoch_logs(self.model, self._loss.logs)
         super().on_test_begin(logs)
 
@@ -212,18 +212,18 @@ class Steered(keras.callbacks.CallbackList):
         """Of a batch of the validation: a stop is heard here."""
         if self._seen_test:
             super().on_test_batch_end(batch, logs)
-        if self._host.asked_to_stop():
+        if self._session_host.asked_to_stop():
             if not self._at_hand:  # its boundary, which has not heard of the stop, is behind
-                raise Leave
+                raise StopFit
             self._ask()
-        if self._host.is_asked():
-            self._host.note("evaluating", _EVALUATING.format(epoch=self._place.epoch + 1))
+        if self._session_host.is_asked():
+            self._session_host.note("evaluating", _EVALUATING.format(epoch=self._place.epoch + 1))
 
     def on_test_end(self, logs: Any = None) -> None:
         """The validation is over."""
-        self._host.note("evaluating", None)
+        self._session_host.note("evaluating", None)
         super().on_test_end(logs)
-        self._spending.turn_to(LOOP)
+        self._time_usage.turn_to(LOOP)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Record the epoch, at the step of its last batch, and that one's boundary."""
@@ -243,7 +243,7 @@ class Steered(keras.callbacks.CallbackList):
         if self._at_hand:
             self._boundary.record(scalars, {}, None)
         else:
-            self._host.add(None, scalars)
+            self._session_host.add(None, scalars)
         self._place.end_epoch({**added, **logs})
         if self._at_hand:
             done = self._place.epoch >= self.params["epochs"]
@@ -254,7 +254,7 @@ class Steered(keras.callbacks.CallbackList):
         self._at_hand = False
         told = self._boundary.reach_last() if over else self._boundary.reach()
         if self._place.moved or (told and not over):
-            raise Leave
+            raise StopFit
 
 
 def numbers(logs: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -23,7 +23,7 @@ _LONGEST_GAP_SECS = 10.0
 
 
 class InputWaits:
-    """What `Spending.waits` is given of a fit.
+    """What `TimeUsage.waits` is given of a fit.
 
     Args:
         size: Batches of an execution.

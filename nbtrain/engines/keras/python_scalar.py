@@ -21,7 +21,7 @@ _DROPOUTS = (keras.layers.Dropout, keras.layers.GaussianDropout, keras.layers.Al
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Number:
+class PythonScalar:
     """One number.
 
     Attributes:
@@ -63,14 +63,14 @@ class Number:
             ) from error
 
 
-def of_optimizer(optimizer: Any) -> Iterator[Number]:
+def of_optimizer(optimizer: Any) -> Iterator[PythonScalar]:
     """Its weight decay and its momentum, where they are numbers."""
     optimizer = inner(optimizer)
     for name in ("weight_decay", "momentum"):
         value = getattr(optimizer, name, None)
         if _is_number(value):
             usable = name == "weight_decay" or value != 0 or bool(_momenta(optimizer))
-            yield Number(optimizer, name, name, type(optimizer).__name__, usable)
+            yield PythonScalar(optimizer, name, name, type(optimizer).__name__, usable)
 
 
 def inner(optimizer: Any) -> Any:
@@ -82,7 +82,7 @@ def _momenta(optimizer: Any) -> Any:
     return getattr(optimizer, "momentums", None) or getattr(optimizer, "_momentums", None)
 
 
-def of_layers(model: Any) -> Iterator[Number]:
+def of_layers(model: Any) -> Iterator[PythonScalar]:
     """The rates of a model's layers, and of those inside them, each once."""
     layers = model._flatten_layers()
     around = {
@@ -95,11 +95,11 @@ def of_layers(model: Any) -> Iterator[Number]:
     for layer, label in zip(layers, labels, strict=True):
         if isinstance(layer, _DROPOUTS):
             usable = hasattr(layer, "seed_generator")
-            yield Number(layer, "rate", "dropout_rate", label, usable)
+            yield PythonScalar(layer, "rate", "dropout_rate", label, usable)
         elif hasattr(layer, "get_dropout_mask") or isinstance(layer, keras.layers.Attention):
             for name in ("dropout", "recurrent_dropout"):
                 if _is_number(value := getattr(layer, name, None)):
-                    yield Number(layer, name, name, label, value != 0)
+                    yield PythonScalar(layer, name, name, label, value != 0)
 
 
 def _labels(layers: list[Any]) -> Iterator[str]:

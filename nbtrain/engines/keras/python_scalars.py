@@ -19,11 +19,11 @@ from typing import Any
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.hyperparameters import Variable
 from nbtrain.engines.keras.loss import trace_anew
-from nbtrain.engines.keras.python_scalar import Number, inner, of_layers, of_optimizer
+from nbtrain.engines.keras.python_scalar import PythonScalar, inner, of_layers, of_optimizer
 from nbtrain.run.walk import COMPILED
 
 
-class Numbers:
+class PythonScalars:
     """Those of a compiled model and of its optimizer; `held` is settled here.
 
     Layers of one rate have one hyperparameter, so that a model of forty has one slider. It is
@@ -68,7 +68,7 @@ class Numbers:
                 stay.append(str(error).rstrip("."))
         self.note = f"Not as in the checkpoint: {'; '.join(stay)}." if stay else None
 
-    def write(self, wanted: Mapping[Number, float]) -> None:
+    def write(self, wanted: Mapping[PythonScalar, float]) -> None:
         """Set some, all or none, and have the step traced again where one has changed.
 
         Raises:
@@ -89,13 +89,13 @@ class Numbers:
             raise
         trace_anew(self._model)
 
-    def _kinds(self) -> dict[str, list[Number]]:
+    def _kinds(self) -> dict[str, list[PythonScalar]]:
         kinds = defaultdict(list)
         for number in self._all:
             kinds[number.kind].append(number)
         return kinds
 
-    def _check(self, changed: Mapping[Number, float]) -> None:
+    def _check(self, changed: Mapping[PythonScalar, float]) -> None:
         """Refuse what a step that is traced again would not use, or would use otherwise.
 
         Raises:
@@ -130,7 +130,7 @@ class Together(Variable):
 
     whole = False
 
-    def __init__(self, numbers: Numbers, members: list[Number]) -> None:
+    def __init__(self, numbers: PythonScalars, members: list[PythonScalar]) -> None:
         self._numbers = numbers
         self._members = members
 
@@ -143,14 +143,14 @@ class Together(Variable):
         self._numbers.write(dict.fromkeys(self._members, value))
 
 
-def _named(numbers: list[Number]) -> dict[str, list[Number]]:
+def _named(numbers: list[PythonScalar]) -> dict[str, list[PythonScalar]]:
     """Those that can be set, by the names of their hyperparameters."""
-    groups: dict[tuple[str, float], list[Number]] = defaultdict(list)
+    groups: dict[tuple[str, float], list[PythonScalar]] = defaultdict(list)
     for number in numbers:
         if number.usable:
             groups[number.kind, number.read()].append(number)
     kinds = [kind for kind, _ in groups]
-    named: dict[str, list[Number]] = {}
+    named: dict[str, list[PythonScalar]] = {}
     for (kind, _), members in groups.items():
         name = kind if kinds.count(kind) == 1 else _name(kind, members[0].label, named)
         named[name] = members
