@@ -119,7 +119,7 @@ class Saver(Protocol):
         values then. Walks over the whole model: not for every step.
         """
 
-    def unsound(self) -> tuple[str, ...]:
+    def non_finite(self) -> tuple[str, ...]:
         """Names of the variables that hold NaN or Inf; a fraction of what a save costs."""
 
     def lacking(self) -> str:
@@ -128,7 +128,7 @@ class Saver(Protocol):
         Empty where there are none. Walks over the whole model: not for every step.
         """
 
-    def aside(self, name: str, keep: int) -> Saver | None:
+    def side_saver(self, name: str, keep: int) -> Saver | None:
         """What saves the newest few in a folder of this name beside them; None where nothing can.
 
         `keep` of the run does not count these.

@@ -74,7 +74,7 @@ class Variable(ABC):
     def begin(self, *, restored: bool) -> None:  # noqa: B027 - most need not know
         """A run begins, or was `restored`: the next step is the first from here."""
 
-    def astray(self) -> str:
+    def unused_reason(self) -> str:
         """Why the steps do not use what `read` gives, after its name; empty where none is known."""
         return ""
 
@@ -206,9 +206,9 @@ class Hyperparameters:
         for variable in self._variables.values():
             variable.begin(restored=restored)
 
-    def astray(self) -> str:
+    def unused_reason(self) -> str:
         """Which the steps do not use as they were read, and why; empty where none is known."""
-        found = ((name, variable.astray()) for name, variable in self._variables.items())
+        found = ((name, variable.unused_reason()) for name, variable in self._variables.items())
         return "; ".join(f"{name} {why}" for name, why in found if why)
 
     def set(self, values: Mapping[str, object]) -> tuple[Edit, ...]:

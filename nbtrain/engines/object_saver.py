@@ -101,7 +101,7 @@ class ObjectSaver:
         """What was restored last, as it is now: with the variables created since."""
         return None if self._restored is None else self._proof(*self._restored)
 
-    def unsound(self) -> tuple[str, ...]:
+    def non_finite(self) -> tuple[str, ...]:
         """Names of the variables that hold NaN or Inf."""
         found = {
             id(item): item
@@ -121,7 +121,7 @@ class ObjectSaver:
         """What is trained and the checkpoint does not hold."""
         return "" if self._trained is None else self._trained.lacking(self._objects())
 
-    def aside(self, name: str, keep: int) -> ObjectSaver:
+    def side_saver(self, name: str, keep: int) -> ObjectSaver:
         """What saves the newest few in a folder of this name."""
         return ObjectSaver(self._checkpoint, self.directory / name, keep=keep)
 

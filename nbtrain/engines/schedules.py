@@ -114,7 +114,7 @@ class ScheduledRate(Factor):
         self._began = _steps(self._optimizer)
         self._unused = self._unused and restored
 
-    def astray(self) -> str:
+    def unused_reason(self) -> str:
         """Says so where the steps do not ask for it, and it is not 1."""
         if not self._is_unused() or (value := self.read()) == 1.0:
             return ""

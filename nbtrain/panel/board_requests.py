@@ -18,7 +18,7 @@ import numpy as np
 from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir.history import History
 from nbtrain.logdir.scalars import Scalars
-from nbtrain.panel import media as samples
+from nbtrain.panel import media
 from nbtrain.panel.board_index import KIND_OF, Selections, what_counts
 from nbtrain.panel.curves import Want, as_csv, curves, state_of
 from nbtrain.panel.histograms import bands, buckets_of, ridges, spread
@@ -119,9 +119,9 @@ def _bands(history: History, kept: Any, _at: int) -> Sent:
 
 # Of one step, and of several.
 _SAMPLES: dict[str, Callable[[Any], Sent]] = {
-    "images": samples.images,
-    "text": samples.text,
-    "audio": samples.sounds,
+    "images": media.images,
+    "text": media.text,
+    "audio": media.sounds,
 }
 _CHARTS: dict[str, Callable[[History, Any, int], Sent]] = {
     "histograms": _ridges,

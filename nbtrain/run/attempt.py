@@ -24,7 +24,7 @@ from typing import SupportsFloat
 import tensorflow as tf
 
 from nbtrain.checkpoints.files import Saver
-from nbtrain.core import tracebacks as frames
+from nbtrain.core import tracebacks
 from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.commands import Save
 from nbtrain.core.errors import BusyError, PhaseError, WaitError
@@ -356,13 +356,13 @@ class Attempt:
             last_first.callback(self._coord.request_stop)
             last_first.callback(self._commands.close, "the run has ended", step=step)
             if error is not None:
-                self.error, self.traceback = error, frames.of_the_user(error.__traceback__)
+                self.error, self.traceback = error, tracebacks.of_the_user(error.__traceback__)
             self._ended_at = time.monotonic()
             with contextlib.suppress(PhaseError):  # unless it failed while preparing
                 self._lifecycle.apply(Event.LOOP_ENDED)
             with contextlib.suppress(BusyError):
                 self.watch.folder.make_sure(step)
-            text = frames.named(error) if error is not None else ""
+            text = tracebacks.named(error) if error is not None else ""
             how = "failed" if error else str(event)
             self.boundary.end(how)
             self.watch.log(event=how, step=step, text=text)

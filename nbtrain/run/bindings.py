@@ -129,7 +129,7 @@ class Bindings:
         stand = "stands" if len(names) == 1 else "stand"
         return f"In the notebook {' and '.join(names)} {stand} for something new"
 
-    def astray(self) -> str:
+    def unused_reason(self) -> str:
         """What `rebound` gives, in words; empty where that is nothing."""
         rebound = self.rebound()
         if not rebound:

@@ -375,9 +375,11 @@ class Boundary:
         ):  # the loop was left without a last boundary
             self.step += not self._left
             self.hand_over()
-        astray = "" if finished else self._names.astray()
+        unused_reason = "" if finished else self._names.unused_reason()
         # What to do about a pause is of no use any more.
-        self._monitor.note("names", f"When the run failed, {astray}." if astray else None)
+        self._monitor.note(
+            "names", f"When the run failed, {unused_reason}." if unused_reason else None
+        )
         with contextlib.suppress(PhaseError):  # it is stopping already
             self._lifecycle.apply(Event.LOOP_ENDED)
         self._monitor.note("edit", None)

@@ -142,11 +142,11 @@ class CommandExecutor:
 
     def hold_still(self, step: int) -> None:
         """Pause where the next step would not train what the checkpoints and the panel say."""
-        unused = self._control.hyperparameters.astray()
+        unused = self._control.hyperparameters.unused_reason()
         if unused and self.fail_trial(step, unused, restore=False):
             return
-        if astray := self._astray():
-            self._hold("names", step, astray)
+        if unused_reason := self._unused_reason():
+            self._hold("names", step, unused_reason)
         self._monitor.note("elsewhere", self._elsewhere())
 
     def _elsewhere(self) -> str | None:
@@ -165,12 +165,12 @@ class CommandExecutor:
             "again: it goes on from the last checkpoint."
         )
 
-    def _astray(self, *, due: bool = False) -> str:
-        if names := self._names.astray():
+    def _unused_reason(self, *, due: bool = False) -> str:
+        if names := self._names.unused_reason():
             return f"{names}; {_REMEDY}"
         if idle := self._idle(due=due):
             return f"{idle}; {_IDLE}"
-        unused = self._control.hyperparameters.astray()
+        unused = self._control.hyperparameters.unused_reason()
         return f"{unused}; {_UNUSED}" if unused else ""
 
     def _idle(self, *, due: bool) -> str:
@@ -255,8 +255,10 @@ class CommandExecutor:
                 return done(text), step
 
     def _resume(self) -> str:
-        if self._lifecycle.allows(Event.RESUME) and (astray := self._astray(due=True)):
-            raise PhaseError(f"Cannot resume: {astray}")
+        if self._lifecycle.allows(Event.RESUME) and (
+            unused_reason := self._unused_reason(due=True)
+        ):
+            raise PhaseError(f"Cannot resume: {unused_reason}")
         self._lifecycle.apply(Event.RESUME)
         self._monitor.note("names", None)
         self._monitor.note("nan", None)

@@ -106,7 +106,7 @@ class Recovery:
             if not why:
                 return step
             self._monitor.inform(None)  # of an earlier rescue
-            if step != bad and (left := self._policy.unsound()):
+            if step != bad and (left := self._policy.non_finite()):
                 why, good = f"{left} has gone bad, and is in no checkpoint", None
             why = f" It was not rescued: {why}."
         text = f"Paused at step {step:,}: {anomaly}.{why} {self._advice(anomaly, good)}"
@@ -178,7 +178,7 @@ class Recovery:
             if not outcome.applied:  # it was deleted, or cannot be read
                 continue
             step = now
-            if self._policy.unsound() is not None:
+            if self._policy.non_finite() is not None:
                 continue  # it lacks a variable that has gone bad
             self._rescues, self._last = self._rescues + 1, (anomaly.step, now)
             # What has led nowhere is not repeated by a replay.

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Protocol, SupportsFloat, SupportsIndex
 from nbtrain.checkpoints.branches import Branch
 from nbtrain.checkpoints.files import Saver, find, step_in_name
 from nbtrain.checkpoints.listing import latest, restorable, saved
-from nbtrain.core import tracebacks as frames
+from nbtrain.core import tracebacks
 from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.commands import Command, Outcome, Receipt, Set, Stop, Try
 from nbtrain.core.errors import ArgumentError, BusyError, PhaseError, WaitError
@@ -184,7 +184,7 @@ class Run(Steering):
             self._folder.acquire()
             undo.callback(self._folder.discard)
             engine = self._engine
-            names = Bindings(engine.functions, engine.roots(), frames.names_of_caller())
+            names = Bindings(engine.functions, engine.roots(), tracebacks.names_of_caller())
             claims.enter(self.name, lambda: self._engine.models() + names.trained(), self.__repr__)
             undo.callback(claims.leave, self.name)
             if left := names_of_live(self.coord):  # they would take up their work again
@@ -530,8 +530,8 @@ class Run(Steering):
             threads=attempt.threads,
             message=attempt.watch.message if started else None,
             notice=attempt.watch.notice if started else None,
-            error=frames.formatted(attempt.error, attempt.traceback) if attempt.error else None,
-            failure=frames.named(attempt.error) if attempt.error else None,
+            error=tracebacks.formatted(attempt.error, attempt.traceback) if attempt.error else None,
+            failure=tracebacks.named(attempt.error) if attempt.error else None,
             log=attempt.log.lines,
             hyperparameters=self._hyperparameters.known,
             evaluates=self._engine.evaluate is not None,

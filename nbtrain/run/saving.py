@@ -27,7 +27,7 @@ from nbtrain.run.time_usage import RESTORE, SAVE
 from nbtrain.rundir.entries import entries
 from nbtrain.rundir.folder import LAST_GOOD, TRIAL
 from nbtrain.rundir.lineage import run_of
-from nbtrain.rundir.timeline import aside
+from nbtrain.rundir.timeline import side_folder
 
 
 class CheckpointPolicy:
@@ -98,8 +98,8 @@ class CheckpointPolicy:
         self._due = due or self._due
         self._last_good = None
         if self._recorder.loss_monitor is not None:
-            self._excepted = frozenset(self._unsound())
-            last_good = saver.aside(LAST_GOOD, LAST_GOOD_KEPT)
+            self._excepted = frozenset(self._non_finite())
+            last_good = saver.side_saver(LAST_GOOD, LAST_GOOD_KEPT)
             if last_good is not None:  # a branch begins without one of its own
                 self._last_good = LastGood(
                     last_good, begins=restored is None or not self.checkpoints
@@ -184,7 +184,7 @@ class CheckpointPolicy:
             CheckpointError: As in `save`.
         """
         saver = self._saver
-        begin = saver.aside(TRIAL, 1) if saver is not None else None
+        begin = saver.side_saver(TRIAL, 1) if saver is not None else None
         if saver is None or begin is None:
             step = self.save(step)
             self._monitor.log(event="checkpoint", step=step, text="where a trial begins")
@@ -216,13 +216,13 @@ class CheckpointPolicy:
             self._listing.read(self._saver.directory)  # some may have been deleted by hand
         return tuple(held for held in self._counting() if held.step < step)
 
-    def unsound(self) -> str | None:
+    def non_finite(self) -> str | None:
         """The name of a variable that holds NaN or Inf, and did not when it was taken up."""
-        return next((name for name in self._unsound() if name not in self._excepted), None)
+        return next((name for name in self._non_finite() if name not in self._excepted), None)
 
-    def _unsound(self) -> tuple[str, ...]:
+    def _non_finite(self) -> tuple[str, ...]:
         try:
-            return self._saver.unsound() if self._saver is not None else ()
+            return self._saver.non_finite() if self._saver is not None else ()
         except Exception:  # noqa: BLE001 - why it cannot be read, it cannot be saved for
             return ()
 
@@ -232,7 +232,7 @@ class CheckpointPolicy:
         if loss_monitor is None:
             return None
         self._monitor.folder.drain(step)
-        loss_monitor.look_at(self.unsound, step)
+        loss_monitor.look_at(self.non_finite, step)
         return loss_monitor.anomaly
 
     def _check_sound(self, step: int) -> None:
@@ -312,7 +312,7 @@ class CheckpointPolicy:
             loss_monitor.turn_back(restored.step)
             self._monitor.note("nan", None)
         self.start(restored.step)
-        self._on_trial = aside(restored.path) == TRIAL
+        self._on_trial = side_folder(restored.path) == TRIAL
         if self._last_good is not None and self._on_trial:
             self._last_good.begin()  # what was restored goes with the trial
         return restored
@@ -361,7 +361,7 @@ class CheckpointPolicy:
         step, path, timeline = restored.step, restored.path, self._listing.timeline
         directory, own = Path(path).parent.resolve(), saver.directory.resolve()
         if own in (directory, *directory.parents):  # as that of a copy
-            timeline.go_back(step, aside(path))
+            timeline.go_back(step, side_folder(path))
             self._monitor.log(event="back", step=step, checkpoint=path)
         else:
             timeline.leave(step, path)
@@ -381,7 +381,7 @@ class CheckpointPolicy:
         self._listing.read(saver.directory)
         for held in self.checkpoints:
             if not timeline.knows(held):
-                timeline.save(held.step, aside(held.path))
+                timeline.save(held.step, side_folder(held.path))
                 self._monitor.log(event="found", step=held.step, checkpoint=held.path)
         self._listing.read(saver.directory)
         self._monitor.note("state", saver.mended)
@@ -395,7 +395,7 @@ class CheckpointPolicy:
     def _add_copy(self, copies: Path, saver: Saver) -> None:
         """One more was saved in this folder of copies."""
         for held in listed(copies)[-1:]:
-            self._listing.timeline.save(held.step, aside(held.path))
+            self._listing.timeline.save(held.step, side_folder(held.path))
             self._monitor.log(event="copy", step=held.step, checkpoint=held.path)
         self._listing.read(saver.directory)
 

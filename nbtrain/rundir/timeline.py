@@ -150,11 +150,11 @@ class Timeline:
             return
         if event in _SAVED:
             unnamed = ASIDE if event == "copy" else ("",)
-            self.save(step, *(unnamed if path is None else (aside(path),)))
+            self.save(step, *(unnamed if path is None else (side_folder(path),)))
         elif event == "origin":
             self.leave(step, str(path))
         elif event == "back":
-            self.go_back(step, aside(str(path)))
+            self.go_back(step, side_folder(str(path)))
         elif step != entry["step"] and not self._is_back_at(step):
             self.go_back(step)
 
@@ -164,11 +164,11 @@ class Timeline:
         return any(back.place == self._place and back.step == step for back in last)
 
 
-def aside(path: str) -> str:
+def side_folder(path: str) -> str:
     """The name of a checkpoint's folder where that is one of `ASIDE`, else ""."""
     folder = Path(path).parent.name
     return folder if folder in ASIDE else ""
 
 
 def _key(held: Checkpoint) -> tuple[str, int]:
-    return aside(held.path), held.step
+    return side_folder(held.path), held.step

@@ -17,7 +17,7 @@ import nbtrain
 from nbtrain.checkpoints.listing import latest
 from nbtrain.core.commands import Pause, Receipt, Replay, Save, Try
 from nbtrain.run.run import Run
-from nbtrain.rundir.timeline import aside
+from nbtrain.rundir.timeline import side_folder
 from tests.forked import Forked
 from tests.gate import SOON
 from tests.models import Counter, applied
@@ -103,7 +103,7 @@ def assert_on_disk(kind: str, folder: Path, outcome: str) -> None:
     assert found is not None
     assert found.step == LATEST.get(kind, found.step)
     if kind == "gone back":  # from step 15, and from the checkpoint of step 12
-        assert aside(found.path)
+        assert side_folder(found.path)
         assert found.step >= 10
     if kind == "kept":
         assert last["kept"] is True

@@ -13,8 +13,7 @@ import pytest
 from PIL import Image
 
 import nbtrain
-from nbtrain.panel import cards_figure
-from nbtrain.panel import media as samples
+from nbtrain.panel import cards_figure, media
 from nbtrain.panel.board_index import KIND_OF, selections
 from nbtrain.panel.board_requests import BANDS, RIDGES
 from nbtrain.panel.histograms import BINS, PERCENTILES
@@ -172,7 +171,7 @@ def test_the_images_of_a_step_are_sent_as_they_were_written(tmp_path: Path) -> N
 def test_a_huge_image_comes_smaller_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(samples, "PIXELS", 100)
+    monkeypatch.setattr(media, "PIXELS", 100)
     content, (data,) = summary(logdir_of(tmp_path, images("x", png(40, 20))), "images")
     assert content["samples"] == [{"type": "image/png", "scaled": True}]
     width, height = Image.open(io.BytesIO(data)).size
@@ -190,9 +189,9 @@ def test_what_is_no_image_is_told_in_words_beside_those_that_are(tmp_path: Path)
 
 def test_no_more_samples_are_sent_than_a_card_shows(tmp_path: Path) -> None:
     board = logdir_of(tmp_path, images("x", *[png()] * 20), audio("y", [[WAV, b""]] * 20))
-    assert summary(board, "images")[0]["more"] == 20 - samples.SAMPLES
+    assert summary(board, "images")[0]["more"] == 20 - media.SAMPLES
     content, buffers = summary(board, "audio", "y")
-    assert (content["more"], len(buffers)) == (20 - samples.SAMPLES, samples.SAMPLES)
+    assert (content["more"], len(buffers)) == (20 - media.SAMPLES, media.SAMPLES)
 
 
 # --- text -------------------------------------------------------------------------
@@ -225,17 +224,17 @@ def test_of_more_dimensions_the_first_part_is_shown_and_told(tmp_path: Path) -> 
 
 
 def test_a_long_text_is_cut_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(samples, "CHARACTERS", 5)
+    monkeypatch.setattr(media, "CHARACTERS", 5)
     content, _ = summary(logdir_of(tmp_path, text("x", [b"abc", b"defg", b"hij"])), "text")
     assert content["rows"] == [["abc"], ["de"], [""]]
     assert "The text is longer: at most 5 characters" in content["note"]
 
 
 def test_a_large_table_is_cut_and_says_so(tmp_path: Path) -> None:
-    data = np.full((samples.ROWS + 1, samples.COLUMNS + 1), b"", object)
+    data = np.full((media.ROWS + 1, media.COLUMNS + 1), b"", object)
     content, _ = summary(logdir_of(tmp_path, text("x", data)), "text")
-    assert len(content["rows"]) == samples.ROWS
-    assert len(content["rows"][0]) == samples.COLUMNS
+    assert len(content["rows"]) == media.ROWS
+    assert len(content["rows"][0]) == media.COLUMNS
     assert "The text is longer" in content["note"]
 
 
@@ -267,7 +266,7 @@ def test_sounds_come_with_their_labels_and_lengths(tmp_path: Path) -> None:
 def test_what_is_no_sound_or_too_large_is_told_in_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(samples, "BYTES", 20)
+    monkeypatch.setattr(media, "BYTES", 20)
     values = audio("x", [[b"<script>", b""]]), audio("y", [[WAV, b""], [tone(1), b"long"]])
     board = logdir_of(tmp_path, *values)
     content, buffers = summary(board, "audio")

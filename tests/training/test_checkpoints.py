@@ -481,7 +481,7 @@ def test_copies_whose_file_cannot_be_read_are_found_too(tmp_path: Path) -> None:
     line = trained(1)
     saver = saver_of(line, tmp_path)
     saver.save(1)
-    saver.aside("last_good", 3).save(2)
+    saver.side_saver("last_good", 3).save(2)
     (tmp_path / "last_good" / "checkpoint").write_bytes(b"")
     proof = saver_of(line, tmp_path).resume()
     assert proof is not None

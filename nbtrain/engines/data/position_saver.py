@@ -88,7 +88,7 @@ class PositionSaver(ObjectSaver):
         )
         return super().save(step)
 
-    def aside(self, name: str, keep: int) -> PositionSaver:
+    def side_saver(self, name: str, keep: int) -> PositionSaver:
         """What saves the newest few in a folder of this name."""
         return PositionSaver(self._checkpoint, self._place, self.directory / name, keep=keep)
 

@@ -142,7 +142,7 @@ class GraphSaver:
         """The proof of the latest restore: a graph gets no variables later."""
         return self._restored
 
-    def unsound(self) -> tuple[str, ...]:
+    def non_finite(self) -> tuple[str, ...]:
         """Names of the variables that hold NaN or Inf; in a cluster they are not looked at."""
         assert self.sess is not None, "the session is open"
         if self.sess.sess_str:  # all of them would travel here
@@ -159,7 +159,7 @@ class GraphSaver:
         """The variables of the graph that its training assigns to, and the saver does not save."""
         return lacking(self._saved.graph, self._saved.saver)
 
-    def aside(self, name: str, keep: int) -> GraphSaver | None:
+    def side_saver(self, name: str, keep: int) -> GraphSaver | None:
         """As in `Saver`: none in a cluster, and for a saver of another kind."""
         assert self.sess is not None, "the session is open"
         saved, directory = self._saved, self.directory / name
@@ -168,9 +168,9 @@ class GraphSaver:
         path = str(directory / Path(saved.save_path).name)
         with saved.graph.as_default():
             saver = own_saver(saved.saver, directory, keep)
-        aside = GraphSaver(replace(saved, saver=saver, save_path=path), directory)
-        aside.sess = self.sess
-        return aside
+        side = GraphSaver(replace(saved, saver=saver, save_path=path), directory)
+        side.sess = self.sess
+        return side
 
     def global_step(self, otherwise: int) -> int:
         """The global step now; `otherwise` where the graph has none."""
