@@ -23,7 +23,13 @@ from nbtrain.run.run import Run
 from tests.fitted import BATCH, STEPS, Late, SetAt, X, Y, started
 from tests.gate import SOON, Gate
 from tests.models import Counter, applied, reached
-from tests.training.test_tuner import Tuned, curve, lines, paused_and_saved, stopped
+from tests.training.test_hyperparameter_control import (
+    Tuned,
+    curve,
+    lines,
+    paused_and_saved,
+    stopped,
+)
 
 v1 = tf.compat.v1
 

@@ -18,7 +18,7 @@ from nbtrain.run.run import Run
 from tests.fitted import BATCH, X, Y, classifier, started
 from tests.gate import SOON, Gate
 from tests.models import applied, reached, refused
-from tests.training.test_tuner import Tuned, curve, lines
+from tests.training.test_hyperparameter_control import Tuned, curve, lines
 
 
 class Tried(Tuned):

@@ -144,7 +144,9 @@ def test_a_run_of_another_kernel_is_as_far_as_its_event_file_tells(gate: Gate) -
 
 def test_a_run_that_went_back_is_where_it_went(tmp_path: Path) -> None:
     counter = Counter()
-    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint, name="back", save_steps=50)
+    run = nbtrain.train(
+        counter.step, checkpoint=counter.checkpoint, name="back", save_steps=50, keep=None
+    )
     reached(run, lambda run: run.status.step > 60)
     applied(run.pause())
     applied(run.restore(50))
