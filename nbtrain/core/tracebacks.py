@@ -73,7 +73,7 @@ def _is_ours(frame: FrameType) -> bool:
 
     Such code has no file, and the names of the module that it was made for.
     """
-    return str(frame.f_globals.get("__name__")).partition(".")[0] == __package__
+    return str(frame.f_globals.get("__name__")).partition(".")[0] == __name__.partition(".")[0]
 
 
 def _parts(frames: TracebackType | None) -> Iterator[TracebackType]:
