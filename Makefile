@@ -10,7 +10,7 @@ BIN := .venv/bin
 NOTEBOOK := notebooks/quickstart.ipynb
 # Where there is no screen JupyterLab prints its address instead of opening a browser.
 SCREEN := $(or $(DISPLAY),$(WAYLAND_DISPLAY),$(filter Darwin,$(shell uname)))
-SOURCES := $(wildcard nbtrain/panel/js/*.* nbtrain/panel/js/*/*.*) package.json package-lock.json
+SOURCES := $(wildcard nbtrain/panel/js/*.* nbtrain/panel/js/*/*.* nbtrain/panel/js/*/*/*.*) package.json package-lock.json
 # A .venv is made again if its making broke off (no pip) or its Python is out of range.
 USABLE := import pip, sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))
 

@@ -128,7 +128,7 @@ def as_csv(scalars: Scalars, want: Want) -> bytes:
     """What counts of the points in sight, one a line: run, tag, step, wall_time, value.
 
     A name that would be a formula in a spreadsheet gets an apostrophe before it, as the page's own
-    tables have it (js/cells.js).
+    tables have it (js/board/table/cells.js).
 
     Raises:
         ArgumentError: They are too many for a page.

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { csv, decoded, isNumeric, shown, sorted, whole } from "../../nbtrain/panel/js/board/cells.js";
+import { csv, decoded, isNumeric, shown, sorted, whole } from "../../nbtrain/panel/js/board/table/cells.js";
 
 const same = (value) => value;
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chosen, domainOf, written } from "../../nbtrain/panel/js/board/choice.js";
+import { chosen, domainOf, written } from "../../nbtrain/panel/js/board/table/choice.js";
 
 test("of numbers a range is chosen, of texts and truths each value", () => {
   assert.deepEqual(domainOf([3, 1, null, NaN, 2]), { low: 1, high: 3 });

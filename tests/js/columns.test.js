@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bucketAt, bucketUpTo, columns, isAbandoned, marks, together } from "../../nbtrain/panel/js/columns.js";
+import { bucketAt, bucketUpTo, columns, isAbandoned, marks, together } from "../../nbtrain/panel/js/shared/columns.js";
 
 const curve = (x, mean, more = {}) => ({ tag: "loss", segment: 0, stride: 1, abandoned: false, x, mean, lo: mean, hi: mean, ...more });
 const tail = (x, mean, more = {}) => curve(x, mean, { abandoned: true, ...more });

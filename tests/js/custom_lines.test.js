@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { labelled, margins } from "../../nbtrain/panel/js/board/custom_lines.js";
-import { overlay, valuesAt } from "../../nbtrain/panel/js/board/overlay.js";
+import { labelled, margins } from "../../nbtrain/panel/js/board/charts/custom_lines.js";
+import { overlay, valuesAt } from "../../nbtrain/panel/js/board/charts/overlay.js";
 
 const curve = (run, x, mean) => ({ run, stride: 1, numbers: {}, x, mean, lo: mean, hi: mean, smooth: mean, tails: [] });
 const named = (found) => labelled(new Map(Object.entries(found))).map(({ run }) => run);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { difference } from "../../nbtrain/panel/js/board/difference.js";
+import { difference } from "../../nbtrain/panel/js/board/table/difference.js";
 
 test("a difference is told with its sign, and as a part of the baseline", () => {
   assert.equal(difference(0.55, 0.5), "+0.05, +10 %");

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Latest } from "../../nbtrain/panel/js/board/latest.js";
 
-// A room whose kernel answers when it is told to.
-class Room {
+// A connection whose kernel answers when it is told to.
+class Connection {
   asked = [];
 
   ask(message) {
@@ -29,70 +29,70 @@ class Clock {
 const settled = () => new Promise((done) => setImmediate(done));
 
 test("what is here is not asked for again, what is new is", async () => {
-  const room = new Room();
+  const connection = new Connection();
   const taken = [];
-  const latest = new Latest(room, ({ content }) => taken.push(content.n), new Clock());
+  const latest = new Latest(connection, ({ content }) => taken.push(content.n), new Clock());
   latest.want({ t: "hparams" }, 1);
-  room.asked[0].answer({ t: "hparams", known: "x", n: 1 });
+  connection.asked[0].answer({ t: "hparams", known: "x", n: 1 });
   await settled();
   latest.want({ t: "hparams" }, 1);
   latest.want({ t: "hparams" }, 2);
-  assert.deepEqual(room.asked.map(({ message }) => message), [{ t: "hparams", known: null }, { t: "hparams", known: "x" }]);
-  room.asked[1].answer({ t: "same" });
+  assert.deepEqual(connection.asked.map(({ message }) => message), [{ t: "hparams", known: null }, { t: "hparams", known: "x" }]);
+  connection.asked[1].answer({ t: "same" });
   await settled();
   assert.deepEqual(taken, [1]);
 });
 
 test("what was wanted meanwhile is asked for once the answer is there", async () => {
-  const room = new Room();
-  const latest = new Latest(room, () => {}, new Clock());
+  const connection = new Connection();
+  const latest = new Latest(connection, () => {}, new Clock());
   for (const runs of [["a"], ["b"], ["c"]]) latest.want({ t: "compare", runs }, 1);
-  assert.equal(room.asked.length, 1);
-  room.asked[0].answer({ t: "compare" });
+  assert.equal(connection.asked.length, 1);
+  connection.asked[0].answer({ t: "compare" });
   await settled();
-  assert.deepEqual(room.asked.map(({ message }) => message.runs), [["a"], ["c"]]);
+  assert.deepEqual(connection.asked.map(({ message }) => message.runs), [["a"], ["c"]]);
 });
 
 test("an answer that was lost is asked for again", async () => {
-  const room = new Room();
-  const latest = new Latest(room, () => assert.fail("nothing came"), new Clock());
+  const connection = new Connection();
+  const latest = new Latest(connection, () => assert.fail("nothing came"), new Clock());
   latest.want({ t: "hparams" }, 1);
-  room.asked[0].answer({ t: "lost" });
+  connection.asked[0].answer({ t: "lost" });
   await settled();
   latest.want({ t: "hparams" }, 1);
-  assert.equal(room.asked.length, 2);
+  assert.equal(connection.asked.length, 2);
 });
 
 test("what takes the kernel long is asked for again after a rest, another question at once", async () => {
-  const room = new Room();
+  const connection = new Connection();
   const clock = new Clock();
-  const latest = new Latest(room, () => {}, clock);
+  const latest = new Latest(connection, () => {}, clock);
   latest.want({ t: "hparams" }, 1);
   clock.set(100);
-  room.asked[0].answer({ t: "hparams" });
+  connection.asked[0].answer({ t: "hparams" });
   await settled();
   latest.want({ t: "hparams" }, 2);
   latest.want({ t: "hparams" }, 3);
   clock.set(499);
-  assert.equal(room.asked.length, 1);
+  assert.equal(connection.asked.length, 1);
   clock.set(500);
-  assert.equal(room.asked.length, 2);
-  room.asked[1].answer({ t: "hparams" });
+  assert.equal(connection.asked.length, 2);
+  connection.asked[1].answer({ t: "hparams" });
   await settled();
   latest.want({ t: "compare" }, 3);
-  assert.equal(room.asked.length, 3);
+  assert.equal(connection.asked.length, 3);
 });
 
 test("what is known answers the same question only", async () => {
-  const room = new Room();
+  const connection = new Connection();
   const taken = [];
-  const latest = new Latest(room, ({ question }) => taken.push(JSON.parse(question).x), new Clock());
+  const latest = new Latest(connection, ({ question }) => taken.push(JSON.parse(question).x), new Clock());
   latest.want({ t: "want", x: "step" }, 1);
-  room.asked[0].answer({ t: "curves", known: "3 points" });
+  connection.asked[0].answer({ t: "curves", known: "3 points" });
   await settled();
   latest.want({ t: "want", x: "wall" }, 1);
-  assert.equal(room.asked[1].message.known, null);
-  room.asked[1].answer({ t: "curves", known: "3 points" });
+  assert.equal(connection.asked[1].message.known, null);
+  connection.asked[1].answer({ t: "curves", known: "3 points" });
   await settled();
   assert.deepEqual(taken, ["step", "wall"]);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isNamed, logPlaces } from "../../nbtrain/panel/js/log_places.js";
+import { isNamed, logPlaces } from "../../nbtrain/panel/js/shared/log_places.js";
 
 const named = (places) => places.filter((_, i) => isNamed(places, i));
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decode, isolated, overlay, overlayMarks, valuesAt } from "../../nbtrain/panel/js/board/overlay.js";
+import { decode, isolated, overlay, overlayMarks, valuesAt } from "../../nbtrain/panel/js/board/charts/overlay.js";
 
 const curve = (run, x, mean, more = {}) => ({ run, stride: 1, numbers: {}, x, mean, lo: mean, hi: mean, smooth: mean, tails: [], ...more });
 const plain = ({ data }) => data.map((column) => [...column]);

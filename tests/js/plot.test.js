@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { moveByKey, steps, yScale } from "../../nbtrain/panel/js/plot.js";
+import { moveByKey, steps, yScale } from "../../nbtrain/panel/js/shared/plot.js";
 
 test("an axis of the largest numbers has two ends all the same", () => {
   for (const log of [false, true]) {

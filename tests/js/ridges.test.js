@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { binAt, nearest, ridges } from "../../nbtrain/panel/js/board/ridges.js";
+import { binAt, nearest, ridges } from "../../nbtrain/panel/js/board/cards/ridges.js";
 
 const edges = [0, 1, 2, 3];
 const counts = [[0, 4, 0], [2, 0, 0], [1, 2, 3]];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { runsOf } from "../../nbtrain/panel/js/board/sessions.js";
+import { runsOf } from "../../nbtrain/panel/js/board/table/sessions.js";
 
 const found = (sessions, runs) => Object.fromEntries(runsOf(sessions, runs));
 

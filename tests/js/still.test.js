@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { keep } from "../../nbtrain/panel/js/still.js";
+import { keep } from "../../nbtrain/panel/js/shared/still.js";
 
 const PICTURE = { "image/png": "new", "text/plain": "" };
 const WORDS = { "text/html": '<div class="nbtrain-still">new</div>', "text/plain": "" };

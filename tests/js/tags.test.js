@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { filter, groups, having, style } from "../../nbtrain/panel/js/board/tags.js";
-import { duration, place, timeTicks } from "../../nbtrain/panel/js/words.js";
+import { duration, place, timeTicks } from "../../nbtrain/panel/js/shared/format.js";
 
 test("tags are grouped by what stands before their first slash", () => {
   assert.deepEqual(groups(["a/x", "b/y/z", "loss", "a/w", "/odd"]), [

@@ -1,24 +1,24 @@
-// The board of a logdir: an anywidget. One room for each model, one view for each output.
+// The board of a logdir: an anywidget. One connection for each model, one view for each output.
 
 import uplotCss from "uplot/dist/uPlot.min.css";
 import boardCss from "./board.css";
-import { BoardRoom } from "./board_room.js";
-import cardsCss from "./cards.css";
-import { el, say } from "../dom.js";
+import { BoardConnection } from "./board_connection.js";
+import cardsCss from "./cards/cards.css";
+import { el, say } from "../shared/dom.js";
 import { optionsOf, written } from "./options.js";
-import { PAGES } from "./pages.js";
-import css from "../common.css";
-import { widget } from "../room.js";
+import { PAGES } from "./pages/pages.js";
+import css from "../shared/common.css";
+import { widget } from "../shared/connection.js";
 import { RunList } from "./run_list.js";
-import tablesCss from "./tables.css";
+import tablesCss from "./table/tables.css";
 import { Tabs } from "./tabs.js";
 import { filter, style } from "./tags.js";
-import { stand } from "../still.js";
-import * as theme from "../theme.js";
+import { stand } from "../shared/still.js";
+import * as theme from "../shared/theme.js";
 
 class View {
-  constructor(room, host) {
-    Object.assign(this, { room, pages: new Map(), options: null, inSight: true });
+  constructor(connection, host) {
+    Object.assign(this, { connection, pages: new Map(), options: null, inSight: true });
     this.#controls();
     this.runs = new RunList({
       changed: (filter) => {
@@ -35,8 +35,8 @@ class View {
     const text = uplotCss + css + boardCss + cardsCss + tablesCss;
     this.root = el("div", { class: "nbt nbt-board", children: [el("style", { text }), this.bar, this.tabs.root, this.tools, this.problem, this.words, body] });
     host.append(this.root);
-    this.sight = new IntersectionObserver(([{ isIntersecting }]) => (this.inSight = isIntersecting), { rootMargin: "120px" });
-    this.sight.observe(this.root);
+    this.observer = new IntersectionObserver(([{ isIntersecting }]) => (this.inSight = isIntersecting), { rootMargin: "120px" });
+    this.observer.observe(this.root);
     // JupyterLab hides the notebook while it changes its theme.
     this.unwatch = theme.watch(() => requestAnimationFrame(() => this.retheme()));
     this.changed();
@@ -46,12 +46,12 @@ class View {
 
   paint = () => this.paints;
 
-  styleOf = (run) => style(this.room.numberOf(run), this.paints?.colours ?? ["gray"]);
+  styleOf = (run) => style(this.connection.numberOf(run), this.paints?.colours ?? ["gray"]);
 
   swatch = (run) => this.runs.swatch(run);
 
   // To be called when something of the options has changed.
-  keep = () => this.room.keep(written(this.options));
+  keep = () => this.connection.keep(written(this.options));
 
   // To be called when the axis of the curves is another.
   forget() {
@@ -86,7 +86,7 @@ class View {
   }
 
   draw() {
-    const { index } = this.room;
+    const { index } = this.connection;
     if (!this.root.isConnected) return;
     if (!this.paints) this.retheme();
     this.#tell();
@@ -100,22 +100,22 @@ class View {
 
   close() {
     cancelAnimationFrame(this.frame);
-    this.sight.disconnect();
+    this.observer.disconnect();
     this.unwatch();
     this.pages.forEach((page) => page.close());
     this.root.remove();
   }
 
   #begin(begin) {
-    this.options = optionsOf({ ...begin, kept: this.room.kept ?? begin.kept });
-    this.room.kept ??= written(this.options);
+    this.options = optionsOf({ ...begin, kept: this.connection.kept ?? begin.kept });
+    this.connection.kept ??= written(this.options);
     this.tagInput.value = this.options.tags;
     this.runs.begin(this.options.off, this.options.runs);
   }
 
   // Bring a page to the front, and show what there is.
   #open(name) {
-    const { index } = this.room;
+    const { index } = this.connection;
     const there = Object.keys(PAGES).filter((tab) => tab === name || index.tabs.includes(tab));
     this.tabs.show(Object.fromEntries(there.map((tab) => [tab, PAGES[tab][0]])), name);
     if (this.tab !== name) this.#turnTo(name);
@@ -140,7 +140,7 @@ class View {
   }
 
   #tell() {
-    const { index, gone, late, note } = this.room;
+    const { index, gone, late, note } = this.connection;
     const reading = index?.reading ?? false;
     this.bar.hidden = !reading;
     if (reading) {
@@ -176,7 +176,7 @@ class View {
     this.tagCount = el("span", { class: "nbt-soft", "data-role": "tag-count" });
     this.own = el("div", { class: "nbt-own" });
     this.follow = el("input", { type: "checkbox", "data-role": "follow" });
-    this.follow.addEventListener("change", () => this.room.send({ t: "follow", on: this.follow.checked }));
+    this.follow.addEventListener("change", () => this.connection.send({ t: "follow", on: this.follow.checked }));
     const follow = el("label", { class: "nbt-field", title: "Show what is being written", children: [this.follow, el("span", { text: "follow" })] });
     this.tools = el("div", { class: "nbt-tools", children: [this.tagInput, this.tagCount, this.own, follow] });
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
@@ -188,4 +188,4 @@ function sentence(text) {
   return `${text[0].toUpperCase()}${text.slice(1)}.`;
 }
 
-export default widget(BoardRoom, View);
+export default widget(BoardConnection, View);

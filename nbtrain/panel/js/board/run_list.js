@@ -1,6 +1,6 @@
 // The runs of a board: which of them are drawn, and how their lines look.
 
-import { el, say } from "../dom.js";
+import { el, say } from "../shared/dom.js";
 import { swatch } from "./swatch.js";
 import { filter } from "./tags.js";
 

@@ -1,6 +1,6 @@
 // The tabs of a board, by the WAI-ARIA pattern: the arrow keys, Home and End move and choose.
 
-import { el } from "../dom.js";
+import { el } from "../shared/dom.js";
 
 let boards = 0; // that this page has seen: ids must differ
 

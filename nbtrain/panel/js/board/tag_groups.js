@@ -1,7 +1,7 @@
 // Cards grouped by the prefix of their tag, each group to be folded; the ten thousandth card,
 // or group, is put into the page only when it is asked for.
 
-import { el } from "../dom.js";
+import { el } from "../shared/dom.js";
 import { groups } from "./tags.js";
 
 const OPEN_CARDS = 400; // up to so many cards every group begins open

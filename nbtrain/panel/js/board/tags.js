@@ -14,7 +14,7 @@ export function groups(tags) {
   return [...found].filter(([, of]) => of.length).map(([name, of]) => ({ name, tags: of }));
 }
 
-// For each tag the runs that have it, a Map; tags, sets and of: see panel/contents.py.
+// For each tag the runs that have it, a Map; tags, sets and of: see board_index.py.
 export function having({ tags, sets, of }, runs) {
   const named = sets.map((set) => set.map((run) => runs[run]));
   return new Map(tags.map((tag, i) => [tag, named[of[i]]]));

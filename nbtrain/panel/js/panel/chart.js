@@ -2,11 +2,11 @@
 // abandoned tails; and marks.
 
 import uPlot from "uplot";
-import { bucketAt, bucketUpTo, divided, marks, together } from "../columns.js";
-import { el } from "../dom.js";
+import { bucketAt, bucketUpTo, divided, marks, together } from "../shared/columns.js";
+import { el } from "../shared/dom.js";
 import { MarksStrip, STRIP } from "./marks_strip.js";
-import { axes, besidePointer, drawMarks, isArrow, moveByKey, steps, yScale } from "../plot.js";
-import { describe, describeValidation, tally } from "../words.js";
+import { axes, besidePointer, drawMarks, isArrow, moveByKey, steps, yScale } from "../shared/plot.js";
+import { describe, describeValidation, tally } from "../shared/format.js";
 
 const WIDE = 560; // pixels from which a chart is higher
 const REACH = 6; // pixels from a point of the validation to a pointer that means it

@@ -1,6 +1,6 @@
 // The head of the panel: phase, numbers, progress, buttons, what became of the clicks.
 
-import { el, say } from "../dom.js";
+import { el, say } from "../shared/dom.js";
 import { Hyperparameters } from "./hyperparameters.js";
 import { listed, latest } from "./marks.js";
 import { Trial } from "./trial.js";

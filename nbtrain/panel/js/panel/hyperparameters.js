@@ -4,7 +4,7 @@
 // afterwards is what the kernel says: in the field rounded, where it is too long to be read whole,
 // and with all its digits while the field has the focus.
 
-import { el } from "../dom.js";
+import { el } from "../shared/dom.js";
 import { brief, exact, places } from "./scale.js";
 
 // JupyterLab leaves their keys to them: or else the arrows, which move a slider, are the notebook's.

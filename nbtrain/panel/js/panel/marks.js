@@ -3,7 +3,7 @@
 // A mark is {event, step, wall, text, edits, kept, good, place}: see journal.py; `place` is where it
 // stands.
 
-import { clock, place } from "../words.js";
+import { clock, place } from "../shared/format.js";
 
 // The most telling first: what a mark that stands for several is drawn as.
 export const GLYPHS = {

@@ -1,6 +1,6 @@
 // The marks that somebody asks about, with what can be done about each.
 
-import { el } from "../dom.js";
+import { el } from "../shared/dom.js";
 import { titled } from "./marks.js";
 import { Offers, key } from "./offers.js";
 import { Popover } from "./popover.js";

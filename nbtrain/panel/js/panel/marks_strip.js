@@ -1,8 +1,8 @@
 // The marks of what was done to a run, in a strip above a chart: drawn, and found by the pointer.
 
-import { el } from "../dom.js";
+import { el } from "../shared/dom.js";
 import { glyph, grouped, titled } from "./marks.js";
-import { shortened } from "../words.js";
+import { shortened } from "../shared/format.js";
 
 export const STRIP = 18; // pixels above the plot
 const APART = 22; // pixels between two marks, at the least: what stands closer is not told apart

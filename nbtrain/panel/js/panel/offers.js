@@ -1,6 +1,6 @@
 // Buttons for what can be done about some marks, and what became of it.
 
-import { el, say } from "../dom.js";
+import { el, say } from "../shared/dom.js";
 import { glyph, titled } from "./marks.js";
 import { halved, offersOf } from "./remedies.js";
 

@@ -1,31 +1,31 @@
-// The panel of a run: an anywidget. One room for each model, one view for each output.
+// The panel of a run: an anywidget. One connection for each model, one view for each output.
 
 import uplotCss from "uplot/dist/uPlot.min.css";
 import { Chart } from "./chart.js";
 import { Clicks } from "./clicks.js";
-import { isAbandoned } from "../columns.js";
+import { isAbandoned } from "../shared/columns.js";
 import { Controls } from "./controls.js";
-import { el } from "../dom.js";
-import { Foot } from "./foot.js";
+import { el } from "../shared/dom.js";
+import { Statusbar } from "./statusbar.js";
 import { timeline } from "./marks.js";
 import { MarksMenu } from "./marks_menu.js";
-import css from "../common.css";
+import css from "../shared/common.css";
 import { Rescue } from "./rescue.js";
-import { widget } from "../room.js";
-import { RunRoom } from "./run_room.js";
-import { stand } from "../still.js";
-import * as theme from "../theme.js";
+import { widget } from "../shared/connection.js";
+import { RunConnection } from "./run_connection.js";
+import { stand } from "../shared/still.js";
+import * as theme from "../shared/theme.js";
 
 const UNTOLD = ["created", "finished", "stopped", "failed"]; // phases in which nothing is to be heard
 let panels = 0;
 
 class View {
-  constructor(room, host) {
-    this.room = room;
-    this.clicks = new Clicks((message) => room.send(message), () => this.changed());
+  constructor(connection, host) {
+    this.connection = connection;
+    this.clicks = new Clicks((message) => connection.send(message), () => this.changed());
     this.controls = new Controls(this.clicks);
     this.marks = []; // what was done to the run: see marks.js
-    const state = () => ({ marks: this.marks, status: { ...room.store.status, silentSince: this.silentSince } });
+    const state = () => ({ marks: this.marks, status: { ...connection.store.status, silentSince: this.silentSince } });
     this.menu = new MarksMenu(this.clicks, state);
     this.rescue = new Rescue(this.clicks, state);
     this.charts = new Map(); // tag -> {chart, shows: what of its lines and marks}
@@ -33,17 +33,17 @@ class View {
     this.syncKey = `nbtrain-${panels++}`;
     this.grid = el("div", { class: "nbt-grid" });
     const style = el("style", { text: uplotCss + css });
-    this.foot = new Foot(room.notices);
-    this.root = el("div", { class: "nbt", children: [style, ...this.controls.nodes, this.grid, this.foot.root, this.menu.popover.root] });
+    this.statusbar = new Statusbar(connection.notices);
+    this.root = el("div", { class: "nbt", children: [style, ...this.controls.nodes, this.grid, this.statusbar.root, this.menu.popover.root] });
     this.controls.message.after(this.rescue.root);
     host.append(this.root);
     this.size = new ResizeObserver(() => this.each((chart) => chart.resize()));
     this.size.observe(this.grid);
-    this.sight = new IntersectionObserver((entries) => {
+    this.observer = new IntersectionObserver((entries) => {
       this.inSight = entries.at(-1).isIntersecting;
       this.changed();
     });
-    this.sight.observe(this.root);
+    this.observer.observe(this.root);
     this.unwatch = theme.watch(() => this.retheme());
     this.changed();
   }
@@ -72,7 +72,7 @@ class View {
   draw() {
     if (!this.root.isConnected) return;
     if (!this.paints) this.retheme();
-    const { store, contact } = this.room;
+    const { store, contact } = this.connection;
     const { status, charts } = store;
     const silentSince = UNTOLD.includes(status.phase) ? null : contact.silentSince;
     this.silentSince = silentSince;
@@ -85,7 +85,7 @@ class View {
     this.controls.show(status, silentSince, this.marks, contact.gone);
     this.rescue.show();
     if (this.menu.popover.isOpen) this.menu.show();
-    this.foot.show(status);
+    this.statusbar.show(status);
     const one = charts.length === 1;
     const before = this.grid.classList.contains("nbt-one");
     this.grid.classList.toggle("nbt-one", one);
@@ -113,7 +113,7 @@ class View {
       this.charts.set(tag, { chart, shows: "" });
       this.grid.append(chart.root);
     }
-    const { store } = this.room;
+    const { store } = this.connection;
     const shown = this.charts.get(tag);
     const shows = [...lines.map((line) => store.changedAt(line.tag)), this.markedAt].join();
     shown.chart.say(lines.map((line) => ({ ...line, last: last[line.tag], abandoned: isAbandoned(store.of(line.tag)) })));
@@ -125,7 +125,7 @@ class View {
   close() {
     cancelAnimationFrame(this.frame);
     this.size.disconnect();
-    this.sight.disconnect();
+    this.observer.disconnect();
     this.unwatch();
     this.clicks.destroy();
     this.each((chart) => chart.destroy());
@@ -133,4 +133,4 @@ class View {
   }
 }
 
-export default widget(RunRoom, View);
+export default widget(RunConnection, View);

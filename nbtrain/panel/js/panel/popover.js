@@ -1,7 +1,7 @@
 // A box above the page, beside what it is about. The browser closes it on Escape and on a click
 // elsewhere, and gives the focus back.
 
-import { el } from "../dom.js";
+import { el } from "../shared/dom.js";
 
 const GAP = 6; // pixels to what it is about, and to the edge of the window
 

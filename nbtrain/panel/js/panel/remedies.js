@@ -2,7 +2,7 @@
 
 import { isSaved, kind } from "./marks.js";
 import { exact } from "./scale.js";
-import { clock, place } from "../words.js";
+import { clock, place } from "../shared/format.js";
 
 const ENDED = ["finished", "stopped", "failed"];
 const RATES = ["learning_rate_factor", "learning_rate"]; // under a factor, the program sets the rate

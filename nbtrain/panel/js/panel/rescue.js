@@ -1,6 +1,6 @@
 // Below the message of a run that has paused because it has gone bad: what can be done about that.
 
-import { el } from "../dom.js";
+import { el } from "../shared/dom.js";
 import { trouble } from "./marks.js";
 import { Offers } from "./offers.js";
 

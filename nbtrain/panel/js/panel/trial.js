@@ -1,6 +1,6 @@
 // A trial edit: another value for some steps, kept unless a scalar has got worse.
 
-import { el } from "../dom.js";
+import { el } from "../shared/dom.js";
 import { Popover } from "./popover.js";
 import { exact } from "./scale.js";
 

@@ -1,0 +1,94 @@
+// What the views of one board share: what there is, and the answers of the kernel.
+
+import { Connection } from "../shared/connection.js";
+
+const LATE_MS = 1500;
+const KEEP_MS = 300; // what is chosen within this is sent at once
+
+export class BoardConnection extends Connection {
+  index = null;
+  note = "";
+  gone = ""; // in words, why nobody answers
+  #asked = new Map(); // number -> {answer, at}
+  #next = 1;
+  #numbers = new Map(); // of the runs
+
+  constructor(model) {
+    super(model);
+    this.send({ t: "hello" });
+  }
+
+  get answered() {
+    return this.index !== null;
+  }
+
+  // The answer to a message, {content, buffers}; when the kernel has gone, of the kind "lost".
+  ask(message) {
+    const id = this.#next++;
+    return new Promise((answer) => {
+      this.#asked.set(id, { answer, at: Date.now() });
+      setTimeout(() => this.changed(), LATE_MS + 50);
+      this.send({ ...message, id });
+    });
+  }
+
+  // Let the kernel keep what the reader has chosen; see options.js.
+  keep(text) {
+    if (text === this.kept) return;
+    this.kept = text;
+    this.keeping ??= setTimeout(() => this.#keepNow(), KEEP_MS);
+  }
+
+  #keepNow() {
+    if (!this.keeping) return;
+    clearTimeout(this.keeping);
+    this.keeping = undefined;
+    this.send({ t: "options", text: this.kept });
+  }
+
+  // Whether an answer is late.
+  get late() {
+    return [...this.#asked.values()].some(({ at }) => Date.now() - at > LATE_MS);
+  }
+
+  // The place of a run among those this page has seen: new ones leave the others their colour.
+  numberOf(run) {
+    if (!this.#numbers.has(run)) this.#numbers.set(run, this.#numbers.size);
+    return this.#numbers.get(run);
+  }
+
+  alive() {
+    const hidden = document.visibilityState === "hidden";
+    if (hidden) this.#keepNow(); // the page may be on its way out
+    const looks = [...this.views].some((view) => view.inSight) && !hidden;
+    if (looks && !this.gone) this.send({ t: "alive" });
+  }
+
+  receive(content, buffers) {
+    this.gone = "";
+    if (content.t === "index" || content.t === "grew") {
+      this.index = { ...this.index, progress: null, ...content };
+      this.index.runs?.forEach((run) => this.numberOf(run));
+      this.note = "";
+    } else if (content.t === "note") {
+      this.note = content.text;
+    } else if (this.#asked.has(content.id)) {
+      const { answer } = this.#asked.get(content.id);
+      this.#asked.delete(content.id);
+      answer({ content, buffers });
+    }
+    this.changed();
+  }
+
+  // Told when a widget manager gives its kernel up. One that speaks all the same is back.
+  broke() {
+    this.#lost("The kernel has gone: what was drawn stays. Run the cell again for the rest.");
+  }
+
+  #lost(why) {
+    this.gone = why;
+    for (const { answer } of this.#asked.values()) answer({ content: { t: "lost" }, buffers: [] });
+    this.#asked.clear();
+    this.changed();
+  }
+}

@@ -1,0 +1,124 @@
+// One tag of one run: what was written at a step, and the slider that chooses the step.
+
+import { floats } from "../../shared/columns.js";
+import { el, say } from "../../shared/dom.js";
+import { choiceOf, placeOf } from "./steps.js";
+import { place } from "../../shared/format.js";
+
+export class Card {
+  // board: see pages.js; page: {kind, Body, option, seen}; key: [tag, run].
+  constructor(board, page, [tag, run]) {
+    Object.assign(this, { board, page, tag, run, steps: [], walls: [], chosen: null, shown: null });
+    this.body = new page.Body(this);
+    const name = el("span", { class: "nbt-tag", text: tag, title: tag });
+    this.sample = el("span", { class: "nbt-of-run", title: run, children: [board.swatch(run), el("span", { text: run })] });
+    const head = el("div", { class: "nbt-chart-head", children: [name, this.sample] });
+    this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
+    const slider = page.Body.several ? [] : [this.#slider()];
+    this.root = el("section", { class: "nbt-chart nbt-card", "data-tag": tag, "data-run": run, children: [head, ...slider, this.body.root, this.problem] });
+  }
+
+  // Ask for what the card should show, if it does not show it yet; one question at a time.
+  async wanted() {
+    const { connection } = this.board;
+    if (connection.gone || this.asking || !this.page.seen.has(this)) return;
+    const of = { kind: this.page.kind, tag: this.tag, run: this.run };
+    const { version } = connection.index;
+    if (this.version !== version) {
+      if (!this.problem.hidden) this.shown = null; // what was refused may be there by now
+      const { content, buffers } = await this.#ask({ t: "history", ...of, known: this.known });
+      if (content.t === "lost") return;
+      this.version = version;
+      if (content.t === "history") this.#take(content, buffers[0]);
+      if (content.t === "refused") this.#refuse(content.text);
+    } else {
+      const at = placeOf(this.steps, this.chosen);
+      const key = this.page.Body.several ? this.known : JSON.stringify([at, this.steps[at], this.walls[at]]);
+      if (at < 0 || this.shown === key) return;
+      const { content, buffers } = await this.#ask({ t: "summary", ...of, at });
+      if (content.t === "lost") return;
+      if (content.t === "summary" && content.step !== this.steps[at]) {
+        this.version = null; // the run has gone back meanwhile: these are not its steps any more
+      } else if (this.page.seen.has(this)) {
+        this.shown = key;
+        await this.#show(content, buffers, at);
+      }
+    }
+    this.wanted(); // something else may be wanted by now
+  }
+
+  // Show another step: of a place among the steps.
+  move(at) {
+    this.chosen = choiceOf(this.steps, at);
+    this.#tell();
+    this.wanted();
+  }
+
+  get at() {
+    return placeOf(this.steps, this.chosen);
+  }
+
+  // Out of sight nothing is kept but its place.
+  clear() {
+    const height = this.body.root.offsetHeight;
+    if (height) this.body.root.style.minHeight = `${height}px`;
+    this.body.clear();
+    this.shown = null;
+  }
+
+  repaint() {
+    this.sample.firstChild.replaceWith(this.board.swatch(this.run));
+    this.body.resize?.();
+  }
+
+  async #ask(message) {
+    this.asking = true;
+    const answer = await this.board.connection.ask(message);
+    this.asking = false;
+    return answer;
+  }
+
+  #take(content, buffer) {
+    const numbers = floats(buffer);
+    this.known = content.known;
+    this.steps = [...numbers.subarray(0, numbers.length / 2)];
+    this.walls = [...numbers.subarray(numbers.length / 2)];
+    this.#tell();
+  }
+
+  async #show(content, buffers, at) {
+    if (content.t === "refused") return this.#refuse(content.text);
+    say(this.problem, "");
+    const { shown } = this;
+    await this.body.draw(content, buffers, at);
+    if (this.shown !== shown) return; // out of sight meanwhile, or at another step
+    this.body.root.style.minHeight = "";
+    this.root.dataset.step = this.steps[at];
+  }
+
+  #refuse(text) {
+    say(this.problem, text);
+    this.body.clear();
+    this.body.root.style.minHeight = "";
+  }
+
+  #slider() {
+    this.range = el("input", { type: "range", min: 0, max: 0, step: 1, "aria-label": `step of ${this.tag} in ${this.run}`, "data-role": "step" });
+    this.range.addEventListener("input", () => this.move(Number(this.range.value)));
+    this.range.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
+    this.told = el("output", { class: "nbt-soft", "data-role": "told" });
+    return el("div", { class: "nbt-step", children: [this.range, this.told] });
+  }
+
+  // What the slider says.
+  #tell() {
+    if (!this.range || !this.steps.length) return;
+    const { at } = this;
+    const words = place(this.steps[at], "step");
+    this.range.max = this.steps.length - 1;
+    this.range.value = at;
+    this.range.disabled = this.steps.length < 2;
+    this.range.setAttribute("aria-valuetext", words);
+    this.told.replaceChildren(el("b", { text: words }), ` ${place(this.walls[at], "wall")}`);
+  }
+}

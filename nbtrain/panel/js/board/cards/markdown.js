@@ -1,0 +1,52 @@
+// Markdown as elements, made one by one: no HTML is read, whatever a text holds.
+
+import MarkdownIt from "markdown-it";
+import { el } from "../../shared/dom.js";
+
+const LINK = /^(https?|mailto):/i;
+const parser = new MarkdownIt({ html: false, linkify: false }).disable("image");
+parser.validateLink = (url) => LINK.test(url);
+
+// An element with what a text says.
+export function markdown(text) {
+  const root = el("div", { class: "nbt-markdown" });
+  fill(root, parser.parse(text, {}));
+  return root;
+}
+
+// Tokens come in the order of a document, with their nesting: 1 opens an element, -1 closes it.
+function fill(root, tokens) {
+  const open = [root];
+  for (const token of tokens) {
+    const within = open.at(-1);
+    if (token.nesting < 0) {
+      if (!token.hidden) open.pop();
+    } else if (token.type === "inline") {
+      fill(within, token.children);
+    } else if (token.nesting > 0) {
+      if (token.hidden) continue; // the paragraphs of a tight list
+      open.push(element(token));
+      within.append(open.at(-1));
+    } else {
+      within.append(leaf(token));
+    }
+  }
+}
+
+function element({ type, tag, attrs }) {
+  if (type === "link_open") {
+    const { href } = Object.fromEntries(attrs);
+    return el("a", { href, target: "_blank", rel: "noopener noreferrer", title: href });
+  }
+  const { style, start } = Object.fromEntries(attrs ?? []);
+  return el(tag, { ...(style ? { style } : {}), ...(start ? { start } : {}) });
+}
+
+function leaf({ type, content }) {
+  if (type === "fence" || type === "code_block") return el("pre", { children: [el("code", { text: content })] });
+  if (type === "code_inline") return el("code", { text: content });
+  if (type === "hardbreak") return el("br");
+  if (type === "hr") return el("hr");
+  if (type === "softbreak") return "\n";
+  return content;
+}

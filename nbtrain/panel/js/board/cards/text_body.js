@@ -1,0 +1,38 @@
+// The text of a step: Markdown as TensorBoard shows it, or plain. Nothing in it can run: what
+// is HTML stays text, nothing is loaded, and a link only leads to another page.
+
+import { el, say } from "../../shared/dom.js";
+import { markdown } from "./markdown.js";
+
+export class TextBody {
+  static option = { text: "plain", title: "Show the text as it was written, not as Markdown" };
+
+  constructor(card) {
+    this.card = card;
+    this.note = el("div", { class: "nbt-soft", hidden: "" });
+    this.text = el("div", { class: "nbt-text", tabindex: 0, role: "region", "aria-label": `text of ${card.tag} in ${card.run}` });
+    this.root = el("div", { children: [this.text, this.note] });
+  }
+
+  draw({ rows, table, note }) {
+    Object.assign(this, { rows, table });
+    say(this.note, note);
+    this.choose();
+  }
+
+  choose() {
+    if (!this.rows) return;
+    const cell = this.card.page.option ? plain : markdown;
+    const of = (row) => el("tr", { children: row.map((text) => el("td", { children: [cell(text)] })) });
+    this.text.replaceChildren(this.table ? el("table", { children: [el("tbody", { children: this.rows.map(of) })] }) : cell(this.rows[0][0]));
+  }
+
+  clear() {
+    this.rows = null;
+    this.text.replaceChildren();
+  }
+}
+
+function plain(text) {
+  return el("pre", { text });
+}

@@ -1,0 +1,52 @@
+// What the charts of a page share: each in sight asks the kernel for what it should show.
+
+import { download } from "../download.js";
+import { Latest } from "../latest.js";
+import { decode } from "./overlay.js";
+
+export class Charts {
+  // board: see board.js; seen: the charts in sight, a Set; runsOf: gives the runs of a tag.
+  constructor(board, { seen, runsOf }) {
+    Object.assign(this, { board, seen, runsOf });
+  }
+
+  get options() {
+    return this.board.options;
+  }
+
+  paint = () => this.board.paint();
+
+  styleOf = (run) => this.board.styleOf(run);
+
+  keep = () => this.board.keep();
+
+  swatch = (run) => this.board.swatch(run);
+
+  // Ask for what a chart in sight should show, if it does not show it yet.
+  wanted(chart) {
+    if (!this.seen.has(chart)) return;
+    const { connection } = this.board;
+    chart.latest ??= new Latest(connection, (answer) => this.#take(chart, answer));
+    chart.latest.want(this.#want(chart), connection.index.version);
+  }
+
+  #take(chart, { content, buffers, question }) {
+    chart.say(content.t === "refused" ? content.text : "");
+    if (content.t !== "curves") return;
+    if (JSON.stringify(this.#want(chart)) === question) chart.curves = decode(content.runs, buffers[0]);
+    if (this.seen.has(chart)) chart.draw();
+  }
+
+  async csv(chart) {
+    const { content, buffers } = await this.board.connection.ask({ ...this.#want(chart), t: "csv" });
+    if (content.t === "file") download(new Blob([buffers[0]], { type: "text/csv" }), chart.tag, ".csv");
+    chart.say(content.t === "refused" ? content.text : "");
+  }
+
+  #want({ tag, zoom }) {
+    const { x, logX, smooth } = this.options;
+    const having = this.runsOf(tag);
+    const chosen = having.filter((run) => this.board.runs.has(run));
+    return { t: "want", tag, x, log_x: logX, smooth, range: zoom ? [zoom.min, zoom.max] : null, runs: chosen.length === having.length ? null : chosen };
+  }
+}

@@ -1,0 +1,133 @@
+// A chart of a layout: the curves of several tags, or values between their bounds.
+
+import { labelled, margins } from "./custom_lines.js";
+import { el } from "../../shared/dom.js";
+import { download } from "../download.js";
+import { decode } from "./overlay.js";
+import { OverlayChart } from "./overlay_chart.js";
+import { swatch } from "../swatch.js";
+import { style } from "../tags.js";
+
+export class CustomChart {
+  // chart: {title, tags, series, words}, with series only a margin chart; page: {board, seen,
+  // runsOf(tag)}.
+  constructor(chart, { board, seen, runsOf }) {
+    Object.assign(this, chart, { board, seen, runsOf, found: new Map(), known: new Map(), lines: new Map() });
+    this.chart = new OverlayChart(chart.title, this);
+    this.legend = el("div", { class: "nbt-tags", "data-role": "tags" });
+    this.chart.problem.before(this.legend);
+    this.root = this.chart.root;
+    this.chart.say(this.words.join("\n"));
+  }
+
+  // --- what the chart asks of its board
+
+  // The band around a value is of values: smoothing would leave the line outside of it.
+  get options() {
+    return this.series ? { ...this.board.options, smooth: 0 } : this.board.options;
+  }
+
+  keep = () => this.board.keep();
+
+  paint = () => this.board.paint();
+
+  styleOf = (label) => {
+    const { tag, run } = this.lines.get(label) ?? {};
+    if (this.names.length < 2) return this.board.styleOf(run ?? label);
+    const { dash, colour } = style(this.names.indexOf(tag), this.paint().colours);
+    return { dash, colour: this.single ? colour : this.board.styleOf(run).colour };
+  };
+
+  swatch = (label) => swatch(this.styleOf(label));
+
+  // Ask for what it should show, if it is in sight and does not show it yet.
+  async wanted() {
+    const { connection } = this.board;
+    if (connection.gone || !this.seen.has(this) || this.asking) return;
+    const wants = this.#wants();
+    const key = JSON.stringify(wants);
+    const { version } = connection.index;
+    if (this.shown === key && this.version === version) return;
+    this.asking = true;
+    const again = this.shown === key;
+    const answers = await Promise.all(wants.map((want) => connection.ask({ t: "want", ...want, known: again ? this.known.get(want.tag) : null })));
+    this.asking = false;
+    if (answers.some(({ content }) => content.t === "lost")) return;
+    Object.assign(this, { shown: key, version });
+    if (JSON.stringify(this.#wants()) === key) this.#take(wants, answers);
+    this.wanted(); // something else may be wanted by now
+  }
+
+  async csv() {
+    const answers = await Promise.all(this.#wants().map((want) => this.board.connection.ask({ t: "csv", ...want })));
+    const refused = answers.find(({ content }) => content.t === "refused");
+    if (refused) return this.chart.say(refused.content.text);
+    if (answers.some(({ content }) => content.t !== "file")) return;
+    const texts = answers.map(({ buffers }) => new TextDecoder().decode(buffers[0]));
+    const parts = texts.map((text, i) => (i ? text.slice(text.indexOf("\n") + 1) : text));
+    download(new Blob(parts, { type: "text/csv" }), this.title, ".csv");
+  }
+
+  // --- what the page asks of it
+
+  emphasize(run) {
+    this.chart.dim((line) => run !== null && this.lines.get(line.run)?.run !== run);
+  }
+
+  resize() {
+    this.chart.resize();
+    this.#tellTags();
+  }
+
+  forget() {
+    this.found.clear();
+    this.chart.forget();
+  }
+
+  destroy() {
+    this.chart.destroy();
+  }
+
+  // The tags that lines are of.
+  get names() {
+    return this.series ? this.series.map(({ value }) => value) : this.tags;
+  }
+
+  #wants() {
+    const { x, logX, smooth } = this.options;
+    const { zoom } = this.chart;
+    return this.tags.map((tag) => {
+      const runs = this.runsOf(tag).filter((run) => this.board.runs.has(run));
+      return { tag, x, log_x: logX, smooth, range: zoom ? [zoom.min, zoom.max] : null, runs };
+    });
+  }
+
+  #take(wants, answers) {
+    const refused = answers.filter(({ content }) => content.t === "refused").map(({ content }) => content.text);
+    answers.forEach(({ content, buffers }, i) => {
+      if (content.t !== "curves") return;
+      this.known.set(wants[i].tag, content.known);
+      this.found.set(wants[i].tag, decode(content.runs, buffers[0]));
+    });
+    const { found, problems } = this.series ? margins(this.series, this.found) : { found: this.found, problems: [] };
+    const curves = labelled(new Map(this.names.map((tag) => [tag, found.get(tag) ?? []])));
+    this.lines = new Map(curves.map(({ run, of }) => [run, of]));
+    this.single = new Set(curves.map(({ of }) => of.run)).size < 2;
+    this.chart.say([...new Set([...this.words, ...problems, ...refused])].join("\n"));
+    this.chart.curves = curves;
+    this.chart.host.hidden = !curves.length;
+    if (this.seen.has(this)) this.chart.draw();
+    this.#tellTags();
+  }
+
+  // How the lines of each tag look, where there are several.
+  #tellTags() {
+    const names = this.names.length > 1 && this.lines.size ? this.names : [];
+    const { colours, strong } = this.paint();
+    this.legend.replaceChildren(...names.map((tag, i) => {
+      const look = style(i, colours);
+      const sample = swatch(this.single ? look : { ...look, colour: strong });
+      return el("span", { class: "nbt-tag-name", title: tag, children: [sample, el("span", { text: tag })] });
+    }));
+  }
+}

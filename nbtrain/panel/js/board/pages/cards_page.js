@@ -1,0 +1,84 @@
+// A page of one kind of summary: a card for each run of each tag.
+
+import { Card } from "../cards/card.js";
+import { el } from "../../shared/dom.js";
+import { Viewport } from "../viewport.js";
+import { TagGroups } from "../tag_groups.js";
+import { having } from "../tags.js";
+
+// Body: what a card of the kind shows; see image_body.js. of: the kind whose tags are shown.
+export function cardsPage(kind, Body, of = kind) {
+  return class extends CardsPage {
+    constructor(board) {
+      super(board, { kind, Body, of });
+    }
+  };
+}
+
+class CardsPage {
+  constructor(board, { kind, Body, of }) {
+    Object.assign(this, { board, kind, Body, of, cards: new Map(), having: new Map(), option: false });
+    this.viewport = new Viewport({ shown: (card) => card.wanted(), hidden: (card) => card.clear() });
+    this.seen = this.viewport.seen;
+    this.groups = new TagGroups((key) => this.#card(key).root, board.folds(kind));
+    this.root = this.groups.root;
+    this.root.dataset.kind = kind;
+    this.tools = Body.option && this.#option(Body.option);
+    this.size = new ResizeObserver(() => this.seen.forEach((card) => card.body.resize?.()));
+    this.size.observe(this.root);
+  }
+
+  show(index, chosen, fits) {
+    const tags = index.kinds[this.of];
+    if (this.drawn !== tags) {
+      this.drawn = tags;
+      this.having = having(tags, index.runs);
+    }
+    const found = new Map();
+    for (const [tag, runs] of this.having) {
+      const keys = fits(tag) ? runs.filter(chosen).map((run) => [tag, run]) : [];
+      if (keys.length) found.set(tag, keys);
+    }
+    const key = JSON.stringify([...found]);
+    if (this.key !== key) {
+      this.key = key;
+      this.groups.show(found);
+      this.viewport.recheck();
+    }
+    this.seen.forEach((card) => card.wanted());
+    return `${found.size} of ${this.having.size} tags`;
+  }
+
+  point(run) {
+    this.seen.forEach((card) => card.root.classList.toggle("nbt-faint", run !== null && card.run !== run));
+  }
+
+  retheme() {
+    this.cards.forEach((card) => card.repaint());
+  }
+
+  close() {
+    this.size.disconnect();
+    this.viewport.close();
+  }
+
+  #card(key) {
+    const name = JSON.stringify(key);
+    if (!this.cards.has(name)) {
+      const card = new Card(this.board, this, key);
+      this.cards.set(name, card);
+      this.viewport.watch(card);
+    }
+    return this.cards.get(name);
+  }
+
+  #option({ text, title }) {
+    const box = el("input", { type: "checkbox", "data-role": "option" });
+    box.addEventListener("change", () => {
+      this.option = box.checked;
+      this.root.classList.toggle("nbt-option", this.option);
+      this.seen.forEach((card) => card.body.choose?.());
+    });
+    return el("label", { class: "nbt-field", title, children: [box, el("span", { text })] });
+  }
+}

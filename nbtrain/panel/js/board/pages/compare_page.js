@@ -1,0 +1,88 @@
+// The page that compares: the runs that are drawn, side by side, and their curves below.
+
+import { decoded } from "../table/cells.js";
+import { CompareTable } from "../table/compare_table.js";
+import { el, say } from "../../shared/dom.js";
+import { Latest } from "../latest.js";
+import { decodeNumbers } from "../charts/overlay.js";
+import { ScalarsPage } from "./scalars_page.js";
+
+const MOST = 1000; // tags of a logdir up to which all are asked for at once, whatever the filter
+const FEW = "Check two or more runs in the list: here they stand side by side.";
+
+export class ComparePage {
+  constructor(board) {
+    Object.assign(this, { board, there: null, few: false, refused: "", options: { base: null, same: false, extent: false } });
+    this.latest = new Latest(board.connection, (answer) => this.#take(answer));
+    this.table = new CompareTable({ swatch: board.swatch, chosen: (base) => this.#choose({ base }) });
+    this.scalars = new ScalarsPage(board);
+    this.words = el("div", { class: "nbt-notice", role: "status", "data-role": "compare-words", hidden: "" });
+    const choices = [
+      this.#toggle("same", "hyperparameters that are equal too", "Show those that do not differ as well"),
+      this.#toggle("extent", "min, max and best step", "Show the lowest and the highest value and the best step as well"),
+    ];
+    const line = el("div", { class: "nbt-sheet-tools", children: choices });
+    this.body = el("div", { class: "nbt-compare", children: [line, this.table.root, this.scalars.root] });
+    this.root = el("div", { class: "nbt-page", "data-role": "compare", children: [this.words, this.body] });
+    this.tools = this.scalars.tools;
+  }
+
+  show(index, chosen, fits) {
+    const runs = index.runs.filter(chosen);
+    Object.assign(this, { fits, few: runs.length < 2 });
+    const tags = index.tags.length > MOST ? index.tags.filter(fits).slice(0, MOST) : null;
+    if (!this.few) this.latest.want({ t: "compare", runs, tags }, index.version);
+    const count = this.scalars.show(index, chosen, fits);
+    this.#draw();
+    return count;
+  }
+
+  point(run) {
+    this.scalars.point(run);
+  }
+
+  retheme() {
+    this.scalars.retheme();
+    this.#draw();
+  }
+
+  forget() {
+    this.scalars.forget();
+  }
+
+  close() {
+    this.scalars.close();
+  }
+
+  #take({ content, buffers }) {
+    this.refused = content.t === "refused" ? content.text : "";
+    if (content.t === "compare") {
+      const hparams = content.hparams.map((row) => ({ ...row, values: row.values.map(decoded) }));
+      this.there = { runs: content.runs, hparams, scalars: decodeNumbers(content, buffers[0]) };
+    }
+    this.#draw();
+  }
+
+  // Without the table nothing is shown: it would push the charts down when it comes.
+  #draw() {
+    say(this.words, this.few ? FEW : this.refused);
+    this.body.hidden = this.few || !this.there;
+    if (this.body.hidden) return;
+    const scalars = this.there.scalars.filter(({ tag }) => this.fits(tag));
+    const look = JSON.stringify([this.latest.known, scalars.map(({ tag }) => tag), this.options, this.board.paint()]);
+    if (this.look === look) return;
+    this.look = look;
+    this.table.show({ ...this.there, scalars }, this.options);
+  }
+
+  #choose(changes) {
+    Object.assign(this.options, changes);
+    this.#draw();
+  }
+
+  #toggle(name, text, title) {
+    const box = el("input", { type: "checkbox", "data-role": name });
+    box.addEventListener("change", () => this.#choose({ [name]: box.checked }));
+    return el("label", { class: "nbt-field", title, children: [box, el("span", { text })] });
+  }
+}

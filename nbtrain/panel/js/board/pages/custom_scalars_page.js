@@ -1,0 +1,110 @@
+// The page of the custom scalars: charts as a program has laid them out.
+
+import { AxisTools } from "../charts/axis_tools.js";
+import { CustomChart } from "../charts/custom_chart.js";
+import { el, say } from "../../shared/dom.js";
+import { Latest } from "../latest.js";
+import { Viewport } from "../viewport.js";
+import { having } from "../tags.js";
+
+export class CustomScalarsPage {
+  constructor(board) {
+    Object.assign(this, { board, categories: [], charts: new Map(), open: new Map(), having: new Map() });
+    this.latest = new Latest(board.connection, ({ content }) => this.#take(content));
+    this.viewport = new Viewport({ shown: (chart) => this.#shown(chart), hidden: (chart) => chart.destroy() });
+    this.axis = new AxisTools(board.options, (changes) => this.#chosen(changes));
+    this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
+    this.groups = el("div", { class: "nbt-groups nbt-custom", "data-role": "layout" });
+    this.root = el("div", { class: "nbt-page", children: [this.problem, this.groups] });
+    this.tools = this.axis.root;
+    this.size = new ResizeObserver(() => this.retheme());
+    this.size.observe(this.groups);
+  }
+
+  show(index, _chosen, fits) {
+    Object.assign(this, { fits });
+    if (this.drawn !== index.tags) {
+      this.drawn = index.tags;
+      this.having = having(index, index.runs);
+    }
+    this.latest.want({ t: "layout" }, index.version);
+    this.axis.show();
+    return this.#draw();
+  }
+
+  point(run) {
+    this.viewport.seen.forEach((chart) => chart.emphasize(run));
+  }
+
+  retheme() {
+    this.viewport.seen.forEach((chart) => chart.resize());
+  }
+
+  close() {
+    this.size.disconnect();
+    this.viewport.close();
+  }
+
+  forget() {
+    this.charts.forEach((chart) => chart.forget());
+  }
+
+  #take(content) {
+    say(this.problem, content.t === "refused" ? content.text : "");
+    if (content.t !== "layout") return;
+    this.categories = content.categories;
+    const there = new Set(this.categories.flatMap(({ title, charts }) => charts.map((chart) => keyOf(title, chart))));
+    for (const [key, chart] of this.charts) if (!there.has(key)) this.viewport.leave(chart), this.charts.delete(key);
+    this.board.draw(); // with it this page, and how many charts there are
+  }
+
+  #draw() {
+    const all = this.categories.flatMap(({ charts }) => charts);
+    const meant = ({ title, tags }) => [title, ...tags].some(this.fits);
+    const found = this.categories.map((category) => ({ ...category, charts: category.charts.filter(meant) })).filter(({ charts }) => charts.length);
+    const key = JSON.stringify(found);
+    if (this.key !== key) {
+      this.key = key;
+      this.groups.replaceChildren(...found.map((category) => this.#category(category)));
+      this.viewport.recheck();
+    }
+    this.viewport.seen.forEach((chart) => chart.wanted());
+    return `${found.reduce((n, { charts }) => n + charts.length, 0)} of ${all.length} charts`;
+  }
+
+  #category({ title, closed, charts }) {
+    const name = title || "untitled";
+    const head = [el("span", { text: name }), el("small", { text: String(charts.length) })];
+    const grid = el("div", { class: "nbt-grid", children: charts.map((chart) => this.#chart(title, chart).root) });
+    const group = el("details", { class: "nbt-group", "data-group": name, children: [el("summary", { children: head }), grid] });
+    group.open = this.open.get(title) ?? !closed;
+    group.addEventListener("toggle", () => this.open.set(title, group.open));
+    return group;
+  }
+
+  #chart(category, chart) {
+    const key = keyOf(category, chart);
+    if (!this.charts.has(key)) {
+      const made = new CustomChart(chart, { board: this.board, seen: this.viewport.seen, runsOf: (tag) => this.having.get(tag) ?? [] });
+      this.charts.set(key, made);
+      this.viewport.watch(made);
+    }
+    return this.charts.get(key);
+  }
+
+  #shown(chart) {
+    chart.resize();
+    chart.wanted();
+  }
+
+  #chosen(changes) {
+    if ("logX" in changes) this.board.forget();
+    this.board.keep();
+    this.viewport.seen.forEach((chart) => chart.wanted());
+  }
+}
+
+// A chart that has come to show other tags is another one.
+function keyOf(category, chart) {
+  return JSON.stringify([category, chart]);
+}

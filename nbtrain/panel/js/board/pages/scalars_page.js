@@ -1,0 +1,76 @@
+// The page of the scalars: a chart for each tag, its runs overlaid.
+
+import { AxisTools } from "../charts/axis_tools.js";
+import { Charts } from "../charts/charts.js";
+import { OverlayChart } from "../charts/overlay_chart.js";
+import { Viewport } from "../viewport.js";
+import { TagGroups } from "../tag_groups.js";
+import { having } from "../tags.js";
+
+export class ScalarsPage {
+  constructor(board) {
+    Object.assign(this, { board, charts: new Map(), having: new Map() });
+    this.viewport = new Viewport({ shown: (chart) => this.#shown(chart), hidden: (chart) => chart.destroy() });
+    this.desk = new Charts(board, { seen: this.viewport.seen, runsOf: (tag) => this.having.get(tag) ?? [] });
+    this.groups = new TagGroups((tag) => this.#chart(tag).root, board.folds("scalars"));
+    this.axis = new AxisTools(board.options, (changes) => this.#chosen(changes));
+    this.root = this.groups.root;
+    this.tools = this.axis.root;
+    this.size = new ResizeObserver(() => this.retheme());
+    this.size.observe(this.root);
+  }
+
+  show(index, chosen, fits) {
+    if (this.drawn !== index.tags) {
+      this.drawn = index.tags;
+      this.having = having(index, index.runs);
+    }
+    const tags = [...this.having].filter(([tag, runs]) => fits(tag) && runs.some(chosen)).map(([tag]) => tag);
+    const key = JSON.stringify(tags);
+    if (this.key !== key) {
+      this.key = key;
+      this.groups.show(new Map(tags.map((tag) => [tag, [tag]])));
+      this.viewport.recheck();
+    }
+    this.axis.show();
+    this.viewport.seen.forEach((chart) => this.desk.wanted(chart));
+    return `${tags.length} of ${this.having.size} tags`;
+  }
+
+  point(run) {
+    this.viewport.seen.forEach((chart) => chart.emphasize(run));
+  }
+
+  retheme() {
+    this.viewport.seen.forEach((chart) => chart.resize());
+  }
+
+  forget() {
+    this.charts.forEach((chart) => chart.forget());
+  }
+
+  close() {
+    this.size.disconnect();
+    this.viewport.close();
+  }
+
+  #chart(tag) {
+    if (!this.charts.has(tag)) {
+      const chart = new OverlayChart(tag, this.desk);
+      this.charts.set(tag, chart);
+      this.viewport.watch(chart);
+    }
+    return this.charts.get(tag);
+  }
+
+  #shown(chart) {
+    chart.resize();
+    this.desk.wanted(chart);
+  }
+
+  #chosen(changes) {
+    if ("logX" in changes) this.board.forget();
+    this.board.keep();
+    this.viewport.seen.forEach((chart) => this.desk.wanted(chart));
+  }
+}

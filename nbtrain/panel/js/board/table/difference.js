@@ -1,0 +1,16 @@
+// By how much values of runs differ. Knows no page.
+
+import { number } from "../../shared/format.js";
+
+// By how much a value lies over another: "+0.05, +10 %"; "" where one of them is no number.
+export function difference(value, base) {
+  if (!Number.isFinite(value) || !Number.isFinite(base)) return "";
+  const more = value - base;
+  if (more === 0) return "±0";
+  const part = base === 0 ? "" : `, ${signed(100 * (more / Math.abs(base)), (n) => `${Number(n.toPrecision(2))} %`)}`;
+  return signed(more, number) + part;
+}
+
+function signed(value, text) {
+  return `${value < 0 ? "-" : "+"}${text(Math.abs(value))}`;
+}

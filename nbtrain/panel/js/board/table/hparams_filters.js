@@ -1,0 +1,87 @@
+// The filters of a table of hyperparameters: for each of them a range, or its values.
+
+import { shown, whole } from "./cells.js";
+import { chosen, domainOf, written } from "./choice.js";
+import { el, unfolding } from "../../shared/dom.js";
+
+export class HparamsFilters {
+  // changed: called when other rows are meant.
+  constructor(changed) {
+    Object.assign(this, { changed, choices: new Map() });
+    this.root = el("div", { class: "nbt-filters", "data-role": "filters", hidden: "" });
+    this.button = unfolding("Filters", this.root);
+    this.clear = el("button", { type: "button", text: "clear all filters", hidden: "" });
+    this.clear.addEventListener("click", () => {
+      this.choices.clear();
+      this.#fill();
+      this.#chosen();
+    });
+  }
+
+  // columns: [{id, text, values}], the values of all rows.
+  show(columns) {
+    const domains = columns.map(({ id, text, values }) => ({ id, text, domain: domainOf(values) }));
+    const look = JSON.stringify(domains, (_key, value) => (typeof value === "number" ? String(value) : value));
+    if (this.look === look) return;
+    Object.assign(this, { look, domains });
+    this.#fill();
+  }
+
+  // Whether a row is meant; valueOf: gives its value of a column, by the id.
+  fits(valueOf) {
+    return [...this.choices].every(([id, choice]) => chosen(valueOf(id), choice));
+  }
+
+  #fill() {
+    const fields = this.domains.map(({ id, text, domain }) => {
+      const inner = domain.values ? this.#values(id, domain.values) : this.#range(id, domain);
+      return el("fieldset", { "data-filter": id, children: [el("legend", { text, title: text }), ...inner] });
+    });
+    this.root.replaceChildren(...fields, this.clear);
+  }
+
+  #chosen() {
+    this.clear.hidden = this.choices.size === 0;
+    this.button.textContent = this.choices.size ? `Filters: ${this.choices.size}` : "Filters";
+    this.changed();
+  }
+
+  #values(id, values) {
+    const without = this.choices.get(id)?.without ?? new Set();
+    return values.map((value) => {
+      const box = el("input", { type: "checkbox" });
+      box.checked = !without.has(value);
+      box.addEventListener("change", () => {
+        if (box.checked) without.delete(value);
+        else without.add(value);
+        if (without.size) this.choices.set(id, { without });
+        else this.choices.delete(id);
+        this.#chosen();
+      });
+      const name = value === null ? "not set" : value === "" ? "empty" : whole(value);
+      return el("label", { class: "nbt-choice", title: name, children: [box, el("span", { text: name })] });
+    });
+  }
+
+  #range(id, { low, high }) {
+    const before = this.choices.get(id);
+    const [from, to] = [["from", low, before?.low], ["to", high, before?.high]].map(([name, end, value]) => {
+      const input = el("input", { type: "text", inputmode: "decimal", placeholder: shown(end), "aria-label": `${name}, a number`, "data-end": name });
+      input.value = value ?? "";
+      return input;
+    });
+    const read = () => {
+      const ends = [from, to].map((input) => {
+        const end = written(input.value);
+        input.setAttribute("aria-invalid", String(end === undefined));
+        input.title = end === undefined ? `${input.value} is no number: write one like 0.01 or 1e-3.` : "";
+        return end ?? null;
+      });
+      if (ends.every((end) => end === null)) this.choices.delete(id);
+      else this.choices.set(id, { low: ends[0], high: ends[1] });
+      this.#chosen();
+    };
+    for (const input of [from, to]) input.addEventListener("input", read);
+    return [from, el("span", { text: "to" }), to];
+  }
+}

@@ -1,0 +1,116 @@
+// A table that its headings sort.
+
+import { shown, sorted, whole } from "./cells.js";
+import { el, scroller } from "../../shared/dom.js";
+
+const AT_ONCE = 50; // rows that are put into the page before one scrolls on to more
+
+export class SortTable {
+  // columns: [{id, text, group, numeric, down, valueOf(row), textOf(value), nodesOf(row)}]; `down`
+  // for one whose highest values come first; `nodesOf` where a cell is more than its value.
+  constructor(label) {
+    Object.assign(this, { columns: [], rows: [], by: null, most: AT_ONCE, made: new Map() });
+    this.head = el("thead");
+    this.body = el("tbody");
+    this.more = el("button", { type: "button", class: "nbt-more" });
+    this.more.addEventListener("click", () => this.#addMore());
+    const table = el("table", { children: [this.head, this.body] });
+    this.root = scroller(label, [table, this.more]);
+    this.observer = new IntersectionObserver(([{ isIntersecting }]) => isIntersecting && this.#addMore(), { root: this.root, rootMargin: "200px" });
+    this.observer.observe(this.more);
+  }
+
+  close() {
+    this.observer.disconnect();
+  }
+
+  show(columns, rows) {
+    const heading = JSON.stringify(columns.map(({ id, text, group, look }) => [id, text, group, look]));
+    columns = columns.map((column, i) => ({ ...column, look: lookOf(column, columns[i - 1]) }));
+    Object.assign(this, { columns, rows });
+    this.made.clear();
+    if (this.heading !== heading) {
+      this.heading = heading;
+      this.#makeHead();
+    }
+    this.#tellOrder();
+    this.#fill();
+  }
+
+  // Other rows of the same columns; what was made of a row is kept.
+  choose(rows) {
+    this.rows = rows;
+    this.#fill();
+  }
+
+  // The rows in their order.
+  ordered() {
+    const column = this.columns.find(({ id }) => id === this.by?.id);
+    return column ? sorted(this.rows, column.valueOf, this.by.down) : this.rows;
+  }
+
+  #addMore() {
+    this.most += AT_ONCE;
+    this.#fill();
+    this.observer.unobserve(this.more); // one that stays in sight is told again
+    this.observer.observe(this.more);
+  }
+
+  #fill() {
+    const rows = this.ordered();
+    const shown = rows.slice(0, this.most).map((row) => this.#row(row));
+    const { children } = this.body;
+    if (shown.length !== children.length || shown.some((row, i) => row !== children[i])) this.body.replaceChildren(...shown);
+    this.more.hidden = rows.length <= this.most;
+    this.more.textContent = `${(rows.length - this.most).toLocaleString("en")} more`;
+  }
+
+  #row(row) {
+    if (!this.made.has(row)) {
+      const cells = this.columns.map((column, i) => cellOf(column, row, i === 0));
+      this.made.set(row, el("tr", { children: cells }));
+    }
+    return this.made.get(row);
+  }
+
+  #makeHead() {
+    const groups = [];
+    for (const { group = "" } of this.columns) {
+      if (groups.at(-1)?.group === group) groups.at(-1).size++;
+      else groups.push({ group, size: 1 });
+    }
+    const above = groups.map(({ group, size }, i) => el("th", { scope: "colgroup", class: i ? "nbt-begins" : "", colspan: size, text: group }));
+    this.heads = this.columns.map((column) => this.#heading(column));
+    const row = el("tr", { children: this.heads });
+    this.head.replaceChildren(...(groups.length > 1 ? [el("tr", { class: "nbt-sheet-groups", children: above })] : []), row);
+  }
+
+  #heading({ id, text, look, down = false }) {
+    const button = el("button", { type: "button", title: text, children: [el("span", { text })] });
+    button.addEventListener("click", () => {
+      this.by = { id, down: this.by?.id === id ? !this.by.down : down };
+      this.most = AT_ONCE;
+      this.root.scrollTop = 0;
+      this.#tellOrder();
+      this.#fill();
+    });
+    return el("th", { scope: "col", class: look, "data-column": id, children: [button] });
+  }
+
+  #tellOrder() {
+    this.columns.forEach(({ id }, i) => {
+      const order = this.by?.id !== id ? "none" : this.by.down ? "descending" : "ascending";
+      this.heads[i].setAttribute("aria-sort", order);
+    });
+  }
+}
+
+function cellOf({ valueOf, nodesOf, textOf = shown, look }, row, first) {
+  if (nodesOf) return el(first ? "th" : "td", { ...(first ? { scope: "row" } : {}), class: look, children: nodesOf(row) });
+  const value = valueOf(row);
+  return el("td", { class: look, title: whole(value), text: textOf(value) });
+}
+
+function lookOf({ numeric, group }, before) {
+  return [numeric && "nbt-number", before && before.group !== group && "nbt-begins"].filter(Boolean).join(" ");
+}

@@ -1,0 +1,44 @@
+// Which cards of a page are in sight. What is not needs neither data nor a canvas.
+
+const PASSING_MS = 80; // a card that is in sight for less was scrolled past
+
+export class Viewport {
+  // shown: called with a card that stays in sight; hidden: with one that is no longer.
+  constructor({ shown, hidden }) {
+    Object.assign(this, { shown, hidden, seen: new Set() });
+    this.observer = new IntersectionObserver((entries) => entries.forEach((entry) => this.#sighted(entry)), { rootMargin: "120px" });
+  }
+
+  // card: {root}.
+  watch(card) {
+    card.root.card = card;
+    this.observer.observe(card.root);
+  }
+
+  // To be called when cards may have left the page: that is told late, or never.
+  recheck() {
+    for (const card of this.seen) if (!card.root.isConnected) this.#hide(card);
+  }
+
+  // To be called with a card that will not come again.
+  leave(card) {
+    this.observer.unobserve(card.root);
+    this.#hide(card);
+  }
+
+  // What arrives later is for no card any more.
+  close() {
+    this.observer.disconnect();
+    for (const card of this.seen) this.#hide(card);
+  }
+
+  #sighted({ target: { card }, isIntersecting }) {
+    if (!isIntersecting) return this.#hide(card);
+    this.seen.add(card);
+    setTimeout(() => this.seen.has(card) && this.shown(card), PASSING_MS);
+  }
+
+  #hide(card) {
+    if (this.seen.delete(card)) this.hidden(card);
+  }
+}

@@ -1,0 +1,42 @@
+// The status bar of the panel: where the time goes, what the process takes, and whether to notify.
+
+import { el, say } from "../shared/dom.js";
+
+const BESIDE = "recording and displaying run on a thread of their own, beside the training: of one core";
+
+export class Statusbar {
+  // notices: see notices.js; shared by the views of a run.
+  constructor(notices) {
+    this.notices = notices;
+    this.bar = el("span", { class: "nbt-shares", "aria-hidden": "true" });
+    this.words = el("span", { class: "nbt-spent", "data-role": "time" });
+    this.beside = el("span", { title: BESIDE, "data-role": "beside" });
+    this.process = el("span", { "data-role": "process" });
+    this.usage = el("div", { class: "nbt-usage", children: [this.bar, this.words, this.beside, this.process] });
+    this.button = el("button", { type: "button", text: "Notify me", title: "when the run ends, or pauses by itself, and this page is not in sight", "data-act": "notify" });
+    this.button.addEventListener("click", () => notices.toggle());
+    this.refusal = el("div", { class: "nbt-refusal", role: "status", "data-role": "refusal" });
+    this.root = el("div", { class: "nbt-statusbar", children: [this.usage, this.button, this.refusal] });
+  }
+
+  show({ usage }) {
+    this.usage.hidden = !usage;
+    if (usage) this.#spend(usage);
+    this.button.setAttribute("aria-pressed", String(this.notices.on));
+    say(this.refusal, this.notices.refusal);
+  }
+
+  #spend({ shares, beside, process }) {
+    say(this.beside, `${beside} beside`);
+    say(this.process, process);
+    for (const parent of [this.bar, this.words]) {
+      while (parent.children.length > shares.length) parent.lastChild.remove();
+      while (parent.children.length < shares.length) parent.append(el("span"));
+    }
+    shares.forEach(([kind, percent], i) => {
+      this.bar.children[i].style.flexGrow = percent;
+      say(this.words.children[i], `${kind} ${percent}%`);
+      for (const node of [this.bar.children[i], this.words.children[i]]) node.dataset.kind = kind;
+    });
+  }
+}

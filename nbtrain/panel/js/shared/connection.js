@@ -1,0 +1,89 @@
+// What the views of one model share: the way to the kernel. A kind of connection has `receive`, called
+// with what arrives, `answered`, whether what it shows has come, `broke`, and `alive`, which tells
+// the kernel of a view that is looked at.
+
+import { keep } from "./still.js";
+
+const LOOK_MS = 4000;
+// Of a kernel: the process that the page spoke with has gone, whatever comes in its place.
+const GONE = ["restarting", "autorestarting", "starting", "terminating", "dead"];
+
+// An anywidget: one connection for each model, one view for each output. Views are given models of
+// their own, which stand for the same one.
+export function widget(Kind, View) {
+  return () => {
+    let connection;
+    return {
+      initialize({ model }) {
+        connection = new Kind(model);
+        return () => connection.close();
+      },
+      render({ el: host }) {
+        const view = new View(connection, host);
+        connection.enter(view);
+        return () => {
+          connection.leave(view);
+          view.close();
+        };
+      },
+    };
+  };
+}
+
+export class Connection {
+  constructor(model) {
+    Object.assign(this, { model, views: new Set() });
+    this.heed = { "msg:custom": (...message) => this.take(...message), comm_live_update: () => this.broke() };
+    for (const [name, act] of Object.entries(this.heed)) model.on(name, act);
+    // JupyterLab's; no part of anywidget's interface. Elsewhere silence tells.
+    this.kernel = model.widget_manager?.context?.sessionContext?.statusChanged;
+    this.told = (_, status) => GONE.includes(status) && this.broke();
+    this.kernel?.connect(this.told);
+    this.timer = setInterval(() => this.look(), LOOK_MS);
+    this.seen = () => this.alive();
+    document.addEventListener("visibilitychange", this.seen);
+  }
+
+  enter(view) {
+    this.views.add(view);
+    this.alive();
+  }
+
+  leave(view) {
+    this.views.delete(view);
+  }
+
+  // The comm of a kernel that died, was restarted or shut down throws (JupyterLab 4).
+  send(message) {
+    try {
+      this.model.send(message);
+    } catch {
+      this.broke();
+    }
+  }
+
+  take(content, buffers) {
+    if (content.t === "still") keep(this.model, content);
+    else this.receive(content, buffers);
+  }
+
+  close() {
+    this.kernel?.disconnect(this.told);
+    clearInterval(this.timer);
+    document.removeEventListener("visibilitychange", this.seen);
+    for (const [name, act] of Object.entries(this.heed)) this.model.off(name, act);
+  }
+
+  // Called now and then. What was asked for may have been lost on its way: it is asked for again.
+  // Who is not looked at says that it is open: its pictures are kept fresh.
+  look() {
+    this.alive();
+    if (this.views.size === 0) return;
+    if (document.visibilityState === "hidden") this.send({ t: "there" });
+    else if (!this.answered) this.send({ t: "hello" });
+  }
+
+  changed() {
+    for (const view of this.views) view.changed();
+  }
+}

@@ -1,0 +1,128 @@
+// What every chart has in common: its axes, and the marks of what no line can show.
+
+import uPlot from "uplot";
+import { isNamed, logPlaces } from "./log_places.js";
+import { logTicks, ticks, timeTicks } from "./format.js";
+
+const GLYPHS = { NaN: "×", "∞": "▲", "−∞": "▼", "≤ 0": "▽" };
+const MARKS_APART = 8; // pixels: a thousand NaN are a row of marks, not a smear
+const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 2.5, 5].map((n) => n * 10 ** power)).flat().filter(Number.isInteger);
+// As uPlot's own, which end at 5e31: a loss that has blown up lies beyond.
+const GAPS = Array.from({ length: 333 }, (_, i) => [1, 2, 2.5, 5].map((n) => Number(`${n}e${i - 32}`))).flat();
+const DECADE = 36; // pixels of a chart's height, with its edges, to each line of many decades
+const MINUTE = 60;
+const HOUR = 3600;
+const SECONDS = [1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE];
+const TIMES = [0.001, 0.01, 0.1, ...SECONDS, ...[1, 2, 6, 12, 24, 48, 120, 240, 1200].map((n) => n * HOUR)];
+const MOST = 1e300; // where an axis ends: a longer one is more than a float can tell
+const APART = 12; // pixels between the pointer and a tip
+const STEPS = { ArrowLeft: -0.01, ArrowRight: 0.01 }; // parts of the width
+const ENDS = { Home: 0, End: -1 }; // which point
+const ALONG = {
+  step: { incrs: WHOLE, values: (u, values) => ticks(values) },
+  relative: { incrs: TIMES, values: (u, values) => timeTicks(values) },
+  wall: {}, // uPlot's own: dates and times of day
+};
+const ALONG_LOG = {
+  step: (values) => logTicks(values),
+  relative: (values) => values.map((value) => timeTicks([value])[0]),
+};
+
+// The two axes; paint: gives what to paint with, as the theme stands.
+export function axes(paint, { log, x = "step", logX = false }) {
+  const axis = {
+    stroke: () => paint().text,
+    grid: { stroke: () => paint().grid, width: 1 },
+    ticks: { show: false },
+    font: paint().font,
+    gap: 6,
+  };
+  return [
+    { ...axis, size: x === "wall" ? 36 : 24, space: 64, ...(logX ? alongLog(ALONG_LOG[x]) : ALONG[x]) },
+    { ...axis, size: labelWidth, space: 32, incrs: GAPS, ...(log ? upLog() : { values: (u, values) => labels(u, values, ticks) }) },
+  ];
+}
+
+// uPlot's own places have no end below 1e-32, and are not round above 5e31.
+function upLog() {
+  return {
+    splits: (u, axis, min, max) => logPlaces(min, max, u.height / DECADE),
+    filter: (u, values) => values,
+    values: (u, values) => labels(u, values, (all) => logTicks(all.map((value, i) => (isNamed(all, i) ? value : null)))),
+  };
+}
+
+// uPlot's own places begin at the lower end, which is no round number in a zoom.
+function alongLog(words) {
+  return {
+    splits: (u, axis, min, max) => logPlaces(min, max),
+    filter: (u, values) => values,
+    values: (u, values) => words(values).map((text, i) => (isNamed(values, i) ? text : "")),
+  };
+}
+
+// Where no value can be shown there is room for the marks all the same.
+export function yScale(log) {
+  return { distr: log ? 3 : 1, range: (u, min, max) => range(min, max, log) };
+}
+
+// found: see `marks` in columns.js.
+export function drawMarks(u, found, { mark, gone }) {
+  const { ctx, bbox } = u;
+  const ratio = devicePixelRatio || 1;
+  const drawn = {};
+  ctx.save();
+  ctx.font = `${12 * ratio}px system-ui, sans-serif`;
+  ctx.textAlign = "center";
+  for (const { x, kind, abandoned } of found) {
+    const left = u.valToPos(x, "x", true);
+    const near = left - (drawn[kind + abandoned] ?? -Infinity) < MARKS_APART * ratio;
+    if (near || left < bbox.left - 1 || left > bbox.left + bbox.width + 1) continue;
+    drawn[kind + abandoned] = left;
+    ctx.fillStyle = abandoned ? gone : mark;
+    ctx.fillText(GLYPHS[kind], left, bbox.top + (kind === "∞" ? 11 * ratio : bbox.height - 4 * ratio));
+  }
+  ctx.restore();
+}
+
+// Put a tip beside the pointer, on the side where there is more room, or where there is some.
+export function besidePointer(tip, { cursor: { left }, over: { clientWidth } }) {
+  const [before, after] = [left - APART - tip.offsetWidth, left + APART];
+  const fits = after + tip.offsetWidth <= clientWidth;
+  tip.style.left = `${before >= 0 && (left > clientWidth / 2 || !fits) ? before : fits ? after : 0}px`;
+}
+
+// What is in sight of the steps: uPlot would show a single one between 0 and twice as many.
+export const steps = ({ data: [x] }, min, max) => (x.length === 1 ? [x[0] - 1, x[0] + 1] : [min, max]);
+
+// Move the cursor of a chart by an arrow key, ten times as far with Shift, or to its first or last
+// point in sight; whether it was such a key.
+export function moveByKey(u, { key, shiftKey, altKey, ctrlKey, metaKey }) {
+  if (!(isArrow(key) || key in ENDS) || altKey || ctrlKey || metaKey) return false;
+  const { clientWidth: width, clientHeight: height } = u.over;
+  const left = u.cursor.left >= 0 ? u.cursor.left : width / 2;
+  const point = u.data[0].at(ENDS[key]);
+  const to = isArrow(key) ? left + STEPS[key] * width * (shiftKey ? 10 : 1) : point === undefined ? left : u.valToPos(point, "x");
+  u.setCursor({ left: Math.min(width, Math.max(0, to)), top: height / 2 });
+  return true;
+}
+
+export const isArrow = (key) => key in STEPS;
+
+function range(least, greatest, log) {
+  if (least === null) return [0.1, 1];
+  const [min, max] = [least, greatest].map((y) => Math.max(-MOST, Math.min(MOST, y)));
+  const room = min === max ? Math.abs(min) / 10 || 1 : 0; // one value is in the middle
+  if (!log) return uPlot.rangeNum(min - room, max + room, 0.1, true);
+  const round = (y, how, power = 10 ** Math.floor(Math.log10(y))) => how(y / power) * power;
+  return [round(min * 0.99, Math.floor), round(max * 1.01, Math.ceil)]; // its lines begin there
+}
+
+function labels({ data: [, ...lines] }, values, words) {
+  return lines.every((line) => line.every((y) => y == null)) ? values.map(() => "") : words(values);
+}
+
+// Of a size that keeps neighbouring charts aligned, unless a label needs more.
+function labelWidth(u, values) {
+  return Math.max(50, 8 + 6.5 * Math.max(0, ...(values ?? []).map((text) => text.length)));
+}

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { describe, describeValidation, logTicks, number, shortened, tally, ticks } from "../../nbtrain/panel/js/shared/format.js";
+
+const bucket = (x, mean, more = {}) => ({ x, mean, lo: mean, hi: mean, kind: null, abandoned: false, ...more });
+
+test("a number has four digits, as the kernel writes it", () => {
+  const written = { 0: "0", 0.123456: "0.1235", 1234.6: "1235", 12346: "1.235e+04", 0.00001234: "1.234e-05", "-0.5": "-0.5", 9999.9: "1e+04" };
+  for (const [value, text] of Object.entries(written)) assert.equal(number(Number(value)), text);
+});
+
+test("a number that is not finite is named", () => {
+  assert.deepEqual([NaN, Infinity, -Infinity].map(number), ["NaN", "∞", "−∞"]);
+});
+
+test("labels of an axis have as many decimals as tell them apart", () => {
+  assert.deepEqual(ticks([0, 0.25, 0.5, 0.75, 1]), ["0", "0.25", "0.50", "0.75", "1.00"]);
+  assert.deepEqual(ticks([200, 600, 1000]), ["200", "600", "1,000"]);
+  assert.deepEqual(ticks([-1, 0, 1]), ["-1", "0", "1"]);
+});
+
+test("large steps are in thousands and millions", () => {
+  assert.deepEqual(ticks([0, 5000, 10000]), ["0", "5k", "10k"]);
+  assert.deepEqual(ticks([0, 500000, 1000000]), ["0", "0.5M", "1.0M"]);
+});
+
+test("very small and very large labels are powers of ten", () => {
+  assert.deepEqual(ticks([0, 0.000025, 0.00005, 0.000075, 0.0001]), ["0", "2.5e-5", "5e-5", "7.5e-5", "1e-4"]);
+  assert.deepEqual(ticks([3e9, 4e9]), ["3e9", "4e9"]);
+  assert.deepEqual(ticks([1.00001e-4, 1.00002e-4]), ["1.00001e-4", "1.00002e-4"]);
+});
+
+test("labels of a logarithmic axis are plain near one; a line between the powers has none", () => {
+  assert.deepEqual(logTicks([1e-5, 0.01, null, 1, 1e6]), ["1e-5", "0.01", "", "1", "1e6"]);
+});
+
+test("a bucket is described with its range when it holds several values", () => {
+  assert.equal(describe(bucket(1240, 0.5)), "step 1,240  0.5");
+  assert.equal(describe(bucket(8, 0.5, { lo: 0.25, hi: 1 })), "step 8  0.5  (0.25 to 1)");
+  assert.equal(describe(null), "");
+});
+
+test("a bucket that is not finite, or abandoned, is described as such", () => {
+  assert.equal(describe(bucket(8, NaN, { kind: "NaN" })), "step 8  NaN");
+  assert.equal(describe(bucket(8, 2, { abandoned: true })), "step 8  2  abandoned");
+});
+
+test("marks are counted by kind, without those of abandoned tails", () => {
+  const marks = ["NaN", "∞", "NaN"].map((kind) => ({ x: 1, kind, abandoned: false }));
+  assert.equal(tally([...marks, { x: 1, kind: "NaN", abandoned: true }]), "2 NaN · 1 ∞");
+  assert.equal(tally([]), "");
+  assert.equal(tally([...marks, { x: 9, kind: "NaN", several: true }]), "NaN · 1 ∞", "how many is not known");
+});
+
+test("a validation is described with its step where it is an earlier one", () => {
+  assert.equal(describeValidation(bucket(1240, 0.5), 1240), "val 0.5");
+  assert.equal(describeValidation(bucket(1200, 0.5), 1240), "val 0.5 at 1,200");
+  assert.equal(describeValidation(bucket(8, NaN, { kind: "NaN", abandoned: true }), 8), "val NaN  abandoned");
+});
+
+test("a long text is told by its first words", () => {
+  assert.equal(shortened("as it is", 8), "as it is");
+  assert.equal(shortened("restore it with a smaller learning rate", 27), "restore it with a smaller …");
+  assert.equal(shortened("restore it with a smaller learning rate", 25), "restore it with a smaller …");
+  assert.equal(shortened("restore it with a smaller learning rate", 24), "restore it with a …");
+  assert.equal(shortened("a" + "/path".repeat(20), 30), "a/path/path/path/path/path/path …");
+});
