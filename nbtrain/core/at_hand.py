@@ -11,8 +11,10 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+from nbtrain.core.step_counter import StepCounter
 
-class AtHand:
+
+class AtHand(StepCounter):
     """The step at hand of one life of a run; training thread only, where nothing else is said.
 
     Args:
@@ -20,7 +22,6 @@ class AtHand:
         most_items: Beyond so many, records are thinned.
 
     Attributes:
-        step: Steps completed; any thread may read it.
         next: Step at which to look up from the loop; 0: at once. Any thread may set it to 0.
         thread: Identity of the training thread while its own loop is between two calls of
             `should_stop`; 0 where it is not, and counting takes more than adding one.
@@ -30,10 +31,11 @@ class AtHand:
         most_items: As given.
     """
 
-    __slots__ = ("items", "most_items", "next", "step", "tags", "thread", "values")
+    __slots__ = ("items", "most_items", "next", "tags", "thread", "values")
 
     def __init__(self, items: deque[Any], most_items: int) -> None:
-        self.step = self.next = self.thread = 0
+        super().__init__()
+        self.next = self.thread = 0
         self.values: Sequence[Any] | None = None
         self.tags: tuple[str, ...] = ()
         self.items = items

@@ -271,7 +271,7 @@ class Attempt:
         if not self._ended_at:
             return self.watch.throughput.steps_per_s
         secs = self.elapsed_s - self.watch.time_usage.seconds.get(PAUSED, 0.0)
-        return (self.boundary.steps_done / secs or None) if secs > 0 else None
+        return (self.boundary.steps.steps_done / secs or None) if secs > 0 else None
 
     @property
     def threads(self) -> tuple[str, ...]:
@@ -316,7 +316,7 @@ class Attempt:
 
     def _evaluate(self, evaluate: Evaluation) -> Mapping[str, SupportsFloat]:
         """Evaluate; `should_stop()` in it is no step boundary, as in any other thread."""
-        self.ident = self.boundary.at_hand.thread = 0
+        self.ident = self.boundary.steps.thread = 0
         try:
             return evaluate()
         finally:
@@ -386,8 +386,8 @@ class Attempt:
 
     def _tick(self) -> None:
         self._commands.call()
-        boundary = self.boundary
-        self.watch.tick(self._lifecycle.phase, boundary.step, boundary.steps_done, self._thread)
+        steps = self.boundary.steps
+        self.watch.tick(self._lifecycle.phase, steps.step, steps.steps_done, self._thread)
 
     def _tell(self) -> None:
         self.watch.tell(self._lifecycle.phase)

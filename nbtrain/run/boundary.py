@@ -55,7 +55,7 @@ class Boundary:
         total: Gives the step at which the run finishes; None where that is not known.
 
     Attributes:
-        at_hand: The step at hand, which `Run.should_stop` and `Run.record` count and fill
+        steps: The step at hand, which `Run.should_stop` and `Run.record` count and fill
             themselves where nothing else is to be done.
         keeper: Keeps the checkpoints.
         flush: Records what the program has set; may be called by any thread.
@@ -76,10 +76,9 @@ class Boundary:
         again: bool,
         total: Callable[[], int | None],
     ) -> None:
-        self.at_hand = AtHand(recorder.queue.items, recorder.queue.most_items)
-        self._origin = 0
-        self.policy = CheckpointPolicy(settings.save_cadence(), watch, recorder)
-        attend = functools.partial(setattr, self.at_hand, "next", 0)
+        self.steps = AtHand(recorder.queue.items, recorder.queue.most_items)
+        self.policy = CheckpointPolicy(settings.save_cadence(), watch, recorder, self.steps)
+        attend = functools.partial(setattr, self.steps, "next", 0)
         self._control = HyperparameterControl(
             hyperparameters, recorder, watch, self.policy.outdate, attend
         )
@@ -94,6 +93,7 @@ class Boundary:
             self.policy,
             self._control,
             self._evaluator,
+            self.steps,
             total=total,
         )
         self._recovery = Recovery(
@@ -104,6 +104,7 @@ class Boundary:
             self._executor,
             self.policy,
             hyperparameters,
+            self.steps,
             recover=settings.on_nan == "recover",
         )
         self._total = settings.steps
@@ -138,10 +139,9 @@ class Boundary:
             return
         self._counted = step is not None
         restored = self.policy.take_up(saver, due)
-        self._again = self._again or restored is not None
-        step = step if restored is None else restored
-        if step is not None:
-            self._set(step)
+        self._again = self._again or restored
+        if step is not None and not restored:
+            self.steps.move_to(step)
         self.taken_up = True
         if self._total is not None and self.step >= self._total:
             self._monitor.note(
@@ -149,23 +149,19 @@ class Boundary:
                 f"Already at step {self.step:,} of {self._total:,}: there is nothing left to "
                 "train. Give more steps=, or another name= to begin anew.",
             )
-        self.policy.start(self.step)
+        self.policy.start()
         self._commands.call()
         self._gone_on, self._handed = not self._hooked, self.step
         self._left = False
         if self.begun and not self._hooked:
             self._looping = False
-            self.at_hand.values = None  # no step of its own is at hand
-            self._executor.open_segment(self.step)
+            self.steps.values = None  # no step of its own is at hand
+            self._executor.open_segment()
 
     @property
     def step(self) -> int:
         """Steps completed; any thread may read it."""
-        return self.at_hand.step
-
-    @step.setter
-    def step(self, step: int) -> None:
-        self.at_hand.step = step
+        return self.steps.step
 
     @property
     def _looping(self) -> bool:
@@ -175,7 +171,7 @@ class Boundary:
     @_looping.setter
     def _looping(self, looping: bool) -> None:
         self._in_loop = looping
-        self.at_hand.thread = 0
+        self.steps.thread = 0
 
     @property
     def evaluated(self) -> frozenset[str]:
@@ -187,11 +183,11 @@ class Boundary:
         self._hooked = True
         if again:
             self.policy.lose()
-        self._set(step)
+        self.steps.move_to(step)
         self.go_on(saver)
         if self.begun:
             self._looping = False
-            self._executor.open_segment(self.step)
+            self._executor.open_segment()
         else:
             self._begin()
 
@@ -209,13 +205,15 @@ class Boundary:
             recount: Gives the exact step, where this one is expected: asked whenever there
                 is something to do besides counting.
         """
-        step = self.step + steps
-        look = step >= self.at_hand.next
+        at_hand = self.steps
+        before = at_hand.step
+        step = before + steps
+        look = step >= at_hand.next
         if look:
             step = recount(step)
-            if step < self.step:
-                self._executor.open_segment(step)
-        self.step = step
+        at_hand.step = step
+        if step < before:
+            self._executor.open_segment()
         if steps and values:
             tags = self._tags
             if values.keys() != tags.last:
@@ -228,7 +226,7 @@ class Boundary:
     def let_go(self) -> None:
         """The saver's session is about to close: a last checkpoint."""
         step, self._passing = self.step, True
-        self._set(self.policy.let_go(step, gone_on=self._gone_on and not self._told))
+        self.policy.let_go(gone_on=self._gone_on and not self._told)
         if self.step > step:  # the session has counted the step that was at hand
             self.hand_over()
         self._looping = self._hooked = self._gone_on = self._passing = False
@@ -236,7 +234,7 @@ class Boundary:
 
     def reach(self) -> bool:
         """Do what is to be done between two steps; returns whether to leave the loop."""
-        at_hand = self.at_hand
+        at_hand = self.steps
         if self._looping:
             at_hand.step += 1
             self.hand_over()
@@ -264,21 +262,22 @@ class Boundary:
         """
         if self._looping or self._hooked or self._passing:
             return
-        if self.at_hand.values:  # of a step that is done, and may be counted already
-            self.step += self.step <= self._handed
-            self._handed = self.step
+        steps = self.steps
+        if steps.values:  # of a step that is done, and may be counted already
+            steps.step += steps.step <= self._handed
+            self._handed = steps.step
             self.hand_over()
-        if self._told or self.step < self.at_hand.next:
+        if self._told or steps.step < steps.next:
             return
         self._passing = True
         try:
             if not self.begun:
                 self._begin()
-                self._looping, self._handed = False, self.step  # until it asks
-            step = recount(self.step)
-            if step < self.step:
-                self._executor.open_segment(step)
-            self.step = step
+                self._looping, self._handed = False, steps.step  # until it asks
+            before = steps.step
+            steps.step = recount(before)
+            if steps.step < before:
+                self._executor.open_segment()
             self.look_up()
         finally:
             self._passing = False
@@ -310,7 +309,7 @@ class Boundary:
         if self._hooked:
             self._queue.append(self.step if step is None else step, time.time(), scalars)
             return
-        at_hand = self.at_hand
+        at_hand = self.steps
         if at_hand.values is not None:  # the second of this step
             scalars = {**dict(zip(at_hand.tags, at_hand.values, strict=True)), **scalars}
         at_hand.tags, at_hand.values = self._queue.tags_of(scalars), (*scalars.values(),)
@@ -319,9 +318,9 @@ class Boundary:
         if self._driving:
             self._commands.call()
         if step is not None:
-            if not self.steps_done:  # the program counts on from an earlier training of its own
-                self._origin = step - 1
-            self.step = step - 1
+            if not at_hand.steps_done:  # it counts on from an earlier training of its own
+                at_hand.move_to(step - 1)
+            at_hand.step = step - 1
             self._left = False
 
     def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
@@ -336,14 +335,14 @@ class Boundary:
         if self.reach():
             return
         self._driving = True
-        self.at_hand.thread = 0
+        self.steps.thread = 0
         try:
             self._drive(step)
         finally:
             self._driving = self._looping = self._gone_on = False
 
     def _drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
-        now, queue, at_hand, known = time.time, self._queue, self.at_hand, self._tags
+        now, queue, at_hand, known = time.time, self._queue, self.steps, self._tags
         items, most_items, changing = queue.items, queue.most_items, known.changing
         tags: tuple[str, ...] = ()
         while True:
@@ -370,10 +369,8 @@ class Boundary:
 
     def leave(self, *, finished: bool) -> None:
         """After the loop: the record of a finished step, what still waits, a last checkpoint."""
-        if (
-            finished and self.at_hand.values is not None
-        ):  # the loop was left without a last boundary
-            self.step += not self._left
+        if finished and self.steps.values is not None:  # the loop was left without a last boundary
+            self.steps.step += not self._left
             self.hand_over()
         unused_reason = "" if finished else self._names.unused_reason()
         # What to do about a pause is of no use any more.
@@ -384,7 +381,7 @@ class Boundary:
             self._lifecycle.apply(Event.LOOP_ENDED)
         self._monitor.note("edit", None)
         self._recovery.forget()
-        self.policy.prove(self.step)
+        self.policy.prove()
         self._obey(all_planned=True)
         self._control.end(self.step)
         # What an error has left is no step, unless the session counts its own.
@@ -393,16 +390,11 @@ class Boundary:
 
     def end(self, how: str) -> None:
         """The run has ended, in this word."""
-        self._executor.end(how, self.step)
+        self._executor.end(how)
 
     @property
     def _at_end(self) -> bool:
         return self._ending or (self._total is not None and self.step >= self._total)
-
-    @property
-    def steps_done(self) -> int:
-        """Steps taken in this life."""
-        return self.step - self._origin
 
     def _begin(self) -> None:
         self._looping = self._gone_on = not self._hooked
@@ -415,7 +407,7 @@ class Boundary:
             self._recorder.open_segment(self.step)
         self._commands.go_back(self.step)
         self._control.begin(self.step)
-        self.policy.start(self.step)
+        self.policy.start()
         self._evaluator.start(self.step)
         self._commands.call()
         with contextlib.suppress(PhaseError):  # asked to stop while preparing
@@ -430,15 +422,15 @@ class Boundary:
         self.hand_over()  # `record` was called by a step that `drive` called
         at_end = self._at_end
         if not at_end:
-            self._set(self.policy.save_if_due(self.step))
-        self.policy.prove(self.step)
+            self.policy.save_if_due()
+        self.policy.prove()
         self._control.look(self.step)
-        self._set(self._recovery.look(self.step, drain=at_end))
+        self._recovery.look(drain=at_end)
         if self._lifecycle.phase is not Phase.STOPPING:
             self._evaluator.if_due(self.step)
         planned = self._commands.next_step <= self.step  # such as the end of a trial
         if not self._at_end or planned or self._lifecycle.phase is Phase.PAUSED:
-            self._executor.hold_still(self.step)
+            self._executor.hold_still()
             self._obey()
         self._over = self._at_end
         # A whole number: comparing a step with infinity costs more than with it.
@@ -448,7 +440,7 @@ class Boundary:
                 self._evaluator.next_step,
                 self._commands.next_step,
                 self._total or _NEVER,
-                _NEVER if self.steps_done else self.step + 1,  # it shows what the steps use
+                _NEVER if self.steps.steps_done else self.step + 1,  # it shows what the steps use
                 _NEVER,
             )
         )
@@ -458,32 +450,26 @@ class Boundary:
         return self._told
 
     def _look_next(self) -> None:
-        self.at_hand.next = min(self._later, self._control.next_step(self.step))
+        self.steps.next = min(self._later, self._control.next_step(self.step))
         # Asked last, as other threads tell too; and whoever asks again is told again.
         if self._told or self._commands.attention or self._control.changes.told:
-            self.at_hand.next = 0
+            self.steps.next = 0
 
     def hand_over(self) -> None:
         """Hand over the record of the step that was done last, if one is pending.
 
         Where too many wait, the queue keeps a part.
         """
-        at_hand = self.at_hand
+        at_hand = self.steps
         if at_hand.values:
             values = dict(zip(at_hand.tags, at_hand.values, strict=True))
             self._queue.append(at_hand.step, time.time(), values)
         at_hand.values = None
 
-    def _set(self, step: int) -> None:
-        """Be at this step, which a session counts itself; no step was taken."""
-        self._origin += step - self.step
-        self.step = step
-
     def _obey(self, *, all_planned: bool = False) -> None:
         """Execute commands until none is left; while paused, wait for the next."""
-        while receipt := self._executor.take(_NEVER if all_planned else self.step):
-            outcome, step = self._executor.do(receipt, self.step)
-            self._set(step)
+        while receipt := self._executor.take(all_planned=all_planned):
+            outcome = self._executor.do(receipt)
             if outcome is not None:
                 self._monitor.write_journal()  # what is confirmed outlives a kill
                 receipt.answer(outcome)

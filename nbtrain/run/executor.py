@@ -1,14 +1,15 @@
 """The helm of a run: what was asked for is done here, between two steps.
 
-receipt = helm.take(step)            # at a step boundary; paused, it waits for one
-outcome, step = helm.do(receipt, step)
-receipt.answer(outcome)              # unless that comes later, as of a trial
+receipt = executor.take()        # at a step boundary; paused, it waits for one
+outcome = executor.do(receipt)   # which moves the step counter where it goes back
+receipt.answer(outcome)          # unless that comes later, as of a trial
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -31,6 +32,7 @@ from nbtrain.core.commands import (
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.hyperparameters import Edit
 from nbtrain.core.states import Event, Lifecycle, Phase
+from nbtrain.core.step_counter import StepCounter
 from nbtrain.core.tracebacks import told
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.bindings import Bindings
@@ -55,6 +57,8 @@ _IDLE = (
 # Looking at hundreds of layers takes a millisecond.
 _LOOK_SECS = 1.0
 
+_NEVER = sys.maxsize
+
 _UNUSED = "set it to what they use and resume, or stop this run and start it again."
 
 
@@ -70,6 +74,7 @@ class CommandExecutor:
         keeper: Keeps the checkpoints.
         tuner: Sets the hyperparameters.
         evaluator: Evaluates.
+        steps: The step at hand.
         total: Gives the step at which the run finishes; None where that is not known.
     """
 
@@ -83,6 +88,7 @@ class CommandExecutor:
         policy: CheckpointPolicy,
         control: HyperparameterControl,
         evaluator: Evaluator,
+        steps: StepCounter,
         *,
         total: Callable[[], int | None],
     ) -> None:
@@ -94,33 +100,47 @@ class CommandExecutor:
         self._policy = policy
         self._control = control
         self._evaluator = evaluator
+        self._steps = steps
         self._look_at = 0.0
         self._stops: list[Receipt] = []  # that were answered
         self._trials = Trials(
-            policy, control, TrialMetric(evaluator, recorder), watch, total, self.open_segment
+            policy,
+            control,
+            TrialMetric(evaluator, recorder),
+            watch,
+            total,
+            self.open_segment,
+            steps,
         )
 
-    def take(self, step: int) -> Receipt | None:
-        """The next command at this step, or None; while paused, wait for one."""
+    def take(self, *, all_planned: bool = False) -> Receipt | None:
+        """The next command at this step, or None; while paused, wait for one.
+
+        Args:
+            all_planned: Whether what is planned for later steps is taken as well.
+        """
+        step = _NEVER if all_planned else self._steps.step
         if self._lifecycle.phase is not Phase.PAUSED:
             return self._commands.take(step)
         with self._monitor.time_usage.during(PAUSED):
             return self._commands.take(step, wait=True)
 
-    def do(self, receipt: Receipt, step: int) -> tuple[Outcome | None, int]:
+    def do(self, receipt: Receipt) -> Outcome | None:
         """Execute a command; an error refuses it.
 
         Returns:
-            The outcome, None where it comes later; and the step that the run is at now.
+            The outcome; None where it comes later.
         """
+        step = self._steps.step
         try:
-            outcome, now = self._do(receipt, step)
+            outcome = self._do(receipt)
         except Exception as error:  # noqa: BLE001 - a refusal is an answer
-            outcome, now = Outcome(applied=False, step=step, text=told(error)), step
+            outcome = Outcome(applied=False, step=step, text=told(error))
             if isinstance(receipt.command, Set) and receipt.command.needed:
-                self._miss(error, step)
+                self._miss(error)
         if outcome is None:
-            return None, now
+            return None
+        now = self._steps.step if outcome.applied else step
         edits = {edit.name: [edit.old, edit.new] for edit in outcome.edits}
         self._monitor.log(
             event=receipt.name,
@@ -131,22 +151,22 @@ class CommandExecutor:
             **({"edits": edits} if edits else {}),
             **({} if outcome.kept is None else {"kept": outcome.kept}),
         )
-        return outcome, now
+        return outcome
 
-    def end(self, how: str, step: int) -> None:
+    def end(self, how: str) -> None:
         """The run has ended: those who asked for a stop are told how, and what holds this step."""
-        held = self._policy.checkpoints[-1:]
+        step, held = self._steps.step, self._policy.checkpoints[-1:]
         names = [f", saved as {Path(each.path).name}" for each in held if each.step == step]
         for receipt in self._stops:
             receipt.complete("".join([how, *names]))
 
-    def hold_still(self, step: int) -> None:
+    def hold_still(self) -> None:
         """Pause where the next step would not train what the checkpoints and the panel say."""
         unused = self._control.hyperparameters.unused_reason()
-        if unused and self.fail_trial(step, unused, restore=False):
+        if unused and self.fail_trial(unused, restore=False):
             return
         if unused_reason := self._unused_reason():
-            self._hold("names", step, unused_reason)
+            self._hold("names", unused_reason)
         self._monitor.note("elsewhere", self._elsewhere())
 
     def _elsewhere(self) -> str | None:
@@ -180,22 +200,22 @@ class CommandExecutor:
         self._look_at = time.monotonic() + _LOOK_SECS
         return self._names.without_effect()
 
-    def fail_trial(self, step: int, why: str, *, restore: bool = True) -> bool:
+    def fail_trial(self, why: str, *, restore: bool = True) -> bool:
         """End the trial under way at this boundary, and go back; whether there is one.
 
         Args:
-            step: The step.
             why: In words.
             restore: Whether it is of no use where there is nothing to restore.
         """
         receipt = self._trials.fail(why, restore=restore)
         if receipt is not None:
             self._commands.withdraw(receipt)
-            self._commands.plan(receipt, step)
+            self._commands.plan(receipt, self._steps.step)
         return receipt is not None
 
-    def open_segment(self, step: int) -> None:
-        """The run went back to `step`, and with it what a checkpoint holds."""
+    def open_segment(self) -> None:
+        """The run went back to the step that it is at now, and with it what a checkpoint holds."""
+        step = self._steps.step
         if self._trials.begun_since(step):
             self._leave_trial(step, "the run went back")
         self._control.flush()  # of the segment that ends here
@@ -204,55 +224,58 @@ class CommandExecutor:
         self._commands.go_back(step)
         self._evaluator.start(step)
 
-    def _miss(self, error: Exception, step: int) -> None:
+    def _miss(self, error: Exception) -> None:
         """An edit that the training was to go on with was not made."""
         if self._lifecycle.phase is Phase.STOPPING:
-            text = f"The run ended at step {step:,}, before edits that are planned for later"
             self._monitor.note(
-                "edit", f"{text}: they are made where it is started again and gets there."
+                "edit",
+                f"The run ended at step {self._steps.step:,}, before edits that are planned for "
+                "later: they are made where it is started again and gets there.",
             )
         else:
             why = "what this run is to go on with cannot be set"
-            self._hold("edit", step, f"{why}. {error} Set it, then resume; or stop")
+            self._hold("edit", f"{why}. {error} Set it, then resume; or stop")
 
-    def _hold(self, topic: str, step: int, why: str) -> None:
+    def _hold(self, topic: str, why: str) -> None:
+        step = self._steps.step
         with contextlib.suppress(PhaseError):  # it is pausing or stopping anyway
             self._lifecycle.apply(Event.PAUSE)
             text = f"Paused at step {step:,}: {why}"
             self._monitor.note(topic, text)
             self._monitor.log(event="pause", step=step, text=text)
 
-    def _do(self, receipt: Receipt, step: int) -> tuple[Outcome | None, int]:
+    def _do(self, receipt: Receipt) -> Outcome | None:
+        step = self._steps.step
         done = functools.partial(Outcome, True, step)
         match receipt.command:
             case Stop():
                 self._stops.append(receipt)
-                return done("stopping"), step
+                return done("stopping")
             case Pause():
                 self._lifecycle.apply(Event.PAUSE)
-                return done("paused"), step
+                return done("paused")
             case Resume():
-                return done(self._resume()), step
+                return done(self._resume())
             case Save():
-                now = self._policy.save(step)
-                return done(f"saved {Path(self._policy.checkpoints[-1].path).name}"), now
+                self._policy.save()
+                return done(f"saved {Path(self._policy.checkpoints[-1].path).name}")
             case Restore(wanted):
-                return self._restore(wanted, step)
+                return self._restore(wanted)
             case Set(values):
                 self._check_not_stopping("set")
                 self._trials.check_free(values)
                 edits = self._control.set(values, step)
                 advice = self._control.changes.advice(edits)
-                return done(", ".join(map(str, edits)) + advice, edits), step
+                return done(", ".join(map(str, edits)) + advice, edits)
             case Evaluate():
                 self._check_not_stopping("evaluate")
-                return done(described(self._evaluator.now(step))), step
+                return done(described(self._evaluator.now(step)))
             case Try():
-                return self._try(receipt, receipt.command, step)
+                return self._try(receipt, receipt.command)
             case Replay(planned, text):
                 self._check_not_stopping("replay")
-                self._plan(planned, step)
-                return done(text), step
+                self._plan(planned)
+                return done(text)
 
     def _resume(self) -> str:
         if self._lifecycle.allows(Event.RESUME) and (
@@ -265,28 +288,29 @@ class CommandExecutor:
         self._monitor.note("edit", None)
         return "running again"
 
-    def _restore(self, wanted: int | str | None, step: int) -> tuple[Outcome, int]:
+    def _restore(self, wanted: int | str | None) -> Outcome:
         self._check_not_stopping("restore")
+        step = self._steps.step
         before = self._control.now()  # the program may have set some since it was looked at
         restored = self._policy.restore(wanted)
         self._leave_trial(step, "the run went back", back=restored)
-        self.open_segment(restored.step)
+        self.open_segment()
         after = self._control.now()
         brought = [Edit(name, before[name], after[name]) for name in after if name in before]
         changed = "".join(f"; {edit}" for edit in brought if edit.old != edit.new)
-        return Outcome(applied=True, step=step, text=f"restored {restored}{changed}"), restored.step
+        return Outcome(applied=True, step=step, text=f"restored {restored}{changed}")
 
-    def _try(self, receipt: Receipt, asked: Try, step: int) -> tuple[Outcome | None, int]:
+    def _try(self, receipt: Receipt, asked: Try) -> Outcome | None:
         """Begin a trial, and end it when its receipt comes again."""
         if not self._trials.has(receipt):
             self._check_not_stopping("try")
-            step, end = self._trials.begin(receipt, asked, step, self._is_stopping)
+            end = self._trials.begin(receipt, asked, self._is_stopping)
             self._commands.plan(receipt, end)
         elif self._lifecycle.phase is not Phase.STOPPING:
-            return self._trials.end(step, self._is_stopping)
+            return self._trials.end(self._is_stopping)
         else:
-            self._leave_trial(step, "the run ended", ended=True)
-        return None, step
+            self._leave_trial(self._steps.step, "the run ended", ended=True)
+        return None
 
     def _leave_trial(
         self, step: int, why: str, *, ended: bool = False, back: Restored | None = None
@@ -294,8 +318,9 @@ class CommandExecutor:
         if (receipt := self._trials.leave(step, why, ended=ended, back=back)) is not None:
             self._commands.withdraw(receipt)
 
-    def _plan(self, edits: Sequence[tuple[int, Mapping[str, float]]], step: int) -> None:
+    def _plan(self, edits: Sequence[tuple[int, Mapping[str, float]]]) -> None:
         """Have edits made at the ends of their steps; all of them, or none."""
+        step = self._steps.step
         passed = [at for at, _ in edits if at < step]
         if passed:
             raise PhaseError(

@@ -1,6 +1,6 @@
 """What is done about a training that has gone bad: it is paused, or goes back by itself.
 
-step = rescue.look(step)    # at a step boundary: the same, or the one it went back to
+recovery.look()    # at a step boundary; it may go back, and moves the step counter then
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from nbtrain.core.commands import Outcome, Receipt, Restore, Set
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.hyperparameters import Hyperparameters
 from nbtrain.core.states import Checkpoint, Event, Lifecycle, Phase
+from nbtrain.core.step_counter import StepCounter
 from nbtrain.recording.loss_monitor import Anomaly
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.executor import CommandExecutor
@@ -35,6 +36,7 @@ class Recovery:
         helm: Restores and sets.
         keeper: Keeps the checkpoints.
         hyperparameters: What can be set.
+        steps: The step at hand.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Recovery:
         executor: CommandExecutor,
         policy: CheckpointPolicy,
         hyperparameters: Hyperparameters,
+        steps: StepCounter,
         *,
         recover: bool,
     ) -> None:
@@ -57,22 +60,22 @@ class Recovery:
         self._executor = executor
         self._policy = policy
         self._hyperparameters = hyperparameters
+        self._steps = steps
         self._told: Anomaly | None = None
         self._rescues = 0
         self._last: tuple[int, int] | None = None  # where it had gone bad, where it went back to
 
-    def look(self, step: int, *, drain: bool = False) -> int:
-        """Act on trouble that is new; returns the step that the run is at then.
+    def look(self, *, drain: bool = False) -> None:
+        """Act on trouble that is new.
 
         Args:
-            step: The step.
             drain: Whether to look at the records that wait as well: there is no next boundary.
         """
         loss_monitor = self._recorder.loss_monitor
         if loss_monitor is None:
-            return step
+            return
         if drain:
-            self._monitor.folder.drain(step)
+            self._monitor.folder.drain(self._steps.step)
         anomaly = loss_monitor.anomaly
         if anomaly is None:
             if self._told is not None:  # somebody else has seen to it
@@ -80,47 +83,46 @@ class Recovery:
                 self._rescues = 0
         elif anomaly is not self._told:
             self._told = anomaly
-            return self._act(anomaly, step)
+            self._act(anomaly)
         else:  # it was resumed without a restore
             loss_monitor.acknowledge()
             text = f"Goes on although {anomaly}: nothing is saved until that is over."
             self._monitor.note("nan", text)
-        return step
 
     def forget(self) -> None:
         """There is nothing to be told any more."""
         self._told = None
         self._monitor.note("nan", None)
 
-    def _act(self, anomaly: Anomaly, step: int) -> int:
+    def _act(self, anomaly: Anomaly) -> None:
         if self._lifecycle.phase is Phase.STOPPING:
-            return step
-        if self._executor.fail_trial(step, f"{anomaly}"):
+            return
+        if self._executor.fail_trial(f"{anomaly}"):
             self._told = None  # if it is there afterwards, it is told then
-            return step
+            return
         why, good = "", self._good(anomaly)
         if self._recover:
             self._monitor.log(event="nan", step=anomaly.step, text=f"{anomaly}.", good=good)
-            bad = step
-            step, why = self._go_back(anomaly, step)
+            bad = self._steps.step
+            why = self._go_back(anomaly)
             if not why:
-                return step
+                return
             self._monitor.inform(None)  # of an earlier rescue
-            if step != bad and (left := self._policy.non_finite()):
+            if self._steps.step != bad and (left := self._policy.non_finite()):
                 why, good = f"{left} has gone bad, and is in no checkpoint", None
             why = f" It was not rescued: {why}."
+        step = self._steps.step
         text = f"Paused at step {step:,}: {anomaly}.{why} {self._advice(anomaly, good)}"
         self._monitor.note("nan", text)  # first: whoever sees it paused sees why
         try:
             self._lifecycle.apply(Event.PAUSE)
         except PhaseError:  # it is stopping by now
             self._monitor.note("nan", None)
-            return step
+            return
         if self._recover:
             self._monitor.log(event="pause", step=step, text=text)
         else:
             self._monitor.log(event="nan", step=anomaly.step, text=text, good=good)
-        return step
 
     def _advice(self, anomaly: Anomaly, good: int | None) -> str:
         if good is None:
@@ -161,38 +163,37 @@ class Recovery:
         same = tuple(held for held in good if self._last and held.step == self._last[1])
         return same or good
 
-    def _go_back(self, anomaly: Anomaly, step: int) -> tuple[int, str]:
+    def _go_back(self, anomaly: Anomaly) -> str:
         """Restore the last good checkpoint, and halve the learning rate.
 
         Returns:
-            The step that the run is at now; and why the training cannot go on from there.
+            Why the training cannot go on from the step that it is at then; empty where it can.
         """
         name = self._rate()
         if name is None:
-            return step, "the run has no hyperparameter learning_rate that could be halved"
+            return "the run has no hyperparameter learning_rate that could be halved"
         if self._rescues == _MOST:
-            return step, f"it was rescued {_MOST} times in vain"
-        rate, bad = self._hyperparameters.values[name], step
+            return f"it was rescued {_MOST} times in vain"
+        rate, bad = self._hyperparameters.values[name], self._steps.step
         for checkpoint in reversed(self._tries(anomaly)):
-            outcome, now = self._do(Restore(checkpoint.path), step)
-            if not outcome.applied:  # it was deleted, or cannot be read
+            if not self._do(Restore(checkpoint.path)).applied:  # deleted, or cannot be read
                 continue
-            step = now
             if self._policy.non_finite() is not None:
                 continue  # it lacks a variable that has gone bad
+            now = self._steps.step
             self._rescues, self._last = self._rescues + 1, (anomaly.step, now)
             # What has led nowhere is not repeated by a replay.
             self._commands.settle(bad)
             # Restored it may be what it was before; what led here is too much anyhow.
             # In this order: where the rate itself is what was NaN, it does not count.
             half = min(self._hyperparameters.values[name], rate) / 2
-            outcome, now = self._do(Set({name: half}), now)
+            outcome = self._do(Set({name: half}))
             self._told = None
             self._monitor.inform(f"Rescued: {anomaly}; went back to step {now:,}. {outcome.text}.")
-            return now, "" if outcome.applied else outcome.text
-        return step, "no good checkpoint is left to try"
+            return "" if outcome.applied else outcome.text
+        return "no good checkpoint is left to try"
 
-    def _do(self, command: Restore | Set, step: int) -> tuple[Outcome, int]:
-        outcome, now = self._executor.do(Receipt(command), step)
+    def _do(self, command: Restore | Set) -> Outcome:
+        outcome = self._executor.do(Receipt(command))
         assert outcome is not None, "only a trial's comes later"
-        return outcome, now
+        return outcome

@@ -162,7 +162,7 @@ class Run(Steering):
             total=lambda: self.total_steps,
         )
         attempt.watch.listeners, attempt.watch.told = self._listeners, self._told
-        self._at_hand = self._commands.at_hand = attempt.boundary.at_hand
+        self._at_hand = self._commands.at_hand = attempt.boundary.steps
         return attempt
 
     # --- life -------------------------------------------------------------------

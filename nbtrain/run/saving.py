@@ -1,7 +1,7 @@
 """Keeps a run's checkpoints: those that are due, those asked for, and the last one.
 
-It saves and restores with the saver of the session that is open. Each method is given
-the step that the run is at, and those that may find another give it back.
+It saves and restores with the saver of the session that is open, at the step of the run's
+counter. Where the session knows another step, or a checkpoint brings one, it moves the counter.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from nbtrain.checkpoints.listing import Listing
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError, CheckpointError
 from nbtrain.core.states import Checkpoint
+from nbtrain.core.step_counter import StepCounter
 from nbtrain.core.tracebacks import told
 from nbtrain.recording.loss_monitor import Anomaly
 from nbtrain.recording.recorder import Recorder
@@ -37,10 +38,12 @@ class CheckpointPolicy:
         due: When a checkpoint is due, where the session has no cadence of its own.
         watch: Is told what should be known.
         recorder: Knows whether the training has gone bad: then nothing is saved.
+        steps: The step at hand, which it moves.
     """
 
-    def __init__(self, due: Every, watch: Monitor, recorder: Recorder) -> None:
+    def __init__(self, due: Every, watch: Monitor, recorder: Recorder, steps: StepCounter) -> None:
         self._due = due
+        self._steps = steps
         self._monitor = watch
         self._recorder = recorder
         self._saver: Saver | None = None
@@ -70,7 +73,7 @@ class CheckpointPolicy:
         """Whether there is something to save."""
         return self._saver is not None
 
-    def take_up(self, saver: Saver, due: Every | None = None) -> int | None:
+    def take_up(self, saver: Saver, due: Every | None = None) -> bool:
         """Go on from the latest checkpoint of a saver's folder, and keep it from now on.
 
         Args:
@@ -78,7 +81,7 @@ class CheckpointPolicy:
             due: When it saves; None keeps to the cadence there is.
 
         Returns:
-            The step of that checkpoint; None where there is none.
+            Whether there is one.
 
         Raises:
             ArgumentError: What was given as checkpoint=, or another session, is kept already.
@@ -106,7 +109,8 @@ class CheckpointPolicy:
                 )
         self._look_for_lacking(0 if restored is None else restored.step)
         if restored is None:
-            return None
+            return False
+        self._steps.move_to(restored.step)
         restored = replace(restored, lacking=self._lacking)
         if not begun:
             self._monitor.recall()
@@ -114,24 +118,22 @@ class CheckpointPolicy:
         self._monitor.log(event="resume", step=restored.step, text=str(restored))
         self._monitor.inform(f"Goes on from {restored}.")
         self._tell_of_trial(restored, saver)
-        return restored.step
+        return True
 
-    def let_go(self, step: int, *, gone_on: bool = False) -> int:
+    def let_go(self, *, gone_on: bool = False) -> None:
         """Before the saver's session closes: a last checkpoint.
 
         Args:
-            step: The step.
-            gone_on: Whether it may have been trained since that step was saved.
+            gone_on: Whether it may have been trained since the step at hand was saved.
         """
-        if self._saver is not None and (gone_on or self._saved_step != step):
-            step = self._save_or_say_why(self.save, step)
-        if self._saver is not None and self._saved_step == step:
+        if self._saver is not None and (gone_on or self._saved_step != self._steps.step):
+            self._save_or_say_why(self.save)
+        if self._saver is not None and self._saved_step == self._steps.step:
             self.leave_aside()
             if self._last_good is not None:
                 self._last_good.clear()
             self.list_again()
         self._saver = self._last_good = None
-        return step
 
     def outdate(self) -> None:
         """Something was set since this step was saved: the last checkpoint is yet to come."""
@@ -141,24 +143,23 @@ class CheckpointPolicy:
         """The saver's session is lost, and nothing of it can be saved."""
         self._saver = self._last_good = None
 
-    def start(self, step: int) -> None:
-        """Count from this step, and from now, when the next is due."""
-        self._due.start(step, time.monotonic())
+    def start(self) -> None:
+        """Count from the step at hand, and from now, when the next is due."""
+        self._due.start(self._steps.step, time.monotonic())
         if self._last_good is not None:
-            self._last_good.start(step)
+            self._last_good.start(self._steps.step)
 
-    def save_if_due(self, step: int) -> int:
+    def save_if_due(self) -> None:
         """Save by cadence: what fails becomes a message, and trouble is the alarm's to tell."""
         if self._saver is None:
-            return step
-        if self._due(step, time.monotonic()):
-            write = functools.partial(self._write, self._saver)
-            return step if self._anomaly(step) else self._save_or_say_why(write, step)
-        if self._last_good is not None and self._last_good.due(step):
-            return self._copy(self._last_good, self._saver, step)
-        return step
+            return
+        if self._due(self._steps.step, time.monotonic()):
+            if self._anomaly() is None:
+                self._save_or_say_why(functools.partial(self._write, self._saver))
+        elif self._last_good is not None and self._last_good.due(self._steps.step):
+            self._copy(self._last_good, self._saver)
 
-    def save(self, step: int) -> int:
+    def save(self) -> None:
         """Save now.
 
         Raises:
@@ -171,14 +172,14 @@ class CheckpointPolicy:
                 "or with a Supervisor that has a logdir and a saver. What a worker trains is saved "
                 "by its chief."
             )
-        self._check_sound(step)
-        return self._write(self._saver, step)
+        self._check_sound()
+        self._write(self._saver)
 
-    def set_aside(self, step: int) -> tuple[int, str]:
+    def set_aside(self) -> str:
         """Save where a trial begins: not counted by `keep`, there until the next or the end.
 
         Returns:
-            The step that it holds, and its path.
+            Its path.
 
         Raises:
             CheckpointError: As in `save`.
@@ -186,15 +187,16 @@ class CheckpointPolicy:
         saver = self._saver
         begin = saver.side_saver(TRIAL, 1) if saver is not None else None
         if saver is None or begin is None:
-            step = self.save(step)
-            self._monitor.log(event="checkpoint", step=step, text="where a trial begins")
-            return step, self.checkpoints[-1].path
-        self._check_sound(step)
-        step = self._save_with(begin, step)
+            self.save()
+            text = "where a trial begins"
+            self._monitor.log(event="checkpoint", step=self._steps.step, text=text)
+            return self.checkpoints[-1].path
+        self._check_sound()
+        self._save_with(begin)
         self._undecided, self._on_trial = None, False  # this has taken its place
         self._add_copy(begin.directory, saver)
-        _check_listed(step, begin.directory)
-        return step, listed(begin.directory)[-1].path
+        _check_listed(self._steps.step, begin.directory)
+        return listed(begin.directory)[-1].path
 
     def leave_aside(self) -> None:
         """Delete where a trial began, as it is over.
@@ -226,18 +228,18 @@ class CheckpointPolicy:
         except Exception:  # noqa: BLE001 - why it cannot be read, it cannot be saved for
             return ()
 
-    def _anomaly(self, step: int) -> Anomaly | None:
-        """What has gone bad, once all that is known of this step has been looked at."""
+    def _anomaly(self) -> Anomaly | None:
+        """What has gone bad, once all that is known of the step at hand has been looked at."""
         loss_monitor = self._recorder.loss_monitor
         if loss_monitor is None:
             return None
-        self._monitor.folder.drain(step)
-        loss_monitor.look_at(self.non_finite, step)
+        self._monitor.folder.drain(self._steps.step)
+        loss_monitor.look_at(self.non_finite, self._steps.step)
         return loss_monitor.anomaly
 
-    def _check_sound(self, step: int) -> None:
+    def _check_sound(self) -> None:
         """Raise a CheckpointError where what would be saved has gone bad."""
-        if (anomaly := self._anomaly(step)) is not None:
+        if (anomaly := self._anomaly()) is not None:
             good = self.below(anomaly.good)
             advice = "No checkpoint is good: build the model anew."
             if good:
@@ -245,14 +247,16 @@ class CheckpointPolicy:
                 advice = f"Go on from a checkpoint: {last}."
             raise CheckpointError(f"{anomaly}, and what has gone bad is not saved. {advice}")
 
-    def _save_with(self, saver: Saver | LastGood, step: int) -> int:
+    def _save_with(self, saver: Saver | LastGood) -> None:
+        step = self._steps.step
         self._monitor.folder.make_sure(step)
         self._monitor.write_journal()  # a checkpoint holds no edit that is not written down
         with self._monitor.time_usage.during(SAVE):
-            return saver.save(step)
+            self._steps.move_to(saver.save(step))  # a graph may count its own steps
 
-    def _write(self, saver: Saver, step: int) -> int:
-        step = self._save_with(saver, step)
+    def _write(self, saver: Saver) -> None:
+        self._save_with(saver)
+        step = self._steps.step
         self._listing.timeline.save(step, "")
         self._listing.read(saver.directory)
         _check_listed(step, saver.directory)
@@ -263,14 +267,14 @@ class CheckpointPolicy:
         self._monitor.note("state", None)
         self._monitor.note("save", None)
         self._monitor.note("copy", None)
-        return step
 
-    def _copy(self, last_good: LastGood, saver: Saver, step: int) -> int:
+    def _copy(self, last_good: LastGood, saver: Saver) -> None:
         """Add the state at hand to the last good ones, if it is."""
-        if self._anomaly(step):
-            return step
+        if self._anomaly() is not None:
+            return
+        step = self._steps.step
         try:
-            step = self._save_with(last_good, step)
+            self._save_with(last_good)
             self._add_copy(last_good.directory, saver)
             self._hold_elsewhere()
         except Exception as error:  # noqa: BLE001 - the training goes on
@@ -278,7 +282,6 @@ class CheckpointPolicy:
         else:
             self._monitor.note("copy", None)
         self._listing.read(saver.directory)
-        return step
 
     def restore(self, wanted: int | str | None) -> Restored:
         """Go back to a checkpoint: its step, its path, or (None) the latest that counts, no copy.
@@ -300,6 +303,7 @@ class CheckpointPolicy:
             own = self.checkpoints
         with self._monitor.time_usage.during(RESTORE):
             restored = self._saver.restore(find(own, wanted).path)
+        self._steps.move_to(restored.step)
         self._look_for_lacking(restored.step)
         restored = replace(restored, lacking=self._lacking)
         self._taken(restored, self._saver)
@@ -311,14 +315,15 @@ class CheckpointPolicy:
             self._monitor.folder.drain(restored.step)  # before: what went bad then is abandoned
             loss_monitor.turn_back(restored.step)
             self._monitor.note("nan", None)
-        self.start(restored.step)
+        self.start()
         self._on_trial = side_folder(restored.path) == TRIAL
         if self._last_good is not None and self._on_trial:
             self._last_good.begin()  # what was restored goes with the trial
         return restored
 
-    def prove(self, step: int) -> None:
+    def prove(self) -> None:
         """Look again at a restore that left gaps: the first step creates what was missing."""
+        step = self._steps.step
         if self._unlooked is not None and step > self._unlooked:
             self._look_for_lacking(step)
             self._unlooked = None
@@ -411,15 +416,15 @@ class CheckpointPolicy:
                 f"was tried stays. run.restore({name!r}) goes back before it.",
             )
 
-    def _save_or_say_why(self, save: Callable[[int], int], step: int) -> int:
+    def _save_or_say_why(self, save: Callable[[], None]) -> None:
+        step = self._steps.step
         try:
-            step = save(step)
+            save()
         except Exception as error:  # noqa: BLE001 - the training goes on
             self._monitor.note("save", f"No checkpoint at step {step:,}: {error}")
         else:
             name = Path(self.checkpoints[-1].path).name
-            self._monitor.log(event="checkpoint", step=step, text=name)
-        return step
+            self._monitor.log(event="checkpoint", step=self._steps.step, text=name)
 
 
 def _check_listed(step: int, directory: Path) -> None:

@@ -1,7 +1,7 @@
 """Trial edits: hyperparameters have other values for some steps, then these stay, or not.
 
-trials.begin(receipt, step)       # a checkpoint, and the edits
-trials.end(step)                  # its answer: kept, or back to that checkpoint
+trials.begin(receipt, asked, ...)  # a checkpoint, and the edits; returns the step of its end
+trials.end(...)                    # its answer: kept, or back to that checkpoint
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from nbtrain.checkpoints.files import Restored
 from nbtrain.core.commands import Outcome, Receipt, Try
 from nbtrain.core.errors import ArgumentError, CheckpointError, PhaseError
 from nbtrain.core.hyperparameters import Edit
+from nbtrain.core.step_counter import StepCounter
 from nbtrain.run.hyperparameter_control import HyperparameterControl
 from nbtrain.run.monitor import Monitor
 from nbtrain.run.saving import CheckpointPolicy
@@ -49,6 +50,7 @@ class Trials:
         watch: Is told what should be known.
         total: Gives the step at which the run finishes; None where that is not known.
         went_back: Called once the run is at an earlier step.
+        steps: The step at hand.
     """
 
     def __init__(
@@ -58,7 +60,8 @@ class Trials:
         metric: TrialMetric,
         watch: Monitor,
         total: Callable[[], int | None],
-        went_back: Callable[[int], None],
+        went_back: Callable[[], None],
+        steps: StepCounter,
     ) -> None:
         self._policy = policy
         self._control = control
@@ -66,6 +69,7 @@ class Trials:
         self._monitor = watch
         self._total = total
         self._went_back = went_back
+        self._steps = steps
         self._trial: _Trial | None = None
         self._failed: str | None = None  # why what is tried cannot stay
 
@@ -104,19 +108,16 @@ class Trials:
         self._failed = why
         return self._trial.receipt
 
-    def begin(
-        self, receipt: Receipt, asked: Try, step: int, asked_to_stop: Callable[[], bool]
-    ) -> tuple[int, int]:
+    def begin(self, receipt: Receipt, asked: Try, asked_to_stop: Callable[[], bool]) -> int:
         """Begin a trial.
 
         Args:
             receipt: Its receipt.
             asked: What to try.
-            step: The step.
             asked_to_stop: Whether the run was: then there is nothing to try it on.
 
         Returns:
-            The step that it begins at, as a session counts itself, and that at which it ends.
+            The step at which it ends.
 
         Raises:
             PhaseError: Another is under way; or the run was asked to stop meanwhile.
@@ -128,14 +129,15 @@ class Trials:
                 f"Cannot try while another trial is under way, of {_named(self._trial.edits)} "
                 f"since step {self._trial.begun:,}: wait for its end{self._way_out}."
             )
-        steps = self._steps_of(asked, step)
+        steps = self._steps_of(asked)
         self._control.hyperparameters.check_changes(asked.values)
-        before = self._metric.measure(asked, step)
+        before = self._metric.measure(asked, self._steps.step)
         if asked_to_stop():
             raise PhaseError("The run was asked to stop before the trial began.")
         saved = None
         if self._policy.can_save:
-            step, saved = self._policy.set_aside(step)
+            saved = self._policy.set_aside()
+        step = self._steps.step  # as a session counts it itself
         try:
             edits = self._control.set(asked.values, step)
         except BaseException:
@@ -152,38 +154,37 @@ class Trials:
             "trial",
             f"Trying {_named(edits)} from step {step:,} to {step + steps:,}; a pause holds it up.",
         )
-        return step, step + steps
+        return step + steps
 
-    def end(self, step: int, asked_to_stop: Callable[[], bool]) -> tuple[Outcome, int]:
+    def end(self, asked_to_stop: Callable[[], bool]) -> Outcome:
         """Keep what was tried, or go back.
 
         Args:
-            step: The step.
             asked_to_stop: Whether the run was, which ends an evaluation: then nothing is decided.
 
         Returns:
-            The answer, and the step that the run is at now.
+            The answer.
         """
         failed, trial = self._failed, self._taken()
         try:
-            return self._ended(trial, step, failed, asked_to_stop)
+            return self._ended(trial, failed, asked_to_stop)
         finally:
             self._policy.leave_aside()
 
     def _ended(
-        self, trial: _Trial, step: int, failed: str | None, asked_to_stop: Callable[[], bool]
-    ) -> tuple[Outcome, int]:
-        asked = trial.receipt.command
+        self, trial: _Trial, failed: str | None, asked_to_stop: Callable[[], bool]
+    ) -> Outcome:
+        asked, step = trial.receipt.command, self._steps.step
         assert isinstance(asked, Try)
         if failed is not None:
-            return self._undone(trial, step, failed)
+            return self._undone(trial, failed)
         kept, why = self._metric.decide(asked, trial.before, step)
         if asked_to_stop():
             self._keep_apart(trial, "The run ended", "started again, ")
-            return Outcome(False, step, _undecided("the run ended", trial.edits)), step
+            return Outcome(False, step, _undecided("the run ended", trial.edits))
         if kept:
-            return Outcome(True, step, f"kept {_named(trial.edits)}: {why}", kept=True), step
-        return self._undone(trial, step, why)
+            return Outcome(True, step, f"kept {_named(trial.edits)}: {why}", kept=True)
+        return self._undone(trial, why)
 
     def leave(
         self, step: int, why: str, *, ended: bool = False, back: Restored | None = None
@@ -191,7 +192,7 @@ class Trials:
         """End the trial under way, with nothing decided; returns its receipt, answered.
 
         Args:
-            step: The step.
+            step: The step up to which it was tried.
             why: In words.
             ended: Whether the run has: then where the trial began outlives it.
             back: What was restored. What was saved in the trial holds what was tried: then where
@@ -233,8 +234,8 @@ class Trials:
         undo = f"run.restore({_short(trial.saved)!r}) goes back before it"
         self._monitor.note("trial", f"{text}; {first}{undo}.")
 
-    def _steps_of(self, asked: Try, step: int) -> int:
-        steps = whole(asked.steps)
+    def _steps_of(self, asked: Try) -> int:
+        steps, step = whole(asked.steps), self._steps.step
         if (total := self._total()) is not None and step + steps > total:
             raise ArgumentError(
                 f"steps={steps:,}: of the run's {total:,} steps {total - step:,} are left; try "
@@ -242,26 +243,27 @@ class Trials:
             )
         return steps
 
-    def _undone(self, trial: _Trial, step: int, why: str) -> tuple[Outcome, int]:
-        now, said = self._back(trial, step)
+    def _undone(self, trial: _Trial, why: str) -> Outcome:
+        step = self._steps.step
+        said = self._back(trial)
         undone = tuple(Edit(edit.name, edit.new, edit.old) for edit in trial.edits)
-        return Outcome(True, step, f"{said}: {why}", undone, kept=False), now
+        return Outcome(True, step, f"{said}: {why}", undone, kept=False)
 
-    def _back(self, trial: _Trial, step: int) -> tuple[int, str]:
-        """Be where the trial began, as far as that was saved; returns the step, and words."""
+    def _back(self, trial: _Trial) -> str:
+        """Be where the trial began, as far as that was saved; returns what was done, in words."""
         old = {edit.name: edit.old for edit in trial.edits}
         said = ", ".join(f"{name} {value:.10g} again" for name, value in old.items())
         if trial.saved is None:
-            self._control.set(old, step)
-            return step, f"{said}, the weights as they are (nothing saves them)"
+            self._control.set(old, self._steps.step)
+            return f"{said}, the weights as they are (nothing saves them)"
         try:
-            now = self._policy.restore(trial.saved).step
+            self._policy.restore(trial.saved)
         except CheckpointError as gone:
-            self._control.set(old, step)
-            return step, f"{said}, the weights as they are ({gone})"
-        self._control.set(old, now)
-        self._went_back(now)
-        return now, f"back to step {now:,}, {said}"
+            self._control.set(old, self._steps.step)
+            return f"{said}, the weights as they are ({gone})"
+        self._control.set(old, self._steps.step)
+        self._went_back()
+        return f"back to step {self._steps.step:,}, {said}"
 
 
 def _short(path: str) -> str:

@@ -229,7 +229,7 @@ def test_a_program_that_counts_on_from_before_has_not_taken_those_steps_now() ->
 
     going_on.wait(SOON)
     assert going_on.status.step == 5_002
-    assert going_on.attempt.boundary.steps_done == 3
+    assert going_on.attempt.boundary.steps.steps_done == 3
 
 
 def test_a_run_that_another_of_its_name_has_replaced_is_freed_with_its_model() -> None:

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from nbtrain.core.cadence import Every
+from nbtrain.core.step_counter import StepCounter
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
@@ -20,11 +21,13 @@ def test_a_folder_that_came_and_went_between_two_looks_is_listed_as_empty(tmp_pa
     recorder = Recorder(ScalarStore(), None)
     folder = Logdir(None, "kept", kind="train")
     folder.acquire()
-    policy = CheckpointPolicy(Every(), Monitor(recorder, folder, Marks(), grace_secs=5.0), recorder)
+    monitor, steps = Monitor(recorder, folder, Marks(), grace_secs=5.0), StepCounter()
+    policy = CheckpointPolicy(Every(), monitor, recorder, steps)
     saver = ObjectSaver(Counter().checkpoint, tmp_path / "checkpoints", keep=3)
     policy.take_up(saver)
     policy.list_again()
-    policy.save(1)
+    steps.step = 1
+    policy.save()
     assert [held.step for held in policy.checkpoints] == [1]
     shutil.rmtree(saver.directory)
     policy.list_again()

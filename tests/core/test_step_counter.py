@@ -1,0 +1,26 @@
+"""The count of an attempt's steps."""
+
+from __future__ import annotations
+
+from nbtrain.core.step_counter import StepCounter
+
+
+def test_a_step_that_is_taken_counts() -> None:
+    steps = StepCounter()
+    steps.step += 3
+    assert (steps.step, steps.steps_done) == (3, 3)
+
+
+def test_a_move_back_takes_no_step_and_forgets_none() -> None:
+    steps = StepCounter()
+    steps.step = 10
+    steps.move_to(4)
+    assert (steps.step, steps.steps_done) == (4, 10)
+    steps.step += 1
+    assert (steps.step, steps.steps_done) == (5, 11)
+
+
+def test_going_on_from_a_checkpoint_is_no_step_taken() -> None:
+    steps = StepCounter()
+    steps.move_to(100)
+    assert (steps.step, steps.steps_done) == (100, 0)
