@@ -5,27 +5,26 @@ import uPlot from "uplot";
 import { bucketAt, bucketUpTo, divided, marks, together } from "../shared/columns.js";
 import { el } from "../shared/dom.js";
 import { MarksStrip, STRIP } from "./marks_strip.js";
-import { axes, besidePointer, drawMarks, isArrow, moveByKey, steps, yScale } from "../shared/plot.js";
+import { BaseChart } from "../shared/base_chart.js";
+import { axes, besidePointer, drawMarks, isArrow, steps, yScale } from "../shared/plot.js";
 import { describe, describeValidation, tally } from "../shared/format.js";
 
 const WIDE = 560; // pixels from which a chart is higher
 const REACH = 6; // pixels from a point of the validation to a pointer that means it
 const APART = 12; // pixels from which, on average, the points of a validation are seen as such
 
-export class Chart {
+export class Chart extends BaseChart {
   // paint: gives what to paint with, as the theme stands (theme.js);
   // open: called with marks that somebody asks about, and where: an element, and the place in it.
   constructor({ tag, syncKey, paint, open }) {
-    Object.assign(this, { tag, syncKey, paint, open, log: false, hovered: false, lines: [], found: [], plot: null });
+    const strip = new MarksStrip(paint);
+    super("", strip.tip);
+    Object.assign(this, { tag, syncKey, paint, open, strip, log: false, hovered: false, lines: [], found: [] });
     this.name = el("span", { class: "nbt-tag", text: tag, title: tag });
     this.last = el("span", { class: "nbt-last" });
     this.legend = el("span", { class: "nbt-legend", "data-role": "legend" });
     this.toggle = el("button", { type: "button", text: "log", "aria-pressed": "false", title: "Logarithmic scale" });
     this.toggle.addEventListener("click", () => this.#toggleLog());
-    this.strip = new MarksStrip(paint);
-    this.host = el("div", { class: "nbt-plot", tabindex: 0, role: "group" });
-    this.host.addEventListener("keydown", (event) => this.#key(event));
-    this.host.addEventListener("blur", (event) => this.#leave(event));
     this.dots = ["nbt-dot", "nbt-dot nbt-validation"].map((kind) => el("div", { class: kind, hidden: "" }));
     const head = el("div", { class: "nbt-chart-head", children: [this.name, this.last, this.legend, this.toggle] });
     this.root = el("section", { class: "nbt-chart", "data-tag": tag, children: [head, this.host] });
@@ -57,17 +56,9 @@ export class Chart {
     this.root.dataset.marks = this.found.flat().length;
     const tags = lines.map(({ tag }) => tag).join(" and ");
     this.host.setAttribute("aria-label", `chart of ${tags}: the arrow keys read values and stop at marks, Home and End go to the ends, Enter tells what can be done about one`);
-    this.stale = !this.host.clientWidth; // hidden: drawn when it shows
-    if (!this.stale) this.#plot();
+    if (this.hasRoom()) this.#plot();
     if (!this.hovered) this.#tell();
     this.#colour();
-  }
-
-  resize() {
-    const size = this.#size();
-    if (!size.width) return;
-    if (!this.plot || this.stale) this.draw();
-    if (this.plot.width !== size.width) this.plot.setSize(size);
   }
 
   repaint() {
@@ -76,8 +67,7 @@ export class Chart {
   }
 
   destroy() {
-    this.plot?.destroy();
-    this.plot = null;
+    super.destroy();
     this.hovered = false;
     for (const dot of this.dots) dot.hidden = true;
   }
@@ -92,9 +82,16 @@ export class Chart {
     return this.paint().colours[Number(validates)];
   }
 
-  #size() {
-    const width = this.host.clientWidth;
-    return { width, height: width > WIDE ? 240 : 180 };
+  get #parts() {
+    return this.lines.map(({ curves }) => divided(curves));
+  }
+
+  get look() {
+    return [this.log, ...this.#parts.map(({ tails }) => tails.length)].join();
+  }
+
+  get height() {
+    return this.host.clientWidth > WIDE ? 240 : 180;
   }
 
   // Zoom and cursor stay as they are while data comes in, also when a new tail needs a new plot.
@@ -102,16 +99,15 @@ export class Chart {
     const places = this.strip.marks.map(({ place }) => place);
     const data = together(this.lines.map(({ curves }) => curves), { log: this.log, places });
     const zoom = this.#zoom();
-    const parts = this.lines.map(({ curves }) => divided(curves));
+    const parts = this.#parts;
     const tails = parts.reduce((sum, part) => sum + part.tails.length, 0);
     // The scale is that of what counts, which would be a flat line below a tail that has gone bad.
     const auto = parts.every(({ kept }) => !kept.length);
-    if (!this.plot || this.shape !== `${tails} ${parts.length}`) this.#build(data, tails, auto);
+    if (!this.plot || this.drawn !== this.look) this.#build(data, tails, auto);
     else {
       this.plot.series.slice(1, 1 + tails).forEach((tail) => (tail.auto = auto));
       this.plot.setData(data, !zoom);
     }
-    this.shape = `${tails} ${parts.length}`;
     if (zoom) this.plot.setScale("x", zoom);
   }
 
@@ -125,22 +121,18 @@ export class Chart {
   // tails: how many there are; auto: whether the scale is theirs.
   #build(data, tails, auto) {
     const { left = -10, top = -10 } = this.plot?.cursor ?? {};
-    this.destroy();
     const tail = { auto, stroke: () => this.paint().gone, width: 1.25, dash: [4, 3], points: { show: false } };
-    const options = {
-      ...this.#size(),
+    this.build(data, {
       series: [{}, ...Array.from({ length: tails }, () => ({ ...tail })), ...this.lines.flatMap((line) => this.#series(line))],
       bands: this.lines.map((line, i) => ({ series: [tails + 3 * i + 1, tails + 3 * i + 2], fill: () => this.#colourOf(line) + "33" })), // a fifth opaque
       scales: { x: { time: false, range: steps }, y: yScale(this.log) },
       axes: axes(this.paint, { log: this.log }),
-      legend: { show: false },
       cursor: { sync: { key: this.syncKey, scales: ["x", null] }, points: { show: false }, y: false },
       padding: [STRIP, 16, 0, 0],
-      hooks: { draw: [(u) => this.strip.draw(u), (u) => this.found.forEach((found) => drawMarks(u, found, this.paint()))], ready: [(u) => left >= 0 && u.setCursor({ left, top })], setCursor: [(u) => this.#hover(u)] },
-    };
-    this.plot = new uPlot(options, data, this.host);
+      hooks: { draw: [(u) => this.strip.draw(u), (u) => this.found.forEach((found) => drawMarks(u, found, this.paint()))], ready: [(u) => left >= 0 && u.setCursor({ left, top })] },
+    });
     const { over } = this.plot;
-    over.append(...this.dots, this.strip.strip, this.strip.tip);
+    over.append(...this.dots, this.strip.strip, this.tip);
     // What is above the plot is none of it to uPlot, which tells nobody of the pointer there.
     this.strip.strip.addEventListener("mousemove", ({ clientX }) => this.#along(clientX - over.getBoundingClientRect().left));
     let from = 0; // a drag ends in a click, too
@@ -160,7 +152,7 @@ export class Chart {
     return [{ ...edge }, { ...edge }, { stroke: colour, width: 1.6, points: { show: seen, size: 6, fill: colour } }];
   }
 
-  #hover(u) {
+  hover(u) {
     this.hovered = u.cursor.left >= 0;
     const buckets = this.hovered ? this.#bucketsAt(u, u.cursor.left) : [];
     this.#tell(buckets);
@@ -168,7 +160,7 @@ export class Chart {
     const meant = this.hovered && this.#isMine(u) ? this.strip.at(u.cursor.left) : undefined;
     u.over.style.cursor = meant ? "pointer" : "";
     this.strip.tell(meant?.marks);
-    if (meant) besidePointer(this.strip.tip, u);
+    if (meant) besidePointer(this.tip, u);
   }
 
   // The pointer is in the strip, and the cursor below it.
@@ -182,15 +174,12 @@ export class Chart {
     return u.over.matches(":hover") || this.host.contains(document.activeElement);
   }
 
-  #key(event) {
-    const u = this.plot;
-    if (!u || event.target !== this.host) return;
+  press(u, event) {
     const { left } = u.cursor;
     if (event.key === "Enter") this.#ask(left);
-    else if (!moveByKey(u, event)) return;
+    else if (!super.press(u, event)) return false;
     else if (left >= 0 && isArrow(event.key) && !event.shiftKey) this.#stop(u, this.strip.between(left, u.cursor.left));
-    event.preventDefault();
-    event.stopPropagation(); // not a command of the notebook's
+    return true;
   }
 
   #stop(u, mark) {
@@ -206,8 +195,8 @@ export class Chart {
   }
 
   // What opens beside a mark gives the focus back: the place is kept for that.
-  #leave({ relatedTarget }) {
-    if (!relatedTarget?.closest(".nbt-pop")) this.plot?.setCursor({ left: -10, top: -10 });
+  leave({ relatedTarget }) {
+    if (!relatedTarget?.closest(".nbt-pop")) super.leave();
   }
 
   // Of the first line the bucket that is meant, and of its validation what was known by then.
@@ -227,10 +216,7 @@ export class Chart {
   #toggleLog() {
     this.log = !this.log;
     this.toggle.setAttribute("aria-pressed", String(this.log));
-    const zoom = this.#zoom();
-    this.destroy();
     this.draw();
-    if (zoom) this.plot?.setScale("x", zoom);
   }
 }
 

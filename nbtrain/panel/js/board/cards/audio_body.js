@@ -9,7 +9,7 @@ export class AudioBody {
     this.root = el("div", { class: "nbt-sounds" });
   }
 
-  draw({ samples, more }, buffers) {
+  show({ samples, more }, buffers) {
     this.clear();
     const left = [...buffers];
     const sounds = samples.map((sample, i) => this.#sound(sample, left, `sound ${i + 1} of ${samples.length + more}`));

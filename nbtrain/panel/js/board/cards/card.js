@@ -90,7 +90,7 @@ export class Card {
     if (content.t === "refused") return this.#refuse(content.text);
     say(this.problem, "");
     const { shown } = this;
-    await this.body.draw(content, buffers, at);
+    await this.body.show(content, buffers, at);
     if (this.shown !== shown) return; // out of sight meanwhile, or at another step
     this.body.root.style.minHeight = "";
     this.root.dataset.step = this.steps[at];

@@ -7,25 +7,26 @@ import { PlotBody } from "./plot_body.js";
 import { nearest } from "./ridges.js";
 import { number, place } from "../../shared/format.js";
 
-const HEIGHT = 200;
 const PERCENT = ["0", "6.68", "15.87", "30.85", "50", "69.15", "84.13", "93.32", "100"];
 const MEDIAN = 4;
 const OPAQUE = ["1f", "33", "4d", "66"]; // of the bands, from the widest to the narrowest
 
 export class DistributionBody extends PlotBody {
+  height = 200;
+
   static several = true; // of all steps at once: it needs no slider
 
   constructor(card) {
-    super(card, { height: HEIGHT, label: "percentiles" });
+    super(card, "percentiles");
   }
 
   // Of a message the places among the steps; the buffer: for each of these its percentiles.
-  draw({ shown }, buffers) {
+  show({ shown }, buffers) {
     const rows = floats(buffers[0]);
     const value = (row, i) => rows[row * PERCENT.length + i];
     const column = (i) => shown.map((_, row) => (Number.isFinite(value(row, i)) ? value(row, i) : null));
     this.data = [shown.map((i) => this.card.steps[i]), ...PERCENT.map((_, i) => column(i))];
-    this.build();
+    this.draw();
     this.root.dataset.points = shown.length;
   }
 

@@ -9,19 +9,20 @@ import { PlotBody } from "./plot_body.js";
 import { binAt, nearest, ridges } from "./ridges.js";
 import { number, place, ticks } from "../../shared/format.js";
 
-const HEIGHT = 250;
 const stepped = uPlot.paths.stepped({ align: 1 });
 
 export class HistogramBody extends PlotBody {
+  height = 250;
+
   static option = { text: "overlay", title: "Draw the histograms of all steps over each other" };
 
   constructor(card) {
-    super(card, { height: HEIGHT, label: "histograms" });
-    this.root.addEventListener("click", () => this.pointed !== undefined && card.move(this.shown[this.pointed]));
+    super(card, "histograms");
+    this.host.addEventListener("click", () => this.pointed !== undefined && card.move(this.shown[this.pointed]));
   }
 
   // Of a message the places of the histograms among the steps; the buffer: edges, then counts.
-  draw({ shown }, buffers, at) {
+  show({ shown }, buffers, at) {
     const numbers = floats(buffers[0]);
     const bins = (numbers.length - 1) / (shown.length + 1);
     const counts = shown.map((_, i) => numbers.subarray(bins * (i + 1) + 1, bins * (i + 2) + 1));
@@ -34,7 +35,7 @@ export class HistogramBody extends PlotBody {
   choose() {
     this.overlay = this.card.page.option;
     Object.assign(this, ridges(this));
-    this.build();
+    this.draw();
   }
 
   options() {

@@ -1,6 +1,6 @@
 // The images of a step, side by side. A body is what a card shows:
 //
-//   root, draw(content, buffers, at), clear()   its element, filled (also when it is full) and
+//   root, show(content, buffers, at), clear()   its element, filled (also when it is full) and
 //                                               emptied
 //   choose(), resize()                          other option; other room or colours (or nothing)
 
@@ -17,7 +17,7 @@ export class ImageBody {
   }
 
   // What is shown stays until what follows can be seen.
-  async draw({ width, height, samples, more }, buffers) {
+  async show({ width, height, samples, more }, buffers) {
     const left = [...buffers];
     const found = samples.map((sample) => (sample.problem ? sample : { ...sample, image: this.#image(left.shift(), sample.type) }));
     const turn = ++this.turn;

@@ -14,7 +14,7 @@ export class TextBody {
     this.root = el("div", { children: [this.text, this.note] });
   }
 
-  draw({ rows, table, note }) {
+  show({ rows, table, note }) {
     Object.assign(this, { rows, table });
     say(this.note, note);
     this.choose();

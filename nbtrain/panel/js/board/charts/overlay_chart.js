@@ -4,22 +4,25 @@ import uPlot from "uplot";
 import { el, say } from "../../shared/dom.js";
 import { download, picture } from "../download.js";
 import { isolated, overlay, overlayMarks, valuesAt } from "./overlay.js";
-import { axes, besidePointer, drawMarks, moveByKey, yScale } from "../../shared/plot.js";
+import { BaseChart } from "../../shared/base_chart.js";
+import { axes, drawMarks, yScale } from "../../shared/plot.js";
 import { runTable } from "./run_table.js";
 import { number, place, tally } from "../../shared/format.js";
 
-const HEIGHT = 190;
 const TOLD = 12; // runs that the hover names, those nearest to the pointer
 const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
 const BACK = 0.15; // the opacity of a line that stands back
 const EDITED = "hyperparameters/"; // as the tags begin of what has one value until the next edit
 
-export class OverlayChart {
+export class OverlayChart extends BaseChart {
+  height = 190;
+
   // board: {paint(), styleOf(run), options: see options.js, keep(), wanted(chart), csv(chart)}.
   constructor(tag, board) {
+    super(`chart of ${tag}: the arrow keys, Home and End read values, plus and minus zoom, Escape shows everything`);
     const { zooms, logs } = board.options;
-    Object.assign(this, { tag, board, curves: [], zoom: zooms.get(tag) ?? null, log: logs.has(tag), plot: null, found: [], lines: [] });
-    this.told = el("span", { class: "nbt-legend", "data-role": "legend" });
+    Object.assign(this, { tag, board, curves: [], zoom: zooms.get(tag) ?? null, log: logs.has(tag), found: [], lines: [] });
+    this.legend = el("span", { class: "nbt-legend", "data-role": "legend" });
     this.leftOut = el("span", { class: "nbt-soft", "data-role": "left-out" });
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
     const buttons = [
@@ -28,12 +31,7 @@ export class OverlayChart {
       this.#button("CSV", "Download the points in sight", () => board.csv(this)),
       this.#button("PNG", "Download the picture", () => this.#save()),
     ];
-    const head = el("div", { class: "nbt-chart-head", children: [name, this.told, this.leftOut, ...buttons] });
-    const label = `chart of ${tag}: the arrow keys, Home and End read values, plus and minus zoom, Escape shows everything`;
-    this.host = el("div", { class: "nbt-plot", tabindex: 0, role: "group", "aria-label": label });
-    this.host.addEventListener("keydown", (event) => this.#key(event));
-    this.host.addEventListener("blur", () => this.#leave());
-    this.tip = el("div", { class: "nbt-tip", hidden: "", "data-role": "values" });
+    const head = el("div", { class: "nbt-chart-head", children: [name, this.legend, this.leftOut, ...buttons] });
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     this.table = el("div", { class: "nbt-table", hidden: "", "data-role": "table" });
     this.root = el("section", { class: "nbt-chart", "data-tag": tag, children: [head, this.host, this.problem, this.table] });
@@ -43,18 +41,17 @@ export class OverlayChart {
   // Draw these curves; without them, those there were.
   draw(curves = this.curves) {
     this.curves = curves;
-    this.stale = !this.host.clientWidth; // hidden: drawn when it shows
-    if (this.stale) return;
+    if (!this.hasRoom()) return;
     const { smooth } = this.board.options;
     this.found = overlayMarks(curves, { log: this.log });
     const { data, lines } = overlay(curves, { log: this.log, smooth: smooth > 0 });
     const kept = lines.length === this.lines.length && lines.every(({ kind, run }, i) => kind === this.lines[i].kind && run === this.lines[i].run);
     this.lines = lines;
-    if (this.plot && kept && this.look === this.#look()) this.plot.setData(data);
+    if (this.plot && kept && this.drawn === this.look) this.plot.setData(data);
     else this.#build(data);
     Object.assign(this.root.dataset, { marks: this.found.length, points: curves.reduce((n, { x }) => n + x.length, 0), stride: Math.max(0, ...curves.map(({ stride }) => stride)) });
     const leftOut = curves.reduce((n, curve) => n + (curve.leftOut ?? 0), 0);
-    this.told.textContent = tally(this.found);
+    this.legend.textContent = tally(this.found);
     this.leftOut.textContent = leftOut ? `${leftOut} with no place on the x axis` : "";
     if (!this.table.hidden) this.#fillTable();
   }
@@ -63,12 +60,8 @@ export class OverlayChart {
     say(this.problem, problem);
   }
 
-  // Called when the room may have changed, or the colours have.
   resize() {
-    const width = this.host.clientWidth;
-    if (!width || (!this.plot && !this.curves.length)) return;
-    if (!this.plot || this.stale || this.look !== this.#look()) this.draw();
-    else if (this.plot.width !== width) this.plot.setSize({ width, height: HEIGHT });
+    if (this.plot || this.curves.length) super.resize();
   }
 
   // Let one run stand out; null ends that.
@@ -81,12 +74,6 @@ export class OverlayChart {
     if (!this.plot) return;
     this.lines.forEach((line, i) => (this.plot.series[i + 1].alpha = isBack(line) ? BACK : 1));
     this.plot.redraw(false);
-  }
-
-  destroy() {
-    this.plot?.destroy();
-    this.plot = null;
-    this.tip.hidden = true;
   }
 
   // Show a range of the axis, {min, max}, or everything: what there is now, finer when it comes.
@@ -113,31 +100,22 @@ export class OverlayChart {
 
   #build(data) {
     const { x, logX, smooth } = this.board.options;
-    this.destroy();
-    this.look = this.#look();
     const bands = this.lines.flatMap(({ kind, run }, i) => (kind === "hi" ? [{ series: [i + 1, i + 2], fill: () => `${this.#style(run).colour}33` }] : []));
-    const options = {
-      width: this.host.clientWidth,
-      height: HEIGHT,
+    this.build(data, {
       series: [{}, ...this.lines.map((line) => this.#series(line, smooth > 0))],
       bands,
       scales: { x: { time: x === "wall", distr: logX ? 3 : 1, range: (u, min, max) => this.#range(min, max) }, y: yScale(this.log) },
       axes: axes(this.board.paint, { log: this.log, x, logX }),
-      legend: { show: false },
       cursor: { points: { show: false }, y: false, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => this.show(null) } },
       padding: [8, 16, 0, 0],
       hooks: {
         draw: [(u) => drawMarks(u, this.found, this.board.paint())],
-        setCursor: [(u) => this.#hover(u)],
         setSelect: [(u) => this.#select(u)],
       },
-    };
-    this.plot = new uPlot(options, data, this.host);
-    this.plot.over.append(this.tip);
+    });
   }
 
-  // What a plot cannot change once it is made.
-  #look() {
+  get look() {
     const { x, logX } = this.board.options;
     return JSON.stringify([x, logX, this.board.paint(), this.log]);
   }
@@ -172,10 +150,9 @@ export class OverlayChart {
     this.show({ min: u.posToVal(left, "x"), max: u.posToVal(left + width, "x") });
   }
 
-  #hover(u) {
+  told(u) {
+    if (!this.curves.length) return [];
     const { left, top } = u.cursor;
-    this.tip.hidden = !(left >= 0) || !this.curves.length;
-    if (this.tip.hidden) return;
     const { x: axis, smooth } = this.board.options;
     const x = u.posToVal(left, "x");
     let told = valuesAt(this.curves, x, { smooth: smooth > 0 });
@@ -184,14 +161,13 @@ export class OverlayChart {
     const near = [...told].sort((one, other) => distance(one) - distance(other));
     if (more > 0) told = told.filter((each) => near.indexOf(each) < TOLD);
     const at = nearestTo(told, x);
-    const rows = told.map((each) => this.#told(each, { at, axis, nearest: each === near[0] && told.length > 1 }));
+    const rows = told.map((each) => this.#row(each, { at, axis, nearest: each === near[0] && told.length > 1 }));
     const title = el("div", { class: "nbt-tip-head", text: at === undefined ? "" : place(at, axis) });
     const rest = more > 0 ? [el("div", { class: "nbt-soft", text: `and ${more} more` })] : [];
-    this.tip.replaceChildren(title, ...rows, ...rest);
-    besidePointer(this.tip, u);
+    return [title, ...rows, ...rest];
   }
 
-  #told({ run, x, mean, lo, hi, stride, margin, kind, value }, { at, axis, nearest }) {
+  #row({ run, x, mean, lo, hi, stride, margin, kind, value }, { at, axis, nearest }) {
     const { smooth } = this.board.options;
     const main = kind ?? number(value);
     const raw = smooth > 0 && !kind ? `raw ${number(mean)}` : "";
@@ -202,18 +178,15 @@ export class OverlayChart {
     return el("div", { class: nearest ? "nbt-tip-row nbt-nearest" : "nbt-tip-row", children });
   }
 
-  #key(event) {
-    const u = this.plot;
-    if (!u || event.target !== this.host) return;
+  press(u, event) {
     const width = u.over.clientWidth;
     const left = u.cursor.left >= 0 ? u.cursor.left : width / 2;
     if (event.key === "+" || event.key === "=" || event.key === "-") {
       this.#zoomAt(left / width, event.key === "-" ? 2 : 0.5);
     } else if (event.key === "Escape" && this.zoom) {
       this.show(null);
-    } else if (!moveByKey(u, event)) return;
-    event.preventDefault();
-    event.stopPropagation(); // not a command of the notebook's
+    } else return super.press(u, event);
+    return true;
   }
 
   #zoomAt(part, factor) {
@@ -222,10 +195,6 @@ export class OverlayChart {
     const size = (max - min) * factor;
     const begin = min + (max - min) * part - size * part;
     this.show({ min: from(begin), max: from(begin + size) });
-  }
-
-  #leave() {
-    this.plot?.setCursor({ left: -10, top: -10 });
   }
 
   #toggleLog() {

@@ -1,0 +1,81 @@
+// A chart of uPlot's in its host: made when there is room for it, fitted, read with the pointer or
+// with the arrow keys.
+
+import uPlot from "uplot";
+import { el } from "./dom.js";
+import { besidePointer, moveByKey } from "./plot.js";
+
+const NOWHERE = { left: -10, top: -10 }; // of a cursor that shows nothing
+
+// A kind of chart has `height` in pixels, `draw`, which draws what there is, and `told`, the nodes of
+// the tip at a cursor.
+export class BaseChart {
+  // tip: shown beside the pointer.
+  constructor(label, tip = el("div", { class: "nbt-tip", hidden: "", "data-role": "values" })) {
+    Object.assign(this, { tip, plot: null, stale: false, drawn: null }); // drawn: the look of the plot
+    this.host = el("div", { class: "nbt-plot", tabindex: 0, role: "group", "aria-label": label });
+    this.host.addEventListener("keydown", (event) => this.#key(event));
+    this.host.addEventListener("blur", (event) => this.leave(event));
+  }
+
+  get size() {
+    return { width: this.host.clientWidth, height: this.height };
+  }
+
+  // What a plot cannot change once it is made: where that is another, it is made again.
+  get look() {
+    return "";
+  }
+
+  // Whether there is room to draw: what is hidden is drawn when it shows.
+  hasRoom() {
+    this.stale = !this.host.clientWidth;
+    return !this.stale;
+  }
+
+  // Make the plot; options and hooks: uPlot's, without what all charts have.
+  build(data, { hooks, ...options }) {
+    this.destroy();
+    this.drawn = this.look;
+    const all = { setCursor: [(u) => this.hover(u)], ...hooks };
+    this.plot = new uPlot({ ...this.size, ...options, legend: { show: false }, hooks: all }, data, this.host);
+    this.plot.over.append(this.tip);
+  }
+
+  // To be called when there may be more room, or less, or other colours.
+  resize() {
+    const { size } = this;
+    if (!size.width) return;
+    if (!this.plot || this.stale || this.drawn !== this.look) this.draw();
+    else if (this.plot.width !== size.width) this.plot.setSize(size);
+  }
+
+  destroy() {
+    this.plot?.destroy();
+    this.plot = null;
+    this.tip.hidden = true;
+  }
+
+  hover(u) {
+    const nodes = u.cursor.left >= 0 ? this.told(u) : [];
+    this.tip.hidden = !nodes.length;
+    if (this.tip.hidden) return;
+    this.tip.replaceChildren(...nodes);
+    besidePointer(this.tip, u);
+  }
+
+  // Act on a key; whether it was one of the chart's.
+  press(u, event) {
+    return moveByKey(u, event);
+  }
+
+  leave() {
+    this.plot?.setCursor(NOWHERE);
+  }
+
+  #key(event) {
+    if (!this.plot || event.target !== this.host || !this.press(this.plot, event)) return;
+    event.preventDefault();
+    event.stopPropagation(); // not a command of the notebook's
+  }
+}
