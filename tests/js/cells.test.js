@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { csv, decoded, isNumeric, shown, sorted, whole } from "../../nbtrain/panel/js/board/table/cells.js";
+import {
+  csv,
+  decoded,
+  isNumeric,
+  shown,
+  sorted,
+  whole,
+} from "../../nbtrain/panel/js/board/table/cells.js";
 
 const same = (value) => value;
 
@@ -23,14 +30,23 @@ test("texts come after numbers, and the numbers in them count as such", () => {
 });
 
 test("equal rows stay in their order, whatever the direction", () => {
-  const rows = [["b", 1], ["a", 1], ["c", 0]];
+  const rows = [
+    ["b", 1],
+    ["a", 1],
+    ["c", 0],
+  ];
   const names = (down) => sorted(rows, ([, n]) => n, down).map(([name]) => name);
   assert.deepEqual(names(false), ["c", "b", "a"]);
   assert.deepEqual(names(true), ["b", "a", "c"]);
 });
 
 test("a column is numeric if its values are, those that are missing aside", () => {
-  assert.deepEqual([[1, null, NaN], [1, "1"], [null], [true]].map(isNumeric), [true, false, false, false]);
+  assert.deepEqual([[1, null, NaN], [1, "1"], [null], [true]].map(isNumeric), [
+    true,
+    false,
+    false,
+    false,
+  ]);
 });
 
 test("a value comes as JSON, what is no number there by its name", () => {
@@ -41,11 +57,22 @@ test("a value comes as JSON, what is no number there by its name", () => {
 test("a value is shown in six digits, and told whole", () => {
   const value = 0.10000000149011612;
   assert.deepEqual([shown(value), whole(value)], ["0.1", "0.10000000149011612"]);
-  assert.deepEqual([1e-7, 123456789, true, "", null, NaN, -Infinity].map(shown), ["1e-7", "123456789", "true", "", "–", "NaN", "−∞"]);
+  assert.deepEqual([1e-7, 123456789, true, "", null, NaN, -Infinity].map(shown), [
+    "1e-7",
+    "123456789",
+    "true",
+    "",
+    "–",
+    "NaN",
+    "−∞",
+  ]);
 });
 
 test("csv quotes what must be quoted", () => {
-  assert.equal(csv([["a,b", 'say "x"', "two\nlines", 0.1, null, true]]), '"a,b","say ""x""","two\nlines",0.1,,true\r\n');
+  assert.equal(
+    csv([["a,b", 'say "x"', "two\nlines", 0.1, null, true]]),
+    '"a,b","say ""x""","two\nlines",0.1,,true\r\n',
+  );
 });
 
 test("a text of a file is no formula in a spreadsheet, a negative number stays one", () => {

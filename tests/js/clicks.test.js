@@ -19,7 +19,10 @@ test("a click is sent once and waits until its receipt has an outcome", (context
   assert.equal(made.of("set"), made.latest);
   running({ id, state: "refused", text: "no" });
   running({ id, state: "refused", text: "no" });
-  assert.deepEqual(done.mock.calls.map(({ arguments: [receipt] }) => receipt.text), ["no"]);
+  assert.deepEqual(
+    done.mock.calls.map(({ arguments: [receipt] }) => receipt.text),
+    ["no"],
+  );
   assert.equal(made.of("set"), undefined);
 });
 

@@ -1,8 +1,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bucketAt, bucketUpTo, columns, isAbandoned, marks, together } from "../../nbtrain/panel/js/shared/columns.js";
+import {
+  bucketAt,
+  bucketUpTo,
+  columns,
+  isAbandoned,
+  marks,
+  together,
+} from "../../nbtrain/panel/js/shared/columns.js";
 
-const curve = (x, mean, more = {}) => ({ tag: "loss", segment: 0, stride: 1, abandoned: false, x, mean, lo: mean, hi: mean, ...more });
+const curve = (x, mean, more = {}) => ({
+  tag: "loss",
+  segment: 0,
+  stride: 1,
+  abandoned: false,
+  x,
+  mean,
+  lo: mean,
+  hi: mean,
+  ...more,
+});
 const tail = (x, mean, more = {}) => curve(x, mean, { abandoned: true, ...more });
 const plain = (data) => data.map((column) => [...column]);
 const _ = undefined;
@@ -12,18 +29,38 @@ const RESTORED = [curve([1, 2], [3, 2]), tail([4], [1]), curve([3, 5], [9, 8], {
 
 test("one curve becomes its steps, highest, lowest and mean", () => {
   const data = columns([curve([1, 2], [5, 6], { lo: [4, 5], hi: [7, 8] })]);
-  assert.deepEqual(plain(data), [[1, 2], [7, 8], [4, 5], [5, 6]]);
+  assert.deepEqual(plain(data), [
+    [1, 2],
+    [7, 8],
+    [4, 5],
+    [5, 6],
+  ]);
 });
 
 test("the line of a thinned curve ends before its last bucket, which may hold a single point; the band does not", () => {
   const [, hi, lo, mean] = plain(columns([curve([1, 5, 9], [2, 3, 9], { stride: 4 })]));
   assert.deepEqual(mean, [2, 3, _]);
-  assert.deepEqual([hi, lo], [[2, 3, 9], [2, 3, 9]]);
+  assert.deepEqual(
+    [hi, lo],
+    [
+      [2, 3, 9],
+      [2, 3, 9],
+    ],
+  );
   const [, gone] = plain(columns([tail([1, 5, 9], [2, 3, 9], { stride: 4 })]));
   assert.deepEqual(gone, [2, 3, _]);
   assert.deepEqual(plain(columns([curve([1], [2], { stride: 4 })]))[3], [2], "all there is");
-  const [, left, , , line] = plain(columns([curve([1, 5], [2, 9], { stride: 4 }), tail([6], [7], { stride: 4 })]));
-  assert.deepEqual([left, line], [[2, _, 7], [2, _, _]], "a tail begins where the line ends");
+  const [, left, , , line] = plain(
+    columns([curve([1, 5], [2, 9], { stride: 4 }), tail([6], [7], { stride: 4 })]),
+  );
+  assert.deepEqual(
+    [left, line],
+    [
+      [2, _, 7],
+      [2, _, _],
+    ],
+    "a tail begins where the line ends",
+  );
 });
 
 test("a curve is abandoned once nothing of it counts", () => {
@@ -49,17 +86,35 @@ test("what counts of all segments is one line; a tail is a column that begins wh
 });
 
 test("a tail that was left by another begins where that one ends", () => {
-  const twice = [curve([1], [3]), tail([4], [1]), curve([], [], { segment: 1 }), tail([2, 3], [7, 6]), tail([3, 5], [9, 8], { segment: 1 })];
+  const twice = [
+    curve([1], [3]),
+    tail([4], [1]),
+    curve([], [], { segment: 1 }),
+    tail([2, 3], [7, 6]),
+    tail([3, 5], [9, 8], { segment: 1 }),
+  ];
   const [x, first, second, third, , , mean] = plain(columns(twice));
   assert.deepEqual(x, [1, 2, 3, 4, 5]);
-  assert.deepEqual([first, second], [[_, _, 6, 1, _], [3, 7, 6, _, _]]);
+  assert.deepEqual(
+    [first, second],
+    [
+      [_, _, 6, 1, _],
+      [3, 7, 6, _, _],
+    ],
+  );
   assert.deepEqual(third, [_, _, 9, _, 8], "of another segment, which was left altogether");
   assert.deepEqual(mean, [3, _, _, _, _]);
 });
 
 test("a segment that was abandoned from its first step on is a tail alone", () => {
   const [, gone, , , mean] = plain(columns([curve([], []), tail([5, 6], [1, 2])]));
-  assert.deepEqual([gone, mean], [[1, 2], [_, _]]);
+  assert.deepEqual(
+    [gone, mean],
+    [
+      [1, 2],
+      [_, _],
+    ],
+  );
 });
 
 test("two values at one step take one place", () => {
@@ -67,13 +122,29 @@ test("two values at one step take one place", () => {
 });
 
 test("a logarithmic scale leaves out what it cannot show, and cuts the band at the lowest it can", () => {
-  const [, hi, lo, mean] = plain(columns([curve([1, 2, 3], [0, 3, 5], { lo: [0, -1, 2], hi: [0, 4, 6] })], { log: true }));
-  assert.deepEqual([hi, lo, mean], [[null, 4, 6], [null, 2, 2], [null, 3, 5]]);
+  const [, hi, lo, mean] = plain(
+    columns([curve([1, 2, 3], [0, 3, 5], { lo: [0, -1, 2], hi: [0, 4, 6] })], { log: true }),
+  );
+  assert.deepEqual(
+    [hi, lo, mean],
+    [
+      [null, 4, 6],
+      [null, 2, 2],
+      [null, 3, 5],
+    ],
+  );
 });
 
 test("NaN and infinities are marked", () => {
   const found = marks([curve([1, 2, 3, 4], [1, NaN, Infinity, -Infinity])]);
-  assert.deepEqual(found.map(({ x, kind }) => [x, kind]), [[2, "NaN"], [3, "∞"], [4, "−∞"]]);
+  assert.deepEqual(
+    found.map(({ x, kind }) => [x, kind]),
+    [
+      [2, "NaN"],
+      [3, "∞"],
+      [4, "−∞"],
+    ],
+  );
 });
 
 test("a bucket that holds both infinities is marked, though its mean is NaN", () => {
@@ -83,12 +154,16 @@ test("a bucket that holds both infinities is marked, though its mean is NaN", ()
 
 test("what a logarithmic scale cannot show is marked there only", () => {
   const curves = [curve([1, 2], [0, 3])];
-  assert.deepEqual(marks(curves, { log: true }), [{ x: 1, kind: "≤ 0", abandoned: false, several: false }]);
+  assert.deepEqual(marks(curves, { log: true }), [
+    { x: 1, kind: "≤ 0", abandoned: false, several: false },
+  ]);
   assert.deepEqual(marks(curves), []);
 });
 
 test("a mark in an abandoned tail says so", () => {
-  assert.deepEqual(marks([curve([1], [1]), tail([2], [NaN])]), [{ x: 2, kind: "NaN", abandoned: true, several: false }]);
+  assert.deepEqual(marks([curve([1], [1]), tail([2], [NaN])]), [
+    { x: 2, kind: "NaN", abandoned: true, several: false },
+  ]);
   assert.equal(marks([{ ...curve([1], [NaN]), stride: 4 }])[0].several, true);
 });
 
@@ -99,7 +174,11 @@ test("the bucket at a step is the nearest one of what counts", () => {
 });
 
 test("beyond what counts it is the abandoned one", () => {
-  const curves = [curve([1, 2], [4, 3]), tail([8, 9], [2, 1]), curve([3, 4], [9, 8], { segment: 1 })];
+  const curves = [
+    curve([1, 2], [4, 3]),
+    tail([8, 9], [2, 1]),
+    curve([3, 4], [9, 8], { segment: 1 }),
+  ];
   assert.deepEqual([bucketAt(curves, 8.8).mean, bucketAt(curves, 8.8).abandoned], [1, true]);
   assert.deepEqual([bucketAt(curves, 3.6).mean, bucketAt(curves, 3.6).abandoned], [8, false]);
 });
@@ -116,7 +195,14 @@ test("two lines share their steps: first all tails, then highest, lowest and mea
   const data = plain(together([RESTORED, [curve([2, 6], [7, 6])]]));
   assert.deepEqual(data[0], [1, 2, 3, 4, 5, 6]);
   assert.equal(data.length, 1 + 1 + 3 + 3);
-  assert.deepEqual([data[1], data[4], data[7]], [[_, 2, _, 1, _, _], [3, 2, 9, _, 8, _], [_, 7, _, _, _, 6]]);
+  assert.deepEqual(
+    [data[1], data[4], data[7]],
+    [
+      [_, 2, _, 1, _, _],
+      [3, 2, 9, _, 8, _],
+      [_, 7, _, _, _, 6],
+    ],
+  );
 });
 
 test("steps of marks before the curve are in sight, but for those further off than it is long", () => {
@@ -129,13 +215,21 @@ test("steps of marks before the curve are in sight, but for those further off th
 });
 
 test("each of two lines has a logarithmic scale's lowest of its own", () => {
-  const data = plain(together([[curve([1], [5], { lo: [-1] })], [curve([1], [0.5])]], { log: true }));
-  assert.deepEqual(data.map(([y]) => y), [1, 5, 5, 5, 0.5, 0.5, 0.5]);
+  const data = plain(
+    together([[curve([1], [5], { lo: [-1] })], [curve([1], [0.5])]], { log: true }),
+  );
+  assert.deepEqual(
+    data.map(([y]) => y),
+    [1, 5, 5, 5, 0.5, 0.5, 0.5],
+  );
 });
 
 test("up to a step it is the latest bucket, and before the first there is none", () => {
   const curves = [curve([10, 20], [3, 2])];
-  assert.deepEqual([9, 10, 19, 99].map((step) => bucketUpTo(curves, step)?.x), [_, 10, 10, 20]);
+  assert.deepEqual(
+    [9, 10, 19, 99].map((step) => bucketUpTo(curves, step)?.x),
+    [_, 10, 10, 20],
+  );
   assert.equal(bucketUpTo([], 5), null);
 });
 

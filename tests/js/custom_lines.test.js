@@ -3,7 +3,17 @@ import { test } from "node:test";
 import { labelled, margins } from "../../nbtrain/panel/js/board/charts/custom_lines.js";
 import { overlay, valuesAt } from "../../nbtrain/panel/js/board/charts/overlay.js";
 
-const curve = (run, x, mean) => ({ run, stride: 1, numbers: {}, x, mean, lo: mean, hi: mean, smooth: mean, tails: [] });
+const curve = (run, x, mean) => ({
+  run,
+  stride: 1,
+  numbers: {},
+  x,
+  mean,
+  lo: mean,
+  hi: mean,
+  smooth: mean,
+  tails: [],
+});
 const named = (found) => labelled(new Map(Object.entries(found))).map(({ run }) => run);
 const SERIES = [{ value: "v", lower: "l", upper: "u" }];
 
@@ -15,26 +25,52 @@ test("a line is called by what tells it from the others", () => {
 });
 
 test("a line knows its tag and its run, whatever it is called", () => {
-  const [line] = labelled(new Map([["loss", [curve("a", [1], [1])]], ["rate", []]]));
+  const [line] = labelled(
+    new Map([
+      ["loss", [curve("a", [1], [1])]],
+      ["rate", []],
+    ]),
+  );
   assert.deepEqual(line.of, { tag: "loss", run: "a" });
 });
 
 test("a value lies between its bounds, in a band that is drawn and told", () => {
-  const found = new Map([["v", [curve("a", [1, 2], [5, 6])]], ["l", [curve("a", [1, 2], [4, 5])]], ["u", [curve("a", [1, 2], [7, 8])]]]);
+  const found = new Map([
+    ["v", [curve("a", [1, 2], [5, 6])]],
+    ["l", [curve("a", [1, 2], [4, 5])]],
+    ["u", [curve("a", [1, 2], [7, 8])]],
+  ]);
   const { found: values, problems } = margins(SERIES, found);
   const curves = labelled(values);
   assert.deepEqual(problems, []);
   const { data, lines } = overlay(curves);
-  assert.deepEqual(lines.map(({ kind }) => kind), ["hi", "lo", "line"]);
-  assert.deepEqual(data.slice(1).map((column) => [...column]), [[7, 8], [4, 5], [5, 6]]);
+  assert.deepEqual(
+    lines.map(({ kind }) => kind),
+    ["hi", "lo", "line"],
+  );
+  assert.deepEqual(
+    data.slice(1).map((column) => [...column]),
+    [
+      [7, 8],
+      [4, 5],
+      [5, 6],
+    ],
+  );
   const [{ lo, hi, margin }] = valuesAt(curves, 2);
   assert.deepEqual([lo, hi, margin], [5, 8, true]);
 });
 
 test("a bound that is no number leaves a gap in the band, not in the line", () => {
-  const found = new Map([["v", [curve("a", [1], [5])]], ["l", [curve("a", [1], [-Infinity])]], ["u", [curve("a", [1], [Infinity])]]]);
+  const found = new Map([
+    ["v", [curve("a", [1], [5])]],
+    ["l", [curve("a", [1], [-Infinity])]],
+    ["u", [curve("a", [1], [Infinity])]],
+  ]);
   const { data } = overlay(labelled(margins(SERIES, found).found));
-  assert.deepEqual(data.slice(1).map((column) => [...column]), [[null], [null], [5]]);
+  assert.deepEqual(
+    data.slice(1).map((column) => [...column]),
+    [[null], [null], [5]],
+  );
 });
 
 test("a run that lacks a bound has no line, one whose steps do not match is told", () => {
@@ -44,6 +80,9 @@ test("a run that lacks a bound has no line, one whose steps do not match is told
     ["u", [curve("a", [1], [6]), curve("b", [1], [6]), curve("c", [1], [6])]],
   ]);
   const { found: values, problems } = margins(SERIES, found);
-  assert.deepEqual(values.get("v").map(({ run }) => run), ["a"]);
+  assert.deepEqual(
+    values.get("v").map(({ run }) => run),
+    ["a"],
+  );
   assert.deepEqual(problems, ["In c the steps of v, l and u do not match."]);
 });

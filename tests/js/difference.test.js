@@ -17,5 +17,13 @@ test("over zero there is no part", () => {
 });
 
 test("what is no number has no difference", () => {
-  assert.deepEqual([[NaN, 1], [1, Infinity], [null, 1], [1, undefined]].map(([value, base]) => difference(value, base)), ["", "", "", ""]);
+  assert.deepEqual(
+    [
+      [NaN, 1],
+      [1, Infinity],
+      [null, 1],
+      [1, undefined],
+    ].map(([value, base]) => difference(value, base)),
+    ["", "", "", ""],
+  );
 });

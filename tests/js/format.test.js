@@ -1,11 +1,35 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { describe, describeValidation, logTicks, number, shortened, tally, ticks } from "../../nbtrain/panel/js/shared/format.js";
+import {
+  describe,
+  describeValidation,
+  logTicks,
+  number,
+  shortened,
+  tally,
+  ticks,
+} from "../../nbtrain/panel/js/shared/format.js";
 
-const bucket = (x, mean, more = {}) => ({ x, mean, lo: mean, hi: mean, kind: null, abandoned: false, ...more });
+const bucket = (x, mean, more = {}) => ({
+  x,
+  mean,
+  lo: mean,
+  hi: mean,
+  kind: null,
+  abandoned: false,
+  ...more,
+});
 
 test("a number has four digits, as the kernel writes it", () => {
-  const written = { 0: "0", 0.123456: "0.1235", 1234.6: "1235", 12346: "1.235e+04", 0.00001234: "1.234e-05", "-0.5": "-0.5", 9999.9: "1e+04" };
+  const written = {
+    0: "0",
+    0.123456: "0.1235",
+    1234.6: "1235",
+    12346: "1.235e+04",
+    0.00001234: "1.234e-05",
+    "-0.5": "-0.5",
+    9999.9: "1e+04",
+  };
   for (const [value, text] of Object.entries(written)) assert.equal(number(Number(value)), text);
 });
 
@@ -25,7 +49,13 @@ test("large steps are in thousands and millions", () => {
 });
 
 test("very small and very large labels are powers of ten", () => {
-  assert.deepEqual(ticks([0, 0.000025, 0.00005, 0.000075, 0.0001]), ["0", "2.5e-5", "5e-5", "7.5e-5", "1e-4"]);
+  assert.deepEqual(ticks([0, 0.000025, 0.00005, 0.000075, 0.0001]), [
+    "0",
+    "2.5e-5",
+    "5e-5",
+    "7.5e-5",
+    "1e-4",
+  ]);
   assert.deepEqual(ticks([3e9, 4e9]), ["3e9", "4e9"]);
   assert.deepEqual(ticks([1.00001e-4, 1.00002e-4]), ["1.00001e-4", "1.00002e-4"]);
 });
@@ -49,19 +79,32 @@ test("marks are counted by kind, without those of abandoned tails", () => {
   const marks = ["NaN", "∞", "NaN"].map((kind) => ({ x: 1, kind, abandoned: false }));
   assert.equal(tally([...marks, { x: 1, kind: "NaN", abandoned: true }]), "2 NaN · 1 ∞");
   assert.equal(tally([]), "");
-  assert.equal(tally([...marks, { x: 9, kind: "NaN", several: true }]), "NaN · 1 ∞", "how many is not known");
+  assert.equal(
+    tally([...marks, { x: 9, kind: "NaN", several: true }]),
+    "NaN · 1 ∞",
+    "how many is not known",
+  );
 });
 
 test("a validation is described with its step where it is an earlier one", () => {
   assert.equal(describeValidation(bucket(1240, 0.5), 1240), "val 0.5");
   assert.equal(describeValidation(bucket(1200, 0.5), 1240), "val 0.5 at 1,200");
-  assert.equal(describeValidation(bucket(8, NaN, { kind: "NaN", abandoned: true }), 8), "val NaN  abandoned");
+  assert.equal(
+    describeValidation(bucket(8, NaN, { kind: "NaN", abandoned: true }), 8),
+    "val NaN  abandoned",
+  );
 });
 
 test("a long text is told by its first words", () => {
   assert.equal(shortened("as it is", 8), "as it is");
-  assert.equal(shortened("restore it with a smaller learning rate", 27), "restore it with a smaller …");
-  assert.equal(shortened("restore it with a smaller learning rate", 25), "restore it with a smaller …");
+  assert.equal(
+    shortened("restore it with a smaller learning rate", 27),
+    "restore it with a smaller …",
+  );
+  assert.equal(
+    shortened("restore it with a smaller learning rate", 25),
+    "restore it with a smaller …",
+  );
   assert.equal(shortened("restore it with a smaller learning rate", 24), "restore it with a …");
   assert.equal(shortened("a" + "/path".repeat(20), 30), "a/path/path/path/path/path/path …");
 });

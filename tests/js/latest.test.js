@@ -7,7 +7,9 @@ class Connection {
   asked = [];
 
   ask(message) {
-    return new Promise((answer) => this.asked.push({ message, answer: (content) => answer({ content, buffers: [] }) }));
+    return new Promise((answer) =>
+      this.asked.push({ message, answer: (content) => answer({ content, buffers: [] }) }),
+    );
   }
 }
 
@@ -37,7 +39,13 @@ test("what is here is not asked for again, what is new is", async () => {
   await settled();
   latest.want({ t: "hparams" }, 1);
   latest.want({ t: "hparams" }, 2);
-  assert.deepEqual(connection.asked.map(({ message }) => message), [{ t: "hparams", known: null }, { t: "hparams", known: "x" }]);
+  assert.deepEqual(
+    connection.asked.map(({ message }) => message),
+    [
+      { t: "hparams", known: null },
+      { t: "hparams", known: "x" },
+    ],
+  );
   connection.asked[1].answer({ t: "same" });
   await settled();
   assert.deepEqual(taken, [1]);
@@ -50,7 +58,10 @@ test("what was wanted meanwhile is asked for once the answer is there", async ()
   assert.equal(connection.asked.length, 1);
   connection.asked[0].answer({ t: "compare" });
   await settled();
-  assert.deepEqual(connection.asked.map(({ message }) => message.runs), [["a"], ["c"]]);
+  assert.deepEqual(
+    connection.asked.map(({ message }) => message.runs),
+    [["a"], ["c"]],
+  );
 });
 
 test("an answer that was lost is asked for again", async () => {
@@ -86,7 +97,11 @@ test("what takes the kernel long is asked for again after a rest, another questi
 test("what is known answers the same question only", async () => {
   const connection = new Connection();
   const taken = [];
-  const latest = new Latest(connection, ({ question }) => taken.push(JSON.parse(question).x), new Clock());
+  const latest = new Latest(
+    connection,
+    ({ question }) => taken.push(JSON.parse(question).x),
+    new Clock(),
+  );
   latest.want({ t: "want", x: "step" }, 1);
   connection.asked[0].answer({ t: "curves", known: "3 points" });
   await settled();

@@ -16,7 +16,10 @@ test("with few decades 2 and 5 are named as well", () => {
 
 test("what is below or beyond the ends has no line", () => {
   assert.deepEqual(logPlaces(7.5, 90).slice(0, 3), [8, 9, 10]);
-  assert.deepEqual(logPlaces(0.03, 0.5), [0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.2, 0.3, 0.4, 0.5]);
+  assert.deepEqual(
+    logPlaces(0.03, 0.5),
+    [0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.2, 0.3, 0.4, 0.5],
+  );
 });
 
 test("a range shorter than a decade has round numbers, evenly, and all are named", () => {

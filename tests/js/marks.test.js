@@ -1,80 +1,205 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { glyph, grouped, latest, listed, timeline, titled, trouble } from "../../nbtrain/panel/js/panel/marks.js";
+import {
+  glyph,
+  grouped,
+  latest,
+  listed,
+  timeline,
+  titled,
+  trouble,
+} from "../../nbtrain/panel/js/panel/marks.js";
 
 let wall = 1000;
-const mark = (event, step, more = {}) => ({ event, step, wall: wall++, text: "", edits: [], place: step, ...more });
+const mark = (event, step, more = {}) => ({
+  event,
+  step,
+  wall: wall++,
+  text: "",
+  edits: [],
+  place: step,
+  ...more,
+});
 const back = (step, to, event = "restore") => mark(event, step, { place: to });
 const saved = (...steps) => steps.map((step) => [`ckpt-${step}`, step, 999]);
 
 test("what the run went back behind is abandoned, until it is there again", () => {
-  const all = timeline([mark("save", 300), mark("set", 400), mark("save", 500), back(600, 300), mark("set", 350), back(700, 320)]);
-  assert.deepEqual(all.map(({ abandoned }) => abandoned), [false, true, true, false, true, false]);
+  const all = timeline([
+    mark("save", 300),
+    mark("set", 400),
+    mark("save", 500),
+    back(600, 300),
+    mark("set", 350),
+    back(700, 320),
+  ]);
+  assert.deepEqual(
+    all.map(({ abandoned }) => abandoned),
+    [false, true, true, false, true, false],
+  );
 });
 
 test("a start that goes on from a checkpoint abandons what came after it", () => {
   const all = timeline([mark("save", 300), mark("failed", 400), mark("resume", 300)]);
-  assert.deepEqual(all.map(({ abandoned }) => abandoned), [false, true, false]);
+  assert.deepEqual(
+    all.map(({ abandoned }) => abandoned),
+    [false, true, false],
+  );
 });
 
 test("a checkpoint of an earlier kernel has a mark, in the order of its time", () => {
   const marks = [mark("resume", 300), mark("save", 400)];
-  const all = timeline(marks, [["ckpt-400", 400, marks[1].wall], ["ckpt-300", 300, 10]]);
-  assert.deepEqual(all.map(({ event, step, text }) => [event, step, text]), [["checkpoint", 300, "ckpt-300"], ["resume", 300, ""], ["save", 400, ""]]);
+  const all = timeline(marks, [
+    ["ckpt-400", 400, marks[1].wall],
+    ["ckpt-300", 300, 10],
+  ]);
+  assert.deepEqual(
+    all.map(({ event, step, text }) => [event, step, text]),
+    [
+      ["checkpoint", 300, "ckpt-300"],
+      ["resume", 300, ""],
+      ["save", 400, ""],
+    ],
+  );
 });
 
 test("marks that lie close are one, with the most telling first and the newest before the older", () => {
   const marks = ["save", "set", "nan", "set", "pause"].map((event, i) => mark(event, i));
   const groups = grouped(marks, [0, 4, 8, 12, 100], { apart: 20, from: 0, to: 200 });
-  assert.deepEqual(groups.map(({ left, first, last }) => [left, first, last]), [[6, 0, 12], [100, 100, 100]]);
-  assert.deepEqual(groups[0].marks.map(({ event, step }) => [event, step]), [["nan", 2], ["set", 3], ["set", 1], ["save", 0]]);
+  assert.deepEqual(
+    groups.map(({ left, first, last }) => [left, first, last]),
+    [
+      [6, 0, 12],
+      [100, 100, 100],
+    ],
+  );
+  assert.deepEqual(
+    groups[0].marks.map(({ event, step }) => [event, step]),
+    [
+      ["nan", 2],
+      ["set", 3],
+      ["set", 1],
+      ["save", 0],
+    ],
+  );
 });
 
 test("of a crowd the newest follow the most telling, then checkpoints by cadence, then what was abandoned", () => {
-  const events = ["set", "checkpoint", "set", "pause", back(9, 4), "save", "checkpoint", "nan", "evaluate"];
-  const marks = timeline(events.map((event, i) => (event.event ? event : mark(event, i === 2 ? 8 : 4))));
-  const [{ marks: crowd }] = grouped(marks, marks.map(() => 0), { apart: 20, from: 0, to: 9 });
-  assert.deepEqual(crowd.map(({ event, abandoned }) => (abandoned ? `(${event})` : event)), ["nan", "evaluate", "save", "restore", "pause", "set", "checkpoint", "checkpoint", "(set)"]);
+  const events = [
+    "set",
+    "checkpoint",
+    "set",
+    "pause",
+    back(9, 4),
+    "save",
+    "checkpoint",
+    "nan",
+    "evaluate",
+  ];
+  const marks = timeline(
+    events.map((event, i) => (event.event ? event : mark(event, i === 2 ? 8 : 4))),
+  );
+  const [{ marks: crowd }] = grouped(
+    marks,
+    marks.map(() => 0),
+    { apart: 20, from: 0, to: 9 },
+  );
+  assert.deepEqual(
+    crowd.map(({ event, abandoned }) => (abandoned ? `(${event})` : event)),
+    ["nan", "evaluate", "save", "restore", "pause", "set", "checkpoint", "checkpoint", "(set)"],
+  );
 });
 
 test("no two groups lie closer than they may, and nothing is lost but what is out of sight", () => {
   const lefts = Array.from({ length: 300 }, (_, i) => ((i * 7919) % 1000) - 50);
-  const groups = grouped(lefts.map((_, i) => mark(i % 9 ? "checkpoint" : "set", i)), lefts, { apart: 22, from: 0, to: 900 });
+  const groups = grouped(
+    lefts.map((_, i) => mark(i % 9 ? "checkpoint" : "set", i)),
+    lefts,
+    { apart: 22, from: 0, to: 900 },
+  );
   for (let i = 1; i < groups.length; i++) assert.ok(groups[i].left - groups[i - 1].left >= 22);
-  assert.equal(groups.reduce((n, { marks }) => n + marks.length, 0), lefts.filter((left) => left >= 0 && left <= 900).length);
+  assert.equal(
+    groups.reduce((n, { marks }) => n + marks.length, 0),
+    lefts.filter((left) => left >= 0 && left <= 900).length,
+  );
 });
 
 test("the signs of two groups do not overlap, however many marks each stands for", () => {
   const wide = (number) => 9 + 9 * String(number).length;
   const random = (i) => (Math.sin(i) * 1e4) % 1;
-  for (const [size, cadence] of [[40, 0], [300, 0], [300, 0.5], [1000, 0.9], [300, 1]]) {
-    const places = Array.from({ length: size }, (_, i) => 23 * Math.floor(35 * Math.abs(random(i))) + (i % 2));
-    const marks = places.map((_, i) => mark(Math.abs(random(i + 0.5)) < cadence ? "checkpoint" : "set", i));
+  for (const [size, cadence] of [
+    [40, 0],
+    [300, 0],
+    [300, 0.5],
+    [1000, 0.9],
+    [300, 1],
+  ]) {
+    const places = Array.from(
+      { length: size },
+      (_, i) => 23 * Math.floor(35 * Math.abs(random(i))) + (i % 2),
+    );
+    const marks = places.map((_, i) =>
+      mark(Math.abs(random(i + 0.5)) < cadence ? "checkpoint" : "set", i),
+    );
     const groups = grouped(marks, places, { apart: 22, from: 0, to: 900, wide });
     assert.ok(groups.length > 5);
     for (let i = 1; i < groups.length; i++) {
       const [one, other] = [groups[i - 1], groups[i]];
-      assert.ok(other.left - one.left >= (wide(one.number) + wide(other.number)) / 2, `${one.number} at ${one.left}, ${other.number} at ${other.left}`);
+      assert.ok(
+        other.left - one.left >= (wide(one.number) + wide(other.number)) / 2,
+        `${one.number} at ${one.left}, ${other.number} at ${other.left}`,
+      );
     }
-    assert.equal(groups.reduce((n, { marks }) => n + marks.length, 0), size);
+    assert.equal(
+      groups.reduce((n, { marks }) => n + marks.length, 0),
+      size,
+    );
   }
 });
 
 test("two marks stand apart where the signs of two groups would be one", () => {
   const wide = (number) => (number > 9 ? 26 : 13);
-  const groups = (size) => grouped(Array.from({ length: 2 * size }, (_, i) => mark("set", i)), Array.from({ length: 2 * size }, (_, i) => (i < size ? 100 : 124)), { apart: 22, from: 0, to: 900, wide });
-  assert.deepEqual(groups(1).map(({ left, number }) => [left, number]), [[100, 1], [124, 1]]);
-  assert.deepEqual(groups(16).map(({ left, number }) => [left, number]), [[112, 32]]);
+  const groups = (size) =>
+    grouped(
+      Array.from({ length: 2 * size }, (_, i) => mark("set", i)),
+      Array.from({ length: 2 * size }, (_, i) => (i < size ? 100 : 124)),
+      { apart: 22, from: 0, to: 900, wide },
+    );
+  assert.deepEqual(
+    groups(1).map(({ left, number }) => [left, number]),
+    [
+      [100, 1],
+      [124, 1],
+    ],
+  );
+  assert.deepEqual(
+    groups(16).map(({ left, number }) => [left, number]),
+    [[112, 32]],
+  );
 });
 
 test("checkpoints by cadence whose number would overlap another sign are one with it", () => {
   const wide = (number) => (number > 9 ? 26 : 13);
   const groups = (number) => {
-    const marks = Array.from({ length: 16 + number }, (_, i) => mark(i < 16 ? "set" : "checkpoint", i));
-    return grouped(marks, marks.map((_, i) => (i < 16 ? 100 : 124)), { apart: 22, from: 0, to: 900, wide });
+    const marks = Array.from({ length: 16 + number }, (_, i) =>
+      mark(i < 16 ? "set" : "checkpoint", i),
+    );
+    return grouped(
+      marks,
+      marks.map((_, i) => (i < 16 ? 100 : 124)),
+      { apart: 22, from: 0, to: 900, wide },
+    );
   };
-  assert.deepEqual(groups(2).map(({ left, number }) => [left, number]), [[100, 16], [124, 2]]);
-  assert.deepEqual(groups(12).map(({ left, number, marks }) => [left, number, marks.length]), [[100, 16, 28]]);
+  assert.deepEqual(
+    groups(2).map(({ left, number }) => [left, number]),
+    [
+      [100, 16],
+      [124, 2],
+    ],
+  );
+  assert.deepEqual(
+    groups(12).map(({ left, number, marks }) => [left, number, marks.length]),
+    [[100, 16, 28]],
+  );
 });
 
 test("checkpoints by cadence do not move the mark that they lie about, nor count with it", () => {
@@ -83,7 +208,10 @@ test("checkpoints by cadence do not move the mark that they lie about, nor count
   const groups = grouped(marks, lefts, { apart: 22, from: 0, to: 900 });
   const group = groups.find(({ marks: [{ event }] }) => event === "set");
   assert.deepEqual([group.left, group.first, group.last, group.number], [120, 120, 120, 1]);
-  assert.equal(groups.reduce((n, { marks }) => n + marks.length, 0), 100);
+  assert.equal(
+    groups.reduce((n, { marks }) => n + marks.length, 0),
+    100,
+  );
   assert.equal(groups[0].number, groups[0].marks.length);
   for (let i = 1; i < groups.length; i++) assert.ok(groups[i].left - groups[i - 1].left >= 22);
 });
@@ -94,12 +222,31 @@ test("an abandoned mark does not stand for one that counts", () => {
 });
 
 test("what is not known has a plain glyph, and everything that is known another", () => {
-  const known = ["nan", "failed", "recovery", "restore", "reverted", "kept", "try", "set", "evaluate", "pause", "resume", "save", "checkpoint", "new"];
+  const known = [
+    "nan",
+    "failed",
+    "recovery",
+    "restore",
+    "reverted",
+    "kept",
+    "try",
+    "set",
+    "evaluate",
+    "pause",
+    "resume",
+    "save",
+    "checkpoint",
+    "new",
+  ];
   assert.equal(new Set(known.map((event) => glyph(mark(event, 1)))).size, known.length);
 });
 
 test("the end of a trial looks as it ended", () => {
-  const ends = [mark("try", 9, { kept: true }), mark("try", 9, { kept: false, place: 5 }), mark("try", 9)];
+  const ends = [
+    mark("try", 9, { kept: true }),
+    mark("try", 9, { kept: false, place: 5 }),
+    mark("try", 9),
+  ];
   assert.deepEqual(ends.map(glyph), ["✓", "↺", "◇"]);
 });
 
@@ -107,21 +254,46 @@ test("a mark is told with its step, where it led, and the time of day", () => {
   const today = Math.floor(new Date(new Date().toDateString()) / 1000) + 3 * 3600 + 5;
   assert.equal(titled(mark("save", 1200, { wall: today })), "save · step 1,200 · 03:00:05");
   const [gone] = timeline([back(1200, 800), mark("resume", 700)]);
-  assert.match(titled(gone), /^restore · step 1,200 → step 800 · \d{4}-\d\d-\d\d [\d:]+ · abandoned$/);
+  assert.match(
+    titled(gone),
+    /^restore · step 1,200 → step 800 · \d{4}-\d\d-\d\d [\d:]+ · abandoned$/,
+  );
 });
 
 test("a checkpoint is listed with its step and time, and what tells it from others", () => {
   const marks = [mark("save", 300), mark("save", 500), back(600, 300), mark("save", 400)];
   const [first, second, , last] = marks.map(({ wall }) => wall);
-  const checkpoints = [["ckpt-400", 400, last], ["trial/ckpt-390", 390, last - 0.5], ["last_good/ckpt-550", 550, second + 0.5], ["ckpt-500", 500, second], ["last_good/ckpt-250", 250, first - 1], ["ckpt-300", 300, first]];
+  const checkpoints = [
+    ["ckpt-400", 400, last],
+    ["trial/ckpt-390", 390, last - 0.5],
+    ["last_good/ckpt-550", 550, second + 0.5],
+    ["ckpt-500", 500, second],
+    ["last_good/ckpt-250", 250, first - 1],
+    ["ckpt-300", 300, first],
+  ];
   const all = timeline(marks, checkpoints);
   const words = checkpoints.map((each) => listed(all, each).replace(/ \d{4}-\d\d-\d\d [\d:]+/, ""));
   assert.match(listed(all, checkpoints[0]), /^step 400 · \d{4}-\d\d-\d\d [\d:]{8}$/);
-  assert.deepEqual(words, ["step 400 ·", "step 390 · · where a trial begins", "step 550 · · copy · abandoned", "step 500 · · abandoned", "step 250 · · copy", "step 300 ·"]);
+  assert.deepEqual(words, [
+    "step 400 ·",
+    "step 390 · · where a trial begins",
+    "step 550 · · copy · abandoned",
+    "step 500 · · abandoned",
+    "step 250 · · copy",
+    "step 300 ·",
+  ]);
 });
 
 test("what is listed as abandoned is so in the curve, whether it was saved, copied, or of an earlier kernel", () => {
-  const marks = [mark("save", 300), mark("pause", 350), back(360, 320), mark("save", 340), back(345, 300), mark("resume", 300), mark("save", 340)];
+  const marks = [
+    mark("save", 300),
+    mark("pause", 350),
+    back(360, 320),
+    mark("save", 340),
+    back(345, 300),
+    mark("resume", 300),
+    mark("save", 340),
+  ];
   const walls = marks.map(({ wall }) => wall);
   const earlier = ["ckpt-200", 200, walls[0] - 5];
   const all = timeline(marks, [earlier]);
@@ -129,9 +301,19 @@ test("what is listed as abandoned is so in the curve, whether it was saved, copi
   assert.equal(isLeft(earlier), false);
   assert.equal(isLeft(["ckpt-340", 340, walls.at(-1)]), false); // saved anew
   const copies = marks.map(({ place, wall }) => isLeft([`last_good/ckpt-${place}`, place, wall]));
-  assert.deepEqual(copies, all.slice(1).map(({ abandoned }) => abandoned));
+  assert.deepEqual(
+    copies,
+    all.slice(1).map(({ abandoned }) => abandoned),
+  );
   assert.deepEqual(copies, [false, true, true, true, false, false, false]);
-  assert.equal(listed(timeline([mark("resume", 100)], [["ckpt-200", 200, 900]]), ["ckpt-200", 200, 900]).endsWith("abandoned"), true);
+  assert.equal(
+    listed(timeline([mark("resume", 100)], [["ckpt-200", 200, 900]]), [
+      "ckpt-200",
+      200,
+      900,
+    ]).endsWith("abandoned"),
+    true,
+  );
 });
 
 test("what a restore takes that names none is listed first: no copy of a good state", () => {
@@ -140,19 +322,33 @@ test("what a restore takes that names none is listed first: no copy of a good st
   assert.deepEqual(latest([], []), [null, "no checkpoint yet"]);
   assert.deepEqual(latest([], [copy]), [null, "only copies: choose one"]);
   assert.deepEqual(latest([], [copy, ["ckpt-5", 5, 0]]), ["ckpt-5", "latest · step 5"]);
-  assert.deepEqual(latest([], [copy, ["trial/ckpt-7", 7, 0], ["ckpt-5", 5, 0]]), ["trial/ckpt-7", "latest · step 7"]);
+  assert.deepEqual(latest([], [copy, ["trial/ckpt-7", 7, 0], ["ckpt-5", 5, 0]]), [
+    "trial/ckpt-7",
+    "latest · step 7",
+  ]);
   const left = ["ckpt-300", 300, marks[0].wall];
-  assert.deepEqual(latest(timeline(marks), [copy, left]), ["ckpt-300", "latest · step 300 · abandoned"]);
-  assert.deepEqual(latest(timeline(marks), [copy, left, ["ckpt-150", 150, 0]]), ["ckpt-150", "latest · step 150"]);
+  assert.deepEqual(latest(timeline(marks), [copy, left]), [
+    "ckpt-300",
+    "latest · step 300 · abandoned",
+  ]);
+  assert.deepEqual(latest(timeline(marks), [copy, left, ["ckpt-150", 150, 0]]), [
+    "ckpt-150",
+    "latest · step 150",
+  ]);
 });
 
 test("a copy of a good state is no mark", () => {
-  assert.deepEqual(timeline([mark("save", 400)], [["last_good/ckpt-0", 0, 10]]).map(({ step }) => step), [400]);
+  assert.deepEqual(
+    timeline([mark("save", 400)], [["last_good/ckpt-0", 0, 10]]).map(({ step }) => step),
+    [400],
+  );
 });
 
 test("what a run has paused for is known until something was done about it", () => {
   const nan = mark("nan", 300);
-  const found = (...later) => trouble(timeline([mark("nan", 100), mark("resume", 100), mark("save", 200), nan, ...later]))?.step;
+  const found = (...later) =>
+    trouble(timeline([mark("nan", 100), mark("resume", 100), mark("save", 200), nan, ...later]))
+      ?.step;
   assert.equal(found(), 300);
   assert.equal(found(mark("set", 300), mark("pause", 300), mark("evaluate", 300)), 300);
   assert.equal(found(mark("resume", 300)), undefined);

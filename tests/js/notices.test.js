@@ -47,7 +47,10 @@ test("the end of a run is told while the page is hidden", async () => {
   notices.look(finished);
   assert.equal(Notification.asked, 1);
   assert.equal(notices.changed.mock.callCount(), 1);
-  assert.deepEqual(shown.map(({ title, body, tag }) => [title, body, tag]), [["digits: finished", "at step 1,200", "nbtrain digits finished 1200"]]);
+  assert.deepEqual(
+    shown.map(({ title, body, tag }) => [title, body, tag]),
+    [["digits: finished", "at step 1,200", "nbtrain digits finished 1200"]],
+  );
   shown[0].notification.onclick();
   assert.equal(focus.mock.callCount(), 1);
 });
@@ -68,7 +71,10 @@ test("a pause by itself is told with its reason, one that was asked for is not",
   const { notices, shown } = await asked();
   const paused = { ...running, phase: "paused", message: "Paused: loss is NaN." };
   notices.look(paused);
-  assert.deepEqual(shown.map(({ body }) => body), ["at step 1,200. Paused: loss is NaN."]);
+  assert.deepEqual(
+    shown.map(({ body }) => body),
+    ["at step 1,200. Paused: loss is NaN."],
+  );
   notices.look(running);
   notices.look({ ...paused, receipts: [{ command: "pause", state: "applied" }] });
   assert.equal(shown.length, 1);
@@ -120,12 +126,15 @@ test("a page without notifications is told in words", async () => {
 
 test("a browser that lets only service workers notify is told in words", async () => {
   const { notices, Notification } = await asked();
-  notices.page = { ...notices.page, Notification: class extends Notification {
-    constructor() {
-      super();
-      throw new TypeError("Illegal constructor");
-    }
-  } };
+  notices.page = {
+    ...notices.page,
+    Notification: class extends Notification {
+      constructor() {
+        super();
+        throw new TypeError("Illegal constructor");
+      }
+    },
+  };
   notices.look(finished);
   assert.equal(notices.on, false);
   assert.match(notices.refusal, /https/);

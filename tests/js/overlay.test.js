@@ -1,28 +1,67 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decode, isolated, overlay, overlayMarks, valuesAt } from "../../nbtrain/panel/js/board/charts/overlay.js";
+import {
+  decode,
+  isolated,
+  overlay,
+  overlayMarks,
+  valuesAt,
+} from "../../nbtrain/panel/js/board/charts/overlay.js";
 
-const curve = (run, x, mean, more = {}) => ({ run, stride: 1, numbers: {}, x, mean, lo: mean, hi: mean, smooth: mean, tails: [], ...more });
+const curve = (run, x, mean, more = {}) => ({
+  run,
+  stride: 1,
+  numbers: {},
+  x,
+  mean,
+  lo: mean,
+  hi: mean,
+  smooth: mean,
+  tails: [],
+  ...more,
+});
 const plain = ({ data }) => data.map((column) => [...column]);
 const _ = undefined;
 
 test("runs with different steps share the axis, each with its own", () => {
   const { data, lines } = overlay([curve("a", [1, 3], [5, 6]), curve("b", [2, 3], [7, 8])]);
-  assert.deepEqual(data.map((column) => [...column]), [[1, 2, 3], [5, _, 6], [_, 7, 8]]);
-  assert.deepEqual(lines, [{ kind: "line", run: "a" }, { kind: "line", run: "b" }]);
+  assert.deepEqual(
+    data.map((column) => [...column]),
+    [
+      [1, 2, 3],
+      [5, _, 6],
+      [_, 7, 8],
+    ],
+  );
+  assert.deepEqual(lines, [
+    { kind: "line", run: "a" },
+    { kind: "line", run: "b" },
+  ]);
 });
 
 test("with smoothing the raw lines lie behind all the smoothed ones", () => {
   const runs = [curve("a", [1], [5], { smooth: [4] }), curve("b", [1], [7], { smooth: [6] })];
   const { data, lines } = overlay(runs, { smooth: true });
-  assert.deepEqual(lines.map(({ kind, run }) => kind + run), ["rawa", "rawb", "linea", "lineb"]);
-  assert.deepEqual(data.slice(1).map(([y]) => y), [5, 7, 4, 6]);
+  assert.deepEqual(
+    lines.map(({ kind, run }) => kind + run),
+    ["rawa", "rawb", "linea", "lineb"],
+  );
+  assert.deepEqual(
+    data.slice(1).map(([y]) => y),
+    [5, 7, 4, 6],
+  );
 });
 
 test("buckets of several points have a band, unless there are many runs or smoothing", () => {
   const run = (name) => curve(name, [1], [5], { stride: 4, lo: [4], hi: [6] });
-  assert.deepEqual(overlay([run("a")]).lines.map(({ kind }) => kind), ["hi", "lo", "line"]);
-  assert.deepEqual(overlay([run("a")], { smooth: true }).lines.map(({ kind }) => kind), ["raw", "line"]);
+  assert.deepEqual(
+    overlay([run("a")]).lines.map(({ kind }) => kind),
+    ["hi", "lo", "line"],
+  );
+  assert.deepEqual(
+    overlay([run("a")], { smooth: true }).lines.map(({ kind }) => kind),
+    ["raw", "line"],
+  );
   assert.equal(overlay(["a", "b", "c", "d", "e"].map(run)).lines.length, 5);
 });
 
@@ -37,13 +76,25 @@ test("NaN, infinities, and on a logarithmic scale what is not positive, are gaps
   const runs = [curve("a", [1, 2, 3, 4], [1, NaN, Infinity, 0])];
   assert.deepEqual(plain(overlay(runs))[1], [1, null, null, 0]);
   assert.deepEqual(plain(overlay(runs, { log: true }))[1], [1, null, null, null]);
-  assert.deepEqual(overlayMarks(runs).map(({ x, kind }) => [x, kind]), [[2, "NaN"], [3, "∞"]]);
-  assert.deepEqual(overlayMarks(runs, { log: true }).map(({ kind }) => kind), ["NaN", "∞", "≤ 0"]);
+  assert.deepEqual(
+    overlayMarks(runs).map(({ x, kind }) => [x, kind]),
+    [
+      [2, "NaN"],
+      [3, "∞"],
+    ],
+  );
+  assert.deepEqual(
+    overlayMarks(runs, { log: true }).map(({ kind }) => kind),
+    ["NaN", "∞", "≤ 0"],
+  );
 });
 
 test("marks of all runs are in the order of their places", () => {
   const found = overlayMarks([curve("a", [5], [NaN]), curve("b", [2], [NaN])]);
-  assert.deepEqual(found.map(({ run }) => run), ["b", "a"]);
+  assert.deepEqual(
+    found.map(({ run }) => run),
+    ["b", "a"],
+  );
 });
 
 test("a value between gaps is isolated, whatever other runs have beside it", () => {
@@ -54,18 +105,50 @@ test("a value between gaps is isolated, whatever other runs have beside it", () 
 });
 
 test("at a place every run tells its nearest value, the highest first and NaN last", () => {
-  const runs = [curve("low", [1, 10], [1, 2]), curve("nan", [9], [NaN]), curve("high", [8], [3]), curve("none", [], [])];
-  assert.deepEqual(valuesAt(runs, 9).map(({ run, x, value }) => [run, x, value]), [["high", 8, 3], ["low", 10, 2], ["nan", 9, NaN]]);
+  const runs = [
+    curve("low", [1, 10], [1, 2]),
+    curve("nan", [9], [NaN]),
+    curve("high", [8], [3]),
+    curve("none", [], []),
+  ];
+  assert.deepEqual(
+    valuesAt(runs, 9).map(({ run, x, value }) => [run, x, value]),
+    [
+      ["high", 8, 3],
+      ["low", 10, 2],
+      ["nan", 9, NaN],
+    ],
+  );
 });
 
 test("a message is read run by run, wherever its bytes begin", () => {
-  const rows = [0.5, 9, 0.5, 9, 2, 1, 3, /* x mean lo hi smooth */ 1, 2, 1, 3, 4, /* tail */ 7, 8, 8, 8, 8, /* b */ 1, 1, 1, 1, 1, 1, 0];
+  const rows = [
+    0.5, 9, 0.5, 9, 2, 1, 3, /* x mean lo hi smooth */ 1, 2, 1, 3, 4, /* tail */ 7, 8, 8, 8, 8,
+    /* b */ 1, 1, 1, 1, 1, 1, 0,
+  ];
   const bytes = new Uint8Array(new Float64Array([0, ...rows]).buffer);
   const shifted = new Uint8Array(bytes.length + 1);
   shifted.set(bytes, 1);
-  const found = decode([{ run: "a", n: 1, stride: 2, tails: [1] }, { run: "b", n: 0, stride: 1, tails: [] }], new DataView(shifted.buffer, 9));
-  assert.deepEqual(found[0].numbers, { last: 0.5, lastStep: 9, min: 0.5, minStep: 9, max: 2, maxStep: 1, points: 3 });
-  assert.deepEqual([found[0].x, found[0].mean, found[0].lo, found[0].hi, found[0].smooth], [[1], [2], [1], [3], [4]]);
+  const found = decode(
+    [
+      { run: "a", n: 1, stride: 2, tails: [1] },
+      { run: "b", n: 0, stride: 1, tails: [] },
+    ],
+    new DataView(shifted.buffer, 9),
+  );
+  assert.deepEqual(found[0].numbers, {
+    last: 0.5,
+    lastStep: 9,
+    min: 0.5,
+    minStep: 9,
+    max: 2,
+    maxStep: 1,
+    points: 3,
+  });
+  assert.deepEqual(
+    [found[0].x, found[0].mean, found[0].lo, found[0].hi, found[0].smooth],
+    [[1], [2], [1], [3], [4]],
+  );
   assert.deepEqual([found[0].tails[0].x, found[0].tails[0].mean], [[7], [8]]);
   assert.deepEqual([found[1].run, found[1].x, found[1].numbers.points], ["b", [], 0]);
 });

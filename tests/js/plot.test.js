@@ -34,11 +34,28 @@ test("a single step is in the middle of its chart, and a single value too", () =
 });
 
 test("a key moves the cursor of a chart: by a part of its width, or to its first or last point in sight", () => {
-  const [points, zoomed] = [[30, 100, 370], [-500, 100, 900]];
-  assert.deepEqual(["ArrowLeft", "ArrowRight", "Home", "End"].map((key) => moved(plot(points, 200), key)), [196, 204, 30, 370]);
-  assert.deepEqual(["ArrowLeft", "ArrowRight", "Home"].map((key) => moved(plot(points, 200), key, { shiftKey: true })), [160, 240, 30]);
-  assert.deepEqual(["Home", "End"].map((key) => moved(plot(zoomed, 200), key)), [0, 400]);
-  assert.deepEqual([moved(plot(points), "End"), moved(plot(points), "ArrowRight"), moved(plot([]), "End")], [370, 204, 200]);
+  const [points, zoomed] = [
+    [30, 100, 370],
+    [-500, 100, 900],
+  ];
+  assert.deepEqual(
+    ["ArrowLeft", "ArrowRight", "Home", "End"].map((key) => moved(plot(points, 200), key)),
+    [196, 204, 30, 370],
+  );
+  assert.deepEqual(
+    ["ArrowLeft", "ArrowRight", "Home"].map((key) =>
+      moved(plot(points, 200), key, { shiftKey: true }),
+    ),
+    [160, 240, 30],
+  );
+  assert.deepEqual(
+    ["Home", "End"].map((key) => moved(plot(zoomed, 200), key)),
+    [0, 400],
+  );
+  assert.deepEqual(
+    [moved(plot(points), "End"), moved(plot(points), "ArrowRight"), moved(plot([]), "End")],
+    [370, 204, 200],
+  );
 });
 
 test("what a key means beside Ctrl, Alt or Meta is left to the page", () => {
@@ -49,5 +66,6 @@ test("what a key means beside Ctrl, Alt or Meta is left to the page", () => {
       assert.equal(u.cursor.left, 200);
     }
   }
-  for (const key of ["a", "PageDown", "ArrowUp"]) assert.equal(moved(plot([30, 370], 200), key), false);
+  for (const key of ["a", "PageDown", "ArrowUp"])
+    assert.equal(moved(plot([30, 370], 200), key), false);
 });

@@ -4,7 +4,11 @@ import { test } from "node:test";
 import { binAt, nearest, ridges } from "../../nbtrain/panel/js/board/cards/ridges.js";
 
 const edges = [0, 1, 2, 3];
-const counts = [[0, 4, 0], [2, 0, 0], [1, 2, 3]];
+const counts = [
+  [0, 4, 0],
+  [2, 0, 0],
+  [1, 2, 3],
+];
 const steps = [0, 10, 20];
 
 test("one behind another, a ridge rises from its step towards lower ones", () => {
@@ -34,7 +38,10 @@ test("empty histograms are flat", () => {
 });
 
 test("each value has its bin, the nearest where it is beyond them", () => {
-  assert.deepEqual([-1, 0, 0.5, 1, 2.9, 3, 9].map((value) => binAt(edges, value)), [0, 0, 0, 1, 2, 2, 2]);
+  assert.deepEqual(
+    [-1, 0, 0.5, 1, 2.9, 3, 9].map((value) => binAt(edges, value)),
+    [0, 0, 0, 1, 2, 2, 2],
+  );
 });
 
 test("the nearest place", () => {

@@ -26,7 +26,12 @@ test("of whole numbers each place is one", () => {
 });
 
 test("a value is at the place that stands for it", () => {
-  for (const range of [places(1e-5, 0.1, "log"), places(0, 0.99, "linear"), places(1, 128, "whole"), places(-6, 6, "linear")]) {
+  for (const range of [
+    places(1e-5, 0.1, "log"),
+    places(0, 0.99, "linear"),
+    places(1, 128, "whole"),
+    places(-6, 6, "linear"),
+  ]) {
     all(range).forEach((value, place) => assert.equal(range.placeOf(value), place));
   }
 });
@@ -38,14 +43,40 @@ test("a value beyond the range, or none, is at an end", () => {
 });
 
 test("a number is shown with all its digits", () => {
-  assert.deepEqual([0.001, 0.00025, 1e-5, 32, 0, 0.123456789, "NaN"].map(exact), ["0.001", "0.00025", "1e-5", "32", "0", "0.123456789", "NaN"]);
-  assert.deepEqual([1e15, -5e14, 1e10, 9999999999, Infinity].map(exact), ["1e+15", "-5e+14", "1e+10", "9999999999", "Infinity"]);
+  assert.deepEqual([0.001, 0.00025, 1e-5, 32, 0, 0.123456789, "NaN"].map(exact), [
+    "0.001",
+    "0.00025",
+    "1e-5",
+    "32",
+    "0",
+    "0.123456789",
+    "NaN",
+  ]);
+  assert.deepEqual([1e15, -5e14, 1e10, 9999999999, Infinity].map(exact), [
+    "1e+15",
+    "-5e+14",
+    "1e+10",
+    "9999999999",
+    "Infinity",
+  ]);
 });
 
 test("a number that is too long is rounded to what there is room for, never cut off", () => {
-  assert.deepEqual([0.001, 0.015, 1e-5, 123456789, "NaN"].map((value) => brief(value, 9)), ["0.001", "0.015", "1e-5", "123456789", "NaN"]);
-  const long = [1.5651673e-5, 0.0029229123, 0.000123456789, 123456.789123, 123456789012, -1.23456e-105];
+  assert.deepEqual(
+    [0.001, 0.015, 1e-5, 123456789, "NaN"].map((value) => brief(value, 9)),
+    ["0.001", "0.015", "1e-5", "123456789", "NaN"],
+  );
+  const long = [
+    1.5651673e-5, 0.0029229123, 0.000123456789, 123456.789123, 123456789012, -1.23456e-105,
+  ];
   const shown = long.map((value) => brief(value, 9));
-  assert.deepEqual(shown, ["1.5652e-5", "0.0029229", "1.2346e-4", "123456.79", "1.235e+11", "-1.2e-105"]);
+  assert.deepEqual(shown, [
+    "1.5652e-5",
+    "0.0029229",
+    "1.2346e-4",
+    "123456.79",
+    "1.235e+11",
+    "-1.2e-105",
+  ]);
   assert.ok(shown.every((text) => text.length <= 9));
 });

@@ -28,6 +28,9 @@ test("where the chosen step was abandoned the last before it is shown", () => {
 
 test("each of several values of one step can be chosen, as of a writer that tells no step", () => {
   const steps = [0, 0, 0];
-  assert.deepEqual([0, 1, 2].map((place) => placeOf(steps, choiceOf(steps, place))), [0, 1, 2]);
+  assert.deepEqual(
+    [0, 1, 2].map((place) => placeOf(steps, choiceOf(steps, place))),
+    [0, 1, 2],
+  );
   assert.equal(placeOf([...steps, 0], choiceOf(steps, 1)), 1);
 });

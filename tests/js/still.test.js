@@ -5,9 +5,15 @@ import { keep } from "../../nbtrain/panel/js/shared/still.js";
 const PICTURE = { "image/png": "new", "text/plain": "" };
 const WORDS = { "text/html": '<div class="nbtrain-still">new</div>', "text/plain": "" };
 
-const live = (id) => ({ "application/vnd.jupyter.widget-view+json": { model_id: id }, "text/plain": "nbtrain run" });
+const live = (id) => ({
+  "application/vnd.jupyter.widget-view+json": { model_id: id },
+  "text/plain": "nbtrain run",
+});
 const picture = (png) => ({ "image/png": png, "text/plain": "" });
-const words = (text) => ({ "text/html": `<div class="nbtrain-still">${text}</div>`, "text/plain": "" });
+const words = (text) => ({
+  "text/html": `<div class="nbtrain-still">${text}</div>`,
+  "text/plain": "",
+});
 const print = (text) => ({ "application/vnd.jupyter.stdout": text });
 const figure = { "image/png": "mine", "text/plain": "<Figure size 640x480 with 1 Axes>" };
 
@@ -18,11 +24,24 @@ function notebook(...cells) {
     get: (i) => ({ data: all[i], toJSON: () => ({ output_type: "display_data" }) }),
     set: (i, { data }) => (all[i] = data),
   });
-  return { widget_manager: { context: { model: { cells: cells.map((all) => ({ outputs: outputs(all) })) } } } };
+  return {
+    widget_manager: {
+      context: { model: { cells: cells.map((all) => ({ outputs: outputs(all) })) } },
+    },
+  };
 }
 
 test("picture and words are put into the notebook whatever other threads show between them", () => {
-  const cell = [print("0"), live("a"), print("1"), figure, picture("old"), print("2"), words("old"), print("3")];
+  const cell = [
+    print("0"),
+    live("a"),
+    print("1"),
+    figure,
+    picture("old"),
+    print("2"),
+    words("old"),
+    print("3"),
+  ];
   const before = [...cell];
   keep(notebook([print("x")], cell), { picture: PICTURE, words: WORDS, id: "a" });
   assert.deepEqual(cell.splice(4, 3), [PICTURE, print("2"), WORDS]);
@@ -30,7 +49,15 @@ test("picture and words are put into the notebook whatever other threads show be
 });
 
 test("of several widgets in a cell each has its own", () => {
-  const cell = [live("a"), picture("old"), words("old"), live("b"), print("1"), picture("old"), words("old")];
+  const cell = [
+    live("a"),
+    picture("old"),
+    words("old"),
+    live("b"),
+    print("1"),
+    picture("old"),
+    words("old"),
+  ];
   keep(notebook(cell), { picture: PICTURE, words: WORDS, id: "b" });
   assert.deepEqual(cell.slice(1, 3), [picture("old"), words("old")]);
   assert.deepEqual(cell.slice(5), [PICTURE, WORDS]);

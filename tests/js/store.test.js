@@ -7,7 +7,10 @@ const buffers = (...buckets) => [
   new DataView(new Float64Array(buckets.map(([x]) => x)).buffer),
   new DataView(new Float32Array(buckets.flatMap(([, ...values]) => values)).buffer),
 ];
-const snapshot = (seq, series, ...buckets) => [{ t: "snap", seq, status: { step: 1 }, series, marks: [] }, buffers(...buckets)];
+const snapshot = (seq, series, ...buckets) => [
+  { t: "snap", seq, status: { step: 1 }, series, marks: [] },
+  buffers(...buckets),
+];
 const LOSS = { tag: "loss", segment: 0, abandoned: false, stride: 1, n: 2 };
 const filled = () => {
   const asked = [];
@@ -18,13 +21,27 @@ const filled = () => {
 
 const charted = (tags, validations) => {
   const store = new Store(() => {});
-  store.receive({ t: "snap", seq: 1, status: { validations }, series: tags.map((tag) => ({ ...LOSS, tag, n: 0 })), marks: [] }, buffers());
-  return store.charts.map((lines) => lines.map(({ tag, validates }) => (validates ? `${tag}?` : tag)));
+  store.receive(
+    {
+      t: "snap",
+      seq: 1,
+      status: { validations },
+      series: tags.map((tag) => ({ ...LOSS, tag, n: 0 })),
+      marks: [],
+    },
+    buffers(),
+  );
+  return store.charts.map((lines) =>
+    lines.map(({ tag, validates }) => (validates ? `${tag}?` : tag)),
+  );
 };
 
 test("a validation is the second line of the chart of what it validates, whichever came first", () => {
   const validations = { val_loss: "loss" };
-  assert.deepEqual(charted(["loss", "rate", "val_loss"], validations), [["loss", "val_loss?"], ["rate"]]);
+  assert.deepEqual(charted(["loss", "rate", "val_loss"], validations), [
+    ["loss", "val_loss?"],
+    ["rate"],
+  ]);
   assert.deepEqual(charted(["val_loss", "loss"], validations), [["loss", "val_loss?"]]);
 });
 
@@ -54,7 +71,12 @@ test("a snapshot replaces everything", () => {
 
 test("an update truncates to its first bucket and appends", () => {
   const { store, curve } = filled();
-  assert.ok(store.receive({ t: "pts", seq: 8, status: { step: 3 }, series: [[0, 1, 1, 2]] }, buffers([2, 9, 9, 9], [3, 8, 8, 8])));
+  assert.ok(
+    store.receive(
+      { t: "pts", seq: 8, status: { step: 3 }, series: [[0, 1, 1, 2]] },
+      buffers([2, 9, 9, 9], [3, 8, 8, 8]),
+    ),
+  );
   assert.deepEqual(curve.x, [1, 2, 3]);
   assert.deepEqual(curve.mean, [5, 9, 8]);
   assert.equal(store.status.step, 3);
@@ -65,7 +87,13 @@ test("an update at a larger stride folds what is there first", () => {
   store.receive({ t: "pts", seq: 8, status: {}, series: [[0, 2, 1, 1]] }, buffers([3, 3, 2, 4]));
   assert.deepEqual(curve.x, [1, 3]);
   assert.deepEqual(curve.mean, [4.5, 3]);
-  assert.deepEqual([curve.lo, curve.hi], [[4, 2], [5, 4]]);
+  assert.deepEqual(
+    [curve.lo, curve.hi],
+    [
+      [4, 2],
+      [5, 4],
+    ],
+  );
 });
 
 test("folding keeps a lone last bucket and every NaN", () => {
@@ -86,7 +114,10 @@ test("a gap asks for a snapshot, once, and shows nothing until it comes", () => 
 
 test("an old update is ignored", () => {
   const { store, asked } = filled();
-  assert.equal(store.receive({ t: "pts", seq: 7, status: { step: 99 }, series: [] }, buffers()), false);
+  assert.equal(
+    store.receive({ t: "pts", seq: 7, status: { step: 99 }, series: [] }, buffers()),
+    false,
+  );
   assert.equal(store.status.step, 1);
   assert.equal(asked.length, 0);
 });
@@ -98,10 +129,18 @@ test("nothing is taken before the first snapshot", () => {
 
 test("a new curve comes with its tag; what is abandoned leaves its own and comes as one more", () => {
   const { store } = filled();
-  const series = [[1, 1, 0, 1, "loss", 0, true], [2, 1, 0, 1, "loss", 1, false], [0, 1, 1, 0]];
+  const series = [
+    [1, 1, 0, 1, "loss", 0, true],
+    [2, 1, 0, 1, "loss", 1, false],
+    [0, 1, 1, 0],
+  ];
   store.receive({ t: "pts", seq: 8, status: {}, series }, buffers([2, 7, 7, 7], [2, 5, 5, 5]));
   const found = store.of("loss").map(({ segment, abandoned, x }) => [segment, abandoned, x]);
-  assert.deepEqual(found, [[0, false, [1]], [0, true, [2]], [1, false, [2]]]);
+  assert.deepEqual(found, [
+    [0, false, [1]],
+    [0, true, [2]],
+    [1, false, [2]],
+  ]);
 });
 
 test("buffers that do not begin at a multiple of eight bytes are read", () => {
@@ -112,7 +151,10 @@ test("buffers that do not begin at a multiple of eight bytes are read", () => {
   });
   const store = new Store(() => {});
   store.receive({ t: "snap", seq: 1, status: {}, series: [{ ...LOSS, n: 1 }], marks: [] }, shifted);
-  assert.deepEqual([store.curves[0].x, store.curves[0].mean, store.curves[0].lo, store.curves[0].hi], [[1], [2], [3], [4]]);
+  assert.deepEqual(
+    [store.curves[0].x, store.curves[0].mean, store.curves[0].lo, store.curves[0].hi],
+    [[1], [2], [3], [4]],
+  );
 });
 
 test("a tag knows the message that last changed it", () => {
@@ -126,7 +168,11 @@ test("a tag knows the message that last changed it", () => {
 
 test("last values come by their tags, some at a time", () => {
   const { store } = filled();
-  for (const [seq, last] of [[8, { loss: "0.5", rate: "1" }], [9, { loss: "0.25" }], [10, undefined]]) {
+  for (const [seq, last] of [
+    [8, { loss: "0.5", rate: "1" }],
+    [9, { loss: "0.25" }],
+    [10, undefined],
+  ]) {
     store.receive({ t: "pts", seq, status: last ? { last } : {}, series: [] }, buffers());
   }
   assert.deepEqual(store.status.last, { loss: "0.25", rate: "1" });
@@ -135,17 +181,63 @@ test("last values come by their tags, some at a time", () => {
 test("marks come once, and stand where the run went on", () => {
   const { store } = filled();
   assert.deepEqual([store.marks, store.markedAt], [[], 7]);
-  store.receive({ t: "pts", seq: 8, status: {}, series: [], marks: [["save", 5, 1.5, "saved ckpt-5"], ["restore", 9, 2.5, "back", { to: 5 }]] }, buffers());
-  store.receive({ t: "pts", seq: 9, status: {}, series: [], marks: [["set", 6, 3.5, "rate 2 → 1", { edits: [["rate", 2, 1]] }], ["try", 7, 4.5, "", { kept: false }], ["nan", 8, 5.5, "", { good: 6 }]] }, buffers());
-  assert.deepEqual(store.marks.map(({ event, step, place }) => [event, step, place]), [["save", 5, 5], ["restore", 9, 5], ["set", 6, 6], ["try", 7, 7], ["nan", 8, 8]]);
+  store.receive(
+    {
+      t: "pts",
+      seq: 8,
+      status: {},
+      series: [],
+      marks: [
+        ["save", 5, 1.5, "saved ckpt-5"],
+        ["restore", 9, 2.5, "back", { to: 5 }],
+      ],
+    },
+    buffers(),
+  );
+  store.receive(
+    {
+      t: "pts",
+      seq: 9,
+      status: {},
+      series: [],
+      marks: [
+        ["set", 6, 3.5, "rate 2 → 1", { edits: [["rate", 2, 1]] }],
+        ["try", 7, 4.5, "", { kept: false }],
+        ["nan", 8, 5.5, "", { good: 6 }],
+      ],
+    },
+    buffers(),
+  );
+  assert.deepEqual(
+    store.marks.map(({ event, step, place }) => [event, step, place]),
+    [
+      ["save", 5, 5],
+      ["restore", 9, 5],
+      ["set", 6, 6],
+      ["try", 7, 7],
+      ["nan", 8, 8],
+    ],
+  );
   assert.deepEqual(store.marks[2].edits, [["rate", 2, 1]]);
-  assert.deepEqual(store.marks.map(({ kept, good }) => kept ?? good), [undefined, undefined, undefined, false, 6]);
+  assert.deepEqual(
+    store.marks.map(({ kept, good }) => kept ?? good),
+    [undefined, undefined, undefined, false, 6],
+  );
 });
 
 test("of too many marks the newest are kept", () => {
   const { store } = filled();
   for (let seq = 8; seq < 40; seq++) {
-    store.receive({ t: "pts", seq, status: {}, series: [], marks: Array.from({ length: 40 }, (_, i) => ["checkpoint", 40 * seq + i, 0, ""]) }, buffers());
+    store.receive(
+      {
+        t: "pts",
+        seq,
+        status: {},
+        series: [],
+        marks: Array.from({ length: 40 }, (_, i) => ["checkpoint", 40 * seq + i, 0, ""]),
+      },
+      buffers(),
+    );
   }
   assert.deepEqual([store.marks.length, store.marks.at(-1).step], [1000, 1599]);
 });
@@ -156,6 +248,9 @@ test("what can be done at a mark may have changed with a mark or with the checkp
   assert.equal(store.markedAt, 7);
   store.receive({ t: "pts", seq: 9, status: { checkpoints: [] }, series: [] }, buffers());
   assert.equal(store.markedAt, 9);
-  store.receive({ t: "pts", seq: 10, status: {}, series: [], marks: [["pause", 2, 0, ""]] }, buffers());
+  store.receive(
+    { t: "pts", seq: 10, status: {}, series: [], marks: [["pause", 2, 0, ""]] },
+    buffers(),
+  );
   assert.equal(store.markedAt, 10);
 });

@@ -25,7 +25,9 @@ test("what is no regular expression hides nothing, and is told", () => {
 });
 
 test("of thirty runs no two lines look the same", () => {
-  const looks = Array.from({ length: 30 }, (_, n) => JSON.stringify(style(n, ["a", "b", "c", "d", "e", "f"])));
+  const looks = Array.from({ length: 30 }, (_, n) =>
+    JSON.stringify(style(n, ["a", "b", "c", "d", "e", "f"])),
+  );
   assert.equal(new Set(looks).size, 30);
 });
 
@@ -35,7 +37,13 @@ test("neighbours differ in more than their colour", () => {
 });
 
 test("times are told like a clock", () => {
-  assert.deepEqual([5, 65, 3661, 90061, -65].map(duration), ["0:05", "1:05", "1:01:01", "1 d 1:01:01", "−1:05"]);
+  assert.deepEqual([5, 65, 3661, 90061, -65].map(duration), [
+    "0:05",
+    "1:05",
+    "1:01:01",
+    "1 d 1:01:01",
+    "−1:05",
+  ]);
   assert.deepEqual(timeTicks([0, 10, 20]), ["0 s", "10 s", "20 s"]);
   assert.deepEqual(timeTicks([0, 60, 120]), ["0:00", "1:00", "2:00"]);
 });
@@ -48,6 +56,16 @@ test("a place is told in the words of its axis", () => {
 });
 
 test("each tag knows the runs that have it", () => {
-  const found = having({ tags: ["a", "b", "c"], sets: [[0, 1], [1]], of: [0, 1, 0] }, ["adam", "sgd"]);
-  assert.deepEqual([...found], [["a", ["adam", "sgd"]], ["b", ["sgd"]], ["c", ["adam", "sgd"]]]);
+  const found = having({ tags: ["a", "b", "c"], sets: [[0, 1], [1]], of: [0, 1, 0] }, [
+    "adam",
+    "sgd",
+  ]);
+  assert.deepEqual(
+    [...found],
+    [
+      ["a", ["adam", "sgd"]],
+      ["b", ["sgd"]],
+      ["c", ["adam", "sgd"]],
+    ],
+  );
 });

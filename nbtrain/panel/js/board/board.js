@@ -33,9 +33,23 @@ class View {
     this.front = el("div", { class: "nbt-front" });
     const body = el("div", { class: "nbt-board-body", children: [this.runs.root, this.front] });
     const text = uplotCss + css + boardCss + cardsCss + tablesCss;
-    this.root = el("div", { class: "nbt nbt-board", children: [el("style", { text }), this.bar, this.tabs.root, this.tools, this.problem, this.words, body] });
+    this.root = el("div", {
+      class: "nbt nbt-board",
+      children: [
+        el("style", { text }),
+        this.bar,
+        this.tabs.root,
+        this.tools,
+        this.problem,
+        this.words,
+        body,
+      ],
+    });
     host.append(this.root);
-    this.observer = new IntersectionObserver(([{ isIntersecting }]) => (this.inSight = isIntersecting), { rootMargin: "120px" });
+    this.observer = new IntersectionObserver(
+      ([{ isIntersecting }]) => (this.inSight = isIntersecting),
+      { rootMargin: "120px" },
+    );
     this.observer.observe(this.root);
     // JupyterLab hides the notebook while it changes its theme.
     this.unwatch = theme.watch(() => requestAnimationFrame(() => this.retheme()));
@@ -154,10 +168,18 @@ class View {
     else if (late) lines.push("Waiting for the kernel: it is busy.");
     if (note) lines.push(note);
     if (empty && !reading) lines.push(sentence(empty));
-    for (const [run, size] of index?.damaged ?? []) lines.push(`${size.toLocaleString("en")} bytes of ${run} are damaged, and were skipped. Where only checksums are wrong, nbtrain.scalars(…, verify=False) reads them.`);
-    for (const [run, count] of index?.doubtful ?? []) lines.push(`${count.toLocaleString("en")} records of ${run} have wrong checksums: their values may be damaged too.`);
-    for (const run of index?.gone ?? []) lines.push(`${run} has no event files any more: what was read of them is shown.`);
-    for (const [path, why] of index?.unreadable ?? []) lines.push(`${path} cannot be read: ${why}.`);
+    for (const [run, size] of index?.damaged ?? [])
+      lines.push(
+        `${size.toLocaleString("en")} bytes of ${run} are damaged, and were skipped. Where only checksums are wrong, nbtrain.scalars(…, verify=False) reads them.`,
+      );
+    for (const [run, count] of index?.doubtful ?? [])
+      lines.push(
+        `${count.toLocaleString("en")} records of ${run} have wrong checksums: their values may be damaged too.`,
+      );
+    for (const run of index?.gone ?? [])
+      lines.push(`${run} has no event files any more: what was read of them is shown.`);
+    for (const [path, why] of index?.unreadable ?? [])
+      lines.push(`${path} cannot be read: ${why}.`);
     say(this.words, lines.slice(0, 6).join("\n"));
     this.root.classList.toggle("nbt-nothing", Boolean(empty));
     if (index?.version !== undefined) this.root.dataset.version = index.version;
@@ -166,8 +188,22 @@ class View {
 
   #controls() {
     this.fill = el("div", { class: "nbt-fill" });
-    this.bar = el("div", { class: "nbt-bar", role: "progressbar", "aria-label": "reading", "aria-valuemin": 0, "aria-valuemax": 100, hidden: "", children: [this.fill] });
-    this.tagInput = el("input", { type: "search", placeholder: "filter tags (regex)", "aria-label": "filter tags, a regular expression", "data-role": "filter-tags", spellcheck: "false" });
+    this.bar = el("div", {
+      class: "nbt-bar",
+      role: "progressbar",
+      "aria-label": "reading",
+      "aria-valuemin": 0,
+      "aria-valuemax": 100,
+      hidden: "",
+      children: [this.fill],
+    });
+    this.tagInput = el("input", {
+      type: "search",
+      placeholder: "filter tags (regex)",
+      "aria-label": "filter tags, a regular expression",
+      "data-role": "filter-tags",
+      spellcheck: "false",
+    });
     this.tagInput.addEventListener("input", () => {
       this.options.tags = this.tagInput.value;
       this.keep();
@@ -176,11 +212,25 @@ class View {
     this.tagCount = el("span", { class: "nbt-soft", "data-role": "tag-count" });
     this.own = el("div", { class: "nbt-own" });
     this.follow = el("input", { type: "checkbox", "data-role": "follow" });
-    this.follow.addEventListener("change", () => this.connection.send({ t: "follow", on: this.follow.checked }));
-    const follow = el("label", { class: "nbt-field", title: "Show what is being written", children: [this.follow, el("span", { text: "follow" })] });
-    this.tools = el("div", { class: "nbt-tools", children: [this.tagInput, this.tagCount, this.own, follow] });
+    this.follow.addEventListener("change", () =>
+      this.connection.send({ t: "follow", on: this.follow.checked }),
+    );
+    const follow = el("label", {
+      class: "nbt-field",
+      title: "Show what is being written",
+      children: [this.follow, el("span", { text: "follow" })],
+    });
+    this.tools = el("div", {
+      class: "nbt-tools",
+      children: [this.tagInput, this.tagCount, this.own, follow],
+    });
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
-    this.words = el("div", { class: "nbt-notice", role: "status", "data-role": "words", hidden: "" });
+    this.words = el("div", {
+      class: "nbt-notice",
+      role: "status",
+      "data-role": "words",
+      hidden: "",
+    });
   }
 }
 

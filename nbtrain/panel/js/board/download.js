@@ -54,6 +54,7 @@ export function picture(canvas, { title, legend, paint }, done) {
 function fitting(ctx, text, width) {
   if (ctx.measureText(text).width <= width) return text;
   let kept = [...text].slice(0, width); // no letter is narrower than a pixel
-  while (kept.length && ctx.measureText(`${kept.join("")}…`).width > width) kept = kept.slice(0, -1);
+  while (kept.length && ctx.measureText(`${kept.join("")}…`).width > width)
+    kept = kept.slice(0, -1);
   return `${kept.join("")}…`;
 }

@@ -6,7 +6,16 @@ const CLOCK = { now: () => performance.now(), later: (act, ms) => setTimeout(act
 export class Latest {
   // take: called with the answer, {content, buffers, question}, if it is another one.
   constructor(connection, take, clock = CLOCK) {
-    Object.assign(this, { connection, take, clock, asked: null, known: null, question: null, rested: 0, waits: false });
+    Object.assign(this, {
+      connection,
+      take,
+      clock,
+      asked: null,
+      known: null,
+      question: null,
+      rested: 0,
+      waits: false,
+    });
   }
 
   // Ask, unless the answer to this question is here; one question at a time, the newest last.
@@ -18,7 +27,10 @@ export class Latest {
     const began = this.clock.now();
     if (question === this.question && began < this.rested) return this.#wait(this.rested - began);
     this.asking = true;
-    const { content, buffers } = await this.connection.ask({ ...message, known: question === this.question ? this.known : null });
+    const { content, buffers } = await this.connection.ask({
+      ...message,
+      known: question === this.question ? this.known : null,
+    });
     this.asking = false;
     if (content.t === "lost") return;
     const ended = this.clock.now();

@@ -3,7 +3,17 @@
 
 // begin: what the cell asked for, {tab, x, smooth}, and perhaps kept, of `written`.
 export function optionsOf({ kept, ...begin }) {
-  const found = { logX: false, tags: "", runs: "", off: [], zooms: [], logs: [], open: [], ...begin, ...JSON.parse(kept ?? "{}") };
+  const found = {
+    logX: false,
+    tags: "",
+    runs: "",
+    off: [],
+    zooms: [],
+    logs: [],
+    open: [],
+    ...begin,
+    ...JSON.parse(kept ?? "{}"),
+  };
   return {
     ...found,
     off: new Set(found.off), // runs that are not drawn
@@ -14,5 +24,7 @@ export function optionsOf({ kept, ...begin }) {
 }
 
 export function written(options) {
-  return JSON.stringify(options, (name, value) => (value instanceof Map || value instanceof Set ? [...value] : value));
+  return JSON.stringify(options, (name, value) =>
+    value instanceof Map || value instanceof Set ? [...value] : value,
+  );
 }

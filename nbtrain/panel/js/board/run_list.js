@@ -7,8 +7,21 @@ import { filter } from "./tags.js";
 export class RunList {
   // changed: called with the filter when other runs are to be drawn; point: with the run pointed at, or null.
   constructor({ changed, point, styleOf }) {
-    Object.assign(this, { changed, point, styleOf, off: new Set(), rows: new Map(), fits: () => true });
-    this.input = el("input", { type: "search", placeholder: "filter runs (regex)", "aria-label": "filter runs, a regular expression", "data-role": "filter-runs", spellcheck: "false" });
+    Object.assign(this, {
+      changed,
+      point,
+      styleOf,
+      off: new Set(),
+      rows: new Map(),
+      fits: () => true,
+    });
+    this.input = el("input", {
+      type: "search",
+      placeholder: "filter runs (regex)",
+      "aria-label": "filter runs, a regular expression",
+      "data-role": "filter-runs",
+      spellcheck: "false",
+    });
     this.input.addEventListener("input", () => {
       this.#fit();
       this.changed(this.input.value);
@@ -21,7 +34,10 @@ export class RunList {
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     this.list = el("div", { class: "nbt-runs-list", role: "group", "aria-label": "runs" });
     const line = el("div", { class: "nbt-runs-head", children: [this.count, all, none] });
-    this.root = el("div", { class: "nbt-runs", children: [this.input, this.problem, line, this.list] });
+    this.root = el("div", {
+      class: "nbt-runs",
+      children: [this.input, this.problem, line, this.list],
+    });
   }
 
   // Begin with runs that are not drawn, a Set that is changed in place, and with a filter.
@@ -39,9 +55,11 @@ export class RunList {
   show(runs) {
     for (const run of runs) if (!this.rows.has(run)) this.#add(run);
     const there = new Set(runs);
-    for (const [run, { row }] of this.rows) if (!there.has(run)) row.remove(), this.rows.delete(run);
+    for (const [run, { row }] of this.rows)
+      if (!there.has(run)) (row.remove(), this.rows.delete(run));
     const names = [...this.rows.keys()].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
-    if (names.some((run, i) => this.list.children[i] !== this.rows.get(run).row)) this.list.append(...names.map((run) => this.rows.get(run).row));
+    if (names.some((run, i) => this.list.children[i] !== this.rows.get(run).row))
+      this.list.append(...names.map((run) => this.rows.get(run).row));
     this.#tell();
   }
 
@@ -70,7 +88,12 @@ export class RunList {
     const box = el("input", { type: "checkbox" });
     box.checked = !this.off.has(run);
     box.addEventListener("change", () => this.check([run], box.checked));
-    const row = el("label", { class: "nbt-run", title: run, "data-run": run, children: [box, this.swatch(run), el("span", { text: run })] });
+    const row = el("label", {
+      class: "nbt-run",
+      title: run,
+      "data-run": run,
+      children: [box, this.swatch(run), el("span", { text: run })],
+    });
     row.addEventListener("pointerenter", () => this.point(run));
     row.addEventListener("pointerleave", () => this.point(null));
     this.rows.set(run, { row, box });
@@ -79,7 +102,10 @@ export class RunList {
   }
 
   #checkShown(on) {
-    this.check([...this.rows.keys()].filter((run) => this.fits(run)), on);
+    this.check(
+      [...this.rows.keys()].filter((run) => this.fits(run)),
+      on,
+    );
   }
 
   #fit() {

@@ -8,7 +8,12 @@ export class Tabs {
   // choose: called with the name of a tab.
   constructor(choose) {
     Object.assign(this, { choose, id: `nbt-tab-${boards++}`, tabs: new Map() });
-    this.root = el("div", { class: "nbt-tabs", role: "tablist", "aria-label": "dashboards", hidden: "" });
+    this.root = el("div", {
+      class: "nbt-tabs",
+      role: "tablist",
+      "aria-label": "dashboards",
+      hidden: "",
+    });
     this.root.addEventListener("keydown", (event) => this.#key(event));
   }
 
@@ -17,7 +22,9 @@ export class Tabs {
     const names = Object.keys(labels);
     if (names.join() !== [...this.tabs.keys()].join()) {
       const focused = this.root.contains(document.activeElement);
-      this.tabs = new Map(names.map((name) => [name, this.tabs.get(name) ?? this.#tab(name, labels[name])]));
+      this.tabs = new Map(
+        names.map((name) => [name, this.tabs.get(name) ?? this.#tab(name, labels[name])]),
+      );
       this.root.replaceChildren(...this.tabs.values());
       if (focused) this.tabs.get(chosen)?.focus();
     }
@@ -31,13 +38,25 @@ export class Tabs {
   // Make an element what a tab shows.
   panel(name, root) {
     const id = `${this.id}-${name}`;
-    for (const [key, value] of Object.entries({ role: "tabpanel", id: `${id}-panel`, "aria-labelledby": id })) root.setAttribute(key, value);
+    for (const [key, value] of Object.entries({
+      role: "tabpanel",
+      id: `${id}-panel`,
+      "aria-labelledby": id,
+    }))
+      root.setAttribute(key, value);
     return root;
   }
 
   #tab(name, text) {
     const id = `${this.id}-${name}`;
-    const tab = el("button", { type: "button", role: "tab", id, "aria-controls": `${id}-panel`, "data-tab": name, text });
+    const tab = el("button", {
+      type: "button",
+      role: "tab",
+      id,
+      "aria-controls": `${id}-panel`,
+      "data-tab": name,
+      text,
+    });
     tab.addEventListener("click", () => this.choose(name));
     return tab;
   }

@@ -17,14 +17,23 @@ export class TagGroups {
 
   // found: for each tag the keys of its cards, a Map.
   show(found) {
-    const grouped = groups([...found.keys()]).map(({ name, tags }) => ({ name, keys: tags.flatMap((tag) => found.get(tag)) }));
-    const all = grouped.reduce((n, { keys }) => n + keys.length, 0) <= OPEN_CARDS;
-    const isOpen = ({ name }, i) => grouped.length === 1 || (this.open.get(name) ?? (all || i === 0));
-    this.root.replaceChildren(...grouped.slice(0, this.most).map((group, i) => this.#group(group, isOpen(group, i))));
-    if (grouped.length > this.most) this.root.append(this.#more(`${grouped.length - this.most} more groups`, () => {
-      this.most += AT_ONCE;
-      this.show(found);
+    const grouped = groups([...found.keys()]).map(({ name, tags }) => ({
+      name,
+      keys: tags.flatMap((tag) => found.get(tag)),
     }));
+    const all = grouped.reduce((n, { keys }) => n + keys.length, 0) <= OPEN_CARDS;
+    const isOpen = ({ name }, i) =>
+      grouped.length === 1 || (this.open.get(name) ?? (all || i === 0));
+    this.root.replaceChildren(
+      ...grouped.slice(0, this.most).map((group, i) => this.#group(group, isOpen(group, i))),
+    );
+    if (grouped.length > this.most)
+      this.root.append(
+        this.#more(`${grouped.length - this.most} more groups`, () => {
+          this.most += AT_ONCE;
+          this.show(found);
+        }),
+      );
     if (grouped.length === 1 && !grouped[0].name) this.root.firstChild.classList.add("nbt-sole");
   }
 
@@ -36,16 +45,25 @@ export class TagGroups {
 
   #group({ name, keys }, open) {
     const grid = el("div", { class: "nbt-grid" });
-    const title = [el("span", { text: name || "no prefix" }), el("small", { text: String(keys.length) })];
-    const group = el("details", { class: "nbt-group", "data-group": name, children: [el("summary", { children: title }), grid] });
+    const title = [
+      el("span", { text: name || "no prefix" }),
+      el("small", { text: String(keys.length) }),
+    ];
+    const group = el("details", {
+      class: "nbt-group",
+      "data-group": name,
+      children: [el("summary", { children: title }), grid],
+    });
     const fill = () => {
       const most = this.more.get(name) ?? AT_ONCE;
       grid.replaceChildren(...keys.slice(0, most).map(this.rootOf));
       if (keys.length <= most) return;
-      grid.append(this.#more(`${keys.length - most} more`, () => {
-        this.more.set(name, most + AT_ONCE);
-        fill();
-      }));
+      grid.append(
+        this.#more(`${keys.length - most} more`, () => {
+          this.more.set(name, most + AT_ONCE);
+          fill();
+        }),
+      );
     };
     group.open = open;
     if (open) fill();

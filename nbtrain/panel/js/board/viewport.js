@@ -6,7 +6,10 @@ export class Viewport {
   // shown: called with a card that stays in sight; hidden: with one that is no longer.
   constructor({ shown, hidden }) {
     Object.assign(this, { shown, hidden, seen: new Set() });
-    this.observer = new IntersectionObserver((entries) => entries.forEach((entry) => this.#sighted(entry)), { rootMargin: "120px" });
+    this.observer = new IntersectionObserver(
+      (entries) => entries.forEach((entry) => this.#sighted(entry)),
+      { rootMargin: "120px" },
+    );
   }
 
   // card: {root}.

@@ -19,14 +19,34 @@ export class Chart extends BaseChart {
   constructor({ tag, syncKey, paint, open }) {
     const strip = new MarksStrip(paint);
     super("", strip.tip);
-    Object.assign(this, { tag, syncKey, paint, open, strip, log: false, hovered: false, lines: [], found: [] });
+    Object.assign(this, {
+      tag,
+      syncKey,
+      paint,
+      open,
+      strip,
+      log: false,
+      hovered: false,
+      lines: [],
+      found: [],
+    });
     this.name = el("span", { class: "nbt-tag", text: tag, title: tag });
     this.last = el("span", { class: "nbt-last" });
     this.legend = el("span", { class: "nbt-legend", "data-role": "legend" });
-    this.toggle = el("button", { type: "button", text: "log", "aria-pressed": "false", title: "Logarithmic scale" });
+    this.toggle = el("button", {
+      type: "button",
+      text: "log",
+      "aria-pressed": "false",
+      title: "Logarithmic scale",
+    });
     this.toggle.addEventListener("click", () => this.#toggleLog());
-    this.dots = ["nbt-dot", "nbt-dot nbt-validation"].map((kind) => el("div", { class: kind, hidden: "" }));
-    const head = el("div", { class: "nbt-chart-head", children: [this.name, this.last, this.legend, this.toggle] });
+    this.dots = ["nbt-dot", "nbt-dot nbt-validation"].map((kind) =>
+      el("div", { class: kind, hidden: "" }),
+    );
+    const head = el("div", {
+      class: "nbt-chart-head",
+      children: [this.name, this.last, this.legend, this.toggle],
+    });
     this.root = el("section", { class: "nbt-chart", "data-tag": tag, children: [head, this.host] });
   }
 
@@ -55,7 +75,10 @@ export class Chart extends BaseChart {
     this.found = lines.map(({ curves }) => marks(curves, { log: this.log }));
     this.root.dataset.marks = this.found.flat().length;
     const tags = lines.map(({ tag }) => tag).join(" and ");
-    this.host.setAttribute("aria-label", `chart of ${tags}: the arrow keys read values and stop at marks, Home and End go to the ends, Enter tells what can be done about one`);
+    this.host.setAttribute(
+      "aria-label",
+      `chart of ${tags}: the arrow keys read values and stop at marks, Home and End go to the ends, Enter tells what can be done about one`,
+    );
     if (this.hasRoom()) this.#plot();
     if (!this.hovered) this.#tell();
     this.#colour();
@@ -97,7 +120,10 @@ export class Chart extends BaseChart {
   // Zoom and cursor stay as they are while data comes in, also when a new tail needs a new plot.
   #plot() {
     const places = this.strip.marks.map(({ place }) => place);
-    const data = together(this.lines.map(({ curves }) => curves), { log: this.log, places });
+    const data = together(
+      this.lines.map(({ curves }) => curves),
+      { log: this.log, places },
+    );
     const zoom = this.#zoom();
     const parts = this.#parts;
     const tails = parts.reduce((sum, part) => sum + part.tails.length, 0);
@@ -121,23 +147,53 @@ export class Chart extends BaseChart {
   // tails: how many there are; auto: whether the scale is theirs.
   #build(data, tails, auto) {
     const { left = -10, top = -10 } = this.plot?.cursor ?? {};
-    const tail = { auto, stroke: () => this.paint().gone, width: 1.25, dash: [4, 3], points: { show: false } };
+    const tail = {
+      auto,
+      stroke: () => this.paint().gone,
+      width: 1.25,
+      dash: [4, 3],
+      points: { show: false },
+    };
     this.build(data, {
-      series: [{}, ...Array.from({ length: tails }, () => ({ ...tail })), ...this.lines.flatMap((line) => this.#series(line))],
-      bands: this.lines.map((line, i) => ({ series: [tails + 3 * i + 1, tails + 3 * i + 2], fill: () => this.#colourOf(line) + "33" })), // a fifth opaque
+      series: [
+        {},
+        ...Array.from({ length: tails }, () => ({ ...tail })),
+        ...this.lines.flatMap((line) => this.#series(line)),
+      ],
+      bands: this.lines.map((line, i) => ({
+        series: [tails + 3 * i + 1, tails + 3 * i + 2],
+        fill: () => this.#colourOf(line) + "33",
+      })), // a fifth opaque
       scales: { x: { time: false, range: steps }, y: yScale(this.log) },
       axes: axes(this.paint, { log: this.log }),
-      cursor: { sync: { key: this.syncKey, scales: ["x", null] }, points: { show: false }, y: false },
+      cursor: {
+        sync: { key: this.syncKey, scales: ["x", null] },
+        points: { show: false },
+        y: false,
+      },
       padding: [STRIP, 16, 0, 0],
-      hooks: { draw: [(u) => this.strip.draw(u), (u) => this.found.forEach((found) => drawMarks(u, found, this.paint()))], ready: [(u) => left >= 0 && u.setCursor({ left, top })] },
+      hooks: {
+        draw: [
+          (u) => this.strip.draw(u),
+          (u) => this.found.forEach((found) => drawMarks(u, found, this.paint())),
+        ],
+        ready: [(u) => left >= 0 && u.setCursor({ left, top })],
+      },
     });
     const { over } = this.plot;
     over.append(...this.dots, this.strip.strip, this.tip);
     // What is above the plot is none of it to uPlot, which tells nobody of the pointer there.
-    this.strip.strip.addEventListener("mousemove", ({ clientX }) => this.#along(clientX - over.getBoundingClientRect().left));
+    this.strip.strip.addEventListener("mousemove", ({ clientX }) =>
+      this.#along(clientX - over.getBoundingClientRect().left),
+    );
     let from = 0; // a drag ends in a click, too
     over.addEventListener("mousedown", ({ clientX }) => (from = clientX));
-    over.addEventListener("click", ({ clientX, target }) => Math.abs(clientX - from) < 4 && this.#ask(clientX - over.getBoundingClientRect().left, target === over));
+    over.addEventListener(
+      "click",
+      ({ clientX, target }) =>
+        Math.abs(clientX - from) < 4 &&
+        this.#ask(clientX - over.getBoundingClientRect().left, target === over),
+    );
   }
 
   // Of a line its highest, its lowest and its mean; see `together`.
@@ -149,7 +205,11 @@ export class Chart extends BaseChart {
       return count === 1 || (line.validates && count * APART <= u.bbox.width / uPlot.pxRatio);
     };
     const colour = () => this.#colourOf(line);
-    return [{ ...edge }, { ...edge }, { stroke: colour, width: 1.6, points: { show: seen, size: 6, fill: colour } }];
+    return [
+      { ...edge },
+      { ...edge },
+      { stroke: colour, width: 1.6, points: { show: seen, size: 6, fill: colour } },
+    ];
   }
 
   hover(u) {
@@ -178,7 +238,8 @@ export class Chart extends BaseChart {
     const { left } = u.cursor;
     if (event.key === "Enter") this.#ask(left);
     else if (!super.press(u, event)) return false;
-    else if (left >= 0 && isArrow(event.key) && !event.shiftKey) this.#stop(u, this.strip.between(left, u.cursor.left));
+    else if (left >= 0 && isArrow(event.key) && !event.shiftKey)
+      this.#stop(u, this.strip.between(left, u.cursor.left));
     return true;
   }
 
@@ -191,7 +252,8 @@ export class Chart extends BaseChart {
     const meant = this.strip.at(left);
     const anchor = inPlot ? this.host : this.strip.strip;
     const { left: from } = this.plot.over.getBoundingClientRect();
-    if (meant) this.open(meant.marks, anchor, meant.left + from - anchor.getBoundingClientRect().left);
+    if (meant)
+      this.open(meant.marks, anchor, meant.left + from - anchor.getBoundingClientRect().left);
   }
 
   // What opens beside a mark gives the focus back: the place is kept for that.
@@ -210,7 +272,11 @@ export class Chart extends BaseChart {
 
   #tell([bucket, validated] = []) {
     if (!bucket) this.legend.textContent = tally(this.found.flat());
-    else this.legend.replaceChildren(describe(bucket), ...(validated ? [validation(describeValidation(validated, bucket.x))] : []));
+    else
+      this.legend.replaceChildren(
+        describe(bucket),
+        ...(validated ? [validation(describeValidation(validated, bucket.x))] : []),
+      );
   }
 
   #toggleLog() {

@@ -57,7 +57,9 @@ export class Clicks {
 
   // The last that an answer is near of: that of a trial comes at its end.
   get latest() {
-    return [...this.waiting.values()].filter(({ command, taken }) => command !== "try" || !taken).at(-1);
+    return [...this.waiting.values()]
+      .filter(({ command, taken }) => command !== "try" || !taken)
+      .at(-1);
   }
 
   destroy() {

@@ -6,35 +6,86 @@ import { listed, latest } from "./marks.js";
 import { Trial } from "./trial.js";
 
 const GLYPHS = {
-  created: "○", preparing: "◌", running: "▶", paused: "❚❚", stopping: "◍",
-  finished: "✓", stopped: "■", failed: "✕",
+  created: "○",
+  preparing: "◌",
+  running: "▶",
+  paused: "❚❚",
+  stopping: "◍",
+  finished: "✓",
+  stopped: "■",
+  failed: "✕",
 };
-const LABELS = { pause: "Pause", resume: "Resume", save: "Checkpoint now", restore: "Restore", stop: "Stop", set: "Set", evaluate: "Evaluate", try: "Try" };
-const DOING = { pause: "Pausing…", resume: "Resuming…", save: "Saving…", restore: "Restoring…", stop: "Stopping…", set: "Setting…", evaluate: "Evaluating…", try: "Trying…" };
+const LABELS = {
+  pause: "Pause",
+  resume: "Resume",
+  save: "Checkpoint now",
+  restore: "Restore",
+  stop: "Stop",
+  set: "Set",
+  evaluate: "Evaluate",
+  try: "Try",
+};
+const DOING = {
+  pause: "Pausing…",
+  resume: "Resuming…",
+  save: "Saving…",
+  restore: "Restoring…",
+  stop: "Stopping…",
+  set: "Setting…",
+  evaluate: "Evaluating…",
+  try: "Trying…",
+};
 
 export class Controls {
   constructor(clicks) {
     this.clicks = clicks;
     this.status = {};
     this.hyperparameters = new Hyperparameters(clicks);
-    this.trial = new Trial(clicks, (receipt) => (this.tried = receipt && { receipt, after: this.#latest()?.id }));
+    this.trial = new Trial(
+      clicks,
+      (receipt) => (this.tried = receipt && { receipt, after: this.#latest()?.id }),
+    );
     this.badge = el("span", { class: "nbt-badge", "data-role": "phase" });
     this.name = el("span", { class: "nbt-name", "data-role": "name" });
     this.engine = el("span", { class: "nbt-engine" });
     this.line = el("span", { class: "nbt-line", "data-role": "line" });
     this.fill = el("div", { class: "nbt-fill" });
-    this.bar = el("div", { class: "nbt-bar", role: "progressbar", "aria-label": "progress", "aria-valuemin": 0, "aria-valuemax": 100, children: [this.fill] });
-    this.buttons = ["pause", "save", "restore", "stop", "evaluate"].map((command) => this.#button(command));
-    this.choice = el("select", { "aria-label": "checkpoint to restore", "data-role": "checkpoints" });
-    this.receipt = el("div", { class: "nbt-receipt", role: "status", "aria-live": "polite", "data-role": "receipt" });
+    this.bar = el("div", {
+      class: "nbt-bar",
+      role: "progressbar",
+      "aria-label": "progress",
+      "aria-valuemin": 0,
+      "aria-valuemax": 100,
+      children: [this.fill],
+    });
+    this.buttons = ["pause", "save", "restore", "stop", "evaluate"].map((command) =>
+      this.#button(command),
+    );
+    this.choice = el("select", {
+      "aria-label": "checkpoint to restore",
+      "data-role": "checkpoints",
+    });
+    this.receipt = el("div", {
+      class: "nbt-receipt",
+      role: "status",
+      "aria-live": "polite",
+      "data-role": "receipt",
+    });
     this.silence = el("div", { class: "nbt-silence", role: "status", "data-role": "silence" });
     this.notice = el("div", { class: "nbt-notice", "data-role": "notice" });
     this.message = el("pre", { class: "nbt-message", "data-role": "message" });
     this.error = el("pre", { "data-role": "error", tabindex: 0 });
     this.log = el("pre", { "data-role": "log", tabindex: 0 });
-    this.logged = el("details", { class: "nbt-log", children: [el("summary", { text: "Log" }), this.log] });
+    this.logged = el("details", {
+      class: "nbt-log",
+      children: [el("summary", { text: "Log" }), this.log],
+    });
     this.logged.addEventListener("toggle", () => this.#toEnd());
-    this.failure = el("details", { class: "nbt-failure", open: "", children: [el("summary", { text: "The error that ended the run" }), this.error] });
+    this.failure = el("details", {
+      class: "nbt-failure",
+      open: "",
+      children: [el("summary", { text: "The error that ended the run" }), this.error],
+    });
     const [turn, save, restore, stop, evaluate] = this.buttons;
     this.turn = turn; // pauses or resumes
     this.evaluate = evaluate;
@@ -42,7 +93,10 @@ export class Controls {
     this.nodes = [
       el("div", { class: "nbt-head", children: [this.badge, this.name, this.engine, this.line] }),
       this.bar,
-      el("div", { class: "nbt-buttons", children: [turn, save, chosen, evaluate, this.trial.button, stop, this.receipt] }),
+      el("div", {
+        class: "nbt-buttons",
+        children: [turn, save, chosen, evaluate, this.trial.button, stop, this.receipt],
+      }),
       this.hyperparameters.root,
       this.trial.popover.root,
       this.notice,
@@ -58,8 +112,14 @@ export class Controls {
   show(status, silentSince, marks, gone) {
     this.status = status;
     this.silentSince = silentSince;
-    say(this.badge, status.phase && (silentSince ? `was ${status.phase}` : `${GLYPHS[status.phase] ?? ""} ${status.phase}`));
-    const why = gone ? `it has gone, or was restarted. To go on with the run, run its cells again with the same name, ${status.name}.` : "it may be busy, or gone.";
+    say(
+      this.badge,
+      status.phase &&
+        (silentSince ? `was ${status.phase}` : `${GLYPHS[status.phase] ?? ""} ${status.phase}`),
+    );
+    const why = gone
+      ? `it has gone, or was restarted. To go on with the run, run its cells again with the same name, ${status.name}.`
+      : "it may be busy, or gone.";
     say(this.silence, silentSince && `No word from the kernel since ${silentSince}: ${why}`);
     say(this.name, status.name);
     say(this.engine, status.engine);
@@ -85,14 +145,18 @@ export class Controls {
 
   #click(command) {
     if (this.clicks.of(command)) return;
-    this.clicks.post(command, command === "restore" ? { checkpoint: this.choice.value || this.offered } : {});
+    this.clicks.post(
+      command,
+      command === "restore" ? { checkpoint: this.choice.value || this.offered } : {},
+    );
   }
 
   // A button that waits stays in the tab order: it must not lose the keyboard's focus.
   #answer() {
     const { controls = {} } = this.status;
     const can = this.silentSince ? {} : controls;
-    if (!this.silentSince && !this.clicks.of(this.turn.dataset.command)) this.turn.dataset.command = can.resume ? "resume" : "pause";
+    if (!this.silentSince && !this.clicks.of(this.turn.dataset.command))
+      this.turn.dataset.command = can.resume ? "resume" : "pause";
     for (const button of this.buttons) {
       const { command } = button.dataset;
       const waiting = !this.silentSince && this.clicks.of(command);
@@ -119,10 +183,15 @@ export class Controls {
     const receipt = left ? latest : (tried ?? latest);
     const more = left ? ` · ✕ ${tried.command}: ${tried.text}` : "";
     this.receipt.dataset.state = waiting ? "requested" : (receipt?.state ?? "");
-    if (waiting?.late) say(this.receipt, `${LABELS[waiting.command]} queued: the kernel is busy — it runs when the cell ends`);
+    if (waiting?.late)
+      say(
+        this.receipt,
+        `${LABELS[waiting.command]} queued: the kernel is busy — it runs when the cell ends`,
+      );
     else if (waiting) say(this.receipt, DOING[waiting.command]);
     else if (receipt?.state === "applied") say(this.receipt, `✓ ${receipt.text}${more}`);
-    else if (receipt?.state === "requested") say(this.receipt, this.silentSince ? "" : (DOING[receipt.command] ?? "…"));
+    else if (receipt?.state === "requested")
+      say(this.receipt, this.silentSince ? "" : (DOING[receipt.command] ?? "…"));
     else say(this.receipt, receipt && `✕ ${receipt.command}${this.#why(receipt)}${more}`);
   }
 
@@ -147,7 +216,8 @@ export class Controls {
   #numbers(pairs) {
     while (this.line.children.length > pairs.length) this.line.lastChild.remove();
     pairs.forEach(([label, text], i) => {
-      const pair = this.line.children[i] ?? el("span", { children: [el("small"), " ", el("span")] });
+      const pair =
+        this.line.children[i] ?? el("span", { children: [el("small"), " ", el("span")] });
       if (!pair.isConnected) this.line.append(pair);
       say(pair.firstChild, label);
       say(pair.lastChild, text);

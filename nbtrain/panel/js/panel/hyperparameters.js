@@ -21,7 +21,10 @@ export class Hyperparameters {
     this.root = el("div", { class: "nbt-rows", role: "group", "aria-label": "hyperparameters" });
   }
 
-  show({ hyperparameters = [], values = [], rates = [], controls = {}, receipts = [] }, silentSince) {
+  show(
+    { hyperparameters = [], values = [], rates = [], controls = {}, receipts = [] },
+    silentSince,
+  ) {
     const answered = receipts.filter(({ state }) => state !== "requested").map(({ text }) => text);
     const names = hyperparameters.map(([name]) => name);
     for (const [name, row] of this.rows) {
@@ -34,7 +37,9 @@ export class Hyperparameters {
         this.rows.set(name, new Row(name, this.clicks));
         this.root.append(this.rows.get(name).root);
       }
-      this.rows.get(name).show(values[i], range, !silentSince && controls.set, answered.join("\n"), rates[i]);
+      this.rows
+        .get(name)
+        .show(values[i], range, !silentSince && controls.set, answered.join("\n"), rates[i]);
     });
     this.root.hidden = !names.length;
   }
@@ -54,15 +59,30 @@ class Row {
     this.editing = false;
     const note = `nbt-note-${notes++}`;
     this.slider = el("input", { type: "range", min: 0, step: 1, "aria-label": name, ...OWN_KEYS });
-    this.field = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", "aria-label": `${name}, exact value`, "aria-describedby": note, ...OWN_KEYS });
+    this.field = el("input", {
+      type: "text",
+      inputmode: "decimal",
+      autocomplete: "off",
+      spellcheck: "false",
+      "aria-label": `${name}, exact value`,
+      "aria-describedby": note,
+      ...OWN_KEYS,
+    });
     this.note = el("span", { id: note, class: "nbt-note" });
     this.root = el("div", {
       class: "nbt-row",
       "data-hyperparameter": name,
-      children: [el("span", { class: "nbt-label", title: name, text: name }), this.slider, this.field, this.note],
+      children: [
+        el("span", { class: "nbt-label", title: name, text: name }),
+        this.slider,
+        this.field,
+        this.note,
+      ],
     });
     this.slider.addEventListener("input", () => this.#preview());
-    this.slider.addEventListener("change", () => this.#ask(this.places.valueAt(Number(this.slider.value))));
+    this.slider.addEventListener("change", () =>
+      this.#ask(this.places.valueAt(Number(this.slider.value))),
+    );
     this.field.addEventListener("input", () => (this.editing = true));
     this.field.addEventListener("change", () => this.#enter());
     this.field.addEventListener("focus", () => this.#open());
@@ -89,7 +109,9 @@ class Row {
     if (!this.can) this.editing = false;
     this.root.dataset.state = waiting ? "requested" : this.refusal ? "refused" : "";
     this.field.setAttribute("aria-invalid", String(Boolean(this.refusal)));
-    const text = waiting ? "setting…" : (this.refusal ?? (this.rate === null ? "" : `rate ${this.rate} now`));
+    const text = waiting
+      ? "setting…"
+      : (this.refusal ?? (this.rate === null ? "" : `rate ${this.rate} now`));
     if (this.note.textContent !== text) this.note.textContent = text;
     if (this.editing) return; // nor does the range move under the hand
     this.#lay();
@@ -158,7 +180,9 @@ class Row {
   #send(value) {
     this.asked = value;
     const sent = Number.isFinite(value) ? value : String(value); // JSON has no other numbers
-    this.clicks.post("set", { values: { [this.name]: sent } }, (receipt) => this.#answered(receipt));
+    this.clicks.post("set", { values: { [this.name]: sent } }, (receipt) =>
+      this.#answered(receipt),
+    );
   }
 
   #answered(receipt) {

@@ -7,8 +7,20 @@ import { clock, place } from "../shared/format.js";
 
 // The most telling first: what a mark that stands for several is drawn as.
 export const GLYPHS = {
-  nan: "×", failed: "⊗", recovery: "✚", restore: "◀", reverted: "↺", kept: "✓", try: "◇",
-  undone: "≠", set: "◆", evaluate: "□", pause: "❚❚", resume: "▶", save: "●", checkpoint: "○",
+  nan: "×",
+  failed: "⊗",
+  recovery: "✚",
+  restore: "◀",
+  reverted: "↺",
+  kept: "✓",
+  try: "◇",
+  undone: "≠",
+  set: "◆",
+  evaluate: "□",
+  pause: "❚❚",
+  resume: "▶",
+  save: "●",
+  checkpoint: "○",
 };
 const OTHER = "▪";
 const ORDER = Object.keys(GLYPHS);
@@ -30,8 +42,19 @@ export const isSaved = ({ event }) => event === "save" || event === "checkpoint"
 export function timeline(marks, checkpoints = []) {
   const saved = new Set(marks.filter(isSaved).map((mark) => mark.place));
   // Copies of good states, which have a folder in their names, were no deed.
-  const others = checkpoints.filter(([name, step]) => !saved.has(step) && !name.includes("/")).map(([text, step, wall]) => ({ event: "checkpoint", step, wall, text, edits: [], place: step }));
-  const all = others.length ? [...others, ...marks].sort((one, other) => one.wall - other.wall) : marks;
+  const others = checkpoints
+    .filter(([name, step]) => !saved.has(step) && !name.includes("/"))
+    .map(([text, step, wall]) => ({
+      event: "checkpoint",
+      step,
+      wall,
+      text,
+      edits: [],
+      place: step,
+    }));
+  const all = others.length
+    ? [...others, ...marks].sort((one, other) => one.wall - other.wall)
+    : marks;
   const newest = new Map();
   let low = Infinity;
   const told = [...all].reverse().map((mark) => {
@@ -47,7 +70,9 @@ export function timeline(marks, checkpoints = []) {
 // What the run has paused for, as it has gone bad; null once something was done about that.
 export function trouble(all) {
   const last = all.findLastIndex(({ event }) => event === "nan");
-  const done = all.slice(last + 1).some(({ event, place, step }) => event === "resume" || place < step);
+  const done = all
+    .slice(last + 1)
+    .some(({ event, place, step }) => event === "resume" || place < step);
   return last < 0 || done || all[last].abandoned ? null : all[last];
 }
 
@@ -58,15 +83,24 @@ export function trouble(all) {
 // What came by cadence gives way: near to another mark it does not move it.
 export function grouped(marks, lefts, { apart, from, to, wide = () => 0 }) {
   const room = (one, other) => Math.max(apart, (wide(one) + wide(other)) / 2);
-  const order = marks.map((_, i) => i).filter((i) => lefts[i] >= from && lefts[i] <= to).sort((i, j) => lefts[i] - lefts[j]);
-  const groups = joined(order.filter((i) => !byCadence(marks[i])), lefts, room);
+  const order = marks
+    .map((_, i) => i)
+    .filter((i) => lefts[i] >= from && lefts[i] <= to)
+    .sort((i, j) => lefts[i] - lefts[j]);
+  const groups = joined(
+    order.filter((i) => !byCadence(marks[i])),
+    lefts,
+    room,
+  );
   const free = Array.from({ length: groups.length + 1 }, () => []); // what lies between them
   let next = 0;
   for (const i of order.filter((i) => byCadence(marks[i]))) {
     while (groups[next]?.left <= lefts[i]) next++;
     free[next].push(i);
   }
-  const between = free.flatMap((some, n) => joined(distant(some, [groups[n - 1], groups[n]].filter(Boolean), lefts, room), lefts, room));
+  const between = free.flatMap((some, n) =>
+    joined(distant(some, [groups[n - 1], groups[n]].filter(Boolean), lefts, room), lefts, room),
+  );
   const all = [...groups, ...between];
   for (const group of all) group.marks = inOrder(group.marks, marks);
   return all.sort((one, other) => one.left - other.left);
@@ -76,7 +110,9 @@ export function grouped(marks, lefts, { apart, from, to, wide = () => 0 }) {
 // of all of them would overlap its own.
 function distant(some, groups, lefts, room) {
   return some.filter((i) => {
-    const near = groups.find(({ left, number }) => Math.abs(lefts[i] - left) < room(number, some.length));
+    const near = groups.find(
+      ({ left, number }) => Math.abs(lefts[i] - left) < room(number, some.length),
+    );
     near?.marks.push(i);
     return !near;
   });
@@ -94,7 +130,11 @@ function joined(order, lefts, room) {
   const groups = [];
   for (const i of order) {
     let group = { left: lefts[i], first: lefts[i], last: lefts[i], number: 1, marks: [i] };
-    while (groups.length && group.left - groups.at(-1).left < room(groups.at(-1).number, group.number)) group = both(groups.pop(), group);
+    while (
+      groups.length &&
+      group.left - groups.at(-1).left < room(groups.at(-1).number, group.number)
+    )
+      group = both(groups.pop(), group);
     groups.push(group);
   }
   return groups;
@@ -115,7 +155,12 @@ export function titled(mark) {
 // all: see `timeline`.
 export function listed(all, [name, step, wall]) {
   const kind = KINDS[name.split("/").at(-2)];
-  const words = [place(step, "step"), clock(wall), kind, isLeft(all, [name, step, wall]) && "abandoned"];
+  const words = [
+    place(step, "step"),
+    clock(wall),
+    kind,
+    isLeft(all, [name, step, wall]) && "abandoned",
+  ];
   return words.filter(Boolean).join(" · ");
 }
 
@@ -133,6 +178,8 @@ export function latest(all, checkpoints) {
 // Whether the run has gone back behind a checkpoint since. A copy has no mark: what was done after
 // it tells.
 function isLeft(all, [name, step, wall]) {
-  const own = name.includes("/") ? undefined : all.findLast((mark) => isSaved(mark) && mark.place === step);
+  const own = name.includes("/")
+    ? undefined
+    : all.findLast((mark) => isSaved(mark) && mark.place === step);
   return own?.abandoned ?? all.find((mark) => mark.wall > wall)?.low < step;
 }

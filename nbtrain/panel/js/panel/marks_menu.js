@@ -12,7 +12,11 @@ export class MarksMenu {
   constructor(clicks, state) {
     Object.assign(this, { state, marks: [], listed: LISTED });
     this.popover = new Popover("marks");
-    this.offers = new Offers(clicks, state, { heads: true, retreat: this.popover.root, done: () => this.popover.close() });
+    this.offers = new Offers(clicks, state, {
+      heads: true,
+      retreat: this.popover.root,
+      done: () => this.popover.close(),
+    });
     this.more = el("button", { type: "button", "data-act": "more" });
     this.more.addEventListener("click", () => this.#more());
     this.popover.root.append(this.offers.list, this.more, this.offers.answers);
@@ -31,7 +35,9 @@ export class MarksMenu {
   // The run has gone on: something else may be possible by now.
   show() {
     const { marks } = this.state();
-    const found = this.marks.slice(0, this.listed).map((wanted) => marks.find((mark) => key(mark) === wanted));
+    const found = this.marks
+      .slice(0, this.listed)
+      .map((wanted) => marks.find((mark) => key(mark) === wanted));
     this.offers.show(found.filter(Boolean));
     const left = this.marks.length - this.listed;
     this.more.hidden = left <= 0;

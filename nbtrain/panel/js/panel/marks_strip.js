@@ -31,7 +31,12 @@ export class MarksStrip {
     const lefts = this.marks.map(({ place }) => u.valToPos(place, "x"));
     ctx.save();
     const wide = widths(ctx);
-    this.groups = grouped(this.marks, lefts, { apart: APART, from: -1, to: bbox.width / ratio + 1, wide: (number) => wide(number) + GAP });
+    this.groups = grouped(this.marks, lefts, {
+      apart: APART,
+      from: -1,
+      to: bbox.width / ratio + 1,
+      wide: (number) => wide(number) + GAP,
+    });
     for (const group of this.groups) group.wide = wide(group.number);
     ctx.translate(bbox.left, bbox.top);
     ctx.scale(ratio, ratio);
@@ -75,8 +80,10 @@ export class MarksStrip {
   at(left) {
     let best;
     const distance = (group) => Math.max(group.first - left, left - group.last, 0);
-    const isMeant = (group) => distance(group) <= REACH || Math.abs(left - group.left) <= group.wide / 2;
-    for (const group of this.groups) if (isMeant(group) && !(best && distance(best) <= distance(group))) best = group;
+    const isMeant = (group) =>
+      distance(group) <= REACH || Math.abs(left - group.left) <= group.wide / 2;
+    for (const group of this.groups)
+      if (isMeant(group) && !(best && distance(best) <= distance(group))) best = group;
     return best;
   }
 
@@ -93,10 +100,12 @@ export class MarksStrip {
     this.tip.hidden = !marks.length;
     if (key === this.key) return;
     this.key = key;
-    const rows = marks.slice(0, TOLD).flatMap((mark) => [
-      el("div", { class: "nbt-tip-head", text: `${glyph(mark)} ${titled(mark)}` }),
-      ...(mark.text ? [el("div", { text: shortened(mark.text, CHARS) })] : []),
-    ]);
+    const rows = marks
+      .slice(0, TOLD)
+      .flatMap((mark) => [
+        el("div", { class: "nbt-tip-head", text: `${glyph(mark)} ${titled(mark)}` }),
+        ...(mark.text ? [el("div", { text: shortened(mark.text, CHARS) })] : []),
+      ]);
     const more = marks.length - TOLD;
     if (more > 0) rows.push(el("div", { class: "nbt-soft", text: `and ${more} more` }));
     this.tip.replaceChildren(...rows);

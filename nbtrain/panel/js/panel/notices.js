@@ -1,8 +1,10 @@
 // Notifications of the browser: of what befalls a run while nobody sees its page. No view has a
 // part in it: of a hidden page none is drawn.
 
-const NONE = "This page cannot notify: browsers let only pages do so that come over https or from this machine, and stand in no frame.";
-const REFUSED = "The browser refuses notifications of this page: allow them in its settings of the site.";
+const NONE =
+  "This page cannot notify: browsers let only pages do so that come over https or from this machine, and stand in no frame.";
+const REFUSED =
+  "The browser refuses notifications of this page: allow them in its settings of the site.";
 const ENDS = ["finished", "stopped", "failed"];
 
 export class Notices {
@@ -27,7 +29,13 @@ export class Notices {
   look(status) {
     const before = this.phase;
     this.phase = status.phase;
-    if (!before || before === status.phase || !this.on || this.page.document.visibilityState !== "hidden") return;
+    if (
+      !before ||
+      before === status.phase ||
+      !this.on ||
+      this.page.document.visibilityState !== "hidden"
+    )
+      return;
     const body = said(status);
     if (body === null) return;
     // Other views of the run say the same: a tag is shown once.
@@ -46,7 +54,10 @@ export class Notices {
 function said({ phase, step, failure, message, receipts }) {
   const at = `at step ${step.toLocaleString("en")}`;
   const last = receipts?.at(-1);
-  if (phase === "paused") return last?.command === "pause" && last.state !== "refused" ? null : `${at}. ${message ?? ""}`.slice(0, 300);
+  if (phase === "paused")
+    return last?.command === "pause" && last.state !== "refused"
+      ? null
+      : `${at}. ${message ?? ""}`.slice(0, 300);
   if (!ENDS.includes(phase)) return null;
   return failure ? `${at}: ${failure}` : at;
 }

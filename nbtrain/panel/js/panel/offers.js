@@ -25,9 +25,13 @@ export class Offers {
     const shown = JSON.stringify(items);
     if (shown === this.shown) return;
     this.shown = shown;
-    const focused = this.list.contains(document.activeElement) && document.activeElement.dataset.offer;
+    const focused =
+      this.list.contains(document.activeElement) && document.activeElement.dataset.offer;
     this.list.replaceChildren(...items.map((item) => this.#item(item)));
-    if (focused) (this.list.querySelector(`[data-offer="${CSS.escape(focused)}"]:enabled`) ?? this.retreat).focus();
+    if (focused)
+      (
+        this.list.querySelector(`[data-offer="${CSS.escape(focused)}"]:enabled`) ?? this.retreat
+      ).focus();
   }
 
   // Answers that are on their way are not told any more.
@@ -39,16 +43,27 @@ export class Offers {
   #item({ mark, offers }) {
     const title = el("div", { class: "nbt-tip-head", text: `${glyph(mark)} ${titled(mark)}` });
     const head = this.heads ? [title, ...(mark.text ? [el("div", { text: mark.text })] : [])] : [];
-    return el("section", { tabindex: -1, children: [...head, ...offers.map((offer, i) => this.#offer(mark, offer, offers[i + 1]))] });
+    return el("section", {
+      tabindex: -1,
+      children: [...head, ...offers.map((offer, i) => this.#offer(mark, offer, offers[i + 1]))],
+    });
   }
 
   // A reason that is the next one's as well is told there.
   #offer(mark, offer, next) {
-    const button = el("button", { type: "button", text: offer.text, "data-offer": `${key(mark)} ${offer.text}` });
-    if (offer.halve) button.title = `Half of the ${offer.halve} of the checkpoint or, where it is less, of what it is now.`;
+    const button = el("button", {
+      type: "button",
+      text: offer.text,
+      "data-offer": `${key(mark)} ${offer.text}`,
+    });
+    if (offer.halve)
+      button.title = `Half of the ${offer.halve} of the checkpoint or, where it is less, of what it is now.`;
     button.disabled = offer.why !== null;
     button.addEventListener("click", () => this.clicks.of(offer.command) || this.#choose(offer));
-    const why = offer.why && offer.why !== next?.why ? [el("span", { class: "nbt-soft", text: offer.why })] : [];
+    const why =
+      offer.why && offer.why !== next?.why
+        ? [el("span", { class: "nbt-soft", text: offer.why })]
+        : [];
     return el("div", { class: "nbt-offer", children: [button, ...why] });
   }
 
@@ -92,6 +107,7 @@ export class Offers {
 export const key = ({ event, step, place, wall }) => `${event} ${step} ${place} ${wall}`;
 
 function answer(command, receipt) {
-  if (!receipt) return `${command}: what became of it is not known; the panel shows how the run stands`;
+  if (!receipt)
+    return `${command}: what became of it is not known; the panel shows how the run stands`;
   return `${receipt.state === "applied" ? APPLIED : "✕"} ${receipt.text}`;
 }

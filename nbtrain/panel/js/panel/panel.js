@@ -22,10 +22,16 @@ let panels = 0;
 class View {
   constructor(connection, host) {
     this.connection = connection;
-    this.clicks = new Clicks((message) => connection.send(message), () => this.changed());
+    this.clicks = new Clicks(
+      (message) => connection.send(message),
+      () => this.changed(),
+    );
     this.controls = new Controls(this.clicks);
     this.marks = []; // what was done to the run: see marks.js
-    const state = () => ({ marks: this.marks, status: { ...connection.store.status, silentSince: this.silentSince } });
+    const state = () => ({
+      marks: this.marks,
+      status: { ...connection.store.status, silentSince: this.silentSince },
+    });
     this.menu = new MarksMenu(this.clicks, state);
     this.rescue = new Rescue(this.clicks, state);
     this.charts = new Map(); // tag -> {chart, shows: what of its lines and marks}
@@ -34,7 +40,16 @@ class View {
     this.grid = el("div", { class: "nbt-grid" });
     const style = el("style", { text: uplotCss + css });
     this.statusbar = new Statusbar(connection.notices);
-    this.root = el("div", { class: "nbt", children: [style, ...this.controls.nodes, this.grid, this.statusbar.root, this.menu.popover.root] });
+    this.root = el("div", {
+      class: "nbt",
+      children: [
+        style,
+        ...this.controls.nodes,
+        this.grid,
+        this.statusbar.root,
+        this.menu.popover.root,
+      ],
+    });
     this.controls.message.after(this.rescue.root);
     host.append(this.root);
     this.size = new ResizeObserver(() => this.each((chart) => chart.resize()));
@@ -109,17 +124,31 @@ class View {
   drawChart(lines, last = {}) {
     const [{ tag }] = lines;
     if (!this.charts.has(tag)) {
-      const chart = new Chart({ tag, syncKey: this.syncKey, paint: () => this.paints, open: (...asked) => this.menu.open(...asked) });
+      const chart = new Chart({
+        tag,
+        syncKey: this.syncKey,
+        paint: () => this.paints,
+        open: (...asked) => this.menu.open(...asked),
+      });
       this.charts.set(tag, { chart, shows: "" });
       this.grid.append(chart.root);
     }
     const { store } = this.connection;
     const shown = this.charts.get(tag);
     const shows = [...lines.map((line) => store.changedAt(line.tag)), this.markedAt].join();
-    shown.chart.say(lines.map((line) => ({ ...line, last: last[line.tag], abandoned: isAbandoned(store.of(line.tag)) })));
+    shown.chart.say(
+      lines.map((line) => ({
+        ...line,
+        last: last[line.tag],
+        abandoned: isAbandoned(store.of(line.tag)),
+      })),
+    );
     if (!this.inSight || shown.shows === shows) return;
     shown.shows = shows;
-    shown.chart.draw(lines.map((line) => ({ ...line, curves: store.of(line.tag) })), this.marks);
+    shown.chart.draw(
+      lines.map((line) => ({ ...line, curves: store.of(line.tag) })),
+      this.marks,
+    );
   }
 
   close() {

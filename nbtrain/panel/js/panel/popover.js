@@ -7,7 +7,14 @@ const GAP = 6; // pixels to what it is about, and to the edge of the window
 
 export class Popover {
   constructor(name) {
-    this.root = el("div", { class: "nbt-pop", popover: "auto", role: "dialog", tabindex: -1, "data-role": name, "data-lm-suppress-shortcuts": "true" });
+    this.root = el("div", {
+      class: "nbt-pop",
+      popover: "auto",
+      role: "dialog",
+      tabindex: -1,
+      "data-role": name,
+      "data-lm-suppress-shortcuts": "true",
+    });
     this.root.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
     this.root.addEventListener("toggle", () => this.#follow());
     this.scrolled = ({ target }) => target.contains?.(this.anchor) && this.#place();
@@ -23,7 +30,9 @@ export class Popover {
     this.root.setAttribute("aria-label", label);
     this.root.showPopover();
     this.#place();
-    (this.root.querySelector("button:enabled, select, input") ?? this.root).focus({ preventScroll: true });
+    (this.root.querySelector("button:enabled, select, input") ?? this.root).focus({
+      preventScroll: true,
+    });
   }
 
   close() {

@@ -13,20 +13,38 @@ export function offers(all, mark, status) {
   const found = [];
   if (mark.edits.length && kind(mark) !== "reverted") found.push(setBack(mark, status));
   const here = isSaved(mark) ? checkpointOf(mark, status) : null;
-  if (isSaved(mark) && here === null) found.push({ text: `Restore ${place(mark.place, "step")}`, why: gone(mark) });
-  const [base, checkpoint] = here !== null ? [mark, here] : mark.event === "nan" ? rescuer(all, mark, status) : before(all, mark, status);
+  if (isSaved(mark) && here === null)
+    found.push({ text: `Restore ${place(mark.place, "step")}`, why: gone(mark) });
+  const [base, checkpoint] =
+    here !== null
+      ? [mark, here]
+      : mark.event === "nan"
+        ? rescuer(all, mark, status)
+        : before(all, mark, status);
   if (!base) return found;
   const text = `Restore ${place(base.place, "step")}`;
-  const restore = { text, why: whyNot("restore", status), command: "restore", more: { checkpoint } };
+  const restore = {
+    text,
+    why: whyNot("restore", status),
+    command: "restore",
+    more: { checkpoint },
+  };
   const rate = RATES.find((name) => status.hyperparameters?.some(([known]) => known === name));
-  if (mark.event === "nan" && rate) found.push({ ...restore, text: `${text} and halve ${rate}`, halve: rate });
+  if (mark.event === "nan" && rate)
+    found.push({ ...restore, text: `${text} and halve ${rate}`, halve: rate });
   found.push(restore);
   const edit = mark.event === "nan" && suspect(all, mark, base);
   const [earlier, named] = edit ? rescuer(all, edit, status) : [];
   if (!earlier) return found;
-  const behind = { ...restore, text: `Restore ${place(earlier.place, "step")}, before ${changes(edit)}`, more: { checkpoint: named } };
+  const behind = {
+    ...restore,
+    text: `Restore ${place(earlier.place, "step")}, before ${changes(edit)}`,
+    more: { checkpoint: named },
+  };
   // What was saved so soon after the edit that it went bad later on says little for it.
-  return base.place - edit.place < mark.place - base.place ? [behind, ...found] : [...found, behind];
+  return base.place - edit.place < mark.place - base.place
+    ? [behind, ...found]
+    : [...found, behind];
 }
 
 // What can be done about each of some marks: [{mark, offers}]; what several offer, the first does.
@@ -43,21 +61,36 @@ export function halved(before, restored) {
   return (typeof before === "number" ? Math.min(before, restored) : restored) / 2;
 }
 
-const changes = ({ edits }) => edits.map(([name, old, now]) => `${name} ${exact(old)} → ${exact(now)}`).join(", ");
+const changes = ({ edits }) =>
+  edits.map(([name, old, now]) => `${name} ${exact(old)} → ${exact(now)}`).join(", ");
 
 function setBack({ edits }, status) {
   const known = new Set(status.hyperparameters?.map(([name]) => name));
   const missing = edits.find(([name]) => !known.has(name));
-  const value = (name) => status.values?.[status.hyperparameters.findIndex(([known]) => known === name)];
+  const value = (name) =>
+    status.values?.[status.hyperparameters.findIndex(([known]) => known === name)];
   const text = edits.map(([name, old]) => `${name} back to ${exact(old)}`).join(", ");
-  const why = whyNot("set", status) ?? (missing ? `there is no hyperparameter ${missing[0]}` : edits.every(([name, old]) => value(name) === old) ? "it is so already" : null);
-  return { text: `Set ${text}`, why, command: "set", more: { values: Object.fromEntries(edits.map(([name, old]) => [name, old])) } };
+  const why =
+    whyNot("set", status) ??
+    (missing
+      ? `there is no hyperparameter ${missing[0]}`
+      : edits.every(([name, old]) => value(name) === old)
+        ? "it is so already"
+        : null);
+  return {
+    text: `Set ${text}`,
+    why,
+    command: "set",
+    more: { values: Object.fromEntries(edits.map(([name, old]) => [name, old])) },
+  };
 }
 
 function whyNot(command, { controls = {}, phase, silentSince }) {
   if (silentSince) return `no word from the kernel since ${silentSince}`;
   if (controls[command]) return null;
-  return ENDED.includes(phase) ? "the run has ended: start it again to go on" : `the run is ${phase}`;
+  return ENDED.includes(phase)
+    ? "the run has ended: start it again to go on"
+    : `the run is ${phase}`;
 }
 
 // How a restore names the checkpoint of a mark; null where there is none any more. Of those that
@@ -71,7 +104,7 @@ function checkpointOf(mark, { checkpoints = [], unlisted = 0 }) {
 
 // The latest step whose checkpoint may be a way out. Of a NaN the run has told it: what has led
 // there can be good only if a good loss came of it.
-const latestGood = ({ event, place, good }) => (event === "nan" ? good ?? -Infinity : place);
+const latestGood = ({ event, place, good }) => (event === "nan" ? (good ?? -Infinity) : place);
 
 // The latest checkpoint that led to a mark, and how it is named.
 function before(all, mark, status) {
@@ -92,7 +125,8 @@ function suspect(all, mark, base) {
   for (const other of all.slice(0, all.indexOf(mark)).reverse()) {
     const [word, at] = [kind(other), other.place];
     if (at < restored || (isSaved(other) && at === restored)) restored = null;
-    const isUndone = at > low || restored !== null || word === "reverted" || (word === "try" && reverted);
+    const isUndone =
+      at > low || restored !== null || word === "reverted" || (word === "try" && reverted);
     const lowers = other.edits.every(([name, old, now]) => RATES.includes(name) && now < old); // or none
     if (!isUndone && !lowers) return other.wall < base.wall ? other : null;
     if (word === "reverted" || word === "try") reverted = word === "reverted";
@@ -112,7 +146,11 @@ function rescuer(all, mark, status) {
 // back to it since, but not behind it.
 function copyBefore(all, mark, { checkpoints = [] }) {
   const backs = all.slice(0, all.indexOf(mark)).filter(({ place, step }) => place < step);
-  const led = ([name, step, wall]) => name.includes("/") && step <= latestGood(mark) && wall <= mark.wall && backs.every((back) => back.wall < wall || step <= back.place);
+  const led = ([name, step, wall]) =>
+    name.includes("/") &&
+    step <= latestGood(mark) &&
+    wall <= mark.wall &&
+    backs.every((back) => back.wall < wall || step <= back.place);
   const [copy] = checkpoints.filter(led).sort((one, other) => other[1] - one[1]);
   return copy ? [{ place: copy[1], wall: copy[2] }, copy[0]] : [null, null];
 }

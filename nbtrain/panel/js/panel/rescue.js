@@ -8,7 +8,13 @@ export class Rescue {
   // clicks, state: see offers.js.
   constructor(clicks, state) {
     this.state = state;
-    this.root = el("div", { class: "nbt-rescue", role: "group", "aria-label": "the way back", tabindex: -1, "data-role": "rescue" });
+    this.root = el("div", {
+      class: "nbt-rescue",
+      role: "group",
+      "aria-label": "the way back",
+      tabindex: -1,
+      "data-role": "rescue",
+    });
     this.offers = new Offers(clicks, state, { heads: false, retreat: this.root });
     this.root.append(this.offers.list, this.offers.answers);
   }

@@ -13,8 +13,10 @@ function decades(lowest, highest) {
   const inside = (place) => Math.min(last, Math.max(0, place));
   return {
     last,
-    valueAt: (place) => (place >= last ? highest : Number((lowest * 10 ** (place / PER_DECADE)).toPrecision(2))),
-    placeOf: (value) => (value > lowest ? inside(Math.round(PER_DECADE * Math.log10(value / lowest))) : 0),
+    valueAt: (place) =>
+      place >= last ? highest : Number((lowest * 10 ** (place / PER_DECADE)).toPrecision(2)),
+    placeOf: (value) =>
+      value > lowest ? inside(Math.round(PER_DECADE * Math.log10(value / lowest))) : 0,
   };
 }
 
@@ -45,5 +47,7 @@ export function brief(value, most) {
 export function exact(value) {
   if (typeof value !== "number") return String(value);
   const size = Math.abs(value);
-  return (value !== 0 && size < 1e-4) || (size >= 1e10 && size < Infinity) ? value.toExponential() : String(value);
+  return (value !== 0 && size < 1e-4) || (size >= 1e10 && size < Infinity)
+    ? value.toExponential()
+    : String(value);
 }

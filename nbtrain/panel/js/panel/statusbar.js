@@ -2,7 +2,8 @@
 
 import { el, say } from "../shared/dom.js";
 
-const BESIDE = "recording and displaying run on a thread of their own, beside the training: of one core";
+const BESIDE =
+  "recording and displaying run on a thread of their own, beside the training: of one core";
 
 export class Statusbar {
   // notices: see notices.js; shared by the views of a run.
@@ -12,11 +13,22 @@ export class Statusbar {
     this.words = el("span", { class: "nbt-spent", "data-role": "time" });
     this.beside = el("span", { title: BESIDE, "data-role": "beside" });
     this.process = el("span", { "data-role": "process" });
-    this.usage = el("div", { class: "nbt-usage", children: [this.bar, this.words, this.beside, this.process] });
-    this.button = el("button", { type: "button", text: "Notify me", title: "when the run ends, or pauses by itself, and this page is not in sight", "data-act": "notify" });
+    this.usage = el("div", {
+      class: "nbt-usage",
+      children: [this.bar, this.words, this.beside, this.process],
+    });
+    this.button = el("button", {
+      type: "button",
+      text: "Notify me",
+      title: "when the run ends, or pauses by itself, and this page is not in sight",
+      "data-act": "notify",
+    });
     this.button.addEventListener("click", () => notices.toggle());
     this.refusal = el("div", { class: "nbt-refusal", role: "status", "data-role": "refusal" });
-    this.root = el("div", { class: "nbt-statusbar", children: [this.usage, this.button, this.refusal] });
+    this.root = el("div", {
+      class: "nbt-statusbar",
+      children: [this.usage, this.button, this.refusal],
+    });
   }
 
   show({ usage }) {

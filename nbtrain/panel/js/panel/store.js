@@ -25,7 +25,9 @@ export class Store {
   // others, though it came last: so the charts are in the order that they had.
   get tags() {
     const inOrder = [...this.curves].sort((one, other) => one.segment - other.segment);
-    return [...new Set(inOrder.map((curve) => curve.tag))].filter((tag) => !tag.startsWith("hyperparameters/"));
+    return [...new Set(inOrder.map((curve) => curve.tag))].filter(
+      (tag) => !tag.startsWith("hyperparameters/"),
+    );
   }
 
   // The charts: the lines of each, first what is trained, which gives it its name.
@@ -35,7 +37,8 @@ export class Store {
     const found = new Map(tags.map((tag) => [tag, []]));
     const chartOf = (tag) => (found.has(validations[tag]) ? validations[tag] : tag);
     const line = (tag) => ({ tag, validates: Object.hasOwn(validations, tag) });
-    for (const tag of tags) found.get(chartOf(tag))[tag === chartOf(tag) ? "unshift" : "push"](line(tag));
+    for (const tag of tags)
+      found.get(chartOf(tag))[tag === chartOf(tag) ? "unshift" : "push"](line(tag));
     return [...found.values()].filter((lines) => lines.length);
   }
 
@@ -51,7 +54,17 @@ export class Store {
   #snapshot(content, buffers) {
     const read = reader(buffers);
     this.curves = content.series.map(({ tag, segment, abandoned, stride, n }) => {
-      const curve = { tag, segment, abandoned, stride, seq: content.seq, x: [], mean: [], lo: [], hi: [] };
+      const curve = {
+        tag,
+        segment,
+        abandoned,
+        stride,
+        seq: content.seq,
+        x: [],
+        mean: [],
+        lo: [],
+        hi: [],
+      };
       read(curve, n);
       return curve;
     });

@@ -17,16 +17,42 @@ export class Trial {
       this.refused = null;
       this.#half();
     });
-    this.value = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", "data-role": "trial-value" });
-    this.steps = el("input", { type: "number", min: 1, step: 1, value: STEPS, required: "", "data-role": "trial-steps" });
+    this.value = el("input", {
+      type: "text",
+      inputmode: "decimal",
+      autocomplete: "off",
+      spellcheck: "false",
+      "data-role": "trial-value",
+    });
+    this.steps = el("input", {
+      type: "number",
+      min: 1,
+      step: 1,
+      value: STEPS,
+      required: "",
+      "data-role": "trial-steps",
+    });
     this.tag = el("select", { "data-role": "trial-tag" });
     const labelled = (text, input) => el("label", { children: [el("span", { text }), input] });
-    const rows = [labelled("try", this.name), labelled("new value", this.value), labelled("steps", this.steps), labelled("undo if worse", this.tag)];
-    this.form = el("form", { class: "nbt-trial", children: [...rows, el("button", { type: "submit", text: "Try" })] });
+    const rows = [
+      labelled("try", this.name),
+      labelled("new value", this.value),
+      labelled("steps", this.steps),
+      labelled("undo if worse", this.tag),
+    ];
+    this.form = el("form", {
+      class: "nbt-trial",
+      children: [...rows, el("button", { type: "submit", text: "Try" })],
+    });
     this.form.addEventListener("submit", (event) => this.#post(event));
     this.popover = new Popover("trial");
     this.popover.root.append(this.form);
-    this.button = el("button", { type: "button", text: "Try…", "aria-haspopup": "dialog", "data-act": "try" });
+    this.button = el("button", {
+      type: "button",
+      text: "Try…",
+      "aria-haspopup": "dialog",
+      "data-act": "try",
+    });
     this.button.addEventListener("click", () => this.#open());
   }
 
@@ -43,7 +69,11 @@ export class Trial {
     const { hyperparameters = [], last = {}, controls = {} } = this.status;
     const tags = Object.keys(last).filter((tag) => !tag.startsWith("hyperparameters/"));
     const losses = tags.filter((tag) => tag.includes("loss"));
-    fill(this.name, hyperparameters.map(([name]) => name), [refused?.name, this.name.value]);
+    fill(
+      this.name,
+      hyperparameters.map(([name]) => name),
+      [refused?.name, this.name.value],
+    );
     const usual = controls.evaluate && !tags.includes(USUAL) ? [""] : []; // it comes with an evaluation
     fill(this.tag, [...usual, ...tags], [refused?.tag, this.tag.value, ...usual, USUAL, losses[0]]);
     if (refused?.name === this.name.value) {
@@ -69,19 +99,31 @@ export class Trial {
     const text = this.value.value.trim().replace("−", "-");
     const number = Number(text);
     const value = text === "" || !Number.isFinite(number) ? text : number;
-    const typed = { name: this.name.value, value: this.value.value, steps: this.steps.value, tag: this.tag.value, now: this.#now(this.name.value) };
+    const typed = {
+      name: this.name.value,
+      value: this.value.value,
+      steps: this.steps.value,
+      tag: this.tag.value,
+      now: this.#now(this.name.value),
+    };
     this.refused = null;
-    this.clicks.post("try", { values: { [typed.name]: value }, steps: Number(typed.steps), keep_if: typed.tag || null }, (receipt) => {
-      if (receipt?.state === "refused" && !receipt.text.includes(UNDECIDED)) this.refused = typed;
-      this.answered(receipt);
-    });
+    this.clicks.post(
+      "try",
+      { values: { [typed.name]: value }, steps: Number(typed.steps), keep_if: typed.tag || null },
+      (receipt) => {
+        if (receipt?.state === "refused" && !receipt.text.includes(UNDECIDED)) this.refused = typed;
+        this.answered(receipt);
+      },
+    );
     this.popover.close();
   }
 }
 
 // Chosen is the first of what is wanted that there is.
 function fill(select, names, wanted) {
-  select.replaceChildren(...names.map((name) => el("option", { value: name, text: name || USUAL })));
+  select.replaceChildren(
+    ...names.map((name) => el("option", { value: name, text: name || USUAL })),
+  );
   const chosen = wanted.find((name) => names.includes(name));
   if (chosen !== undefined) select.value = chosen;
 }

@@ -38,7 +38,11 @@ export class BaseChart {
     this.destroy();
     this.drawn = this.look;
     const all = { setCursor: [(u) => this.hover(u)], ...hooks };
-    this.plot = new uPlot({ ...this.size, ...options, legend: { show: false }, hooks: all }, data, this.host);
+    this.plot = new uPlot(
+      { ...this.size, ...options, legend: { show: false }, hooks: all },
+      data,
+      this.host,
+    );
     this.plot.over.append(this.tip);
   }
 

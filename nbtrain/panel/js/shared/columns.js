@@ -4,7 +4,10 @@
 // The curves that still count, and the tails that a restore abandoned; newest last.
 export function divided(curves) {
   const found = curves.filter(({ x }) => x.length);
-  return { kept: found.filter(({ abandoned }) => !abandoned), tails: found.filter(({ abandoned }) => abandoned) };
+  return {
+    kept: found.filter(({ abandoned }) => !abandoned),
+    tails: found.filter(({ abandoned }) => abandoned),
+  };
 }
 
 // Whether nothing of these curves counts any more.
@@ -34,7 +37,9 @@ export function columns(curves, { log = false, x = union(curves) } = {}) {
 
 // Where a tail leaves what came before it in its segment: a curve of that bucket, if there is one.
 function left(curves, tail) {
-  const before = curves.filter(({ x, segment }) => segment === tail.segment && x.at(-1) < tail.x[0]);
+  const before = curves.filter(
+    ({ x, segment }) => segment === tail.segment && x.at(-1) < tail.x[0],
+  );
   const last = before.sort((one, other) => one.x.at(-1) - other.x.at(-1)).at(-1);
   const i = last && inLine(last) - 1;
   return last ? [{ x: [last.x[i]], mean: [last.mean[i]] }] : [];
@@ -50,7 +55,11 @@ function inLine({ x, stride }) {
 export function together(lines, { log = false, places = [] } = {}) {
   const x = reaching(union(lines.flat()), places);
   const each = lines.map((curves) => columns(curves, { log, x }));
-  return [x, ...each.flatMap((data) => data.slice(1, -3)), ...each.flatMap((data) => data.slice(-3))];
+  return [
+    x,
+    ...each.flatMap((data) => data.slice(1, -3)),
+    ...each.flatMap((data) => data.slice(-3)),
+  ];
 }
 
 // The buckets that no line can show: [{x, kind, abandoned, several}]; several: whether a bucket holds

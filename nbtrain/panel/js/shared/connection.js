@@ -33,7 +33,10 @@ export function widget(Kind, View) {
 export class Connection {
   constructor(model) {
     Object.assign(this, { model, views: new Set() });
-    this.heed = { "msg:custom": (...message) => this.take(...message), comm_live_update: () => this.broke() };
+    this.heed = {
+      "msg:custom": (...message) => this.take(...message),
+      comm_live_update: () => this.broke(),
+    };
     for (const [name, act] of Object.entries(this.heed)) model.on(name, act);
     // JupyterLab's; no part of anywidget's interface. Elsewhere silence tells.
     this.kernel = model.widget_manager?.context?.sessionContext?.statusChanged;

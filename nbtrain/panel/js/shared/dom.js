@@ -1,6 +1,16 @@
 // One element in one line; text is only ever text.
 
-const SCROLLS = new Set(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End", " "]);
+const SCROLLS = new Set([
+  "ArrowUp",
+  "ArrowDown",
+  "ArrowLeft",
+  "ArrowRight",
+  "PageUp",
+  "PageDown",
+  "Home",
+  "End",
+  " ",
+]);
 
 export function el(tag, { text, children = [], ...attributes } = {}) {
   const node = document.createElement(tag);
@@ -19,7 +29,12 @@ export function say(node, text) {
 
 // A button that shows and hides an element.
 export function unfolding(text, node) {
-  const button = el("button", { type: "button", text, "aria-expanded": String(!node.hidden), "data-act": text });
+  const button = el("button", {
+    type: "button",
+    text,
+    "aria-expanded": String(!node.hidden),
+    "data-act": text,
+  });
   button.addEventListener("click", () => {
     node.hidden = !node.hidden;
     button.setAttribute("aria-expanded", String(!node.hidden));
@@ -30,7 +45,13 @@ export function unfolding(text, node) {
 // A region with scroll bars of its own, also for the keyboard: the notebook has its own meaning
 // for the keys that scroll.
 export function scroller(label, children) {
-  const node = el("div", { class: "nbt-sheet", role: "region", tabindex: 0, "aria-label": label, children });
+  const node = el("div", {
+    class: "nbt-sheet",
+    role: "region",
+    tabindex: 0,
+    "aria-label": label,
+    children,
+  });
   node.addEventListener("keydown", (event) => SCROLLS.has(event.key) && event.stopPropagation());
   return node;
 }

@@ -17,13 +17,17 @@ export function ticks(values) {
   const [unit, name] = size >= 1e6 ? [1e6, "M"] : size >= 1e4 ? [1e3, "k"] : [1, ""];
   const places = decimals(gap / unit);
   const form = { minimumFractionDigits: places, maximumFractionDigits: places };
-  return values.map((value) => (value === 0 ? "0" : (value / unit).toLocaleString("en", form) + name));
+  return values.map((value) =>
+    value === 0 ? "0" : (value / unit).toLocaleString("en", form) + name,
+  );
 }
 
 // Those of a logarithmic axis; null is a line without a label.
 export function logTicks(values) {
   const plain = (value) => value >= 1e-3 && value < 1e4;
-  return values.map((value) => (value === null ? "" : plain(value) ? String(Number(value.toPrecision(3))) : power(value, value)));
+  return values.map((value) =>
+    value === null ? "" : plain(value) ? String(Number(value.toPrecision(3))) : power(value, value),
+  );
 }
 
 // Those of an axis of seconds: "2.5 s" below a minute, else like a clock.
@@ -35,9 +39,14 @@ export function timeTicks(values) {
 // Seconds as "1:02:03", or "2:03" below an hour, with days before them where there are any.
 export function duration(seconds) {
   const whole = Math.round(Math.abs(seconds));
-  const [days, hours, minutes] = [Math.floor(whole / 86400), Math.floor(whole / 3600) % 24, Math.floor(whole / 60) % 60];
+  const [days, hours, minutes] = [
+    Math.floor(whole / 86400),
+    Math.floor(whole / 3600) % 24,
+    Math.floor(whole / 60) % 60,
+  ];
   const two = (n) => String(n).padStart(2, "0");
-  const clock = days || hours ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
+  const clock =
+    days || hours ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
   return `${seconds < 0 ? "−" : ""}${days ? `${days} d ` : ""}${clock}`;
 }
 
@@ -74,8 +83,11 @@ export function describeValidation({ x: own, kind, mean, abandoned }, x) {
 // buckets of several.
 export function tally(marks) {
   const counts = new Map(); // NaN: it is not known how many
-  for (const { kind, abandoned, several } of marks) if (!abandoned) counts.set(kind, (counts.get(kind) ?? 0) + (several ? NaN : 1));
-  return [...counts].map(([kind, count]) => (Number.isNaN(count) ? kind : `${count} ${kind}`)).join(" · ");
+  for (const { kind, abandoned, several } of marks)
+    if (!abandoned) counts.set(kind, (counts.get(kind) ?? 0) + (several ? NaN : 1));
+  return [...counts]
+    .map(([kind, count]) => (Number.isNaN(count) ? kind : `${count} ${kind}`))
+    .join(" · ");
 }
 
 // The beginning of a text, in whole words but for very long ones.
@@ -87,13 +99,17 @@ export function shortened(text, most) {
 // A value as "7.5e-5", with two digits more than its size has over the gap to its neighbour.
 function power(value, gap) {
   if (value === 0) return "0";
-  const digits = Math.max(2, 2 + Math.floor(Math.log10(Math.abs(value))) - Math.floor(Math.log10(gap)));
+  const digits = Math.max(
+    2,
+    2 + Math.floor(Math.log10(Math.abs(value))) - Math.floor(Math.log10(gap)),
+  );
   const [factor, exponent] = value.toExponential(Math.min(digits, 9)).split("e").map(Number);
   return `${factor}e${exponent}`;
 }
 
 function decimals(step) {
   let places = 0;
-  while (places < 9 && Math.abs(step * 10 ** places - Math.round(step * 10 ** places)) > 1e-6) places++;
+  while (places < 9 && Math.abs(step * 10 ** places - Math.round(step * 10 ** places)) > 1e-6)
+    places++;
   return places;
 }

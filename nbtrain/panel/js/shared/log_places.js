@@ -29,5 +29,7 @@ function evenly(min, max) {
   const unit = 10 ** Math.floor(Math.log10(about));
   const step = [1, 2, 5, 10].find((n) => n * unit >= about) * unit;
   const first = Math.ceil(min / step);
-  return Array.from({ length: Math.floor(max / step) - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+  return Array.from({ length: Math.floor(max / step) - first + 1 }, (_, i) =>
+    Number(((first + i) * step).toPrecision(12)),
+  );
 }

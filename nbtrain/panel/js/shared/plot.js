@@ -6,14 +6,24 @@ import { logTicks, ticks, timeTicks } from "./format.js";
 
 const GLYPHS = { NaN: "×", "∞": "▲", "−∞": "▼", "≤ 0": "▽" };
 const MARKS_APART = 8; // pixels: a thousand NaN are a row of marks, not a smear
-const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 2.5, 5].map((n) => n * 10 ** power)).flat().filter(Number.isInteger);
+const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 2.5, 5].map((n) => n * 10 ** power))
+  .flat()
+  .filter(Number.isInteger);
 // As uPlot's own, which end at 5e31: a loss that has blown up lies beyond.
-const GAPS = Array.from({ length: 333 }, (_, i) => [1, 2, 2.5, 5].map((n) => Number(`${n}e${i - 32}`))).flat();
+const GAPS = Array.from({ length: 333 }, (_, i) =>
+  [1, 2, 2.5, 5].map((n) => Number(`${n}e${i - 32}`)),
+).flat();
 const DECADE = 36; // pixels of a chart's height, with its edges, to each line of many decades
 const MINUTE = 60;
 const HOUR = 3600;
 const SECONDS = [1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE];
-const TIMES = [0.001, 0.01, 0.1, ...SECONDS, ...[1, 2, 6, 12, 24, 48, 120, 240, 1200].map((n) => n * HOUR)];
+const TIMES = [
+  0.001,
+  0.01,
+  0.1,
+  ...SECONDS,
+  ...[1, 2, 6, 12, 24, 48, 120, 240, 1200].map((n) => n * HOUR),
+];
 const MOST = 1e300; // where an axis ends: a longer one is more than a float can tell
 const APART = 12; // pixels between the pointer and a tip
 const STEPS = { ArrowLeft: -0.01, ArrowRight: 0.01 }; // parts of the width
@@ -38,8 +48,19 @@ export function axes(paint, { log, x = "step", logX = false }) {
     gap: 6,
   };
   return [
-    { ...axis, size: x === "wall" ? 36 : 24, space: 64, ...(logX ? alongLog(ALONG_LOG[x]) : ALONG[x]) },
-    { ...axis, size: labelWidth, space: 32, incrs: GAPS, ...(log ? upLog() : { values: (u, values) => labels(u, values, ticks) }) },
+    {
+      ...axis,
+      size: x === "wall" ? 36 : 24,
+      space: 64,
+      ...(logX ? alongLog(ALONG_LOG[x]) : ALONG[x]),
+    },
+    {
+      ...axis,
+      size: labelWidth,
+      space: 32,
+      incrs: GAPS,
+      ...(log ? upLog() : { values: (u, values) => labels(u, values, ticks) }),
+    },
   ];
 }
 
@@ -48,7 +69,8 @@ function upLog() {
   return {
     splits: (u, axis, min, max) => logPlaces(min, max, u.height / DECADE),
     filter: (u, values) => values,
-    values: (u, values) => labels(u, values, (all) => logTicks(all.map((value, i) => (isNamed(all, i) ? value : null)))),
+    values: (u, values) =>
+      labels(u, values, (all) => logTicks(all.map((value, i) => (isNamed(all, i) ? value : null)))),
   };
 }
 
@@ -80,7 +102,11 @@ export function drawMarks(u, found, { mark, gone }) {
     if (near || left < bbox.left - 1 || left > bbox.left + bbox.width + 1) continue;
     drawn[kind + abandoned] = left;
     ctx.fillStyle = abandoned ? gone : mark;
-    ctx.fillText(GLYPHS[kind], left, bbox.top + (kind === "∞" ? 11 * ratio : bbox.height - 4 * ratio));
+    ctx.fillText(
+      GLYPHS[kind],
+      left,
+      bbox.top + (kind === "∞" ? 11 * ratio : bbox.height - 4 * ratio),
+    );
   }
   ctx.restore();
 }
@@ -93,7 +119,8 @@ export function besidePointer(tip, { cursor: { left }, over: { clientWidth } }) 
 }
 
 // What is in sight of the steps: uPlot would show a single one between 0 and twice as many.
-export const steps = ({ data: [x] }, min, max) => (x.length === 1 ? [x[0] - 1, x[0] + 1] : [min, max]);
+export const steps = ({ data: [x] }, min, max) =>
+  x.length === 1 ? [x[0] - 1, x[0] + 1] : [min, max];
 
 // Move the cursor of a chart by an arrow key, ten times as far with Shift, or to its first or last
 // point in sight; whether it was such a key.
@@ -102,7 +129,11 @@ export function moveByKey(u, { key, shiftKey, altKey, ctrlKey, metaKey }) {
   const { clientWidth: width, clientHeight: height } = u.over;
   const left = u.cursor.left >= 0 ? u.cursor.left : width / 2;
   const point = u.data[0].at(ENDS[key]);
-  const to = isArrow(key) ? left + STEPS[key] * width * (shiftKey ? 10 : 1) : point === undefined ? left : u.valToPos(point, "x");
+  const to = isArrow(key)
+    ? left + STEPS[key] * width * (shiftKey ? 10 : 1)
+    : point === undefined
+      ? left
+      : u.valToPos(point, "x");
   u.setCursor({ left: Math.min(width, Math.max(0, to)), top: height / 2 });
   return true;
 }

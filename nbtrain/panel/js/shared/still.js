@@ -17,7 +17,9 @@ export function stand(root) {
   root.classList.add("nbt-live", name);
   const live = `${OUTPUT}:has(.${name}):has(~ ${OUTPUT} .nbtrain-still)`;
   const first = (output) => `${live} ~ ${output}:not(${live} ~ ${output} ~ *)`;
-  root.append(el("style", { text: `${first(PICTURE)}, ${first(WORDS)} { display: none !important; }` }));
+  root.append(
+    el("style", { text: `${first(PICTURE)}, ${first(WORDS)} { display: none !important; }` }),
+  );
 }
 
 // Put a picture and words into the notebook, below the output of a widget. JupyterLab does so by
@@ -30,7 +32,8 @@ export function keep(model, { picture, words, id }) {
       if (data[VIEW]?.model_id !== id) return;
       const put = (bundle, mime, isOurs) => {
         const i = all.findIndex(({ data }, i) => i > at && isOurs(data));
-        if (i > 0 && all[i].data[mime] !== bundle[mime]) outputs.set(i, { ...all[i].toJSON(), data: bundle });
+        if (i > 0 && all[i].data[mime] !== bundle[mime])
+          outputs.set(i, { ...all[i].toJSON(), data: bundle });
       };
       put(picture, "image/png", (data) => data["image/png"] && data["text/plain"] === "");
       put(words, "text/html", (data) => data["text/html"]?.includes('class="nbtrain-still"'));

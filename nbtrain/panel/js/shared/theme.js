@@ -7,7 +7,9 @@ export function isDark(root) {
   if (dataset.jpThemeLight) return dataset.jpThemeLight === "false";
   if (classList.contains("vscode-dark") || classList.contains("vscode-high-contrast")) return true;
   if (classList.contains("vscode-light")) return false;
-  const [red, green, blue] = getComputedStyle(root).color.match(/[\d.]+/g).map(Number);
+  const [red, green, blue] = getComputedStyle(root)
+    .color.match(/[\d.]+/g)
+    .map(Number);
   return 0.3 * red + 0.6 * green + 0.1 * blue > 128;
 }
 

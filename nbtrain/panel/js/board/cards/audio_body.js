@@ -12,7 +12,9 @@ export class AudioBody {
   show({ samples, more }, buffers) {
     this.clear();
     const left = [...buffers];
-    const sounds = samples.map((sample, i) => this.#sound(sample, left, `sound ${i + 1} of ${samples.length + more}`));
+    const sounds = samples.map((sample, i) =>
+      this.#sound(sample, left, `sound ${i + 1} of ${samples.length + more}`),
+    );
     const rest = more ? [el("div", { class: "nbt-soft", text: `and ${more} more sounds` })] : [];
     this.root.replaceChildren(...sounds, ...rest);
   }
@@ -25,10 +27,31 @@ export class AudioBody {
 
   #sound({ type, label, seconds, problem }, left, name) {
     const length = seconds == null ? "" : `${number(seconds)} s`;
-    const line = el("div", { class: "nbt-sound-line", children: [el("span", { text: label || name }), el("span", { class: "nbt-soft", text: length })] });
-    if (problem) return el("div", { class: "nbt-sound", children: [line, el("div", { class: "nbt-problem", text: problem })] });
+    const line = el("div", {
+      class: "nbt-sound-line",
+      children: [
+        el("span", { text: label || name }),
+        el("span", { class: "nbt-soft", text: length }),
+      ],
+    });
+    if (problem)
+      return el("div", {
+        class: "nbt-sound",
+        children: [line, el("div", { class: "nbt-problem", text: problem })],
+      });
     const url = URL.createObjectURL(new Blob([left.shift()], { type }));
     this.urls.push(url);
-    return el("div", { class: "nbt-sound", children: [line, el("audio", { controls: "", preload: "none", src: url, "aria-label": `${name}: ${this.card.tag} of ${this.card.run}` })] });
+    return el("div", {
+      class: "nbt-sound",
+      children: [
+        line,
+        el("audio", {
+          controls: "",
+          preload: "none",
+          src: url,
+          "aria-label": `${name}: ${this.card.tag} of ${this.card.run}`,
+        }),
+      ],
+    });
   }
 }

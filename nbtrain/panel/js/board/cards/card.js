@@ -11,11 +11,20 @@ export class Card {
     Object.assign(this, { board, page, tag, run, steps: [], walls: [], chosen: null, shown: null });
     this.body = new page.Body(this);
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
-    this.sample = el("span", { class: "nbt-of-run", title: run, children: [board.swatch(run), el("span", { text: run })] });
+    this.sample = el("span", {
+      class: "nbt-of-run",
+      title: run,
+      children: [board.swatch(run), el("span", { text: run })],
+    });
     const head = el("div", { class: "nbt-chart-head", children: [name, this.sample] });
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     const slider = page.Body.several ? [] : [this.#slider()];
-    this.root = el("section", { class: "nbt-chart nbt-card", "data-tag": tag, "data-run": run, children: [head, ...slider, this.body.root, this.problem] });
+    this.root = el("section", {
+      class: "nbt-chart nbt-card",
+      "data-tag": tag,
+      "data-run": run,
+      children: [head, ...slider, this.body.root, this.problem],
+    });
   }
 
   // Ask for what the card should show, if it does not show it yet; one question at a time.
@@ -33,7 +42,9 @@ export class Card {
       if (content.t === "refused") this.#refuse(content.text);
     } else {
       const at = placeOf(this.steps, this.chosen);
-      const key = this.page.Body.several ? this.known : JSON.stringify([at, this.steps[at], this.walls[at]]);
+      const key = this.page.Body.several
+        ? this.known
+        : JSON.stringify([at, this.steps[at], this.walls[at]]);
       if (at < 0 || this.shown === key) return;
       const { content, buffers } = await this.#ask({ t: "summary", ...of, at });
       if (content.t === "lost") return;
@@ -103,7 +114,14 @@ export class Card {
   }
 
   #slider() {
-    this.range = el("input", { type: "range", min: 0, max: 0, step: 1, "aria-label": `step of ${this.tag} in ${this.run}`, "data-role": "step" });
+    this.range = el("input", {
+      type: "range",
+      min: 0,
+      max: 0,
+      step: 1,
+      "aria-label": `step of ${this.tag} in ${this.run}`,
+      "data-role": "step",
+    });
     this.range.addEventListener("input", () => this.move(Number(this.range.value)));
     this.range.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
     this.told = el("output", { class: "nbt-soft", "data-role": "told" });

@@ -24,7 +24,8 @@ export class DistributionBody extends PlotBody {
   show({ shown }, buffers) {
     const rows = floats(buffers[0]);
     const value = (row, i) => rows[row * PERCENT.length + i];
-    const column = (i) => shown.map((_, row) => (Number.isFinite(value(row, i)) ? value(row, i) : null));
+    const column = (i) =>
+      shown.map((_, row) => (Number.isFinite(value(row, i)) ? value(row, i) : null));
     this.data = [shown.map((i) => this.card.steps[i]), ...PERCENT.map((_, i) => column(i))];
     this.draw();
     this.root.dataset.points = shown.length;
@@ -33,11 +34,17 @@ export class DistributionBody extends PlotBody {
   options() {
     const { colour } = this;
     const points = { show: this.data[0].length === 1, size: 5, fill: colour };
-    const line = (i) => (i === MEDIAN ? { stroke: colour, width: 1.8, points } : { stroke: `${colour}66`, width: 0.75, points });
+    const line = (i) =>
+      i === MEDIAN
+        ? { stroke: colour, width: 1.8, points }
+        : { stroke: `${colour}66`, width: 0.75, points };
     const along = (u, min, max) => (min === max ? [min - 1, max + 1] : [min, max]);
     return {
       series: [{}, ...PERCENT.map((_, i) => line(i))],
-      bands: OPAQUE.map((part, i) => ({ series: [PERCENT.length - i, i + 1], fill: `${colour}${part}` })),
+      bands: OPAQUE.map((part, i) => ({
+        series: [PERCENT.length - i, i + 1],
+        fill: `${colour}${part}`,
+      })),
       scales: { x: { time: false, range: along }, y: yScale(false) },
       axes: axes(this.paint, { log: false }),
       cursor: { points: { show: false }, y: false, drag: { x: false, y: false } },
@@ -48,8 +55,14 @@ export class DistributionBody extends PlotBody {
   told(u) {
     const [steps, ...columns] = this.data;
     const at = nearest(steps, u.posToVal(u.cursor.left, "x"));
-    const row = (i) => [el("span", { class: "nbt-soft nbt-percent", text: `${PERCENT[i]} %` }), el(i === MEDIAN ? "b" : "span", { text: number(columns[i][at] ?? NaN) })];
+    const row = (i) => [
+      el("span", { class: "nbt-soft nbt-percent", text: `${PERCENT[i]} %` }),
+      el(i === MEDIAN ? "b" : "span", { text: number(columns[i][at] ?? NaN) }),
+    ];
     const rows = PERCENT.map((_, i) => el("div", { class: "nbt-tip-row", children: row(i) }));
-    return [el("div", { class: "nbt-tip-head", text: place(steps[at], "step") }), ...rows.reverse()];
+    return [
+      el("div", { class: "nbt-tip-head", text: place(steps[at], "step") }),
+      ...rows.reverse(),
+    ];
   }
 }

@@ -18,7 +18,10 @@ export class HistogramBody extends PlotBody {
 
   constructor(card) {
     super(card, "histograms");
-    this.host.addEventListener("click", () => this.pointed !== undefined && card.move(this.shown[this.pointed]));
+    this.host.addEventListener(
+      "click",
+      () => this.pointed !== undefined && card.move(this.shown[this.pointed]),
+    );
   }
 
   // Of a message the places of the histograms among the steps; the buffer: edges, then counts.
@@ -27,7 +30,13 @@ export class HistogramBody extends PlotBody {
     const bins = (numbers.length - 1) / (shown.length + 1);
     const counts = shown.map((_, i) => numbers.subarray(bins * (i + 1) + 1, bins * (i + 2) + 1));
     const steps = shown.map((i) => this.card.steps[i]);
-    Object.assign(this, { shown, steps, counts, edges: numbers.subarray(0, bins + 1), marked: shown.indexOf(at) });
+    Object.assign(this, {
+      shown,
+      steps,
+      counts,
+      edges: numbers.subarray(0, bins + 1),
+      marked: shown.indexOf(at),
+    });
     this.choose();
     this.root.dataset.ridges = shown.length;
   }
@@ -52,11 +61,23 @@ export class HistogramBody extends PlotBody {
   told(u) {
     const { left, top } = u.cursor;
     const bin = binAt(this.edges, u.posToVal(left, "x"));
-    const tops = this.bases.map((_, i) => u.valToPos(u.data[i + 1][2 * bin + 1] ?? this.bases[i], "y"));
+    const tops = this.bases.map((_, i) =>
+      u.valToPos(u.data[i + 1][2 * bin + 1] ?? this.bases[i], "y"),
+    );
     this.pointed = this.order[nearest(tops, top)];
-    const [from, to, count] = [this.edges[bin], this.edges[bin + 1], this.counts[this.pointed][bin]].map(number);
-    const words = [el("b", { text: `about ${count}` }), el("span", { class: "nbt-soft", text: `from ${from} to ${to}` })];
-    return [el("div", { class: "nbt-tip-head", text: place(this.steps[this.pointed], "step") }), el("div", { class: "nbt-tip-row", children: words })];
+    const [from, to, count] = [
+      this.edges[bin],
+      this.edges[bin + 1],
+      this.counts[this.pointed][bin],
+    ].map(number);
+    const words = [
+      el("b", { text: `about ${count}` }),
+      el("span", { class: "nbt-soft", text: `from ${from} to ${to}` }),
+    ];
+    return [
+      el("div", { class: "nbt-tip-head", text: place(this.steps[this.pointed], "step") }),
+      el("div", { class: "nbt-tip-row", children: words }),
+    ];
   }
 
   #reach() {
@@ -68,7 +89,8 @@ export class HistogramBody extends PlotBody {
     const [x, y] = axes(this.paint, { log: false });
     const along = { ...x, incrs: undefined, space: 56 };
     // Above the first step there is room for its histogram, but no step.
-    const values = (u, steps) => ticks(steps).map((text, i) => (steps[i] < this.steps[0] ? "" : text));
+    const values = (u, steps) =>
+      ticks(steps).map((text, i) => (steps[i] < this.steps[0] ? "" : text));
     return [along, this.overlay ? y : { ...y, incrs: x.incrs, values, grid: { show: false } }];
   }
 
@@ -76,10 +98,23 @@ export class HistogramBody extends PlotBody {
   #series(i, base) {
     const { face, text } = this.paint();
     const look = { fillTo: base, points: { show: false } };
-    if (i === this.marked) return { ...look, paths: stepped, stroke: this.colour, width: 1.75, fill: mixed(this.colour, "transparent", 45) };
+    if (i === this.marked)
+      return {
+        ...look,
+        paths: stepped,
+        stroke: this.colour,
+        width: 1.75,
+        fill: mixed(this.colour, "transparent", 45),
+      };
     const age = (i + 1) / this.bases.length;
-    if (this.overlay) return { ...look, stroke: mixed(this.colour, "transparent", 15 + 45 * age), width: 1 };
-    return { ...look, stroke: mixed(text, face, 35 + 30 * age), width: 0.75, fill: mixed(text, face, 4 + 14 * (1 - age)) };
+    if (this.overlay)
+      return { ...look, stroke: mixed(this.colour, "transparent", 15 + 45 * age), width: 1 };
+    return {
+      ...look,
+      stroke: mixed(text, face, 35 + 30 * age),
+      width: 0.75,
+      fill: mixed(text, face, 4 + 14 * (1 - age)),
+    };
   }
 }
 

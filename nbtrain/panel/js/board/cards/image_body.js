@@ -9,7 +9,10 @@ import { el } from "../../shared/dom.js";
 const ALONE = 160; // pixels: what is smaller is enlarged, so that its pixels can be seen
 
 export class ImageBody {
-  static option = { text: "actual size", title: "Show each pixel of an image as one of the page's" };
+  static option = {
+    text: "actual size",
+    title: "Show each pixel of an image as one of the page's",
+  };
 
   constructor(card) {
     Object.assign(this, { card, urls: [], turn: 0 });
@@ -19,7 +22,9 @@ export class ImageBody {
   // What is shown stays until what follows can be seen.
   async show({ width, height, samples, more }, buffers) {
     const left = [...buffers];
-    const found = samples.map((sample) => (sample.problem ? sample : { ...sample, image: this.#image(left.shift(), sample.type) }));
+    const found = samples.map((sample) =>
+      sample.problem ? sample : { ...sample, image: this.#image(left.shift(), sample.type) },
+    );
     const turn = ++this.turn;
     await Promise.all(found.map(({ image }) => image?.decode().catch(() => {})));
     const urls = found.flatMap(({ image }) => (image ? [image.src] : []));
@@ -27,7 +32,10 @@ export class ImageBody {
     this.clear();
     this.urls = urls;
     const size = el("div", { class: "nbt-soft nbt-size", text: sizeInWords(width, height, more) });
-    this.root.replaceChildren(...found.map((sample, i) => this.#figure(sample, this.#name(i, samples.length))), size);
+    this.root.replaceChildren(
+      ...found.map((sample, i) => this.#figure(sample, this.#name(i, samples.length))),
+      size,
+    );
   }
 
   clear() {
@@ -47,12 +55,23 @@ export class ImageBody {
   }
 
   #figure({ image, scaled, problem }, name) {
-    if (problem) return el("figure", { class: "nbt-sample", children: [el("div", { class: "nbt-problem", text: problem })] });
+    if (problem)
+      return el("figure", {
+        class: "nbt-sample",
+        children: [el("div", { class: "nbt-problem", text: problem })],
+      });
     const { naturalWidth: width, naturalHeight: height } = image;
     image.alt = name;
     image.classList.toggle("nbt-small", width < ALONE && height < ALONE);
-    const note = !width ? "The browser cannot show this image." : scaled ? `scaled down to ${width} × ${height}` : "";
-    return el("figure", { class: "nbt-sample", children: [image, el("figcaption", { class: "nbt-soft", text: note })] });
+    const note = !width
+      ? "The browser cannot show this image."
+      : scaled
+        ? `scaled down to ${width} × ${height}`
+        : "";
+    return el("figure", {
+      class: "nbt-sample",
+      children: [image, el("figcaption", { class: "nbt-soft", text: note })],
+    });
   }
 }
 

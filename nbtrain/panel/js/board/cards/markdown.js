@@ -43,7 +43,8 @@ function element({ type, tag, attrs }) {
 }
 
 function leaf({ type, content }) {
-  if (type === "fence" || type === "code_block") return el("pre", { children: [el("code", { text: content })] });
+  if (type === "fence" || type === "code_block")
+    return el("pre", { children: [el("code", { text: content })] });
   if (type === "code_inline") return el("code", { text: content });
   if (type === "hardbreak") return el("br");
   if (type === "hr") return el("hr");

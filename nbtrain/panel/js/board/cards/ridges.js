@@ -13,13 +13,22 @@ export function ridges({ edges, counts, steps, marked, overlay }) {
   const order = [...counts.keys()].filter((i) => i !== marked).concat(marked);
   const bases = order.map((i) => (overlay ? 0 : steps[i]));
   const lines = order.map((i) => (i === marked ? stairs : slopes)(counts[i]));
-  const place = (base) => (count) => (count === null ? null : overlay ? count : base - (count / most) * rise);
-  return { data: [halves(edges), ...lines.map((line, i) => line.map(place(bases[i])))], order, bases, rise };
+  const place = (base) => (count) =>
+    count === null ? null : overlay ? count : base - (count / most) * rise;
+  return {
+    data: [halves(edges), ...lines.map((line, i) => line.map(place(bases[i])))],
+    order,
+    bases,
+    rise,
+  };
 }
 
 // The edges, and the middles between them.
 function halves(edges) {
-  return Array.from({ length: 2 * edges.length - 1 }, (_, i) => (edges[i >> 1] + edges[(i + 1) >> 1]) / 2);
+  return Array.from(
+    { length: 2 * edges.length - 1 },
+    (_, i) => (edges[i >> 1] + edges[(i + 1) >> 1]) / 2,
+  );
 }
 
 function stairs(row) {
@@ -29,7 +38,9 @@ function stairs(row) {
 // From middle to middle; where nothing is, there is no line.
 function slopes(row) {
   const at = (i) => row[i] ?? 0;
-  const line = Array.from({ length: 2 * row.length + 1 }, (_, i) => (i % 2 ? at(i >> 1) : (at(i / 2 - 1) + at(i / 2)) / 2));
+  const line = Array.from({ length: 2 * row.length + 1 }, (_, i) =>
+    i % 2 ? at(i >> 1) : (at(i / 2 - 1) + at(i / 2)) / 2,
+  );
   return line.map((count, i) => (count || line[i - 1] || line[i + 1] ? count : null));
 }
 

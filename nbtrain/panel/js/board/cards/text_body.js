@@ -10,7 +10,12 @@ export class TextBody {
   constructor(card) {
     this.card = card;
     this.note = el("div", { class: "nbt-soft", hidden: "" });
-    this.text = el("div", { class: "nbt-text", tabindex: 0, role: "region", "aria-label": `text of ${card.tag} in ${card.run}` });
+    this.text = el("div", {
+      class: "nbt-text",
+      tabindex: 0,
+      role: "region",
+      "aria-label": `text of ${card.tag} in ${card.run}`,
+    });
     this.root = el("div", { children: [this.text, this.note] });
   }
 
@@ -23,8 +28,13 @@ export class TextBody {
   choose() {
     if (!this.rows) return;
     const cell = this.card.page.option ? plain : markdown;
-    const of = (row) => el("tr", { children: row.map((text) => el("td", { children: [cell(text)] })) });
-    this.text.replaceChildren(this.table ? el("table", { children: [el("tbody", { children: this.rows.map(of) })] }) : cell(this.rows[0][0]));
+    const of = (row) =>
+      el("tr", { children: row.map((text) => el("td", { children: [cell(text)] })) });
+    this.text.replaceChildren(
+      this.table
+        ? el("table", { children: [el("tbody", { children: this.rows.map(of) })] })
+        : cell(this.rows[0][0]),
+    );
   }
 
   clear() {

@@ -9,16 +9,39 @@ export class AxisTools {
   // options: {x, logX, smooth}, changed in place; changed: called with what has changed of them.
   constructor(options, changed) {
     Object.assign(this, { options, changed });
-    this.axis = el("select", { "aria-label": "horizontal axis", "data-role": "axis", children: Object.entries(AXES).map(([value, text]) => el("option", { value, text })) });
-    this.axis.addEventListener("change", () => this.#choose({ x: this.axis.value, logX: this.options.logX && this.axis.value !== "wall" }));
+    this.axis = el("select", {
+      "aria-label": "horizontal axis",
+      "data-role": "axis",
+      children: Object.entries(AXES).map(([value, text]) => el("option", { value, text })),
+    });
+    this.axis.addEventListener("change", () =>
+      this.#choose({ x: this.axis.value, logX: this.options.logX && this.axis.value !== "wall" }),
+    );
     this.log = el("input", { type: "checkbox", "data-role": "log-x" });
     this.log.addEventListener("change", () => this.#choose({ logX: this.log.checked }));
-    this.slider = el("input", { type: "range", min: 0, max: SMOOTHEST, step: 0.001, "aria-label": "smoothing", "data-role": "smoothing" });
-    this.slider.addEventListener("input", () => this.#choose({ smooth: Number(this.slider.value) }));
+    this.slider = el("input", {
+      type: "range",
+      min: 0,
+      max: SMOOTHEST,
+      step: 0.001,
+      "aria-label": "smoothing",
+      "data-role": "smoothing",
+    });
+    this.slider.addEventListener("input", () =>
+      this.#choose({ smooth: Number(this.slider.value) }),
+    );
     this.smoothing = el("output", { class: "nbt-smooth" });
-    const labelled = (text, ...children) => el("label", { class: "nbt-field", children: [el("span", { text }), ...children] });
-    const log = el("label", { class: "nbt-field", title: "Logarithmic scale along the x axis", children: [this.log, el("span", { text: "log x" })] });
-    this.root = el("div", { class: "nbt-tools", children: [labelled("x", this.axis), log, labelled("smooth", this.slider, this.smoothing)] });
+    const labelled = (text, ...children) =>
+      el("label", { class: "nbt-field", children: [el("span", { text }), ...children] });
+    const log = el("label", {
+      class: "nbt-field",
+      title: "Logarithmic scale along the x axis",
+      children: [this.log, el("span", { text: "log x" })],
+    });
+    this.root = el("div", {
+      class: "nbt-tools",
+      children: [labelled("x", this.axis), log, labelled("smooth", this.slider, this.smoothing)],
+    });
     this.show();
   }
 

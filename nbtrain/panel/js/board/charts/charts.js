@@ -33,13 +33,18 @@ export class Charts {
   #take(chart, { content, buffers, question }) {
     chart.say(content.t === "refused" ? content.text : "");
     if (content.t !== "curves") return;
-    if (JSON.stringify(this.#want(chart)) === question) chart.curves = decode(content.runs, buffers[0]);
+    if (JSON.stringify(this.#want(chart)) === question)
+      chart.curves = decode(content.runs, buffers[0]);
     if (this.seen.has(chart)) chart.draw();
   }
 
   async csv(chart) {
-    const { content, buffers } = await this.board.connection.ask({ ...this.#want(chart), t: "csv" });
-    if (content.t === "file") download(new Blob([buffers[0]], { type: "text/csv" }), chart.tag, ".csv");
+    const { content, buffers } = await this.board.connection.ask({
+      ...this.#want(chart),
+      t: "csv",
+    });
+    if (content.t === "file")
+      download(new Blob([buffers[0]], { type: "text/csv" }), chart.tag, ".csv");
     chart.say(content.t === "refused" ? content.text : "");
   }
 
@@ -47,6 +52,14 @@ export class Charts {
     const { x, logX, smooth } = this.options;
     const having = this.runsOf(tag);
     const chosen = having.filter((run) => this.board.runs.has(run));
-    return { t: "want", tag, x, log_x: logX, smooth, range: zoom ? [zoom.min, zoom.max] : null, runs: chosen.length === having.length ? null : chosen };
+    return {
+      t: "want",
+      tag,
+      x,
+      log_x: logX,
+      smooth,
+      range: zoom ? [zoom.min, zoom.max] : null,
+      runs: chosen.length === having.length ? null : chosen,
+    };
   }
 }

@@ -12,7 +12,14 @@ export class CustomChart {
   // chart: {title, tags, series, words}, with series only a margin chart; page: {board, seen,
   // runsOf(tag)}.
   constructor(chart, { board, seen, runsOf }) {
-    Object.assign(this, chart, { board, seen, runsOf, found: new Map(), known: new Map(), lines: new Map() });
+    Object.assign(this, chart, {
+      board,
+      seen,
+      runsOf,
+      found: new Map(),
+      known: new Map(),
+      lines: new Map(),
+    });
     this.chart = new OverlayChart(chart.title, this);
     this.legend = el("div", { class: "nbt-tags", "data-role": "tags" });
     this.chart.problem.before(this.legend);
@@ -50,7 +57,11 @@ export class CustomChart {
     if (this.shown === key && this.version === version) return;
     this.asking = true;
     const again = this.shown === key;
-    const answers = await Promise.all(wants.map((want) => connection.ask({ t: "want", ...want, known: again ? this.known.get(want.tag) : null })));
+    const answers = await Promise.all(
+      wants.map((want) =>
+        connection.ask({ t: "want", ...want, known: again ? this.known.get(want.tag) : null }),
+      ),
+    );
     this.asking = false;
     if (answers.some(({ content }) => content.t === "lost")) return;
     Object.assign(this, { shown: key, version });
@@ -59,7 +70,9 @@ export class CustomChart {
   }
 
   async csv() {
-    const answers = await Promise.all(this.#wants().map((want) => this.board.connection.ask({ t: "csv", ...want })));
+    const answers = await Promise.all(
+      this.#wants().map((want) => this.board.connection.ask({ t: "csv", ...want })),
+    );
     const refused = answers.find(({ content }) => content.t === "refused");
     if (refused) return this.chart.say(refused.content.text);
     if (answers.some(({ content }) => content.t !== "file")) return;
@@ -103,13 +116,17 @@ export class CustomChart {
   }
 
   #take(wants, answers) {
-    const refused = answers.filter(({ content }) => content.t === "refused").map(({ content }) => content.text);
+    const refused = answers
+      .filter(({ content }) => content.t === "refused")
+      .map(({ content }) => content.text);
     answers.forEach(({ content, buffers }, i) => {
       if (content.t !== "curves") return;
       this.known.set(wants[i].tag, content.known);
       this.found.set(wants[i].tag, decode(content.runs, buffers[0]));
     });
-    const { found, problems } = this.series ? margins(this.series, this.found) : { found: this.found, problems: [] };
+    const { found, problems } = this.series
+      ? margins(this.series, this.found)
+      : { found: this.found, problems: [] };
     const curves = labelled(new Map(this.names.map((tag) => [tag, found.get(tag) ?? []])));
     this.lines = new Map(curves.map(({ run, of }) => [run, of]));
     this.single = new Set(curves.map(({ of }) => of.run)).size < 2;
@@ -124,10 +141,16 @@ export class CustomChart {
   #tellTags() {
     const names = this.names.length > 1 && this.lines.size ? this.names : [];
     const { colours, strong } = this.paint();
-    this.legend.replaceChildren(...names.map((tag, i) => {
-      const look = style(i, colours);
-      const sample = swatch(this.single ? look : { ...look, colour: strong });
-      return el("span", { class: "nbt-tag-name", title: tag, children: [sample, el("span", { text: tag })] });
-    }));
+    this.legend.replaceChildren(
+      ...names.map((tag, i) => {
+        const look = style(i, colours);
+        const sample = swatch(this.single ? look : { ...look, colour: strong });
+        return el("span", {
+          class: "nbt-tag-name",
+          title: tag,
+          children: [sample, el("span", { text: tag })],
+        });
+      }),
+    );
   }
 }

@@ -28,8 +28,10 @@ export function margins(series, found) {
     for (const curve of found.get(value) ?? []) {
       const [low, high] = [lower, upper].map((tag) => bound(tag, curve.run));
       if (!low || !high) continue;
-      if (same(curve.x, low.x) && same(curve.x, high.x)) curves.push({ ...curve, lo: edge(low), hi: edge(high), margin: true });
-      else problems.push(`In ${curve.run} the steps of ${value}, ${lower} and ${upper} do not match.`);
+      if (same(curve.x, low.x) && same(curve.x, high.x))
+        curves.push({ ...curve, lo: edge(low), hi: edge(high), margin: true });
+      else
+        problems.push(`In ${curve.run} the steps of ${value}, ${lower} and ${upper} do not match.`);
     }
     values.set(value, curves);
   }

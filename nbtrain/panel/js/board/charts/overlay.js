@@ -37,7 +37,8 @@ export function overlay(curves, { log = false, smooth = false } = {}) {
   const x = union([...tails, ...curves]);
   const parts = [...tails.map((tail) => ({ kind: "tail", curve: tail, of: "mean" }))];
   const few = !smooth && curves.length <= BANDS;
-  for (const curve of curves.filter(({ stride, margin }) => margin || (few && stride > 1))) parts.push({ kind: "hi", curve, of: "hi" }, { kind: "lo", curve, of: "lo" });
+  for (const curve of curves.filter(({ stride, margin }) => margin || (few && stride > 1)))
+    parts.push({ kind: "hi", curve, of: "hi" }, { kind: "lo", curve, of: "lo" });
   if (smooth) parts.push(...curves.map((curve) => ({ kind: "raw", curve, of: "mean" })));
   parts.push(...curves.map((curve) => ({ kind: "line", curve, of: smooth ? "smooth" : "mean" })));
   const shown = (y) => (Number.isFinite(y) && (!log || y > 0) ? y : null);
@@ -51,7 +52,8 @@ export function isolated(column) {
   let [before, last] = [null, -1]; // the value before the last, and the place of the last
   for (let i = 0; i < column.length; i++) {
     if (column[i] === undefined) continue;
-    if (last >= 0 && before === null && column[last] !== null && column[i] === null) found.push(last);
+    if (last >= 0 && before === null && column[last] !== null && column[i] === null)
+      found.push(last);
     [before, last] = [last < 0 ? null : column[last], i];
   }
   if (last >= 0 && before === null && column[last] !== null) found.push(last);
@@ -64,7 +66,14 @@ export function overlayMarks(curves, { log = false } = {}) {
   for (const curve of curves) {
     for (let i = 0; i < curve.x.length; i++) {
       const kind = kindOf(curve, i, log);
-      if (kind) found.push({ x: curve.x[i], kind, abandoned: false, run: curve.run, several: curve.stride > 1 });
+      if (kind)
+        found.push({
+          x: curve.x[i],
+          kind,
+          abandoned: false,
+          run: curve.run,
+          several: curve.stride > 1,
+        });
     }
   }
   return found.sort((left, right) => left.x - right.x);
@@ -72,11 +81,23 @@ export function overlayMarks(curves, { log = false } = {}) {
 
 // What each run has nearest to a place, the highest value first, and what is none last.
 export function valuesAt(curves, x, { smooth = false } = {}) {
-  const found = curves.filter((curve) => curve.x.length).map((curve) => {
-    const i = nearest(curve.x, x);
-    const { mean, lo, hi, stride, margin = false } = curve;
-    return { run: curve.run, x: curve.x[i], mean: mean[i], lo: lo[i], hi: hi[i], stride, margin, kind: kindOf(curve, i), value: smooth ? curve.smooth[i] : mean[i] };
-  });
+  const found = curves
+    .filter((curve) => curve.x.length)
+    .map((curve) => {
+      const i = nearest(curve.x, x);
+      const { mean, lo, hi, stride, margin = false } = curve;
+      return {
+        run: curve.run,
+        x: curve.x[i],
+        mean: mean[i],
+        lo: lo[i],
+        hi: hi[i],
+        stride,
+        margin,
+        kind: kindOf(curve, i),
+        value: smooth ? curve.smooth[i] : mean[i],
+      };
+    });
   const rank = ({ value }) => (Number.isNaN(value) ? -Infinity : value);
   return found.sort((left, right) => (rank(left) === rank(right) ? 0 : rank(right) - rank(left)));
 }

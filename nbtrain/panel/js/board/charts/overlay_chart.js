@@ -19,22 +19,44 @@ export class OverlayChart extends BaseChart {
 
   // board: {paint(), styleOf(run), options: see options.js, keep(), wanted(chart), csv(chart)}.
   constructor(tag, board) {
-    super(`chart of ${tag}: the arrow keys, Home and End read values, plus and minus zoom, Escape shows everything`);
+    super(
+      `chart of ${tag}: the arrow keys, Home and End read values, plus and minus zoom, Escape shows everything`,
+    );
     const { zooms, logs } = board.options;
-    Object.assign(this, { tag, board, curves: [], zoom: zooms.get(tag) ?? null, log: logs.has(tag), found: [], lines: [] });
+    Object.assign(this, {
+      tag,
+      board,
+      curves: [],
+      zoom: zooms.get(tag) ?? null,
+      log: logs.has(tag),
+      found: [],
+      lines: [],
+    });
     this.legend = el("span", { class: "nbt-legend", "data-role": "legend" });
     this.leftOut = el("span", { class: "nbt-soft", "data-role": "left-out" });
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
     const buttons = [
       this.#button("log", "Logarithmic scale", () => this.#toggleLog(), String(this.log)),
-      this.#button("table", "Last, lowest, highest and best value of every run", () => this.#toggleTable(), "false"),
+      this.#button(
+        "table",
+        "Last, lowest, highest and best value of every run",
+        () => this.#toggleTable(),
+        "false",
+      ),
       this.#button("CSV", "Download the points in sight", () => board.csv(this)),
       this.#button("PNG", "Download the picture", () => this.#save()),
     ];
-    const head = el("div", { class: "nbt-chart-head", children: [name, this.legend, this.leftOut, ...buttons] });
+    const head = el("div", {
+      class: "nbt-chart-head",
+      children: [name, this.legend, this.leftOut, ...buttons],
+    });
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     this.table = el("div", { class: "nbt-table", hidden: "", "data-role": "table" });
-    this.root = el("section", { class: "nbt-chart", "data-tag": tag, children: [head, this.host, this.problem, this.table] });
+    this.root = el("section", {
+      class: "nbt-chart",
+      "data-tag": tag,
+      children: [head, this.host, this.problem, this.table],
+    });
     this.root.toggleAttribute("data-zoomed", this.zoom !== null);
   }
 
@@ -45,11 +67,17 @@ export class OverlayChart extends BaseChart {
     const { smooth } = this.board.options;
     this.found = overlayMarks(curves, { log: this.log });
     const { data, lines } = overlay(curves, { log: this.log, smooth: smooth > 0 });
-    const kept = lines.length === this.lines.length && lines.every(({ kind, run }, i) => kind === this.lines[i].kind && run === this.lines[i].run);
+    const kept =
+      lines.length === this.lines.length &&
+      lines.every(({ kind, run }, i) => kind === this.lines[i].kind && run === this.lines[i].run);
     this.lines = lines;
     if (this.plot && kept && this.drawn === this.look) this.plot.setData(data);
     else this.#build(data);
-    Object.assign(this.root.dataset, { marks: this.found.length, points: curves.reduce((n, { x }) => n + x.length, 0), stride: Math.max(0, ...curves.map(({ stride }) => stride)) });
+    Object.assign(this.root.dataset, {
+      marks: this.found.length,
+      points: curves.reduce((n, { x }) => n + x.length, 0),
+      stride: Math.max(0, ...curves.map(({ stride }) => stride)),
+    });
     const leftOut = curves.reduce((n, curve) => n + (curve.leftOut ?? 0), 0);
     this.legend.textContent = tally(this.found);
     this.leftOut.textContent = leftOut ? `${leftOut} with no place on the x axis` : "";
@@ -100,13 +128,27 @@ export class OverlayChart extends BaseChart {
 
   #build(data) {
     const { x, logX, smooth } = this.board.options;
-    const bands = this.lines.flatMap(({ kind, run }, i) => (kind === "hi" ? [{ series: [i + 1, i + 2], fill: () => `${this.#style(run).colour}33` }] : []));
+    const bands = this.lines.flatMap(({ kind, run }, i) =>
+      kind === "hi" ? [{ series: [i + 1, i + 2], fill: () => `${this.#style(run).colour}33` }] : [],
+    );
     this.build(data, {
       series: [{}, ...this.lines.map((line) => this.#series(line, smooth > 0))],
       bands,
-      scales: { x: { time: x === "wall", distr: logX ? 3 : 1, range: (u, min, max) => this.#range(min, max) }, y: yScale(this.log) },
+      scales: {
+        x: {
+          time: x === "wall",
+          distr: logX ? 3 : 1,
+          range: (u, min, max) => this.#range(min, max),
+        },
+        y: yScale(this.log),
+      },
       axes: axes(this.board.paint, { log: this.log, x, logX }),
-      cursor: { points: { show: false }, y: false, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => this.show(null) } },
+      cursor: {
+        points: { show: false },
+        y: false,
+        drag: { x: true, y: false, setScale: false },
+        bind: { dblclick: () => () => this.show(null) },
+      },
       padding: [8, 16, 0, 0],
       hooks: {
         draw: [(u) => drawMarks(u, this.found, this.board.paint())],
@@ -127,11 +169,24 @@ export class OverlayChart extends BaseChart {
   #series({ kind, run }, smooth) {
     const { colour, dash } = this.#style(run);
     const alone = { show: true, filter: (u, i) => isolated(u.data[i]), size: 5, fill: colour };
-    if (kind === "hi" || kind === "lo") return { stroke: "transparent", width: 0, points: { show: false } };
+    if (kind === "hi" || kind === "lo")
+      return { stroke: "transparent", width: 0, points: { show: false } };
     const auto = this.lines.every(({ kind }) => kind === "tail"); // the scale is that of what counts
-    const how = this.tag.startsWith(EDITED) && !(smooth && kind === "line") ? { paths: uPlot.paths.stepped({ align: 1 }) } : {};
-    if (kind === "tail") return { ...how, auto, stroke: () => this.board.paint().gone, width: 1.25, dash: [4, 3], points: { show: false } };
-    if (kind === "raw") return { ...how, stroke: colour + FAINT, width: 1, points: { show: false } };
+    const how =
+      this.tag.startsWith(EDITED) && !(smooth && kind === "line")
+        ? { paths: uPlot.paths.stepped({ align: 1 }) }
+        : {};
+    if (kind === "tail")
+      return {
+        ...how,
+        auto,
+        stroke: () => this.board.paint().gone,
+        width: 1.25,
+        dash: [4, 3],
+        points: { show: false },
+      };
+    if (kind === "raw")
+      return { ...how, stroke: colour + FAINT, width: 1, points: { show: false } };
     return { ...how, stroke: colour, width: smooth ? 1.9 : 1.6, dash, points: alone };
   }
 
@@ -157,12 +212,18 @@ export class OverlayChart extends BaseChart {
     const x = u.posToVal(left, "x");
     let told = valuesAt(this.curves, x, { smooth: smooth > 0 });
     const more = told.length - TOLD;
-    const distance = ({ value }) => (Number.isFinite(value) ? Math.abs(u.valToPos(value, "y") - top) : Infinity);
+    const distance = ({ value }) =>
+      Number.isFinite(value) ? Math.abs(u.valToPos(value, "y") - top) : Infinity;
     const near = [...told].sort((one, other) => distance(one) - distance(other));
     if (more > 0) told = told.filter((each) => near.indexOf(each) < TOLD);
     const at = nearestTo(told, x);
-    const rows = told.map((each) => this.#row(each, { at, axis, nearest: each === near[0] && told.length > 1 }));
-    const title = el("div", { class: "nbt-tip-head", text: at === undefined ? "" : place(at, axis) });
+    const rows = told.map((each) =>
+      this.#row(each, { at, axis, nearest: each === near[0] && told.length > 1 }),
+    );
+    const title = el("div", {
+      class: "nbt-tip-head",
+      text: at === undefined ? "" : place(at, axis),
+    });
     const rest = more > 0 ? [el("div", { class: "nbt-soft", text: `and ${more} more` })] : [];
     return [title, ...rows, ...rest];
   }
@@ -171,10 +232,16 @@ export class OverlayChart extends BaseChart {
     const { smooth } = this.board.options;
     const main = kind ?? number(value);
     const raw = smooth > 0 && !kind ? `raw ${number(mean)}` : "";
-    const band = !raw && !kind && (stride > 1 || margin) && lo < hi ? `${number(lo)} to ${number(hi)}` : "";
+    const band =
+      !raw && !kind && (stride > 1 || margin) && lo < hi ? `${number(lo)} to ${number(hi)}` : "";
     const where = place(x, axis) === place(at, axis) ? "" : `at ${place(x, axis)}`;
     const words = [raw || band, where].filter(Boolean).join(", ");
-    const children = [this.board.swatch(run), el("span", { class: "nbt-tip-run", text: run }), el("b", { text: main }), el("span", { class: "nbt-soft", text: words })];
+    const children = [
+      this.board.swatch(run),
+      el("span", { class: "nbt-tip-run", text: run }),
+      el("b", { text: main }),
+      el("span", { class: "nbt-soft", text: words }),
+    ];
     return el("div", { class: nearest ? "nbt-tip-row nbt-nearest" : "nbt-tip-row", children });
   }
 
@@ -208,7 +275,9 @@ export class OverlayChart extends BaseChart {
 
   #toggleTable() {
     this.table.hidden = !this.table.hidden;
-    this.root.querySelector("[data-act=table]").setAttribute("aria-pressed", String(!this.table.hidden));
+    this.root
+      .querySelector("[data-act=table]")
+      .setAttribute("aria-pressed", String(!this.table.hidden));
     this.#fillTable();
   }
 
@@ -219,11 +288,19 @@ export class OverlayChart extends BaseChart {
   #save() {
     if (!this.plot) return;
     const legend = this.curves.map(({ run }) => ({ run, ...this.#style(run) }));
-    picture(this.plot.ctx.canvas, { title: this.tag, legend, paint: this.board.paint() }, (blob) => download(blob, this.tag, ".png"));
+    picture(this.plot.ctx.canvas, { title: this.tag, legend, paint: this.board.paint() }, (blob) =>
+      download(blob, this.tag, ".png"),
+    );
   }
 
   #button(text, title, act, pressed) {
-    const button = el("button", { type: "button", text, title, "data-act": text, ...(pressed ? { "aria-pressed": pressed } : {}) });
+    const button = el("button", {
+      type: "button",
+      text,
+      title,
+      "data-act": text,
+      ...(pressed ? { "aria-pressed": pressed } : {}),
+    });
     button.addEventListener("click", act);
     return button;
   }
@@ -231,6 +308,7 @@ export class OverlayChart extends BaseChart {
 
 function nearestTo(told, x) {
   let best;
-  for (const each of told) if (best === undefined || Math.abs(each.x - x) < Math.abs(best - x)) best = each.x;
+  for (const each of told)
+    if (best === undefined || Math.abs(each.x - x) < Math.abs(best - x)) best = each.x;
   return best;
 }

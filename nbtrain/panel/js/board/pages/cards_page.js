@@ -17,8 +17,19 @@ export function cardsPage(kind, Body, of = kind) {
 
 class CardsPage {
   constructor(board, { kind, Body, of }) {
-    Object.assign(this, { board, kind, Body, of, cards: new Map(), having: new Map(), option: false });
-    this.viewport = new Viewport({ shown: (card) => card.wanted(), hidden: (card) => card.clear() });
+    Object.assign(this, {
+      board,
+      kind,
+      Body,
+      of,
+      cards: new Map(),
+      having: new Map(),
+      option: false,
+    });
+    this.viewport = new Viewport({
+      shown: (card) => card.wanted(),
+      hidden: (card) => card.clear(),
+    });
     this.seen = this.viewport.seen;
     this.groups = new TagGroups((key) => this.#card(key).root, board.folds(kind));
     this.root = this.groups.root;
@@ -50,7 +61,9 @@ class CardsPage {
   }
 
   point(run) {
-    this.seen.forEach((card) => card.root.classList.toggle("nbt-faint", run !== null && card.run !== run));
+    this.seen.forEach((card) =>
+      card.root.classList.toggle("nbt-faint", run !== null && card.run !== run),
+    );
   }
 
   retheme() {

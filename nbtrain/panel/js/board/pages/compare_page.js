@@ -12,18 +12,47 @@ const FEW = "Check two or more runs in the list: here they stand side by side.";
 
 export class ComparePage {
   constructor(board) {
-    Object.assign(this, { board, there: null, few: false, refused: "", options: { base: null, same: false, extent: false } });
+    Object.assign(this, {
+      board,
+      there: null,
+      few: false,
+      refused: "",
+      options: { base: null, same: false, extent: false },
+    });
     this.latest = new Latest(board.connection, (answer) => this.#take(answer));
-    this.table = new CompareTable({ swatch: board.swatch, chosen: (base) => this.#choose({ base }) });
+    this.table = new CompareTable({
+      swatch: board.swatch,
+      chosen: (base) => this.#choose({ base }),
+    });
     this.scalars = new ScalarsPage(board);
-    this.words = el("div", { class: "nbt-notice", role: "status", "data-role": "compare-words", hidden: "" });
+    this.words = el("div", {
+      class: "nbt-notice",
+      role: "status",
+      "data-role": "compare-words",
+      hidden: "",
+    });
     const choices = [
-      this.#toggle("same", "hyperparameters that are equal too", "Show those that do not differ as well"),
-      this.#toggle("extent", "min, max and best step", "Show the lowest and the highest value and the best step as well"),
+      this.#toggle(
+        "same",
+        "hyperparameters that are equal too",
+        "Show those that do not differ as well",
+      ),
+      this.#toggle(
+        "extent",
+        "min, max and best step",
+        "Show the lowest and the highest value and the best step as well",
+      ),
     ];
     const line = el("div", { class: "nbt-sheet-tools", children: choices });
-    this.body = el("div", { class: "nbt-compare", children: [line, this.table.root, this.scalars.root] });
-    this.root = el("div", { class: "nbt-page", "data-role": "compare", children: [this.words, this.body] });
+    this.body = el("div", {
+      class: "nbt-compare",
+      children: [line, this.table.root, this.scalars.root],
+    });
+    this.root = el("div", {
+      class: "nbt-page",
+      "data-role": "compare",
+      children: [this.words, this.body],
+    });
     this.tools = this.scalars.tools;
   }
 
@@ -69,7 +98,12 @@ export class ComparePage {
     this.body.hidden = this.few || !this.there;
     if (this.body.hidden) return;
     const scalars = this.there.scalars.filter(({ tag }) => this.fits(tag));
-    const look = JSON.stringify([this.latest.known, scalars.map(({ tag }) => tag), this.options, this.board.paint()]);
+    const look = JSON.stringify([
+      this.latest.known,
+      scalars.map(({ tag }) => tag),
+      this.options,
+      this.board.paint(),
+    ]);
     if (this.look === look) return;
     this.look = look;
     this.table.show({ ...this.there, scalars }, this.options);

@@ -9,9 +9,18 @@ import { having } from "../tags.js";
 
 export class CustomScalarsPage {
   constructor(board) {
-    Object.assign(this, { board, categories: [], charts: new Map(), open: new Map(), having: new Map() });
+    Object.assign(this, {
+      board,
+      categories: [],
+      charts: new Map(),
+      open: new Map(),
+      having: new Map(),
+    });
     this.latest = new Latest(board.connection, ({ content }) => this.#take(content));
-    this.viewport = new Viewport({ shown: (chart) => this.#shown(chart), hidden: (chart) => chart.destroy() });
+    this.viewport = new Viewport({
+      shown: (chart) => this.#shown(chart),
+      hidden: (chart) => chart.destroy(),
+    });
     this.axis = new AxisTools(board.options, (changes) => this.#chosen(changes));
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     this.groups = el("div", { class: "nbt-groups nbt-custom", "data-role": "layout" });
@@ -53,15 +62,20 @@ export class CustomScalarsPage {
     say(this.problem, content.t === "refused" ? content.text : "");
     if (content.t !== "layout") return;
     this.categories = content.categories;
-    const there = new Set(this.categories.flatMap(({ title, charts }) => charts.map((chart) => keyOf(title, chart))));
-    for (const [key, chart] of this.charts) if (!there.has(key)) this.viewport.leave(chart), this.charts.delete(key);
+    const there = new Set(
+      this.categories.flatMap(({ title, charts }) => charts.map((chart) => keyOf(title, chart))),
+    );
+    for (const [key, chart] of this.charts)
+      if (!there.has(key)) (this.viewport.leave(chart), this.charts.delete(key));
     this.board.draw(); // with it this page, and how many charts there are
   }
 
   #draw() {
     const all = this.categories.flatMap(({ charts }) => charts);
     const meant = ({ title, tags }) => [title, ...tags].some(this.fits);
-    const found = this.categories.map((category) => ({ ...category, charts: category.charts.filter(meant) })).filter(({ charts }) => charts.length);
+    const found = this.categories
+      .map((category) => ({ ...category, charts: category.charts.filter(meant) }))
+      .filter(({ charts }) => charts.length);
     const key = JSON.stringify(found);
     if (this.key !== key) {
       this.key = key;
@@ -75,8 +89,15 @@ export class CustomScalarsPage {
   #category({ title, closed, charts }) {
     const name = title || "untitled";
     const head = [el("span", { text: name }), el("small", { text: String(charts.length) })];
-    const grid = el("div", { class: "nbt-grid", children: charts.map((chart) => this.#chart(title, chart).root) });
-    const group = el("details", { class: "nbt-group", "data-group": name, children: [el("summary", { children: head }), grid] });
+    const grid = el("div", {
+      class: "nbt-grid",
+      children: charts.map((chart) => this.#chart(title, chart).root),
+    });
+    const group = el("details", {
+      class: "nbt-group",
+      "data-group": name,
+      children: [el("summary", { children: head }), grid],
+    });
     group.open = this.open.get(title) ?? !closed;
     group.addEventListener("toggle", () => this.open.set(title, group.open));
     return group;
@@ -85,7 +106,11 @@ export class CustomScalarsPage {
   #chart(category, chart) {
     const key = keyOf(category, chart);
     if (!this.charts.has(key)) {
-      const made = new CustomChart(chart, { board: this.board, seen: this.viewport.seen, runsOf: (tag) => this.having.get(tag) ?? [] });
+      const made = new CustomChart(chart, {
+        board: this.board,
+        seen: this.viewport.seen,
+        runsOf: (tag) => this.having.get(tag) ?? [],
+      });
       this.charts.set(key, made);
       this.viewport.watch(made);
     }

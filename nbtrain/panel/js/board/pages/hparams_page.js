@@ -16,21 +16,49 @@ const SIGNS = { running: "●", success: "✓", failure: "✗" };
 
 export class HparamsPage {
   constructor(board) {
-    Object.assign(this, { board, hidden: new Set(), columns: [], rows: [], runs: new Map(), boxes: new Map(), version: 0 });
+    Object.assign(this, {
+      board,
+      hidden: new Set(),
+      columns: [],
+      rows: [],
+      runs: new Map(),
+      boxes: new Map(),
+      version: 0,
+    });
     this.latest = new Latest(board.connection, ({ content }) => this.#take(content));
     this.filters = new HparamsFilters(() => this.#choose());
     this.table = new SortTable("hyperparameters and metrics");
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     this.left = el("div", { class: "nbt-notice", role: "status", hidden: "" });
     this.count = el("span", { class: "nbt-soft", role: "status", "data-role": "row-count" });
-    this.chooser = el("div", { class: "nbt-filters nbt-chooser", "data-role": "columns", hidden: "" });
-    const file = el("button", { type: "button", text: "CSV", title: "Download the rows and columns that are shown", "data-act": "CSV" });
+    this.chooser = el("div", {
+      class: "nbt-filters nbt-chooser",
+      "data-role": "columns",
+      hidden: "",
+    });
+    const file = el("button", {
+      type: "button",
+      text: "CSV",
+      title: "Download the rows and columns that are shown",
+      "data-act": "CSV",
+    });
     file.addEventListener("click", () => this.#download());
-    this.all = el("input", { type: "checkbox", "aria-label": "draw all runs of the table", title: "Draw all runs of the table, or none" });
+    this.all = el("input", {
+      type: "checkbox",
+      "aria-label": "draw all runs of the table",
+      title: "Draw all runs of the table, or none",
+    });
     this.all.addEventListener("change", () => this.#check(this.shown, this.all.checked));
     const all = el("label", { class: "nbt-field", children: [this.all, this.count] });
-    const line = el("div", { class: "nbt-sheet-tools", children: [all, this.filters.button, unfolding("Columns", this.chooser), file] });
-    this.root = el("div", { class: "nbt-page", "data-role": "hparams", children: [line, this.filters.root, this.chooser, this.problem, this.left, this.table.root] });
+    const line = el("div", {
+      class: "nbt-sheet-tools",
+      children: [all, this.filters.button, unfolding("Columns", this.chooser), file],
+    });
+    this.root = el("div", {
+      class: "nbt-page",
+      "data-role": "hparams",
+      children: [line, this.filters.root, this.chooser, this.problem, this.left, this.table.root],
+    });
   }
 
   show(index, _chosen, fits) {
@@ -54,9 +82,21 @@ export class HparamsPage {
     if (content.t !== "hparams") return;
     this.version++;
     this.rows = content.rows.map((row) => ({ ...row, values: row.values.map(decoded) }));
-    this.columns = [...content.hparams.map((name) => [HPARAMS, name]), ...content.metrics.map((name, i) => [METRICS, name, content.higher[i]])].map(([group, name, down = false], i) => {
+    this.columns = [
+      ...content.hparams.map((name) => [HPARAMS, name]),
+      ...content.metrics.map((name, i) => [METRICS, name, content.higher[i]]),
+    ].map(([group, name, down = false], i) => {
       const values = this.rows.map((row) => row.values[i]);
-      return { id: `${group} ${name}`, text: name, group, values, numeric: isNumeric(values), down, ...(group === METRICS ? { textOf: metric } : {}), valueOf: (row) => row.values[i] };
+      return {
+        id: `${group} ${name}`,
+        text: name,
+        group,
+        values,
+        numeric: isNumeric(values),
+        down,
+        ...(group === METRICS ? { textOf: metric } : {}),
+        valueOf: (row) => row.values[i],
+      };
     });
     this.filters.show(this.columns.filter(({ group }) => group === HPARAMS));
     this.#offer();
@@ -67,14 +107,44 @@ export class HparamsPage {
   #draw() {
     const fitting = this.columns.filter(({ id, text }) => !this.hidden.has(id) && this.fits(text));
     const wanted = fitting.slice(0, MOST);
-    say(this.left, fitting.length > MOST ? `The first ${MOST} of ${fitting.length.toLocaleString("en")} columns are shown: the filter of tags finds the others.` : "");
+    say(
+      this.left,
+      fitting.length > MOST
+        ? `The first ${MOST} of ${fitting.length.toLocaleString("en")} columns are shown: the filter of tags finds the others.`
+        : "",
+    );
     const fixed = [
-      { id: "run", text: "run", group: "", valueOf: ({ run }) => run, nodesOf: (row) => this.#name(row) },
-      { id: "status", text: "status", group: "", valueOf: ({ status }) => status, nodesOf: ({ status }) => [el("span", { class: `nbt-status nbt-${status}`, text: `${SIGNS[status] ?? "–"} ${status}` })] },
+      {
+        id: "run",
+        text: "run",
+        group: "",
+        valueOf: ({ run }) => run,
+        nodesOf: (row) => this.#name(row),
+      },
+      {
+        id: "status",
+        text: "status",
+        group: "",
+        valueOf: ({ status }) => status,
+        nodesOf: ({ status }) => [
+          el("span", {
+            class: `nbt-status nbt-${status}`,
+            text: `${SIGNS[status] ?? "–"} ${status}`,
+          }),
+        ],
+      },
     ];
-    this.runs = runsOf(this.rows.map(({ run }) => run), this.index.runs);
+    this.runs = runsOf(
+      this.rows.map(({ run }) => run),
+      this.index.runs,
+    );
     this.#select();
-    const look = JSON.stringify([this.version, wanted.map(({ id }) => id), [...this.runs], this.board.paint()]);
+    const look = JSON.stringify([
+      this.version,
+      wanted.map(({ id }) => id),
+      [...this.runs],
+      this.board.paint(),
+    ]);
     if (this.look !== look) {
       this.look = look;
       this.boxes.clear();
@@ -93,8 +163,11 @@ export class HparamsPage {
 
   #select() {
     const places = new Map(this.columns.map(({ id, valueOf }) => [id, valueOf]));
-    const named = ({ run }) => [run, ...this.runs.get(run)].some((name) => this.board.runs.fits(name));
-    this.shown = this.rows.filter((row) => named(row) && this.filters.fits((id) => places.get(id)?.(row) ?? null));
+    const named = ({ run }) =>
+      [run, ...this.runs.get(run)].some((name) => this.board.runs.fits(name));
+    this.shown = this.rows.filter(
+      (row) => named(row) && this.filters.fits((id) => places.get(id)?.(row) ?? null),
+    );
   }
 
   #tell() {
@@ -110,7 +183,10 @@ export class HparamsPage {
   }
 
   #check(rows, on) {
-    this.board.runs.check(rows.flatMap(({ run }) => this.runs.get(run)), on);
+    this.board.runs.check(
+      rows.flatMap(({ run }) => this.runs.get(run)),
+      on,
+    );
   }
 
   #name(row) {
@@ -119,15 +195,23 @@ export class HparamsPage {
     Object.assign(box, { checked: this.#drawn(row), disabled: !runs.length });
     this.boxes.set(row, box);
     box.addEventListener("change", () => this.#check([row], box.checked));
-    const label = [box, this.board.swatch(runs[0] ?? row.run), el("span", { text: row.run, title: row.run })];
+    const label = [
+      box,
+      this.board.swatch(runs[0] ?? row.run),
+      el("span", { text: row.run, title: row.run }),
+    ];
     return [el("label", { class: "nbt-run", "data-session": row.run, children: label })];
   }
 
   #offer() {
-    this.chooser.replaceChildren(...[HPARAMS, METRICS].map((group) => {
-      const boxes = this.columns.filter((column) => column.group === group).map(({ id, text }) => this.#box(id, text));
-      return el("fieldset", { children: [el("legend", { text: group }), ...boxes] });
-    }));
+    this.chooser.replaceChildren(
+      ...[HPARAMS, METRICS].map((group) => {
+        const boxes = this.columns
+          .filter((column) => column.group === group)
+          .map(({ id, text }) => this.#box(id, text));
+        return el("fieldset", { children: [el("legend", { text: group }), ...boxes] });
+      }),
+    );
   }
 
   #box(id, text) {
@@ -144,7 +228,11 @@ export class HparamsPage {
   #download() {
     const { columns } = this.table;
     const rows = this.table.ordered().map((row) => columns.map(({ valueOf }) => valueOf(row)));
-    download(new Blob([csv([columns.map(({ text }) => text), ...rows])], { type: "text/csv" }), "hparams", ".csv");
+    download(
+      new Blob([csv([columns.map(({ text }) => text), ...rows])], { type: "text/csv" }),
+      "hparams",
+      ".csv",
+    );
   }
 }
 

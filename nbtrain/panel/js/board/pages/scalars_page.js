@@ -10,8 +10,14 @@ import { having } from "../tags.js";
 export class ScalarsPage {
   constructor(board) {
     Object.assign(this, { board, charts: new Map(), having: new Map() });
-    this.viewport = new Viewport({ shown: (chart) => this.#shown(chart), hidden: (chart) => chart.destroy() });
-    this.desk = new Charts(board, { seen: this.viewport.seen, runsOf: (tag) => this.having.get(tag) ?? [] });
+    this.viewport = new Viewport({
+      shown: (chart) => this.#shown(chart),
+      hidden: (chart) => chart.destroy(),
+    });
+    this.desk = new Charts(board, {
+      seen: this.viewport.seen,
+      runsOf: (tag) => this.having.get(tag) ?? [],
+    });
     this.groups = new TagGroups((tag) => this.#chart(tag).root, board.folds("scalars"));
     this.axis = new AxisTools(board.options, (changes) => this.#chosen(changes));
     this.root = this.groups.root;
@@ -25,7 +31,9 @@ export class ScalarsPage {
       this.drawn = index.tags;
       this.having = having(index, index.runs);
     }
-    const tags = [...this.having].filter(([tag, runs]) => fits(tag) && runs.some(chosen)).map(([tag]) => tag);
+    const tags = [...this.having]
+      .filter(([tag, runs]) => fits(tag) && runs.some(chosen))
+      .map(([tag]) => tag);
     const key = JSON.stringify(tags);
     if (this.key !== key) {
       this.key = key;

@@ -5,7 +5,8 @@ import { isNumeric, sorted } from "./cells.js";
 // What can be chosen of a column: {low, high} of numbers, {values} of anything else.
 export function domainOf(values) {
   const numbers = values.filter(Number.isFinite);
-  if (numbers.length && isNumeric(values)) return { low: Math.min(...numbers), high: Math.max(...numbers) };
+  if (numbers.length && isNumeric(values))
+    return { low: Math.min(...numbers), high: Math.max(...numbers) };
   return { values: sorted([...new Set(values)], (value) => value) };
 }
 
@@ -16,7 +17,9 @@ export function chosen(value, choice) {
   if (choice.without) return !choice.without.has(value);
   const { low, high } = choice;
   if (low === null && high === null) return true;
-  return typeof value === "number" && (low === null || value >= low) && (high === null || value <= high);
+  return (
+    typeof value === "number" && (low === null || value >= low) && (high === null || value <= high)
+  );
 }
 
 // The number that somebody wrote; null for none, undefined for what is no number.

@@ -7,7 +7,10 @@ export function difference(value, base) {
   if (!Number.isFinite(value) || !Number.isFinite(base)) return "";
   const more = value - base;
   if (more === 0) return "±0";
-  const part = base === 0 ? "" : `, ${signed(100 * (more / Math.abs(base)), (n) => `${Number(n.toPrecision(2))} %`)}`;
+  const part =
+    base === 0
+      ? ""
+      : `, ${signed(100 * (more / Math.abs(base)), (n) => `${Number(n.toPrecision(2))} %`)}`;
   return signed(more, number) + part;
 }
 

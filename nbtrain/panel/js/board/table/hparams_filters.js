@@ -21,7 +21,9 @@ export class HparamsFilters {
   // columns: [{id, text, values}], the values of all rows.
   show(columns) {
     const domains = columns.map(({ id, text, values }) => ({ id, text, domain: domainOf(values) }));
-    const look = JSON.stringify(domains, (_key, value) => (typeof value === "number" ? String(value) : value));
+    const look = JSON.stringify(domains, (_key, value) =>
+      typeof value === "number" ? String(value) : value,
+    );
     if (this.look === look) return;
     Object.assign(this, { look, domains });
     this.#fill();
@@ -35,7 +37,10 @@ export class HparamsFilters {
   #fill() {
     const fields = this.domains.map(({ id, text, domain }) => {
       const inner = domain.values ? this.#values(id, domain.values) : this.#range(id, domain);
-      return el("fieldset", { "data-filter": id, children: [el("legend", { text, title: text }), ...inner] });
+      return el("fieldset", {
+        "data-filter": id,
+        children: [el("legend", { text, title: text }), ...inner],
+      });
     });
     this.root.replaceChildren(...fields, this.clear);
   }
@@ -59,14 +64,27 @@ export class HparamsFilters {
         this.#chosen();
       });
       const name = value === null ? "not set" : value === "" ? "empty" : whole(value);
-      return el("label", { class: "nbt-choice", title: name, children: [box, el("span", { text: name })] });
+      return el("label", {
+        class: "nbt-choice",
+        title: name,
+        children: [box, el("span", { text: name })],
+      });
     });
   }
 
   #range(id, { low, high }) {
     const before = this.choices.get(id);
-    const [from, to] = [["from", low, before?.low], ["to", high, before?.high]].map(([name, end, value]) => {
-      const input = el("input", { type: "text", inputmode: "decimal", placeholder: shown(end), "aria-label": `${name}, a number`, "data-end": name });
+    const [from, to] = [
+      ["from", low, before?.low],
+      ["to", high, before?.high],
+    ].map(([name, end, value]) => {
+      const input = el("input", {
+        type: "text",
+        inputmode: "decimal",
+        placeholder: shown(end),
+        "aria-label": `${name}, a number`,
+        "data-end": name,
+      });
       input.value = value ?? "";
       return input;
     });
@@ -74,7 +92,8 @@ export class HparamsFilters {
       const ends = [from, to].map((input) => {
         const end = written(input.value);
         input.setAttribute("aria-invalid", String(end === undefined));
-        input.title = end === undefined ? `${input.value} is no number: write one like 0.01 or 1e-3.` : "";
+        input.title =
+          end === undefined ? `${input.value} is no number: write one like 0.01 or 1e-3.` : "";
         return end ?? null;
       });
       if (ends.every((end) => end === null)) this.choices.delete(id);

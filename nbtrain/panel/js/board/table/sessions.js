@@ -11,6 +11,7 @@ export function runsOf(sessions, runs) {
 }
 
 function holder(sessions, run) {
-  for (let path = run; path; path = path.slice(0, Math.max(0, path.lastIndexOf("/")))) if (sessions.has(path)) return path;
+  for (let path = run; path; path = path.slice(0, Math.max(0, path.lastIndexOf("/"))))
+    if (sessions.has(path)) return path;
   return sessions.has(".") ? "." : undefined;
 }

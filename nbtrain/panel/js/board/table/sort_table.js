@@ -16,7 +16,10 @@ export class SortTable {
     this.more.addEventListener("click", () => this.#addMore());
     const table = el("table", { children: [this.head, this.body] });
     this.root = scroller(label, [table, this.more]);
-    this.observer = new IntersectionObserver(([{ isIntersecting }]) => isIntersecting && this.#addMore(), { root: this.root, rootMargin: "200px" });
+    this.observer = new IntersectionObserver(
+      ([{ isIntersecting }]) => isIntersecting && this.#addMore(),
+      { root: this.root, rootMargin: "200px" },
+    );
     this.observer.observe(this.more);
   }
 
@@ -25,7 +28,9 @@ export class SortTable {
   }
 
   show(columns, rows) {
-    const heading = JSON.stringify(columns.map(({ id, text, group, look }) => [id, text, group, look]));
+    const heading = JSON.stringify(
+      columns.map(({ id, text, group, look }) => [id, text, group, look]),
+    );
     columns = columns.map((column, i) => ({ ...column, look: lookOf(column, columns[i - 1]) }));
     Object.assign(this, { columns, rows });
     this.made.clear();
@@ -60,7 +65,8 @@ export class SortTable {
     const rows = this.ordered();
     const shown = rows.slice(0, this.most).map((row) => this.#row(row));
     const { children } = this.body;
-    if (shown.length !== children.length || shown.some((row, i) => row !== children[i])) this.body.replaceChildren(...shown);
+    if (shown.length !== children.length || shown.some((row, i) => row !== children[i]))
+      this.body.replaceChildren(...shown);
     this.more.hidden = rows.length <= this.most;
     this.more.textContent = `${(rows.length - this.most).toLocaleString("en")} more`;
   }
@@ -79,10 +85,15 @@ export class SortTable {
       if (groups.at(-1)?.group === group) groups.at(-1).size++;
       else groups.push({ group, size: 1 });
     }
-    const above = groups.map(({ group, size }, i) => el("th", { scope: "colgroup", class: i ? "nbt-begins" : "", colspan: size, text: group }));
+    const above = groups.map(({ group, size }, i) =>
+      el("th", { scope: "colgroup", class: i ? "nbt-begins" : "", colspan: size, text: group }),
+    );
     this.heads = this.columns.map((column) => this.#heading(column));
     const row = el("tr", { children: this.heads });
-    this.head.replaceChildren(...(groups.length > 1 ? [el("tr", { class: "nbt-sheet-groups", children: above })] : []), row);
+    this.head.replaceChildren(
+      ...(groups.length > 1 ? [el("tr", { class: "nbt-sheet-groups", children: above })] : []),
+      row,
+    );
   }
 
   #heading({ id, text, look, down = false }) {
@@ -106,11 +117,18 @@ export class SortTable {
 }
 
 function cellOf({ valueOf, nodesOf, textOf = shown, look }, row, first) {
-  if (nodesOf) return el(first ? "th" : "td", { ...(first ? { scope: "row" } : {}), class: look, children: nodesOf(row) });
+  if (nodesOf)
+    return el(first ? "th" : "td", {
+      ...(first ? { scope: "row" } : {}),
+      class: look,
+      children: nodesOf(row),
+    });
   const value = valueOf(row);
   return el("td", { class: look, title: whole(value), text: textOf(value) });
 }
 
 function lookOf({ numeric, group }, before) {
-  return [numeric && "nbt-number", before && before.group !== group && "nbt-begins"].filter(Boolean).join(" ");
+  return [numeric && "nbt-number", before && before.group !== group && "nbt-begins"]
+    .filter(Boolean)
+    .join(" ");
 }
