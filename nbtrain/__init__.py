@@ -87,6 +87,11 @@ def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
 
 
+def _show(run: Run) -> None:
+    """Shows a run in the calling cell; loads the panel."""
+    importlib.import_module("nbtrain.notebook.display").show(run)
+
+
 def _meet_ipython() -> None:
     """Tell a running IPython how a cell shows a run, scalars and an error; loaded only then."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
@@ -95,11 +100,7 @@ def _meet_ipython() -> None:
         from nbtrain.run import roster
 
         formatter = shell.display_formatter.ipython_display_formatter
-        formatter.for_type_by_name(
-            "nbtrain.run.run",
-            "Run",
-            lambda run: importlib.import_module("nbtrain.notebook.display").show(run),
-        )
+        formatter.for_type_by_name("nbtrain.run.run", "Run", _show)
         formatter.for_type_by_name(
             "nbtrain.logdir.scalars",
             "Scalars",
@@ -118,7 +119,7 @@ def _meet_ipython() -> None:
                 ),
             )
         roster.listeners.append(
-            lambda run: importlib.import_module("nbtrain.notebook.execution").note_start(run)
+            lambda run: importlib.import_module("nbtrain.notebook.execution").note_start(run, _show)
         )
         roster.context = lambda: importlib.import_module("nbtrain.notebook.execution").context()
         NbtrainError._render_traceback_ = lambda error: importlib.import_module(

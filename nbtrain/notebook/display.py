@@ -16,7 +16,7 @@ from nbtrain.core.errors import BusyError, NbtrainError
 from nbtrain.core.states import Phase
 from nbtrain.core.tracebacks import without_ours
 from nbtrain.notebook import still
-from nbtrain.notebook.execution import cell, note_shown, show_at_end
+from nbtrain.notebook.execution import at_end, cell, note_shown, show_at_end
 from nbtrain.notebook.kernel import runs
 from nbtrain.panel import figure
 from nbtrain.panel.comm import harden
@@ -125,6 +125,9 @@ def settle() -> None:
         shown.settle()
 
 
+at_end.append(settle)
+
+
 def show(run: Run) -> None:
     """What a cell shows of a run: the live panel, or, once it has ended, the picture."""
     from IPython.display import display
@@ -132,9 +135,10 @@ def show(run: Run) -> None:
     note_shown(run)
     if run.status.phase.ended:
         picture = picture_of(run)
-        below = _curves(run) + picture.pop("text/html", "")
+        traceback = picture.pop("text/html", None)
         display(picture, raw=True)
-        display({"text/html": f"<div>{below}</div>", "text/plain": ""}, raw=True)
+        if traceback is not None:
+            display({"text/html": traceback, "text/plain": ""}, raw=True)
         return
     shown = display_of(run)
     shown.show()
@@ -171,7 +175,7 @@ def show_below(error: NbtrainError) -> None:
     """
     run = runs().get(error.run or "") if isinstance(error, BusyError) else None
     if run is not None and not display_of(run).is_elsewhere():
-        show_at_end(run)
+        show_at_end(run, show)
 
 
 def picture_of(run: Run) -> still.Bundle:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import dataclasses
-import importlib
-import sys
 import tokenize
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from IPython import get_ipython
 from IPython.core.displaypub import CapturingDisplayPublisher
@@ -23,19 +22,21 @@ from nbtrain.notebook.alive import keep_alive
 if TYPE_CHECKING:
     from nbtrain.run.run import Run
 
+Show: TypeAlias = "Callable[[Run], object]"
+
 
 @dataclasses.dataclass
 class _Execution:
     """What an execution has done so far; it holds no run, which would hold its model.
 
     Attributes:
-        started: Runs that it has started.
+        started: Runs that it has started, each with the function that shows it.
         due: Runs that it shows at its end, however many it has started.
         shown: Runs that it has shown.
     """
 
-    started: list[weakref.ref[Run]] = dataclasses.field(default_factory=list)
-    due: list[weakref.ref[Run]] = dataclasses.field(default_factory=list)
+    started: dict[weakref.ref[Run], Show] = dataclasses.field(default_factory=dict)
+    due: dict[weakref.ref[Run], Show] = dataclasses.field(default_factory=dict)
     shown: weakref.WeakSet[Run] = dataclasses.field(default_factory=weakref.WeakSet)
 
 
@@ -59,23 +60,26 @@ class Place:
 # Variables by which ipykernel knows whose output it is.
 _OF_THE_CELL = ("parent_header", "shell_parent", "shell_parent_ident")
 
+# Called at the end of each cell of a client without pages.
+at_end: list[Callable[[], object]] = []
+
 # Those that have not ended, by the request that each answers.
 _executions: dict[str, _Execution] = {}
 
 
-def note_start(run: Run) -> None:
-    """The calling cell has started a run: if that is the only one, it shows it at its end."""
+def note_start(run: Run, show: Show) -> None:
+    """Notes that the calling cell has started a run; it shows its only one at its end."""
     keep_alive(run)
     execution = _current()
-    if execution is not None and weakref.ref(run) not in execution.started:
-        execution.started.append(weakref.ref(run))
+    if execution is not None:
+        execution.started[weakref.ref(run)] = show
 
 
-def show_at_end(run: Run) -> None:
-    """Show a run at the end of the calling cell, unless that does so itself."""
+def show_at_end(run: Run, show: Show) -> None:
+    """Shows a run at the end of the calling cell, unless the cell has shown it."""
     execution = _current()
     if execution is not None:
-        execution.due.append(weakref.ref(run))
+        execution.due[weakref.ref(run)] = show
 
 
 def note_shown(run: Run) -> None:
@@ -101,18 +105,17 @@ def _end(result: Any) -> None:
     """A cell is at its end; a `post_run_cell` of IPython's."""
     request = _answered() or ""
     execution = _executions.get(request, _Execution())
-    only = execution.started if len(execution.started) == 1 else []
-    runs = [run for ref in [*execution.due, *only] if (run := ref()) is not None]
+    only = execution.started if len(execution.started) == 1 else {}
     try:
-        if runs and not _is_quiet(result):
-            show = importlib.import_module("nbtrain.notebook.display").show  # loads the panel
-            for run in runs:
-                if run not in execution.shown:
+        if not _is_quiet(result):
+            for ref, show in (only | execution.due).items():
+                run = ref()
+                if run is not None and run not in execution.shown:
                     show(run)
-        display = sys.modules.get("nbtrain.notebook.display")
         captured = isinstance(get_ipython().display_pub, CapturingDisplayPublisher)
-        if display is not None and cell() is None and not captured:
-            display.settle()
+        if cell() is None and not captured:
+            for act in at_end:
+                act()
     finally:
         _executions.pop(request, None)
 

@@ -57,7 +57,7 @@ def layer_of(module: str) -> str:
 
 
 def imports(module: str) -> Iterator[str]:
-    """Every module that a source file imports, at its top or within a function."""
+    """Every module that a source file imports: at its top, within a function, or by its name."""
     for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -66,6 +66,8 @@ def imports(module: str) -> Iterator[str]:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}".removeprefix("nbtrain.")
                 yield f"nbtrain.{inner}" if inner in MODULES else str(node.module)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            yield from (str(each.value) for each in node.args if isinstance(each, ast.Constant))
 
 
 def inside(module: str) -> set[str]:

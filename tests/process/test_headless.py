@@ -54,7 +54,7 @@ def test_the_notebook_keeps_the_picture_and_the_prints_of_its_run(tmp_path: Path
     pictures: list[str] = []
 
     def note(**_cell: Any) -> None:
-        (shown,) = [o for o in notebook.cells[0].outputs if "image/png" in o.get("data", {})]
+        _panel, shown, _line = notebook.cells[0].outputs
         pictures.append(shown.data["image/png"])
 
     client = NotebookClient(
