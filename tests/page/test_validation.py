@@ -14,7 +14,8 @@ from PIL import Image
 from playwright.sync_api import Locator, expect
 
 import nbtrain
-from tests.page.bare import BarePage, click, receipt, step_of
+from nbtrain.core.commands import Pause
+from tests.page.bare import BarePage, click, phase, receipt, step_of
 
 EPOCH = 8  # batches
 # Opaque pixels of the two colours of the light theme: blue, which is trained, and orange.
@@ -48,9 +49,8 @@ def wait_for_epochs(panel: Locator, count: int) -> None:
     )
 
 
-@pytest.fixture
-def run(page: BarePage) -> nbtrain.Run:
-    """A Keras fit; it is stopped before the page goes."""
+def made() -> nbtrain.Run:
+    """A Keras fit that has not been started."""
     keras.utils.set_random_seed(1)
     x = np.random.default_rng(1).normal(size=(192, 8)).astype("float32")
     y = x[:, :3].argmax(1)
@@ -58,8 +58,20 @@ def run(page: BarePage) -> nbtrain.Run:
     model = keras.Sequential(layers)
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
     return nbtrain.fit(
-        model, x[:128], y[:128], epochs=100_000, batch_size=16, validation_data=(x[128:], y[128:])
+        model,
+        x[:128],
+        y[:128],
+        epochs=100_000,
+        batch_size=16,
+        validation_data=(x[128:], y[128:]),
+        start=False,
     )
+
+
+@pytest.fixture
+def run(page: BarePage) -> nbtrain.Run:
+    """A Keras fit that trains; it is stopped before the page goes."""
+    return made().start()
 
 
 @pytest.fixture
@@ -135,14 +147,20 @@ def test_both_go_on_after_a_restore_beside_what_was_abandoned(
 
 @pytest.mark.parametrize("width", [400, 960])
 def test_they_are_told_apart_in_both_themes_and_in_the_picture_that_stays(
-    page: BarePage, panel: Locator, width: int, tmp_path: Path
+    page: BarePage, width: int, tmp_path: Path
 ) -> None:
     folder = Path(os.environ.get("NBTRAIN_SCREENSHOTS", tmp_path))
     page.page.set_viewport_size({"width": width + 24, "height": 1300})
+    run = made()
+    for epoch in (3, 8):  # of hundreds of steps the legend tells a range, which takes more room
+        run.post(Pause(), at=epoch * EPOCH)
+    panel = page.panel(run.start())
+    phase(panel, "paused")
     click(panel, "evaluate")
     receipt(panel, "val_loss")
-    wait_for_epochs(panel, 7)
-    click(panel, "pause")  # of many more steps the legend tells a range, which takes more room
+    click(panel, "resume")
+    receipt(panel, "running again")
+    phase(panel, "paused")
     over = chart(panel, "batch_loss").locator(".u-over")
     legend = chart(panel, "batch_loss").locator("[data-role=legend]")
     for theme in ("light", "dark"):
