@@ -35,7 +35,7 @@ class FrontEndHook(BuildHookInterface):
                 "The panel's front end must be bundled, and npm was not found: install Node.js, "
                 "or build with isolation (which brings it)."
             )
-        for words in (["ci", "--no-audit", "--no-fund"], ["run", "build"]):
+        for words in (["ci", "--omit=dev", "--no-audit", "--no-fund"], ["run", "build"]):
             code = subprocess.run([npm, *words], cwd=self.root, check=False).returncode
             if code:
                 raise RuntimeError(

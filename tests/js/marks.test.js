@@ -21,7 +21,6 @@ const mark = (event, step, more = {}) => ({
   ...more,
 });
 const back = (step, to, event = "restore") => mark(event, step, { place: to });
-const saved = (...steps) => steps.map((step) => [`ckpt-${step}`, step, 999]);
 
 test("what the run went back behind is abandoned, until it is there again", () => {
   const all = timeline([
