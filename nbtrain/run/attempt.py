@@ -25,26 +25,20 @@ import tensorflow as tf
 
 from nbtrain.checkpoints.files import Saver
 from nbtrain.core import tracebacks
-from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.commands import Save
 from nbtrain.core.errors import BusyError, PhaseError, WaitError
-from nbtrain.core.hyperparameters import Hyperparameters
-from nbtrain.core.states import Event, Lifecycle, Phase
-from nbtrain.recording.recorder import Recorder
+from nbtrain.core.states import Event, Phase
 from nbtrain.run import claims, endings, roster
-from nbtrain.run.bindings import Bindings
 from nbtrain.run.boundary import Boundary
+from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.log import Log
-from nbtrain.run.monitor import TICK_SECS, Monitor, MonitorThread
-from nbtrain.run.options import Settings
+from nbtrain.run.monitor import TICK_SECS, MonitorThread
 from nbtrain.run.owner import owner
 from nbtrain.run.session_host import SessionHost
 from nbtrain.run.switching import begin_short_turns, end_short_turns
 from nbtrain.run.threads import Coordinator, names_of_live
 from nbtrain.run.time_usage import PAUSED
-from nbtrain.rundir.folder import Logdir
-from nbtrain.rundir.journal import Marks
 
 _UNHEARD = (
     "SIGTERM and SIGHUP end this process without a last checkpoint: this run was started in "
@@ -57,64 +51,30 @@ class Attempt:
     """One life of a run.
 
     Args:
-        coord: The coordinator of the run.
-        settings: How long, and when to save.
-        lifecycle: The run's phase.
-        commands: What waits to be executed.
-        recorder: Takes the records.
-        folder: The run's folder; released at the end.
-        names: By which the program reaches what it trains.
-        hyperparameters: What can be set.
-        marks: What was done to the run.
+        context: Its collaborators.
         evaluate: Evaluates what is trained; None where there is nothing to evaluate.
         again: Whether an earlier life was recorded.
-        total: Gives the step at which the run finishes; None where that is not known.
 
     Attributes:
+        context: As given.
         boundary: Its step boundary.
         host: Takes in the sessions that its loop opens.
         watch: What happens beside the training.
         log: What TensorFlow logged in the training thread.
-        names: As given.
+        names: By which the program reaches what it trains.
         ident: Of the training thread while it trains, or else 0.
         error: What ended it, once it has ended; None where it ended well.
         traceback: Of `error`, from the user's own lines on.
         ended: Set when all is over.
     """
 
-    def __init__(
-        self,
-        coord: Coordinator,
-        settings: Settings,
-        lifecycle: Lifecycle,
-        commands: CommandQueue,
-        recorder: Recorder,
-        folder: Logdir,
-        names: Bindings,
-        hyperparameters: Hyperparameters,
-        marks: Marks,
-        evaluate: Evaluation | None,
-        *,
-        again: bool,
-        total: Callable[[], int | None],
-    ) -> None:
-        self.names = names
-        self.watch = Monitor(recorder, folder, marks, grace_secs=settings.stop_grace_secs)
+    def __init__(self, context: Context, evaluate: Evaluation | None, *, again: bool) -> None:
+        self.names = context.bindings
+        self.watch = context.monitor
         self.boundary = Boundary(
-            settings,
-            lifecycle,
-            commands,
-            recorder,
-            self.watch,
-            names,
-            hyperparameters,
-            evaluate and functools.partial(self._evaluate, evaluate),
-            again=again,
-            total=total,
+            context, evaluate and functools.partial(self._evaluate, evaluate), again=again
         )
-        self.session_host = SessionHost(
-            coord, self.boundary, commands, recorder, self.watch, folder
-        )
+        self.session_host = SessionHost(context, self.boundary)
         self.watch.each_tick = [self.boundary.flush]
         self.watch.each_second = [self.boundary.policy.list_again]
         self.log = Log()
@@ -122,13 +82,10 @@ class Attempt:
         self.error: BaseException | None = None
         self.traceback: TracebackType | None = None
         self.ended = threading.Event()
-        self._coord = coord
-        self._grace = settings.grace
-        self._grace_secs = settings.stop_grace_secs
-        self._lifecycle = lifecycle
-        self._commands = commands
-        self._recorder = recorder
-        self._folder = folder
+        self.context = context
+        self._coord = context.coord
+        self._lifecycle = context.lifecycle
+        self._commands = context.commands
         # Under a coordinator of its own: it outlives the stop of the loop that it serves,
         # and a Supervisor that stops joins every thread of the run's.
         self._services = Coordinator()
@@ -158,12 +115,12 @@ class Attempt:
         self._thread = threading.Thread(
             target=roster.context().run,
             args=(self._main, session, train),
-            name=f"nbtrain train {self._folder.name}",
+            name=f"nbtrain train {self.context.folder.name}",
             daemon=True,
         )
         self._loopers = [
             MonitorThread(
-                self._services, TICK_SECS, act, name=f"nbtrain {verb} {self._folder.name}"
+                self._services, TICK_SECS, act, name=f"nbtrain {verb} {self.context.folder.name}"
             )
             for verb, act in (("watch", self._tick), ("tell", self._tell))
         ]
@@ -216,13 +173,14 @@ class Attempt:
             when: How the end stands, as the beginning of a sentence.
             yet: Whether it may still be saved.
         """
+        name = self.context.folder.name
         if self._is_saved:
-            return f"{when}, and the run {self._folder.name!r} has saved, but has not ended."
+            return f"{when}, and the run {name!r} has saved, but has not ended."
         self._said_unsaved = True
         step, held = self.step, self.boundary.policy.checkpoints
         last = f"Its last checkpoint is {held[-1]}" if held else "It has no checkpoint"
         not_saved = f"has not saved step {step:,}{' yet' if yet else ''}"
-        text = f"{when}, and the run {self._folder.name!r} {not_saved}. {last}."
+        text = f"{when}, and the run {name!r} {not_saved}. {last}."
         self.watch.log(event="unsaved", step=step, text=text)
         self.watch.write_journal()
         return text
@@ -235,7 +193,7 @@ class Attempt:
         if not (self._said_unsaved and self._is_saved):
             return None
         self._said_unsaved = False
-        text = f"The run {self._folder.name!r} has saved step {self.step:,}."
+        text = f"The run {self.context.folder.name!r} has saved step {self.step:,}."
         self.watch.log(event="saved", step=self.step, text=text)
         self.watch.write_journal()
         return text
@@ -253,7 +211,7 @@ class Attempt:
     @property
     def grace(self) -> float:
         """Seconds that the end of the process waits for it."""
-        return self._grace
+        return self.context.settings.grace
 
     @property
     def step(self) -> int:
@@ -332,7 +290,8 @@ class Attempt:
         self._coord.on_stop = None
         self._coord.request_stop()
         try:
-            self._coord.join(stop_grace_period_secs=self._grace_secs, ignore_live_threads=True)
+            grace_secs = self.context.settings.stop_grace_secs
+            self._coord.join(stop_grace_period_secs=grace_secs, ignore_live_threads=True)
         except BaseException as error:  # noqa: BLE001 - kept, and raised again by wait()
             return error
         if self.threads:
@@ -350,9 +309,9 @@ class Attempt:
             last_first.callback(endings.dismiss, self)
             last_first.callback(self._services.request_stop)
             last_first.callback(lambda: self._lifecycle.apply(Event.FAILED if error else event))
-            last_first.callback(self._folder.release)
-            last_first.callback(claims.leave, self._folder.name)
-            last_first.callback(self._recorder.close, failed=error is not None)
+            last_first.callback(self.context.folder.release)
+            last_first.callback(claims.leave, self.context.folder.name)
+            last_first.callback(self.context.recorder.close, failed=error is not None)
             last_first.callback(self._coord.request_stop)
             last_first.callback(self._commands.close, "the run has ended", step=step)
             if error is not None:

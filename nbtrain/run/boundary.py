@@ -19,20 +19,14 @@ from collections.abc import Callable, Mapping
 from typing import SupportsFloat
 
 from nbtrain.checkpoints.files import Saver
-from nbtrain.core.at_hand import AtHand
 from nbtrain.core.cadence import Every
-from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.errors import ArgumentError, PhaseError
-from nbtrain.core.hyperparameters import Hyperparameters
-from nbtrain.core.states import Event, Lifecycle, Phase
-from nbtrain.recording.recorder import Recorder
+from nbtrain.core.states import Event, Phase
 from nbtrain.recording.tags import KnownTags, no_mapping
-from nbtrain.run.bindings import Bindings
+from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluation, Evaluator
 from nbtrain.run.executor import CommandExecutor
 from nbtrain.run.hyperparameter_control import HyperparameterControl
-from nbtrain.run.monitor import Monitor
-from nbtrain.run.options import Settings
 from nbtrain.run.recovery import Recovery
 from nbtrain.run.saving import CheckpointPolicy
 
@@ -43,16 +37,9 @@ class Boundary:
     """The boundary of one life of a run; its methods belong to the training thread.
 
     Args:
-        settings: How long, and when to save.
-        lifecycle: The run's phase.
-        commands: What waits to be executed.
-        recorder: Takes the records.
-        watch: Is told what should be known.
-        names: By which the program reaches what it trains.
-        hyperparameters: What can be set.
+        context: The collaborators of the attempt.
         evaluate: Evaluates what is trained; None where there is nothing to evaluate.
         again: Whether an earlier life of this run was recorded, perhaps beyond its first step.
-        total: Gives the step at which the run finishes; None where that is not known.
 
     Attributes:
         steps: The step at hand, which `Run.should_stop` and `Run.record` count and fill
@@ -62,58 +49,24 @@ class Boundary:
         taken_up: Whether the count goes on from the latest checkpoint, as far as there is one.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        lifecycle: Lifecycle,
-        commands: CommandQueue,
-        recorder: Recorder,
-        watch: Monitor,
-        names: Bindings,
-        hyperparameters: Hyperparameters,
-        evaluate: Evaluation | None = None,
-        *,
-        again: bool,
-        total: Callable[[], int | None],
-    ) -> None:
-        self.steps = AtHand(recorder.queue.items, recorder.queue.most_items)
-        self.policy = CheckpointPolicy(settings.save_cadence(), watch, recorder, self.steps)
+    def __init__(self, context: Context, evaluate: Evaluation | None, *, again: bool) -> None:
+        self._context = context
+        settings, recorder, monitor = context.settings, context.recorder, context.monitor
+        self.steps = context.steps
+        self.policy = CheckpointPolicy(settings.save_cadence(), monitor, recorder, self.steps)
         attend = functools.partial(setattr, self.steps, "next", 0)
         self._control = HyperparameterControl(
-            hyperparameters, recorder, watch, self.policy.outdate, attend
+            context.hyperparameters, recorder, monitor, self.policy.outdate, attend
         )
         self.flush = self._control.flush
-        self._evaluator = Evaluator(evaluate, settings.evaluate_cadence(), recorder, watch)
-        self._executor = CommandExecutor(
-            lifecycle,
-            commands,
-            recorder,
-            watch,
-            names,
-            self.policy,
-            self._control,
-            self._evaluator,
-            self.steps,
-            total=total,
-        )
-        self._recovery = Recovery(
-            lifecycle,
-            recorder,
-            watch,
-            commands,
-            self._executor,
-            self.policy,
-            hyperparameters,
-            self.steps,
-            recover=settings.on_nan == "recover",
-        )
+        self._evaluator = Evaluator(evaluate, settings.evaluate_cadence(), recorder, monitor)
+        self._executor = CommandExecutor(context, self.policy, self._control, self._evaluator)
+        self._recovery = Recovery(context, self._executor, self.policy)
         self._total = settings.steps
-        self._lifecycle = lifecycle
-        self._commands = commands
-        self._recorder = recorder
+        self._lifecycle = context.lifecycle
+        self._commands = context.commands
         self._queue = recorder.queue
-        self._monitor = watch
-        self._names = names
+        self._monitor = monitor
         self._tags = KnownTags()
         self._again = again
         self.begun = self._looping = self._hooked = self._driving = self._over = False
@@ -372,7 +325,7 @@ class Boundary:
         if finished and self.steps.values is not None:  # the loop was left without a last boundary
             self.steps.step += not self._left
             self.hand_over()
-        unused_reason = "" if finished else self._names.unused_reason()
+        unused_reason = "" if finished else self._context.bindings.unused_reason()
         # What to do about a pause is of no use any more.
         self._monitor.note(
             "names", f"When the run failed, {unused_reason}." if unused_reason else None
@@ -404,7 +357,7 @@ class Boundary:
         self.begun = True
         self._monitor.time_usage.begin()
         if self._again or self.step:
-            self._recorder.open_segment(self.step)
+            self._context.recorder.open_segment(self.step)
         self._commands.go_back(self.step)
         self._control.begin(self.step)
         self.policy.start()

@@ -11,11 +11,10 @@ import contextlib
 import functools
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nbtrain.checkpoints.files import Restored
-from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.commands import (
     Evaluate,
     Outcome,
@@ -31,14 +30,11 @@ from nbtrain.core.commands import (
 )
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.hyperparameters import Edit
-from nbtrain.core.states import Event, Lifecycle, Phase
-from nbtrain.core.step_counter import StepCounter
+from nbtrain.core.states import Event, Phase
 from nbtrain.core.tracebacks import told
-from nbtrain.recording.recorder import Recorder
-from nbtrain.run.bindings import Bindings
+from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluator, described
 from nbtrain.run.hyperparameter_control import HyperparameterControl
-from nbtrain.run.monitor import Monitor
 from nbtrain.run.saving import CheckpointPolicy
 from nbtrain.run.time_usage import PAUSED
 from nbtrain.run.trial import Trials
@@ -66,52 +62,31 @@ class CommandExecutor:
     """Executes the commands of one life of a run; training thread only.
 
     Args:
-        lifecycle: The run's phase.
-        commands: What waits to be executed.
-        recorder: Is told where the run went back.
-        watch: Is told what should be known.
-        names: By which the program reaches what it trains.
-        keeper: Keeps the checkpoints.
-        tuner: Sets the hyperparameters.
+        context: The collaborators of the attempt.
+        policy: Keeps the checkpoints.
+        control: Sets the hyperparameters.
         evaluator: Evaluates.
-        steps: The step at hand.
-        total: Gives the step at which the run finishes; None where that is not known.
     """
 
     def __init__(
         self,
-        lifecycle: Lifecycle,
-        commands: CommandQueue,
-        recorder: Recorder,
-        watch: Monitor,
-        names: Bindings,
+        context: Context,
         policy: CheckpointPolicy,
         control: HyperparameterControl,
         evaluator: Evaluator,
-        steps: StepCounter,
-        *,
-        total: Callable[[], int | None],
     ) -> None:
-        self._lifecycle = lifecycle
-        self._commands = commands
-        self._recorder = recorder
-        self._monitor = watch
-        self._names = names
+        self._context = context
+        self._lifecycle = context.lifecycle
+        self._commands = context.commands
+        self._monitor = context.monitor
+        self._steps = context.steps
         self._policy = policy
         self._control = control
         self._evaluator = evaluator
-        self._steps = steps
         self._look_at = 0.0
         self._stops: list[Receipt] = []  # that were answered
-        self._trials = Trials(
-            policy,
-            control,
-            TrialMetric(evaluator, recorder),
-            watch,
-            total,
-            self.open_segment,
-            steps,
-        )
+        metric = TrialMetric(evaluator, context.recorder)
+        self._trials = Trials(context, policy, control, metric, self.open_segment)
 
     def take(self, *, all_planned: bool = False) -> Receipt | None:
         """The next command at this step, or None; while paused, wait for one.
@@ -171,7 +146,7 @@ class CommandExecutor:
 
     def _elsewhere(self) -> str | None:
         """The names that have nothing to do with the training any more, in words."""
-        if not (names := self._names.elsewhere()):
+        if not (names := self._context.bindings.elsewhere()):
             return None
         it, stand = ("it", "stands") if len(names) == 1 else ("they", "stand")
         text = (
@@ -186,7 +161,7 @@ class CommandExecutor:
         )
 
     def _unused_reason(self, *, due: bool = False) -> str:
-        if names := self._names.unused_reason():
+        if names := self._context.bindings.unused_reason():
             return f"{names}; {_REMEDY}"
         if idle := self._idle(due=due):
             return f"{idle}; {_IDLE}"
@@ -198,7 +173,7 @@ class CommandExecutor:
         if not due and time.monotonic() < self._look_at:
             return ""
         self._look_at = time.monotonic() + _LOOK_SECS
-        return self._names.without_effect()
+        return self._context.bindings.without_effect()
 
     def fail_trial(self, why: str, *, restore: bool = True) -> bool:
         """End the trial under way at this boundary, and go back; whether there is one.
@@ -219,7 +194,7 @@ class CommandExecutor:
         if self._trials.begun_since(step):
             self._leave_trial(step, "the run went back")
         self._control.flush()  # of the segment that ends here
-        self._recorder.open_segment(step)
+        self._context.recorder.open_segment(step)
         self._control.go_back(step)
         self._commands.go_back(step)
         self._evaluator.start(step)

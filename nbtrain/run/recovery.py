@@ -5,16 +5,12 @@ recovery.look()    # at a step boundary; it may go back, and moves the step coun
 
 from __future__ import annotations
 
-from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.commands import Outcome, Receipt, Restore, Set
 from nbtrain.core.errors import PhaseError
-from nbtrain.core.hyperparameters import Hyperparameters
-from nbtrain.core.states import Checkpoint, Event, Lifecycle, Phase
-from nbtrain.core.step_counter import StepCounter
+from nbtrain.core.states import Checkpoint, Event, Phase
 from nbtrain.recording.loss_monitor import Anomaly
-from nbtrain.recording.recorder import Recorder
+from nbtrain.run.context import Context
 from nbtrain.run.executor import CommandExecutor
-from nbtrain.run.monitor import Monitor
 from nbtrain.run.saving import CheckpointPolicy
 
 # What a rescue halves, the first that a run has: a rate under a factor is set by the program.
@@ -28,39 +24,20 @@ class Recovery:
     """Acts on the trouble of one life of a run; training thread only.
 
     Args:
-        recover: Whether it goes back by itself.
-        lifecycle: The run's phase.
-        recorder: Knows of trouble.
-        watch: Is told what should be known.
-        commands: Holds the edits of a replay that are to come.
-        helm: Restores and sets.
-        keeper: Keeps the checkpoints.
-        hyperparameters: What can be set.
-        steps: The step at hand.
+        context: The collaborators of the attempt.
+        executor: Restores and sets.
+        policy: Keeps the checkpoints.
     """
 
     def __init__(
-        self,
-        lifecycle: Lifecycle,
-        recorder: Recorder,
-        watch: Monitor,
-        commands: CommandQueue,
-        executor: CommandExecutor,
-        policy: CheckpointPolicy,
-        hyperparameters: Hyperparameters,
-        steps: StepCounter,
-        *,
-        recover: bool,
+        self, context: Context, executor: CommandExecutor, policy: CheckpointPolicy
     ) -> None:
-        self._recover = recover
-        self._lifecycle = lifecycle
-        self._recorder = recorder
-        self._monitor = watch
-        self._commands = commands
+        self._context = context
         self._executor = executor
         self._policy = policy
-        self._hyperparameters = hyperparameters
-        self._steps = steps
+        self._monitor = context.monitor
+        self._steps = context.steps
+        self._recover = context.settings.on_nan == "recover"
         self._told: Anomaly | None = None
         self._rescues = 0
         self._last: tuple[int, int] | None = None  # where it had gone bad, where it went back to
@@ -71,7 +48,7 @@ class Recovery:
         Args:
             drain: Whether to look at the records that wait as well: there is no next boundary.
         """
-        loss_monitor = self._recorder.loss_monitor
+        loss_monitor = self._context.recorder.loss_monitor
         if loss_monitor is None:
             return
         if drain:
@@ -95,7 +72,7 @@ class Recovery:
         self._monitor.note("nan", None)
 
     def _act(self, anomaly: Anomaly) -> None:
-        if self._lifecycle.phase is Phase.STOPPING:
+        if self._context.lifecycle.phase is Phase.STOPPING:
             return
         if self._executor.fail_trial(f"{anomaly}"):
             self._told = None  # if it is there afterwards, it is told then
@@ -115,7 +92,7 @@ class Recovery:
         text = f"Paused at step {step:,}: {anomaly}.{why} {self._advice(anomaly, good)}"
         self._monitor.note("nan", text)  # first: whoever sees it paused sees why
         try:
-            self._lifecycle.apply(Event.PAUSE)
+            self._context.lifecycle.apply(Event.PAUSE)
         except PhaseError:  # it is stopping by now
             self._monitor.note("nan", None)
             return
@@ -145,7 +122,7 @@ class Recovery:
 
     def _rate(self) -> str | None:
         """The name of the learning rate, or of a factor on it."""
-        values = self._hyperparameters.values
+        values = self._context.hyperparameters.values
         return next((name for name in _RATES if name in values), None)
 
     def _older(self, anomaly: Anomaly) -> tuple[Checkpoint, ...]:
@@ -174,7 +151,7 @@ class Recovery:
             return "the run has no hyperparameter learning_rate that could be halved"
         if self._rescues == _MOST:
             return f"it was rescued {_MOST} times in vain"
-        rate, bad = self._hyperparameters.values[name], self._steps.step
+        rate, bad = self._context.hyperparameters.values[name], self._steps.step
         for checkpoint in reversed(self._tries(anomaly)):
             if not self._do(Restore(checkpoint.path)).applied:  # deleted, or cannot be read
                 continue
@@ -183,10 +160,10 @@ class Recovery:
             now = self._steps.step
             self._rescues, self._last = self._rescues + 1, (anomaly.step, now)
             # What has led nowhere is not repeated by a replay.
-            self._commands.settle(bad)
+            self._context.commands.settle(bad)
             # Restored it may be what it was before; what led here is too much anyhow.
             # In this order: where the rate itself is what was NaN, it does not count.
-            half = min(self._hyperparameters.values[name], rate) / 2
+            half = min(self._context.hyperparameters.values[name], rate) / 2
             outcome = self._do(Set({name: half}))
             self._told = None
             self._monitor.inform(f"Rescued: {anomaly}; went back to step {now:,}. {outcome.text}.")

@@ -30,6 +30,7 @@ from nbtrain.checkpoints.branches import Branch
 from nbtrain.checkpoints.files import Saver, find, step_in_name
 from nbtrain.checkpoints.listing import latest, restorable, saved
 from nbtrain.core import tracebacks
+from nbtrain.core.at_hand import AtHand
 from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.commands import Command, Outcome, Receipt, Set, Stop, Try
 from nbtrain.core.errors import ArgumentError, BusyError, PhaseError, WaitError
@@ -40,8 +41,10 @@ from nbtrain.recording.store import ScalarStore
 from nbtrain.run import claims, roster
 from nbtrain.run.attempt import Attempt
 from nbtrain.run.bindings import Bindings
+from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.listeners import Listener, Listeners, check_event
+from nbtrain.run.monitor import Monitor
 from nbtrain.run.options import Settings
 from nbtrain.run.requests import NO_VALUES, Steering
 from nbtrain.run.threads import Coordinator, LooperThread, names_of_live
@@ -147,22 +150,23 @@ class Run(Steering):
 
     def _attempt(self, recorder: Recorder, names: Bindings) -> Attempt:
         """What belongs to one life of the run: of the one before nothing is left."""
-        attempt = Attempt(
-            self.coord,
-            self._settings,
-            self._lifecycle,
-            self._commands,
-            recorder,
-            self._folder,
-            names,
-            self._hyperparameters,
-            self.marks,
-            self._engine.evaluate,
-            again=bool(self.scalars),
+        grace_secs = self._settings.stop_grace_secs
+        context = Context(
+            coord=self.coord,
+            folder=self._folder,
+            settings=self._settings,
+            lifecycle=self._lifecycle,
+            commands=self._commands,
+            recorder=recorder,
+            monitor=Monitor(recorder, self._folder, self.marks, grace_secs=grace_secs),
+            bindings=names,
+            hyperparameters=self._hyperparameters,
+            steps=AtHand(recorder.queue.items, recorder.queue.most_items),
             total=lambda: self.total_steps,
         )
+        attempt = Attempt(context, self._engine.evaluate, again=bool(self.scalars))
         attempt.watch.listeners, attempt.watch.told = self._listeners, self._told
-        self._at_hand = self._commands.at_hand = attempt.boundary.steps
+        self._at_hand = self._commands.at_hand = context.steps
         return attempt
 
     # --- life -------------------------------------------------------------------

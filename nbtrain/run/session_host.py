@@ -19,45 +19,30 @@ import tensorflow as tf
 
 from nbtrain.checkpoints.files import Saver
 from nbtrain.core.cadence import Every
-from nbtrain.core.command_queue import CommandQueue
-from nbtrain.recording.recorder import Recorder
 from nbtrain.run.boundary import Boundary
-from nbtrain.run.monitor import Monitor
+from nbtrain.run.context import Context
 from nbtrain.run.threads import Coordinator, serves
-from nbtrain.rundir.folder import Logdir
 
 
 class SessionHost:
     """Takes the sessions that the loop of a run opens under that run: their owner.
 
     Args:
-        coord: The coordinator of the run.
+        context: The collaborators of the attempt.
         boundary: Its step boundary.
-        commands: What waits to be executed.
-        recorder: Takes the records.
-        watch: Is told what should be known.
-        folder: The run's folder, which holds those of the sessions.
 
     Attributes:
         left_open: Closes, when it is left, what the loop has left open.
     """
 
-    def __init__(
-        self,
-        coord: Coordinator,
-        boundary: Boundary,
-        commands: CommandQueue,
-        recorder: Recorder,
-        watch: Monitor,
-        folder: Logdir,
-    ) -> None:
+    def __init__(self, context: Context, boundary: Boundary) -> None:
         self.left_open = contextlib.ExitStack()
-        self._coord = coord
+        self._coord = context.coord
         self._boundary = boundary
-        self._commands = commands
-        self._recorder = recorder
-        self._monitor = watch
-        self._folder = folder
+        self._commands = context.commands
+        self._recorder = context.recorder
+        self._monitor = context.monitor
+        self._folder = context.folder
         # Of each session the coordinator, and what is to be undone at its release.
         self._guests: dict[tf.train.Coordinator, contextlib.ExitStack] = {}
 

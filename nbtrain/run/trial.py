@@ -14,9 +14,8 @@ from nbtrain.checkpoints.files import Restored
 from nbtrain.core.commands import Outcome, Receipt, Try
 from nbtrain.core.errors import ArgumentError, CheckpointError, PhaseError
 from nbtrain.core.hyperparameters import Edit
-from nbtrain.core.step_counter import StepCounter
+from nbtrain.run.context import Context
 from nbtrain.run.hyperparameter_control import HyperparameterControl
-from nbtrain.run.monitor import Monitor
 from nbtrain.run.saving import CheckpointPolicy
 from nbtrain.run.trial_metric import TrialMetric, whole
 
@@ -44,32 +43,28 @@ class Trials:
     """The trial edits of one life of a run, one at a time; training thread only.
 
     Args:
-        keeper: Saves where a trial begins, and restores it.
-        tuner: Sets the hyperparameters.
-        judge: Measures what decides.
-        watch: Is told what should be known.
-        total: Gives the step at which the run finishes; None where that is not known.
+        context: The collaborators of the attempt.
+        policy: Saves where a trial begins, and restores it.
+        control: Sets the hyperparameters.
+        metric: Measures what decides.
         went_back: Called once the run is at an earlier step.
-        steps: The step at hand.
     """
 
     def __init__(
         self,
+        context: Context,
         policy: CheckpointPolicy,
         control: HyperparameterControl,
         metric: TrialMetric,
-        watch: Monitor,
-        total: Callable[[], int | None],
         went_back: Callable[[], None],
-        steps: StepCounter,
     ) -> None:
         self._policy = policy
         self._control = control
         self._metric = metric
-        self._monitor = watch
-        self._total = total
+        self._monitor = context.monitor
+        self._total = context.total
         self._went_back = went_back
-        self._steps = steps
+        self._steps = context.steps
         self._trial: _Trial | None = None
         self._failed: str | None = None  # why what is tried cannot stay
 

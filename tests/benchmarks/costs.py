@@ -216,7 +216,7 @@ def burst(secs: float = 3.0) -> Figures:
     out["peak_mb"] = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     out["kept"], out["steps"] = len(run.scalars["loss"]), run.status.step
     out["kept_mb"] = out["kept"] * 24 / 1e6
-    out["thinned"] = run.attempt._recorder.thinned_steps
+    out["thinned"] = run.attempt.context.recorder.thinned_steps
     out["message"] = run.status.message
     return out
 

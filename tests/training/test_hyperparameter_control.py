@@ -421,7 +421,7 @@ def test_what_the_program_sets_itself_is_shown_and_recorded() -> None:
 def test_a_folder_that_was_deleted_gets_the_values_again(gate: Gate) -> None:
     run, _ = held(gate)
     reached(run, lambda run: bool(run.hyperparameters))
-    recorder = run.attempt.boundary._recorder
+    recorder = run.attempt.context.recorder
     recorder.drain()
     assert recorder.event_file is not None
     recorder.event_file.unlink()

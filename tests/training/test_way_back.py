@@ -33,7 +33,7 @@ def gone_back(run: Run) -> Path:
     paused = run.post(Pause(), at=25)
     run.start()
     applied(paused)
-    run.attempt._recorder.drain()  # what the next tick would write
+    run.attempt.context.recorder.drain()  # what the next tick would write
     return Path(shutil.copytree(run.logdir, "runs/copy"))
 
 
