@@ -33,9 +33,11 @@ from nbtrain.run.boundary import Boundary
 from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.log import Log
+from nbtrain.run.loops import OwnLoop, StepLoop
 from nbtrain.run.monitor import TICK_SECS, MonitorThread
 from nbtrain.run.owner import owner
 from nbtrain.run.session_host import SessionHost
+from nbtrain.run.session_loop import SessionLoop
 from nbtrain.run.switching import begin_short_turns, end_short_turns
 from nbtrain.run.threads import Coordinator, names_of_live
 from nbtrain.run.time_usage import PAUSED
@@ -58,6 +60,8 @@ class Attempt:
     Attributes:
         context: As given.
         boundary: Its step boundary.
+        session: The session that the loop has open.
+        loop: The loop that asks once a step whether to stop.
         host: Takes in the sessions that its loop opens.
         watch: What happens beside the training.
         log: What TensorFlow logged in the training thread.
@@ -74,7 +78,9 @@ class Attempt:
         self.boundary = Boundary(
             context, evaluate and functools.partial(self._evaluate, evaluate), again=again
         )
-        self.session_host = SessionHost(context, self.boundary)
+        self.session = SessionLoop(context, self.boundary)
+        self.loop = OwnLoop(context, self.boundary, self.session)
+        self.session_host = SessionHost(context, self.boundary, self.session, self.loop)
         self.watch.each_tick = [self.boundary.flush]
         self.watch.each_second = [self.boundary.policy.list_again]
         self.log = Log()
@@ -138,6 +144,10 @@ class Attempt:
                 self._loopers.remove(looper)
                 looper.stop_loop()
             raise
+
+    def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
+        """Call `step` and record what it returns, until the run stops; training thread only."""
+        StepLoop(self.context, self.boundary, self.session, self.loop).drive(step)
 
     def join(self, timeout: float) -> None:
         """Wait for the last round of its watch, once it has ended; not in that round itself."""
@@ -216,7 +226,7 @@ class Attempt:
     @property
     def step(self) -> int:
         """Steps that it has completed."""
-        return self.boundary.step
+        return self.context.steps.step
 
     @property
     def elapsed_s(self) -> float:
@@ -229,7 +239,7 @@ class Attempt:
         if not self._ended_at:
             return self.watch.throughput.steps_per_s
         secs = self.elapsed_s - self.watch.time_usage.seconds.get(PAUSED, 0.0)
-        return (self.boundary.steps.steps_done / secs or None) if secs > 0 else None
+        return (self.context.steps.steps_done / secs or None) if secs > 0 else None
 
     @property
     def threads(self) -> tuple[str, ...]:
@@ -251,9 +261,9 @@ class Attempt:
                 session() as saver,
                 self.session_host.left_open,
             ):
-                self.boundary.go_on(saver)
+                self.session.go_on(saver)
                 error = self._train(train)
-                self.boundary.leave(finished=error is None)
+                self.session.leave(finished=error is None)
         except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
             error = error or self._unless_stopped(raised)
         finally:
@@ -274,7 +284,7 @@ class Attempt:
 
     def _evaluate(self, evaluate: Evaluation) -> Mapping[str, SupportsFloat]:
         """Evaluate; `should_stop()` in it is no step boundary, as in any other thread."""
-        self.ident = self.boundary.steps.thread = 0
+        self.ident = self.context.steps.thread = 0
         try:
             return evaluate()
         finally:
@@ -301,7 +311,7 @@ class Attempt:
     def _close(self, error: BaseException | None) -> None:
         """End it; whatever fails here, the rest is still done."""
         event = Event.STOPPED if self._asked_to_stop else Event.FINISHED
-        step = self.boundary.step
+        step = self.step
         self.ident = self._commands.thread = 0  # the system gives it to other threads
         with contextlib.ExitStack() as last_first:
             last_first.callback(end_short_turns, self)
@@ -345,7 +355,7 @@ class Attempt:
 
     def _tick(self) -> None:
         self._commands.call()
-        steps = self.boundary.steps
+        steps = self.context.steps
         self.watch.tick(self._lifecycle.phase, steps.step, steps.steps_done, self._thread)
 
     def _tell(self) -> None:

@@ -269,7 +269,7 @@ class Run(Steering):
         if not told:
             why = f" {message}" if (message := self.attempt.watch.message) else ""
             sys.stderr.write(
-                f"nbtrain: The run {self.name!r} is paused at step {self.attempt.boundary.step:,}, "
+                f"nbtrain: The run {self.name!r} is paused at step {self.attempt.step:,}, "
                 "and this waits for its end. Resume in its panel, or run.resume(), lets it go on. "
                 f"To interrupt the wait leaves the run as it is.{why}\n"
             )
@@ -399,7 +399,7 @@ class Run(Steering):
         at = None if at is None else _number_of_step(at)
         if at is not None and isinstance(command, Stop):
             raise ArgumentError(f"A stop cannot be planned: for an end at step {at}, give steps=.")
-        step = self.attempt.boundary.step
+        step = self.attempt.step
         why = self._unknown(command) if at is None else None
         if why is None:
             receipt = self._commands.post(command, step=step, at=at)
@@ -453,7 +453,7 @@ class Run(Steering):
         """The same, where the loop begins, or is not the run's own; or from another thread."""
         attempt = self.attempt
         if threading.get_ident() == attempt.ident:
-            return attempt.boundary.reach()
+            return attempt.loop.reach()
         return bool(self.coord.should_stop())
 
     def record(
@@ -493,23 +493,23 @@ class Run(Steering):
                 f"record() of the run {self.name!r} was called by another thread than its training "
                 "thread: record in the loop that asks should_stop()."
             )
-        attempt.boundary.record(values, scalars, step)
+        attempt.loop.record(values, scalars, step)
 
     def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
         """Call `step` and record what it returns, until the run stops; training thread only.
 
         The same as `while not run.should_stop(): run.record(step())`, and quicker.
         """
-        self.attempt.boundary.drive(step)
+        self.attempt.drive(step)
 
     # --- what it says of itself -------------------------------------------------
 
     @property
     def _step(self) -> int:
         """Steps completed; before the checkpoint is restored those of that."""
-        phase, boundary = self._lifecycle.phase, self.attempt.boundary
-        known = boundary.taken_up or phase.ended or phase is Phase.CREATED
-        return boundary.step if known else boundary.step or self._begins
+        phase, step = self._lifecycle.phase, self.attempt.step
+        known = self.attempt.session.taken_up or phase.ended or phase is Phase.CREATED
+        return step if known else step or self._begins
 
     @property
     def status(self) -> Status:

@@ -21,6 +21,8 @@ from nbtrain.checkpoints.files import Saver
 from nbtrain.core.cadence import Every
 from nbtrain.run.boundary import Boundary
 from nbtrain.run.context import Context
+from nbtrain.run.loops import HookLoop, OwnLoop
+from nbtrain.run.session_loop import SessionLoop
 from nbtrain.run.threads import Coordinator, serves
 
 
@@ -30,31 +32,35 @@ class SessionHost:
     Args:
         context: The collaborators of the attempt.
         boundary: Its step boundary.
+        session: The session that the loop has open.
+        loop: The loop that asks whether to stop.
 
     Attributes:
         left_open: Closes, when it is left, what the loop has left open.
     """
 
-    def __init__(self, context: Context, boundary: Boundary) -> None:
+    def __init__(
+        self, context: Context, boundary: Boundary, session: SessionLoop, loop: OwnLoop
+    ) -> None:
         self.left_open = contextlib.ExitStack()
+        self._context = context
         self._coord = context.coord
-        self._boundary = boundary
         self._commands = context.commands
-        self._recorder = context.recorder
-        self._monitor = context.monitor
-        self._folder = context.folder
+        self._boundary = boundary
+        self._session = session
+        self._loop = loop
         # Of each session the coordinator, and what is to be undone at its release.
         self._guests: dict[tf.train.Coordinator, contextlib.ExitStack] = {}
 
     @property
     def name(self) -> str:
         """The name of the run."""
-        return self._folder.name
+        return self._context.folder.name
 
     def should_stop(self) -> bool:
         """Whether to leave the loop: in the training thread the step boundary; any thread."""
         if threading.get_ident() == self._commands.thread:
-            return self._boundary.reach()
+            return self._loop.reach()
         return self.asked_to_stop()
 
     def asked_to_stop(self) -> bool:
@@ -108,15 +114,15 @@ class SessionHost:
             lost = self._boundary.step
             if saver is not None:
                 self._boundary.policy.lose()
-                self._boundary.go_on(saver, due, step)
+                self._session.go_on(saver, due, step)
             saving = "save_model_steps= or save_model_secs=" if saver is not None else None
             self._tell_of_recovery(lost, saving)
             return
         with contextlib.ExitStack() as undo:
             if saver is not None:
-                undo.enter_context(self._folder.holding(saver.directory))
-                self._boundary.go_on(saver, due, step)
-                undo.callback(self._boundary.let_go)
+                undo.enter_context(self._context.folder.holding(saver.directory))
+                self._session.go_on(saver, due, step)
+                undo.callback(self._session.let_go)
             undo.callback(setattr, coord, "on_stop", None)
             self._guests[coord] = undo.pop_all()
         coord.on_stop = functools.partial(self._follow, coord)
@@ -125,11 +131,11 @@ class SessionHost:
 
     def pass_by(self, recount: Callable[[int], int]) -> None:
         """What a loop that never asks whether to stop would not do; training thread only."""
-        self._boundary.pass_by(recount)
+        self._session.pass_by(recount)
 
     def attach(
         self, coord: tf.train.Coordinator, saver: Saver | None, step: int, *, again: bool
-    ) -> Boundary:
+    ) -> HookLoop:
         """Take a hook's session under the run, until `release`; training thread only.
 
         Args:
@@ -139,18 +145,19 @@ class SessionHost:
             again: Whether it replaces one that was lost.
 
         Returns:
-            The step boundary, where the hook counts from now on.
+            The loop, where the hook counts from now on.
 
         Raises:
             ArgumentError: The run has a saver of its own.
         """
         lost = self._boundary.step
-        self._boundary.attach(saver, step, again=again)
+        loop = HookLoop(self._context, self._boundary, self._session)
+        loop.attach(saver, step, again=again)
         self._guests[coord] = contextlib.ExitStack()
-        self._guests[coord].callback(self._boundary.let_go)
+        self._guests[coord].callback(self._session.let_go)
         if again:
             self._tell_of_recovery(lost, "save_steps= or save_secs=")
-        return self._boundary
+        return loop
 
     def at_end(self, close: Callable[[], object]) -> None:
         """Call `close` when the loop is over and its last checkpoint saved; training thread only.
@@ -175,18 +182,18 @@ class SessionHost:
                 f"0. Give {saving} to save sooner."
             )
         text = f"The session was lost at step {lost:,} and made again{goes_on}"
-        self._monitor.note("recovery", text)
-        self._monitor.log(event="recovery", step=step, text=text)
+        self._context.monitor.note("recovery", text)
+        self._context.monitor.log(event="recovery", step=step, text=text)
 
     def note(self, topic: str, text: str | None) -> None:
         """Warn of something in the panel, until (None) there is nothing to warn of; any thread."""
-        self._monitor.note(topic, text)
+        self._context.monitor.note(topic, text)
 
     def add(self, step: int | None, values: Mapping[str, SupportsFloat]) -> None:
         """Record scalars of a step that was done, or (None) of the last one; any thread."""
         if values:
             step = self._boundary.step if step is None else step
-            self._recorder.queue.append(step, time.time(), values)
+            self._context.recorder.queue.append(step, time.time(), values)
 
     def _follow(self, guest: Coordinator) -> None:
         """A Supervisor whose session its loop has opened was asked to stop."""

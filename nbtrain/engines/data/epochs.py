@@ -83,7 +83,7 @@ class EpochIterator(Iterator[Any]):
     def begin(self, attempt: Attempt) -> Iterator[Any]:
         """A loop begins, in this life of the run; returns what it draws from."""
         self._ahead, self._at_hand = self._undone(), []
-        self._attempt, self._step = attempt, attempt.boundary.step
+        self._attempt, self._step = attempt, attempt.step
         if self._iterators.at_hand is None:
             self._iterators.start()
         self._attention = True
@@ -106,7 +106,7 @@ class EpochIterator(Iterator[Any]):
             ArgumentError: A pass has no element.
         """
         assert self._attempt is not None, "begin() comes first"
-        step = self._attempt.boundary.step
+        step = self._attempt.step
         if step != self._step:
             self._step, self._at_hand = step, []
         element = self._ahead.pop(0) if self._ahead else self._draw()
@@ -161,7 +161,7 @@ class EpochIterator(Iterator[Any]):
 
     def _undone(self) -> list[Any]:
         """Elements that were drawn for a step which was not done."""
-        at_step = self._attempt is not None and self._attempt.boundary.step == self._step
+        at_step = self._attempt is not None and self._attempt.step == self._step
         return [*(self._at_hand if at_step else ()), *self._ahead]
 
     def _begin(self, begin: Callable[[], Any]) -> Any:

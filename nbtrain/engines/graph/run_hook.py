@@ -31,7 +31,7 @@ from nbtrain.engines.graph.servers import limit_closing
 from nbtrain.engines.graph.session_retry import SessionRetry, wait_secs
 from nbtrain.engines.graph.session_saver import SessionSaver, session_saver
 from nbtrain.engines.hyperparameters import in_session
-from nbtrain.run.boundary import Boundary
+from nbtrain.run.loops import HookLoop
 from nbtrain.run.owner import owner
 from nbtrain.run.run import Run
 
@@ -78,7 +78,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._opened: tuple[tf.compat.v1.Session, tf.train.Coordinator] | None = None
         self.train_op: Any = None  # fetches that must advance the global step, if it is known
         self.hyperparameters = NO_VARIABLES  # which this session holds
-        self._boundary: Boundary | None = None
+        self._loop: HookLoop | None = None
 
     def begin(self) -> None:
         """Before the graph is finalized: its saver, its global step, and whether all fits.
@@ -111,7 +111,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         if isinstance(saver, v1.train.Saver) and (checkpoints := listed(self._directory)):
             check_fit(saver, checkpoints[-1].path)
         self._saved: Saved | None = None
-        self._boundary = None
+        self._loop = None
         self._attempts = SessionRetry(
             graph, self._run.coord, self._run.attempt.session_host.note, self._latest
         )
@@ -126,7 +126,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self, session: tf.compat.v1.Session, coord: tf.train.Coordinator
     ) -> None:
         """Go on from the latest checkpoint; after a session was lost, not at once."""
-        again = self._boundary is not None
+        again = self._loop is not None
         self._attempts.succeeded()
         # The set itself: to it are added those that other hooks start.
         limit_closing(session, self._run.attempt.session_host.note, coord._registered_threads)
@@ -136,10 +136,10 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         in_session(self.hyperparameters, session, self.train_op)
         saver = self._session_saver(session)
         step = step_of(session, self._global_step) or 0
-        self._boundary = self._run.attempt.session_host.attach(coord, saver, step, again=again)
+        self._loop = self._run.attempt.session_host.attach(coord, saver, step, again=again)
         if again:
             self._wait()
-        elif self._boundary.arrive(0, None, lambda step: step):
+        elif self._loop.arrive(0, None, lambda step: step):
             self._told_to_stop = True
             coord.request_stop()
 
@@ -165,12 +165,12 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """The step boundary."""
-        assert self._boundary is not None, "a session has been made"
+        assert self._loop is not None, "a session has been made"
         steps = self._steps
         if steps is None:
             steps = self._steps = self._learn(run_context.original_args.fetches)
         self._lost = 0
-        if self._boundary.arrive(steps, run_values.results, self._recount):
+        if self._loop.arrive(steps, run_values.results, self._recount):
             self._stop(run_context, steps)
 
     def end(self, session: tf.compat.v1.Session) -> None:  # noqa: ARG002 - TensorFlow's

@@ -71,7 +71,7 @@ class RunCallback(keras.callbacks.Callback):
             self._loss.wrap()
             if not self.model.run_eagerly:
                 self._loss.look_after(self._run.attempt)
-        if not self._run.attempt.boundary.begun:
+        if not self._run.attempt.loop.begun:
             self._ask()
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -87,7 +87,7 @@ class RunCallback(keras.callbacks.Callback):
         size = self.model.steps_per_execution if self._loss is None else self._loss.count
         done, steps = self._begun + size, self.params.get("steps")
         done = done if steps is None else min(done, steps)
-        number = self._run.attempt.boundary.step + done - self._done
+        number = self._run.attempt.step + done - self._done
         self._done = done
         self._run.record(self._loss.scalars if self._loss is not None else {}, step=number)
         if self._begun == 0 and self._loss is not None:
@@ -123,9 +123,9 @@ class RunCallback(keras.callbacks.Callback):
         self._loss = self._guard = None
 
     def _ask(self) -> None:
-        boundary = self._run.attempt.boundary
-        step = boundary.step
+        step = self._run.attempt.step
         if self._run.should_stop():
             self.model.stop_training = True
-        if boundary.step < step:  # what was abandoned, such as NaN, is no part of an epoch's means
+        # What was abandoned, such as NaN, is no part of an epoch's means.
+        if self._run.attempt.step < step:
             self.model.reset_metrics()

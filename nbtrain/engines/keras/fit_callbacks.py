@@ -129,7 +129,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
             callbacks, add_history=True, add_progbar=add_progbar, model=model, **params
         )
         self._place, self._loss = place, loss
-        self._session_host, self._boundary = run.attempt.session_host, run.attempt.boundary
+        self._session_host, self._run_loop = run.attempt.session_host, run.attempt.loop
         self._time_usage = run.attempt.watch.time_usage
         self._rates = rates
         self._begun = 0
@@ -144,7 +144,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         """The first boundary of the run."""
         self._loss.wrap()
         self.begin()
-        if not self._boundary.begun:
+        if not self._run_loop.begun:
             self._ask()
 
     def begin(self) -> None:
@@ -168,7 +168,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
             for rate in self._rates:
                 lifted.enter_context(rate.lifted())
             super().on_epoch_begin(epoch, logs)
-        self._boundary.settle()
+        self._run_loop.settle()
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """The boundary of the batch before."""
@@ -177,11 +177,11 @@ class FitCallbacks(keras.callbacks.CallbackList):
         self._begun = batch
         if self._seen and batch >= self._place.batch:
             super().on_train_batch_begin(batch, logs)
-            self._boundary.settle()
+            self._run_loop.settle()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Record the batch, or the last of an execution of several."""
-        place, boundary = self._place, self._boundary
+        place, loop = self._place, self._run_loop
         done, steps = self._begun + self._loss.count, place.data.steps
         if steps is not None and done > steps:
             done = steps
@@ -189,9 +189,9 @@ class FitCallbacks(keras.callbacks.CallbackList):
             return  # trained before
         if self._seen:
             super().on_train_batch_end(batch, logs)
-        number = boundary.step + done - place.batch
+        number = loop.step + done - place.batch
         place.batch = done
-        boundary.record(self._loss.scalars, {}, number)
+        loop.record(self._loss.scalars, {}, number)
         self._at_hand = True
         if self._first:
             self._first = False
@@ -232,7 +232,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         super().on_epoch_end(epoch, dict(logs))
         scalars = epoch_scalars(logs)
         # The curves of evaluations between, where there are such, have those of the epochs too.
-        between = [tag for tag in self._boundary.evaluated if EPOCH + tag in scalars]
+        between = [tag for tag in self._run_loop.evaluated if EPOCH + tag in scalars]
         scalars |= {tag: scalars[EPOCH + tag] for tag in between}
         # Numbers that a callback has added, such as the learning rate that it sets.
         added = {
@@ -241,7 +241,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
             if len(values) > before.get(name, 0) and isinstance(values[-1], Real)
         }
         if self._at_hand:
-            self._boundary.record(scalars, {}, None)
+            self._run_loop.record(scalars, {}, None)
         else:
             self._session_host.add(None, scalars)
         self._place.end_epoch({**added, **logs})
@@ -252,7 +252,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
     def _ask(self, *, over: bool = False) -> None:
         """The step boundary; `over`: Keras ends by itself."""
         self._at_hand = False
-        told = self._boundary.reach_last() if over else self._boundary.reach()
+        told = self._run_loop.reach(last=over)
         if self._place.moved or (told and not over):
             raise StopFit
 

@@ -1,0 +1,278 @@
+"""The loops that count a run's steps, and come to its boundary between two of them.
+
+    while not own_loop.reach():             # the program's own: once a step
+        own_loop.record({"loss": loss}, {}, None)
+
+    StepLoop(...).drive(step)               # the run's: calls the step, in one frame
+
+    hook_loop.attach(saver, step)           # that of a MonitoredSession, whose hook counts
+    hook_loop.arrive(1, values, recount)    # after each call of the session
+
+The fourth is that of a session whose loop may never ask: `session_loop`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import SupportsFloat
+
+from nbtrain.checkpoints.files import Saver
+from nbtrain.core.errors import ArgumentError
+from nbtrain.recording.tags import no_mapping
+from nbtrain.run.boundary import Boundary, Counting
+from nbtrain.run.context import Context
+from nbtrain.run.session_loop import SessionLoop
+
+_NEVER = sys.maxsize
+_NOBODY, _LOOP, _HOOK = Counting  # quicker than by their names
+
+
+class OwnLoop:
+    """A loop that asks once a step whether to stop; training thread only.
+
+    Args:
+        context: The collaborators of the attempt.
+        boundary: Its step boundary.
+        session: The session that it may have open.
+
+    Attributes:
+        driven: Whether a `StepLoop` counts its steps.
+        settle: Settles what the program has set since the last boundary: it is of the step
+            that is done.
+    """
+
+    def __init__(self, context: Context, boundary: Boundary, session: SessionLoop) -> None:
+        self.driven = False
+        self.settle = boundary.settle
+        self._boundary = boundary
+        self._session = session
+        self._steps = context.steps
+        self._commands = context.commands
+        self._queue = context.recorder.queue
+        self._tags = boundary.tags
+
+    @property
+    def step(self) -> int:
+        """Steps completed; any thread may read it."""
+        return self._steps.step
+
+    @property
+    def begun(self) -> bool:
+        """Whether the first boundary is behind."""
+        return self._boundary.begun
+
+    @property
+    def evaluated(self) -> frozenset[str]:
+        """Tags of the curves that evaluations between two steps have given."""
+        return self._boundary.evaluated
+
+    def reach(self, *, last: bool = False) -> bool:
+        """Do what is to be done between two steps.
+
+        Args:
+            last: Whether the loop ends by itself after it: what has gone bad is seen here.
+
+        Returns:
+            Whether to leave the loop.
+        """
+        boundary, steps = self._boundary, self._steps
+        if last:
+            self._commands.call()
+        if boundary.counting is _LOOP:
+            steps.step += 1
+            boundary.hand_over()
+        elif boundary.counting is _NOBODY:
+            self._begin()
+        told = steps.step >= steps.next and boundary.look_up(last=last)
+        if boundary.counting is _LOOP and not self._tags.changing:
+            steps.thread = self._commands.thread
+        return told
+
+    def _begin(self) -> None:
+        self._boundary.count_by(_LOOP)
+        self._session.gone_on, self._session.left = True, False
+        if not self._boundary.begun:
+            self._boundary.begin()
+
+    def record(
+        self,
+        values: Mapping[str, SupportsFloat],
+        scalars: dict[str, SupportsFloat],
+        step: int | None,
+    ) -> None:
+        """Keep scalars for the step at hand; `step` is its number where the program counts.
+
+        Raises:
+            ArgumentError: Values that are no mapping, hold what is no scalar under a new tag, or
+                a step below 1.
+        """
+        # The type first: asking the abstract class costs more than all the rest.
+        if type(values) is not dict and not isinstance(values, Mapping):
+            raise no_mapping(values)
+        if values:
+            scalars = {**values, **scalars}
+        tags, steps = self._tags, self._steps
+        if scalars.keys() != tags.last:
+            tags.admit(scalars)
+        if tags.changing:
+            scalars = tags.read(scalars)
+        if step is not None and (type(step) is not int or not 0 < step < _NEVER):
+            step = _whole(step)
+        if self._boundary.counting is _HOOK:
+            self._queue.append(steps.step if step is None else step, time.time(), scalars)
+            return
+        if steps.values is not None:  # the second of this step
+            scalars = {**dict(zip(steps.tags, steps.values, strict=True)), **scalars}
+        steps.tags, steps.values = self._queue.tags_of(scalars), (*scalars.values(),)
+        if tags.changing:
+            steps.thread = 0  # what comes under these tags is read at once
+        if self.driven:
+            self._commands.call()
+        if step is not None:
+            if not steps.steps_done:  # it counts on from an earlier training of its own
+                steps.move_to(step - 1)
+            steps.step = step - 1
+            self._session.left = False
+
+
+class StepLoop:
+    """The run's own loop, in one frame; training thread only.
+
+    Args:
+        context: The collaborators of the attempt.
+        boundary: Its step boundary.
+        session: The session that the steps may use.
+        own: The loop whose calls it does without.
+    """
+
+    def __init__(
+        self, context: Context, boundary: Boundary, session: SessionLoop, own: OwnLoop
+    ) -> None:
+        self._context = context
+        self._boundary = boundary
+        self._session = session
+        self._own = own
+
+    def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
+        """Call `step` and record what it returns, until told to leave.
+
+        The same as `reach` and `record` in turn. After a step that has emptied the
+        processor's caches each call of Python's costs a microsecond: here it costs none.
+
+        Raises:
+            ArgumentError: As in `record`.
+        """
+        if self._own.reach():
+            return
+        self._own.driven = True
+        self._context.steps.thread = 0
+        try:
+            self._drive(step)
+        finally:
+            self._own.driven = self._session.gone_on = False
+            if self._boundary.counting is _LOOP:
+                self._boundary.count_by(_NOBODY)
+
+    def _drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
+        now, queue, known = time.time, self._context.recorder.queue, self._boundary.tags
+        at_hand, look_up = self._context.steps, self._boundary.look_up
+        items, most_items, changing = queue.items, queue.most_items, known.changing
+        tags: tuple[str, ...] = ()
+        while True:
+            values = step()
+            if type(values) is not dict and not isinstance(values, Mapping):
+                raise no_mapping(values)
+            if tuple(values) != tags:
+                known.admit(values)
+                tags = queue.tags_of(values)
+            if changing:
+                values = known.read(values)
+            at_hand.step = number = at_hand.step + 1
+            if tags and len(items) < most_items:
+                items.extend((tags, number, now(), *values.values()))
+            elif tags:
+                queue.append(number, now(), values)  # which thins them
+            if number >= at_hand.next and look_up():
+                return
+
+
+class HookLoop:
+    """The loop of a MonitoredSession, whose hook counts the steps; training thread only.
+
+    Args:
+        context: The collaborators of the attempt.
+        boundary: Its step boundary.
+        session: Its session.
+    """
+
+    def __init__(self, context: Context, boundary: Boundary, session: SessionLoop) -> None:
+        self._boundary = boundary
+        self._session = session
+        self._steps = context.steps
+        self._queue = context.recorder.queue
+        self._tags = boundary.tags
+
+    def attach(self, saver: Saver | None, step: int, *, again: bool) -> None:
+        """A hook has got a session, and counts from now on; `again`: the one before was lost."""
+        boundary = self._boundary
+        boundary.count_by(_HOOK)
+        if again:
+            boundary.policy.lose()
+        self._steps.move_to(step)
+        self._session.go_on(saver)
+        if boundary.begun:
+            boundary.open_segment()
+        else:
+            self._session.gone_on = self._session.left = False
+            boundary.begin()
+
+    def arrive(
+        self,
+        steps: int,
+        values: Mapping[str, SupportsFloat] | None,
+        recount: Callable[[int], int],
+    ) -> bool:
+        """The boundary after a call of the session; returns whether to leave the loop.
+
+        Args:
+            steps: By how many the session's run has advanced; 0: it trained nothing.
+            values: Scalars of the step.
+            recount: Gives the exact step, where this one is expected: asked whenever there
+                is something to do besides counting.
+        """
+        at_hand = self._steps
+        before = at_hand.step
+        step = before + steps
+        look = step >= at_hand.next
+        if look:
+            step = recount(step)
+        at_hand.step = step
+        if step < before:
+            self._boundary.open_segment()
+        if steps and values:
+            tags = self._tags
+            if values.keys() != tags.last:
+                tags.admit(values)
+            if tags.changing:  # a session gives what it was fed with itself, not a copy
+                values = tags.read(values)
+            self._queue.append(step, time.time(), values)
+        return look and self._boundary.look_up()
+
+
+def _whole(step: object) -> int:
+    """The number of a step, where it was given as a variable or the like.
+
+    Raises:
+        ArgumentError: It is none.
+    """
+    try:
+        number = int(step)  # type: ignore[call-overload]
+        if number == step and 0 < number < _NEVER:
+            return int(number)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ArgumentError(
+        f"step={step!r}: the number of a step that was done is a whole number of at least 1."
+    )
