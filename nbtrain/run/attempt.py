@@ -41,6 +41,7 @@ from nbtrain.run.session_loop import SessionLoop
 from nbtrain.run.switching import begin_short_turns, end_short_turns
 from nbtrain.run.threads import Coordinator, names_of_live
 from nbtrain.run.time_usage import PAUSED
+from nbtrain.run.unsaved import Unsaved
 
 _UNHEARD = (
     "SIGTERM and SIGHUP end this process without a last checkpoint: this run was started in "
@@ -64,6 +65,7 @@ class Attempt:
         loop: The loop that asks once a step whether to stop.
         host: Takes in the sessions that its loop opens.
         watch: What happens beside the training.
+        unsaved: Tells of what is not saved.
         log: What TensorFlow logged in the training thread.
         names: By which the program reaches what it trains.
         ident: Of the training thread while it trains, or else 0.
@@ -83,6 +85,7 @@ class Attempt:
         self.session_host = SessionHost(context, self.boundary, self.session, self.loop)
         self.watch.each_tick = [self.boundary.flush]
         self.watch.each_second = [self.boundary.policy.list_again]
+        self.unsaved = Unsaved(context, self.boundary.policy)
         self.log = Log()
         self.ident = 0
         self.error: BaseException | None = None
@@ -96,7 +99,6 @@ class Attempt:
         # and a Supervisor that stops joins every thread of the run's.
         self._services = Coordinator()
         self._stopping = self._asked_to_stop = False  # by whomever; by somebody else
-        self._said_unsaved = False
         self._began = self._ended_at = 0.0
         self._loopers: list[MonitorThread] = []
         self._thread: threading.Thread | None = None
@@ -175,42 +177,6 @@ class Attempt:
             return receipt.outcome is not None
 
         return wait
-
-    def say_unsaved(self, when: str, *, yet: bool = False) -> str:
-        """Write down that the process ends, and what is not saved; any thread.
-
-        Args:
-            when: How the end stands, as the beginning of a sentence.
-            yet: Whether it may still be saved.
-        """
-        name = self.context.folder.name
-        if self._is_saved:
-            return f"{when}, and the run {name!r} has saved, but has not ended."
-        self._said_unsaved = True
-        step, held = self.step, self.boundary.policy.checkpoints
-        last = f"Its last checkpoint is {held[-1]}" if held else "It has no checkpoint"
-        not_saved = f"has not saved step {step:,}{' yet' if yet else ''}"
-        text = f"{when}, and the run {name!r} {not_saved}. {last}."
-        self.watch.log(event="unsaved", step=step, text=text)
-        self.watch.write_journal()
-        return text
-
-    def say_saved(self) -> str | None:
-        """Write down that what `say_unsaved` named is saved, and return that; any thread.
-
-        Returns None where it is not, or nothing of the kind was said.
-        """
-        if not (self._said_unsaved and self._is_saved):
-            return None
-        self._said_unsaved = False
-        text = f"The run {self.context.folder.name!r} has saved step {self.step:,}."
-        self.watch.log(event="saved", step=self.step, text=text)
-        self.watch.write_journal()
-        return text
-
-    @property
-    def _is_saved(self) -> bool:
-        return any(held.step == self.step for held in self.boundary.policy.checkpoints[-1:])
 
     def is_watched_by(self, ident: int) -> bool:
         """Whether this is a thread of its watch."""
@@ -336,7 +302,7 @@ class Attempt:
             self.boundary.end(how)
             self.watch.log(event=how, step=step, text=text)
             self.watch.write_journal()  # while the folder is held
-            if saved := self.say_saved():
+            if saved := self.unsaved.say_saved():
                 endings.say(saved)
 
     # --- other threads ------------------------------------------------------------------

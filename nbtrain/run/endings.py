@@ -44,6 +44,16 @@ _SIGNALS = [
 NAME = "nbtrain"
 
 
+class Unsaved(Protocol):
+    """What is not saved of a run."""
+
+    def say(self, when: str, *, yet: bool) -> str:
+        """Write down what is not saved (yet), and return that in words; any thread."""
+
+    def say_saved(self) -> str | None:
+        """Write down that this is saved now, and return that; None where that goes unsaid."""
+
+
 class Attempt(Protocol):
     """One start of a run.
 
@@ -52,6 +62,10 @@ class Attempt(Protocol):
     """
 
     ended: threading.Event
+
+    @property
+    def unsaved(self) -> Unsaved:
+        """Tells of what is not saved."""
 
     @property
     def grace(self) -> float:
@@ -66,12 +80,6 @@ class Attempt(Protocol):
 
     def save(self) -> Callable[[float], bool]:
         """Ask it to save; any thread. Returns what waits so many seconds for the answer."""
-
-    def say_unsaved(self, when: str, *, yet: bool = False) -> str:
-        """Write down what is not saved (yet), and return that in words; any thread."""
-
-    def say_saved(self) -> str | None:
-        """Write down that this is saved now, and return that; None where that goes unsaid."""
 
 
 @runtime_checkable
@@ -230,14 +238,14 @@ def _settle(
     happens = f"{signal_name} has come" if signal_name else "The process ends"
     patient = {attempt: wait for attempt, wait in asked.items() if attempt.grace > _SAY_SECS}
     for attempt in _behind(patient, began, _SAY_SECS):
-        say(attempt.say_unsaved(happens, yet=True))
+        say(attempt.unsaved.say(happens, yet=True))
     behind = _behind(asked, began)
     for attempt in behind:
         _late[attempt] = attempt.step
         happened = happens if signal_name else "The process has ended"
-        say(attempt.say_unsaved(f"{happened} after grace={attempt.grace:g} s"))
+        say(attempt.unsaved.say(f"{happened} after grace={attempt.grace:g} s", yet=False))
     for attempt in asked:
-        if attempt not in behind and (text := attempt.say_saved()):
+        if attempt not in behind and (text := attempt.unsaved.say_saved()):
             say(text)
 
 
