@@ -16,25 +16,22 @@ import asyncio
 import contextlib
 import functools
 import operator
-import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from pathlib import Path
+from collections.abc import Callable, Generator, Iterator, Mapping
 from threading import get_ident
-from time import monotonic, time
-from typing import TYPE_CHECKING, Any, Protocol, SupportsFloat, SupportsIndex
+from time import time
+from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
 from nbtrain.checkpoints.branches import Branch
-from nbtrain.checkpoints.files import Saver, find, step_in_name
+from nbtrain.checkpoints.files import find, step_in_name
 from nbtrain.checkpoints.listing import latest, restorable, saved
 from nbtrain.core import tracebacks
 from nbtrain.core.at_hand import AtHand
 from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.commands import Command, Outcome, Receipt, Set, Stop, Try
 from nbtrain.core.errors import ArgumentError, BusyError, PhaseError, WaitError
-from nbtrain.core.hyperparameters import Hyperparameters, Variable
+from nbtrain.core.hyperparameters import Hyperparameters
 from nbtrain.core.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
@@ -42,12 +39,13 @@ from nbtrain.run import claims, roster
 from nbtrain.run.attempt import Attempt
 from nbtrain.run.bindings import Bindings
 from nbtrain.run.context import Context
-from nbtrain.run.evaluator import Evaluation
+from nbtrain.run.engine import Engine
 from nbtrain.run.listeners import Listener, Listeners, check_event
 from nbtrain.run.monitor import Monitor
 from nbtrain.run.options import Settings
 from nbtrain.run.requests import NO_VALUES, Steering
-from nbtrain.run.threads import Coordinator, LooperThread, names_of_live
+from nbtrain.run.threads import LooperThread, names_of_live
+from nbtrain.run.waiting import Waiting
 from nbtrain.rundir.folder import Logdir, unwritable
 from nbtrain.rundir.journal import Marks
 
@@ -56,65 +54,6 @@ if TYPE_CHECKING:
 
 # Seconds for the last round of a watch, which may draw a picture.
 _LAST_ROUND_SECS = 10.0
-
-# Seconds after which who waits looks whether the run is paused.
-_LOOK_SECS = 0.5
-
-
-class Engine(Protocol):
-    """What trains: it opens a session, and owns the loop or hands it to the user.
-
-    Attributes:
-        origin: Path of the checkpoint that it begins at while its folder has none; or None.
-    """
-
-    origin: str | None
-
-    @property
-    def kind(self) -> str:
-        """What trains, in words."""
-
-    @property
-    def coord(self) -> Coordinator:
-        """The coordinator of its threads."""
-
-    @property
-    def functions(self) -> Sequence[object]:
-        """What of the user's own is called at every step."""
-
-    @property
-    def hyperparameters(self) -> Mapping[str, Variable]:
-        """What holds each hyperparameter that can be set while it trains."""
-
-    @property
-    def evaluate(self) -> Evaluation | None:
-        """Evaluates what is trained, in the training thread; None where nothing is there to."""
-
-    @property
-    def resumes(self) -> Path | None:
-        """The folder from whose latest checkpoint, or else its origin, it goes on.
-
-        None where it goes on from none, or where that is not known before it trains.
-        """
-
-    def models(self) -> list[object]:
-        """Objects that only one run at a time may train, as far as the engine knows."""
-
-    def roots(self) -> Sequence[object]:
-        """Of these the models and optimizers themselves, for which names of a notebook stand."""
-
-    def branched(self, folder: Logdir) -> Engine:
-        """The same training, in another folder; its `origin` is yet to be set.
-
-        Raises:
-            ArgumentError: It cannot be.
-        """
-
-    def session(self) -> AbstractContextManager[Saver | None]:
-        """Make ready to train, and clean up after; training thread."""
-
-    def train(self, run: Run) -> None:
-        """Loop until `run.should_stop()`; training thread."""
 
 
 class Run(Steering):
@@ -129,7 +68,7 @@ class Run(Steering):
         settings: How long, and when to save.
     """
 
-    def __init__(self, engine: Engine, logdir: Logdir, settings: Settings) -> None:
+    def __init__(self, engine: Engine[Any], logdir: Logdir, settings: Settings) -> None:
         self.name = logdir.name
         self.logdir = logdir.path
         self.coord = engine.coord
@@ -237,9 +176,8 @@ class Run(Steering):
         __tracebackhide__ = True  # IPython shows the lines of the training instead
         if self._lifecycle.phase is Phase.CREATED:
             raise PhaseError("Cannot wait for a run that was not started; call start() first.")
-        self._check_not_its_own()
         attempt = self.attempt
-        if not self._wait_for(attempt.ended, timeout):
+        if not Waiting(attempt).until_ended(timeout):
             raise WaitError(
                 f"After {timeout:g} s of waiting the run has not ended ({self!r}): wait again, or "
                 "call request_stop()."
@@ -249,39 +187,12 @@ class Run(Steering):
             raise attempt.error.with_traceback(attempt.traceback)
         return self
 
-    def _wait_for(self, ended: threading.Event, timeout: float | None) -> bool:
-        """Whether it has ended within `timeout` seconds; tells of pauses meanwhile."""
-        __tracebackhide__ = True
-        until = None if timeout is None else monotonic() + timeout
-        told = False
-        while True:
-            left = _LOOK_SECS if until is None else until - monotonic()
-            if ended.wait(max(0.0, min(left, _LOOK_SECS))):
-                return True
-            if until is not None and not left > _LOOK_SECS:
-                return False
-            told = self._tell_of_pause(told=told)
-
-    def _tell_of_pause(self, *, told: bool) -> bool:
-        """Tell who waits that the run is paused; returns whether it is, and so was `told`."""
-        if self._lifecycle.phase is not Phase.PAUSED:
-            return False
-        if not told:
-            why = f" {message}" if (message := self.attempt.watch.message) else ""
-            sys.stderr.write(
-                f"nbtrain: The run {self.name!r} is paused at step {self.attempt.step:,}, "
-                "and this waits for its end. Resume in its panel, or run.resume(), lets it go on. "
-                f"To interrupt the wait leaves the run as it is.{why}\n"
-            )
-        return True
-
     def __await__(self) -> Generator[Any, None, Run]:
         """Wait without blocking the kernel's event loop: `await run`."""
-        self._check_not_its_own()
+        waiting = Waiting(self.attempt)
         loop = asyncio.get_running_loop()
         changed = asyncio.Event()
         seen: Phase | None = None
-        told = False
 
         def tell() -> None:
             nonlocal seen
@@ -296,23 +207,10 @@ class Run(Steering):
             while self._lifecycle.phase not in (Phase.CREATED, *ENDED):
                 yield from changed.wait().__await__()
                 changed.clear()
-                told = self._tell_of_pause(told=told)
+                waiting.tell_of_pause()
         finally:
             forget()
         return self.wait()
-
-    def _check_not_its_own(self) -> None:
-        """Raise a WaitError in a thread of the run's own, which would wait for itself."""
-        if self.attempt.is_watched_by(threading.get_ident()):
-            raise WaitError(
-                f"A function that the run {self.name!r} calls cannot wait for its end, which comes "
-                'after it: leave out wait(), or use run.on("finished", ...).'
-            )
-        if threading.get_ident() == self._commands.thread:  # also while it evaluates
-            raise WaitError(
-                f"The training thread of the run {self.name!r} cannot wait for its own end: leave "
-                "the loop, or call request_stop() without wait()."
-            )
 
     def branch(
         self,
@@ -640,7 +538,7 @@ def _naming_what_is_new() -> Iterator[None]:
         ) from None
 
 
-def _first_step(engine: Engine) -> int:
+def _first_step(engine: Engine[Any]) -> int:
     """The step from which an engine will go on; 0 where that is not known before it trains."""
     if engine.resumes is None:
         return 0

@@ -1,0 +1,69 @@
+"""Waiting for the end of a run, in a cell: it says once that the run is paused."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from time import monotonic
+
+from nbtrain.core.errors import WaitError
+from nbtrain.core.states import Phase
+from nbtrain.run.attempt import Attempt
+
+# Seconds after which who waits looks whether the run is paused.
+_LOOK_SECS = 0.5
+
+
+class Waiting:
+    """One wait for the end of an attempt of a run; any thread but those of the run itself.
+
+    Args:
+        attempt: What is waited for.
+
+    Raises:
+        WaitError: This is a thread of the run's own, which would wait for itself.
+    """
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt = attempt
+        self._context = attempt.context
+        self._told = False
+        self._check_not_its_own()
+
+    def until_ended(self, timeout: float | None) -> bool:
+        """Whether it has ended within `timeout` seconds; tells of pauses meanwhile."""
+        __tracebackhide__ = True  # IPython shows the lines of the training instead
+        until = None if timeout is None else monotonic() + timeout
+        while True:
+            left = _LOOK_SECS if until is None else until - monotonic()
+            if self._attempt.ended.wait(max(0.0, min(left, _LOOK_SECS))):
+                return True
+            if until is not None and not left > _LOOK_SECS:
+                return False
+            self.tell_of_pause()
+
+    def tell_of_pause(self) -> None:
+        """Tell who waits that the run is paused, once in each pause."""
+        told, self._told = self._told, self._context.lifecycle.phase is Phase.PAUSED
+        if self._told and not told:
+            monitor = self._context.monitor
+            why = f" {message}" if (message := monitor.message) else ""
+            sys.stderr.write(
+                f"nbtrain: The run {self._context.folder.name!r} is paused at step "
+                f"{self._context.steps.step:,}, and this waits for its end. Resume in its panel, "
+                "or run.resume(), lets it go on. To interrupt the wait leaves the run as it is."
+                f"{why}\n"
+            )
+
+    def _check_not_its_own(self) -> None:
+        name = self._context.folder.name
+        if self._attempt.is_watched_by(threading.get_ident()):
+            raise WaitError(
+                f"A function that the run {name!r} calls cannot wait for its end, which comes "
+                'after it: leave out wait(), or use run.on("finished", ...).'
+            )
+        if threading.get_ident() == self._context.commands.thread:  # also while it evaluates
+            raise WaitError(
+                f"The training thread of the run {name!r} cannot wait for its own end: leave "
+                "the loop, or call request_stop() without wait()."
+            )
