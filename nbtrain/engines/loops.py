@@ -117,7 +117,7 @@ class LoopEngine:
         if self.passes is None:
             self.functions[0](run)
         else:
-            self.functions[0](run, self.passes.begin(run.attempt))
+            self.functions[0](run, self.passes.begin(run.handle))
 
 
 def background(

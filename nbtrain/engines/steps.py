@@ -66,7 +66,7 @@ class StepEngine(LoopEngine):
         if passes is None:
             run.drive(step)
         else:
-            batches = passes.begin(run.attempt)
+            batches = passes.begin(run.handle)
             run.drive(lambda: step(next(batches)))
 
 

@@ -24,7 +24,7 @@ _WRITERS = frozenset({"as_default", "set_as_default"})
 
 def tell_unwritten(run: Run, functions: Iterable[object]) -> None:
     """Say in the panel what the functions would record in vain; training thread."""
-    run.attempt.watch.note("summaries", unwritten(functions, os.path.relpath(run.logdir)))
+    run.handle.note("summaries", unwritten(functions, os.path.relpath(run.logdir)))
 
 
 def unwritten(functions: Iterable[object], logdir: str) -> str | None:

@@ -65,7 +65,7 @@ def _secs(run: Run) -> float:
     except ValueError:
         secs = -1.0
     if not secs >= 0:
-        run.attempt.watch.note(
+        run.handle.note(
             "alive",
             f"{VARIABLE}={given!r} is no number of seconds, and {SECS:g} is taken: give seconds "
             "between two signs of life, or 0 for none.",

@@ -80,7 +80,7 @@ class Display:
 
     def settle(self) -> None:
         """Show the picture of now below the panel; see `settle` below."""
-        note = self._run.attempt.watch.note
+        note = self._run.handle.note
         note("picture", None)  # before: a picture has the message in it
         try:
             self._still.settle()

@@ -32,6 +32,7 @@ from nbtrain.run import claims, endings, roster
 from nbtrain.run.boundary import Boundary
 from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluation
+from nbtrain.run.handle import LoopHandle
 from nbtrain.run.log import Log
 from nbtrain.run.loops import OwnLoop, StepLoop
 from nbtrain.run.monitor import TICK_SECS, MonitorThread
@@ -66,6 +67,7 @@ class Attempt:
         host: Takes in the sessions that its loop opens.
         watch: What happens beside the training.
         unsaved: Tells of what is not saved.
+        handle: The loop, as an engine sees it.
         log: What TensorFlow logged in the training thread.
         names: By which the program reaches what it trains.
         ident: Of the training thread while it trains, or else 0.
@@ -88,6 +90,13 @@ class Attempt:
         self.unsaved = Unsaved(context, self.boundary.policy)
         self.log = Log()
         self.ident = 0
+        self.handle = LoopHandle(
+            self.loop,
+            self.session_host,
+            context,
+            self.log,
+            lambda: threading.get_ident() == self.ident,
+        )
         self.error: BaseException | None = None
         self.traceback: TracebackType | None = None
         self.ended = threading.Event()

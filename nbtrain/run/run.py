@@ -40,6 +40,7 @@ from nbtrain.run.attempt import Attempt
 from nbtrain.run.bindings import Bindings
 from nbtrain.run.context import Context
 from nbtrain.run.engine import Engine
+from nbtrain.run.handle import LoopHandle
 from nbtrain.run.listeners import Listener, Listeners, check_event
 from nbtrain.run.monitor import Monitor
 from nbtrain.run.options import Settings
@@ -322,6 +323,11 @@ class Run(Steering):
         except ArgumentError as error:
             return str(error)
         return None
+
+    @property
+    def handle(self) -> LoopHandle:
+        """The loop, as the engine sees it that trains."""
+        return self.attempt.handle
 
     # --- the step boundary ------------------------------------------------------
 

@@ -18,7 +18,7 @@ import tensorflow as tf
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.data.iterators import Iterators
 from nbtrain.engines.signatures import whole
-from nbtrain.run.attempt import Attempt
+from nbtrain.run.handle import LoopHandle
 from nbtrain.run.time_usage import Draws
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -74,28 +74,29 @@ class EpochIterator(Iterator[Any]):
         self._at_hand: list[Any] = []  # those of the step at hand, and its number
         self._step = 0
         self._attention = True  # a draw has more to do than to draw
-        self._attempt: Attempt | None = None
+        self._loop: LoopHandle | None = None
         self._note: str | None = None
         self._saved = tf.Variable("", trainable=False)
 
     # --- the loop -------------------------------------------------------------------
 
-    def begin(self, attempt: Attempt) -> Iterator[Any]:
+    def begin(self, loop: LoopHandle) -> Iterator[Any]:
         """A loop begins, in this life of the run; returns what it draws from."""
         self._ahead, self._at_hand = self._undone(), []
-        self._attempt, self._step = attempt, attempt.step
+        self._loop, self._step = loop, loop.step
         if self._iterators.at_hand is None:
             self._iterators.start()
         self._attention = True
-        attempt.session_host.note("place", self._note)
+        loop.note("place", self._note)
         if self._over:
             ended = f"{self._epoch:,} of {self._epochs:,} epochs are over" if self._epochs else ""
-            attempt.session_host.note(
+            loop.note(
                 "epochs",
                 f"{ended or 'The data have ended'}: there is nothing left to train. Give more "
                 f"{'epochs=' if self._again else 'data='}, or another name= to begin anew.",
             )
-        draws = attempt.watch.time_usage.waits = Draws(self)
+        draws = Draws(self)
+        loop.count_waits(draws)
         return draws
 
     def __next__(self) -> Any:
@@ -105,8 +106,8 @@ class EpochIterator(Iterator[Any]):
             StopIteration: The epochs are over, or a stop came before the place was reached.
             ArgumentError: A pass has no element.
         """
-        assert self._attempt is not None, "begin() comes first"
-        step = self._attempt.step
+        assert self._loop is not None, "begin() comes first"
+        step = self._loop.step
         if step != self._step:
             self._step, self._at_hand = step, []
         element = self._ahead.pop(0) if self._ahead else self._draw()
@@ -129,9 +130,9 @@ class EpochIterator(Iterator[Any]):
         """Draw what was trained before."""
         if self._over:
             raise StopIteration
-        assert self._attempt is not None, "begin() comes first"
+        assert self._loop is not None, "begin() comes first"
         while self._behind:
-            if self._attempt.session_host.asked_to_stop():
+            if self._loop.asked_to_stop():
                 raise StopIteration
             self._behind -= 1
             if next(self._iterators.at_hand, self) is self:  # they have become fewer
@@ -161,7 +162,7 @@ class EpochIterator(Iterator[Any]):
 
     def _undone(self) -> list[Any]:
         """Elements that were drawn for a step which was not done."""
-        at_step = self._attempt is not None and self._attempt.step == self._step
+        at_step = self._loop is not None and self._loop.step == self._step
         return [*(self._at_hand if at_step else ()), *self._ahead]
 
     def _begin(self, begin: Callable[[], Any]) -> Any:
@@ -257,8 +258,8 @@ class EpochIterator(Iterator[Any]):
 
     def _say(self, note: str | None) -> None:
         self._note = note
-        if self._attempt is not None:
-            self._attempt.session_host.note("place", note)
+        if self._loop is not None:
+            self._loop.note("place", note)
 
 
 def epochs_over(data: Any, epochs: int | None) -> EpochIterator | None:

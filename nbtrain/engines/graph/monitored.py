@@ -109,7 +109,7 @@ class MonitorEngine:
                 with saying_how_to_feed():
                     self._loop(sess)
             finally:  # here, as no hook's end() is called after an error
-                run.attempt.session_host.release()
+                run.handle.host.release()
 
     def _exit(self, sess: Any, *error: Any) -> Any:
         with self._graph.as_default():

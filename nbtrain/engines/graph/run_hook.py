@@ -87,7 +87,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             ArgumentError: This is not the training thread of the run, or a scalar is none.
             CheckpointError: The folder holds checkpoints of another model.
         """
-        if owner.get() is not self._run.attempt.session_host:
+        if owner.get() is not self._run.handle.host:
             raise ArgumentError(
                 f"A RunHook of {self._run!r} is used outside that run's training thread: make the "
                 "session in the function that @nbtrain.background calls, or use nbtrain.monitor()."
@@ -113,14 +113,14 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._saved: Saved | None = None
         self._loop = None
         self._attempts = SessionRetry(
-            graph, self._run.coord, self._run.attempt.session_host.note, self._latest
+            graph, self._run.coord, self._run.handle.host.note, self._latest
         )
         self._lost = 0  # sessions in a row that were lost without a step
         self._told_to_stop = False
         self._steps: int | None = None  # by which the fetches at hand advance it, once known
         self._known: dict[tuple[int, ...] | int, tuple[int, Any, Any]] = {}
-        self._run.attempt.log.is_false = self._is_false
-        self._run.attempt.session_host.at_end(self.close)
+        self._run.handle.drop_lines(self._is_false)
+        self._run.handle.host.at_end(self.close)
 
     def after_create_session(
         self, session: tf.compat.v1.Session, coord: tf.train.Coordinator
@@ -129,14 +129,14 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         again = self._loop is not None
         self._attempts.succeeded()
         # The set itself: to it are added those that other hooks start.
-        limit_closing(session, self._run.attempt.session_host.note, coord._registered_threads)
+        limit_closing(session, self._run.handle.host.note, coord._registered_threads)
         self._close_session()  # one that was lost while another hook took it up
         self._opened = session, coord
         self._session = session
         in_session(self.hyperparameters, session, self.train_op)
         saver = self._session_saver(session)
         step = step_of(session, self._global_step) or 0
-        self._loop = self._run.attempt.session_host.attach(coord, saver, step, again=again)
+        self._loop = self._run.handle.host.attach(coord, saver, step, again=again)
         if again:
             self._wait()
         elif self._loop.arrive(0, None, lambda step: step):
@@ -175,7 +175,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
 
     def end(self, session: tf.compat.v1.Session) -> None:  # noqa: ARG002 - TensorFlow's
         """A last checkpoint, while the session is open."""
-        self._run.attempt.session_host.release()
+        self._run.handle.host.release()
         self._attempts.end()
 
     def close(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import keras
@@ -51,7 +50,7 @@ class RunCallback(keras.callbacks.Callback):
     def set_model(self, model: Any) -> None:
         """Before Keras makes the train function."""
         super().set_model(model)
-        if threading.get_ident() != self._run.attempt.ident:
+        if not self._run.handle.is_own_thread():
             raise ArgumentError(
                 f"RunCallback of the run {self._run.name!r} was given to a fit in another thread "
                 "than its training thread: call fit in the loop of @nbtrain.background or in a "
@@ -59,19 +58,19 @@ class RunCallback(keras.callbacks.Callback):
             )
         self._remove()
         self._loss = BatchLoss(model)
-        self._run.attempt.watch.time_usage.waits = self._loss.waits
+        self._run.handle.count_waits(self._loss.waits)
         self._guard = Guard(model, self._run.name, self._run.__repr__)
         self._guard.set()
-        self._run.attempt.session_host.at_end(self._remove)  # where an error ends fit
+        self._run.handle.at_end(self._remove)  # where an error ends fit
 
     def on_train_begin(self, logs: Any = None) -> None:
         """The first boundary of the run."""
-        self._run.attempt.watch.time_usage.turn_to(LOOP)  # an error may have ended a validation
+        self._run.handle.turn_to(LOOP)  # an error may have ended a validation
         if self._loss is not None:
             self._loss.wrap()
             if not self.model.run_eagerly:
-                self._loss.look_after(self._run.attempt)
-        if not self._run.attempt.loop.begun:
+                self._loss.look_after(self._run.handle)
+        if not self._run.handle.begun:
             self._ask()
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -87,30 +86,30 @@ class RunCallback(keras.callbacks.Callback):
         size = self.model.steps_per_execution if self._loss is None else self._loss.count
         done, steps = self._begun + size, self.params.get("steps")
         done = done if steps is None else min(done, steps)
-        number = self._run.attempt.step + done - self._done
+        number = self._run.handle.step + done - self._done
         self._done = done
         self._run.record(self._loss.scalars if self._loss is not None else {}, step=number)
         if self._begun == 0 and self._loss is not None:
-            self._run.attempt.session_host.note("batch", self._loss.lacks)
+            self._run.handle.note("batch", self._loss.lacks)
         self._ask()
 
     def on_test_begin(self, logs: Any = None) -> None:
         """The validation begins."""
-        self._run.attempt.watch.time_usage.turn_to(EVALUATE)
+        self._run.handle.turn_to(EVALUATE)
 
     def on_test_end(self, logs: Any = None) -> None:
         """It is over."""
-        self._run.attempt.watch.time_usage.turn_to(LOOP)
+        self._run.handle.turn_to(LOOP)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
         """Of a batch of the validation: a stop is heard here."""
-        if self._run.attempt.session_host.asked_to_stop():
+        if self._run.handle.asked_to_stop():
             self.model.stop_evaluating = True
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Record what Keras says of the epoch."""
         scalars = {EPOCH + name: value for name, value in (logs or {}).items()}
-        self._run.attempt.session_host.add(None, scalars)
+        self._run.handle.host.add(None, scalars)
 
     def on_train_end(self, logs: Any = None) -> None:
         """Leave the model as it was."""
@@ -123,9 +122,9 @@ class RunCallback(keras.callbacks.Callback):
         self._loss = self._guard = None
 
     def _ask(self) -> None:
-        step = self._run.attempt.step
+        step = self._run.handle.step
         if self._run.should_stop():
             self.model.stop_training = True
         # What was abandoned, such as NaN, is no part of an epoch's means.
-        if self._run.attempt.step < step:
+        if self._run.handle.step < step:
             self.model.reset_metrics()

@@ -27,8 +27,8 @@ from nbtrain.engines.keras.trackers import has_keras_step
 from nbtrain.engines.keras.validation import StoppedError, Validation
 from nbtrain.engines.summary_calls import of_model, tell_unwritten
 from nbtrain.engines.trained import Trained
+from nbtrain.run.handle import LoopHandle
 from nbtrain.run.run import Run
-from nbtrain.run.session_host import SessionHost
 from nbtrain.run.threads import Coordinator
 from nbtrain.rundir.folder import Logdir
 
@@ -149,9 +149,9 @@ class FitEngine:
 
     def train(self, run: Run) -> None:
         """Fit, from wherever the place is."""
-        place, session_host = self.place, run.attempt.session_host
-        if (why := self._why_over(session_host)) is not None:
-            session_host.note("epochs", f"{why}, or another name= to begin anew.")
+        place, loop = self.place, run.handle
+        if (why := self._why_over(loop)) is not None:
+            loop.note("epochs", f"{why}, or another name= to begin anew.")
             run.should_stop()
             return
         if not any(
@@ -159,10 +159,10 @@ class FitEngine:
         ):
             tell_unwritten(run, of_model(self._model))  # else that has a writer
         self._loss = loss = PlacedLoss(self._model, place)
-        session_host.at_end(loss.remove)
-        run.attempt.watch.time_usage.waits = loss.waits
+        loop.at_end(loss.remove)
+        loop.count_waits(loss.waits)
         if not self._model.run_eagerly:
-            loss.look_after(run.attempt)
+            loss.look_after(loop)
         fit_callbacks = FitCallbacks(
             run,
             place,
@@ -175,17 +175,13 @@ class FitEngine:
             steps=place.data.steps,
         )
         while place.epoch < self.epochs:
-            self._fit(session_host, fit_callbacks)
-            if not place.moved or session_host.asked_to_stop():
+            self._fit(loop, fit_callbacks)
+            if not place.moved or loop.asked_to_stop():
                 break
-        session_host.at_end(lambda: self._end(fit_callbacks))
-        if (
-            self._model.stop_training
-            and place.epoch < self.epochs
-            and not session_host.asked_to_stop()
-        ):
+        loop.at_end(lambda: self._end(fit_callbacks))
+        if self._model.stop_training and place.epoch < self.epochs and not loop.asked_to_stop():
             who = place.memory.stopper or "A callback"
-            run.attempt.watch.inform(
+            loop.inform(
                 f"{who} has ended the training after {place.epoch:,} of {self.epochs:,} epochs."
             )
 
@@ -196,7 +192,7 @@ class FitEngine:
             return []
         return [step, *(self._loss.traced if self._loss is not None else ())]
 
-    def _why_over(self, session_host: SessionHost) -> str | None:
+    def _why_over(self, loop: LoopHandle) -> str | None:
         """Why nothing is left to train, and what to give for more; None where something is."""
         place = self.place
         if place.epoch >= self.epochs:
@@ -209,7 +205,7 @@ class FitEngine:
         if stopping is None or begins:  # a branch is asked for to go on
             return None
         stopping.set_model(self._model)
-        session_host.at_end(stopping.on_train_end)  # it may have the best weights
+        loop.at_end(stopping.on_train_end)  # it may have the best weights
         return (
             f"EarlyStopping has ended the training after {place.epoch:,} of {self.epochs:,} "
             "epochs: there is nothing left to train. Give it more patience=, or leave it out"
@@ -237,30 +233,30 @@ class FitEngine:
             if is_keras and model.built and optimizer is not None and not optimizer.built:
                 optimizer.build(model.trainable_variables)
 
-    def _fit(self, session_host: SessionHost, fit_callbacks: FitCallbacks) -> None:
+    def _fit(self, loop: LoopHandle, fit_callbacks: FitCallbacks) -> None:
         """One call of Keras's; it is left where the run stops, or has moved."""
         place, model = self.place, self._model
         place.moved = False
         if place.batch and place.batch == place.data.steps:
             model.stop_training = False
             try:
-                self._end_epoch(session_host, fit_callbacks)
+                self._end_epoch(loop, fit_callbacks)
             except StoppedError:
                 return
             if model.stop_training:
                 return
         arguments = {**self._arguments, **place.begin_fit(), "initial_epoch": place.epoch}
-        session_host.note("place", place.note)
-        session_host.note("numbers", place.numbers.note)
+        loop.note("place", place.note)
+        loop.note("numbers", place.numbers.note)
         try:
             model.fit(**{**arguments, "callbacks": fit_callbacks})
         except StopFit:
-            session_host.note("evaluating", None)
+            loop.note("evaluating", None)
             vars(model).pop("_eval_epoch_iterator", None)  # Keras's, of its validation
         finally:
             place.data.leave()
 
-    def _end_epoch(self, session_host: SessionHost, fit_callbacks: FitCallbacks) -> None:
+    def _end_epoch(self, loop: LoopHandle, fit_callbacks: FitCallbacks) -> None:
         """The end of an epoch that was left in its validation, which begins again.
 
         Raises:
@@ -271,7 +267,7 @@ class FitEngine:
             found = {} if self.evaluate is None else self.evaluate()
         except ArgumentError as error:  # a generator goes on for the epochs to come
             found = {}
-            session_host.note("validation", f"Epoch {place.epoch + 1} has no validation: {error}")
+            loop.note("validation", f"Epoch {place.epoch + 1} has no validation: {error}")
         fit_callbacks.begin()
         place.logs |= {f"val_{name}": value for name, value in found.items()}
         fit_callbacks.on_epoch_end(place.epoch, place.logs)

@@ -129,8 +129,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
             callbacks, add_history=True, add_progbar=add_progbar, model=model, **params
         )
         self._place, self._loss = place, loss
-        self._session_host, self._run_loop = run.attempt.session_host, run.attempt.loop
-        self._time_usage = run.attempt.watch.time_usage
+        self._run_loop = run.handle
         self._rates = rates
         self._begun = 0
         self._at_hand = False  # a batch was trained whose boundary is to come
@@ -195,11 +194,11 @@ class FitCallbacks(keras.callbacks.CallbackList):
         self._at_hand = True
         if self._first:
             self._first = False
-            self._session_host.note("batch", self._loss.lacks)
+            self._run_loop.note("batch", self._loss.lacks)
 
     def on_test_begin(self, logs: Any = None) -> None:
         """Remember what the epoch's training gave: evaluating counts in the same metrics."""
-        self._time_usage.turn_to(EVALUATE)
+        self._run_loop.turn_to(EVALUATE)
         self._place.logs = self._loss.before or epoch_logs(self.model, self._loss.logs)
         super().on_test_begin(logs)
 
@@ -212,18 +211,18 @@ class FitCallbacks(keras.callbacks.CallbackList):
         """Of a batch of the validation: a stop is heard here."""
         if self._seen_test:
             super().on_test_batch_end(batch, logs)
-        if self._session_host.asked_to_stop():
+        if self._run_loop.asked_to_stop():
             if not self._at_hand:  # its boundary, which has not heard of the stop, is behind
                 raise StopFit
             self._ask()
-        if self._session_host.is_asked():
-            self._session_host.note("evaluating", _EVALUATING.format(epoch=self._place.epoch + 1))
+        if self._run_loop.host.is_asked():
+            self._run_loop.note("evaluating", _EVALUATING.format(epoch=self._place.epoch + 1))
 
     def on_test_end(self, logs: Any = None) -> None:
         """The validation is over."""
-        self._session_host.note("evaluating", None)
+        self._run_loop.note("evaluating", None)
         super().on_test_end(logs)
-        self._time_usage.turn_to(LOOP)
+        self._run_loop.turn_to(LOOP)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Record the epoch, at the step of its last batch, and that one's boundary."""
@@ -243,7 +242,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         if self._at_hand:
             self._run_loop.record(scalars, {}, None)
         else:
-            self._session_host.add(None, scalars)
+            self._run_loop.host.add(None, scalars)
         self._place.end_epoch({**added, **logs})
         if self._at_hand:
             done = self._place.epoch >= self.params["epochs"]

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from nbtrain.engines.keras.input import InputWaits
 from nbtrain.engines.keras.trackers import Trackers
-from nbtrain.run.attempt import Attempt
+from nbtrain.run.handle import LoopHandle
 from nbtrain.run.traced import Structure
 from nbtrain.run.walk import COMPILED
 
@@ -78,15 +78,15 @@ class BatchLoss:
         self._model.make_train_function(force=True)
         self.wrap()
 
-    def look_after(self, attempt: Attempt) -> None:
+    def look_after(self, loop: LoopHandle) -> None:
         """From now on have the step traced again where the model was changed; until `remove`."""
-        structure, watch = Structure(self._model.name, self._model), attempt.watch
+        structure = Structure(self._model.name, self._model)
 
         def again(structure: Structure, changed: str) -> str:
-            return self.trace_with(structure, changed, watch.inform)
+            return self.trace_with(structure, changed, loop.inform)
 
-        attempt.names.watch(structure, again)
-        self._let_go = lambda: attempt.names.unwatch(structure)
+        loop.watch(structure, again)
+        self._let_go = lambda: loop.unwatch(structure)
 
     def trace_with(self, structure: Structure, changed: str, tell: Callable[[str], object]) -> str:
         """Have the step traced again with a change of the model; why it cannot be, or empty.
