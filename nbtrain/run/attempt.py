@@ -12,7 +12,6 @@ life.ended                     # set
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import functools
 import threading
 import time
@@ -35,12 +34,12 @@ from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.handle import LoopHandle
 from nbtrain.run.log import Log
 from nbtrain.run.loops import OwnLoop, StepLoop
-from nbtrain.run.monitor import TICK_SECS, MonitorThread
+from nbtrain.run.monitor_threads import MonitorThreads
 from nbtrain.run.owner import owner
 from nbtrain.run.session_host import SessionHost
 from nbtrain.run.session_loop import SessionLoop
 from nbtrain.run.switching import begin_short_turns, end_short_turns
-from nbtrain.run.threads import Coordinator, names_of_live
+from nbtrain.run.threads import names_of_live
 from nbtrain.run.time_usage import PAUSED
 from nbtrain.run.unsaved import Unsaved
 
@@ -64,12 +63,10 @@ class Attempt:
         boundary: Its step boundary.
         session: The session that the loop has open.
         loop: The loop that asks once a step whether to stop.
-        host: Takes in the sessions that its loop opens.
-        watch: What happens beside the training.
+        session_host: Takes in the sessions that its loop opens.
         unsaved: Tells of what is not saved.
         handle: The loop, as an engine sees it.
         log: What TensorFlow logged in the training thread.
-        names: By which the program reaches what it trains.
         ident: Of the training thread while it trains, or else 0.
         error: What ended it, once it has ended; None where it ended well.
         traceback: Of `error`, from the user's own lines on.
@@ -77,16 +74,15 @@ class Attempt:
     """
 
     def __init__(self, context: Context, evaluate: Evaluation | None, *, again: bool) -> None:
-        self.names = context.bindings
-        self.watch = context.monitor
+        self.context = context
         self.boundary = Boundary(
             context, evaluate and functools.partial(self._evaluate, evaluate), again=again
         )
         self.session = SessionLoop(context, self.boundary)
         self.loop = OwnLoop(context, self.boundary, self.session)
         self.session_host = SessionHost(context, self.boundary, self.session, self.loop)
-        self.watch.each_tick = [self.boundary.flush]
-        self.watch.each_second = [self.boundary.policy.list_again]
+        self.context.monitor.each_tick = [self.boundary.flush]
+        self.context.monitor.each_second = [self.boundary.policy.list_again]
         self.unsaved = Unsaved(context, self.boundary.policy)
         self.log = Log()
         self.ident = 0
@@ -100,17 +96,9 @@ class Attempt:
         self.error: BaseException | None = None
         self.traceback: TracebackType | None = None
         self.ended = threading.Event()
-        self.context = context
-        self._coord = context.coord
-        self._lifecycle = context.lifecycle
-        self._commands = context.commands
-        # Under a coordinator of its own: it outlives the stop of the loop that it serves,
-        # and a Supervisor that stops joins every thread of the run's.
-        self._services = Coordinator()
+        self._beside = MonitorThreads(context)
         self._stopping = self._asked_to_stop = False  # by whomever; by somebody else
         self._began = self._ended_at = 0.0
-        self._loopers: list[MonitorThread] = []
-        self._thread: threading.Thread | None = None
 
     def start(
         self, session: Callable[[], AbstractContextManager[Saver | None]], train: Callable[[], None]
@@ -124,36 +112,26 @@ class Attempt:
         Raises:
             RuntimeError: No thread can be started; it has failed.
         """
-        self._coord.clear_stop()
-        self._coord.on_stop = self._on_stop
-        self._commands.open()
+        self.context.coord.clear_stop()
+        self.context.coord.on_stop = self._on_stop
+        self.context.commands.open()
         self._began = time.monotonic()
         # In the context of the starting cell: what the training prints appears under it.
-        self._thread = threading.Thread(
+        thread = threading.Thread(
             target=roster.context().run,
             args=(self._main, session, train),
             name=f"nbtrain train {self.context.folder.name}",
             daemon=True,
         )
-        self._loopers = [
-            MonitorThread(
-                self._services, TICK_SECS, act, name=f"nbtrain {verb} {self.context.folder.name}"
-            )
-            for verb, act in (("watch", self._tick), ("tell", self._tell))
-        ]
-        if not endings.enlist(self, self._thread):
-            self.watch.note("signals", _UNHEARD)
+        if not endings.enlist(self, thread):
+            self.context.monitor.note("signals", _UNHEARD)
         try:
-            for looper in self._loopers:
-                # In no cell's context: a client takes no picture for a cell that has ended.
-                contextvars.Context().run(looper.start)
-            self._thread.start()
+            self._beside.start(thread)
+            thread.start()
         except BaseException as error:  # the process has as many threads as it may
             self._join()
             self._close(error)
-            for looper in [each for each in self._loopers if each.ident is None]:
-                self._loopers.remove(looper)
-                looper.stop_loop()
+            self._beside.drop_unstarted()
             raise
 
     def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
@@ -162,14 +140,11 @@ class Attempt:
 
     def join(self, timeout: float) -> None:
         """Wait for the last round of its watch, once it has ended; not in that round itself."""
-        deadline = time.monotonic() + timeout
-        for looper in self._loopers:
-            if looper.ident != threading.get_ident():
-                looper.join(max(0.0, deadline - time.monotonic()))
+        self._beside.join(timeout)
 
     def stop(self) -> None:
         """Ask it to stop; any thread."""
-        self._coord.request_stop()
+        self.context.coord.request_stop()
 
     def save(self) -> Callable[[float], bool]:
         """Ask it to save; any thread. Returns what waits so many seconds for the answer.
@@ -178,7 +153,7 @@ class Attempt:
         """
         if self._stopping:
             return self.ended.wait
-        receipt = self._commands.post(Save(), step=self.step)
+        receipt = self.context.commands.post(Save(), step=self.step)
 
         def wait(secs: float) -> bool:
             with contextlib.suppress(WaitError):
@@ -189,7 +164,7 @@ class Attempt:
 
     def is_watched_by(self, ident: int) -> bool:
         """Whether this is a thread of its watch."""
-        return any(looper.ident == ident for looper in self._loopers)
+        return self._beside.include(ident)
 
     # --- what it says of itself -----------------------------------------------------
 
@@ -212,14 +187,14 @@ class Attempt:
     def steps_per_s(self) -> float | None:
         """Of the last seconds; once it has ended of the whole life, but for its pauses."""
         if not self._ended_at:
-            return self.watch.throughput.steps_per_s
-        secs = self.elapsed_s - self.watch.time_usage.seconds.get(PAUSED, 0.0)
+            return self.context.monitor.throughput.steps_per_s
+        secs = self.elapsed_s - self.context.monitor.time_usage.seconds.get(PAUSED, 0.0)
         return (self.context.steps.steps_done / secs or None) if secs > 0 else None
 
     @property
     def threads(self) -> tuple[str, ...]:
         """Names of the live threads under its coordinators."""
-        coords = {self._coord, *self.session_host.coords}
+        coords = {self.context.coord, *self.session_host.coords}
         return tuple(sorted(name for coord in coords for name in names_of_live(coord)))
 
     # --- training thread --------------------------------------------------------------
@@ -228,7 +203,7 @@ class Attempt:
         self, session: Callable[[], AbstractContextManager[Saver | None]], train: Callable[[], None]
     ) -> None:
         error: BaseException | None = None
-        self.ident = self._commands.thread = threading.get_ident()
+        self.ident = self.context.commands.thread = threading.get_ident()
         owner.set(self.session_host)
         try:
             with (
@@ -242,15 +217,15 @@ class Attempt:
         except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
             error = error or self._unless_stopped(raised)
         finally:
-            self.watch.time_usage.end()
+            self.context.monitor.time_usage.end()
             late = self._join()
             self._close(error or late)
 
     def _train(self, train: Callable[[], None]) -> BaseException | None:
         try:
-            if self._lifecycle.phase is not Phase.STOPPING:
+            if self.context.lifecycle.phase is not Phase.STOPPING:
                 train()
-            self._coord.raise_requested_exception()
+            self.context.coord.raise_requested_exception()
         except (StopIteration, tf.errors.OutOfRangeError):
             pass  # the input is exhausted
         except BaseException as error:  # noqa: BLE001 - kept, and raised again by wait()
@@ -263,7 +238,7 @@ class Attempt:
         try:
             return evaluate()
         finally:
-            self.ident = self._commands.thread
+            self.ident = self.context.commands.thread
 
     def _unless_stopped(self, error: BaseException) -> BaseException | None:
         """The error; None for the end of a wait that a stop has ended."""
@@ -272,45 +247,48 @@ class Attempt:
 
     def _join(self) -> BaseException | None:
         """End the threads of its coordinator; returns the error of one."""
-        self._coord.on_stop = None
-        self._coord.request_stop()
+        self.context.coord.on_stop = None
+        self.context.coord.request_stop()
         try:
             grace_secs = self.context.settings.stop_grace_secs
-            self._coord.join(stop_grace_period_secs=grace_secs, ignore_live_threads=True)
+            self.context.coord.join(stop_grace_period_secs=grace_secs, ignore_live_threads=True)
         except BaseException as error:  # noqa: BLE001 - kept, and raised again by wait()
             return error
         if self.threads:
-            self.watch.note("threads", f"Threads that have not ended: {', '.join(self.threads)}.")
+            self.context.monitor.note(
+                "threads", f"Threads that have not ended: {', '.join(self.threads)}."
+            )
         return None
 
     def _close(self, error: BaseException | None) -> None:
         """End it; whatever fails here, the rest is still done."""
+        context = self.context
         event = Event.STOPPED if self._asked_to_stop else Event.FINISHED
         step = self.step
-        self.ident = self._commands.thread = 0  # the system gives it to other threads
+        self.ident = context.commands.thread = 0  # the system gives it to other threads
         with contextlib.ExitStack() as last_first:
             last_first.callback(end_short_turns, self)
             last_first.callback(self.ended.set)
             last_first.callback(endings.dismiss, self)
-            last_first.callback(self._services.request_stop)
-            last_first.callback(lambda: self._lifecycle.apply(Event.FAILED if error else event))
-            last_first.callback(self.context.folder.release)
-            last_first.callback(claims.leave, self.context.folder.name)
-            last_first.callback(self.context.recorder.close, failed=error is not None)
-            last_first.callback(self._coord.request_stop)
-            last_first.callback(self._commands.close, "the run has ended", step=step)
+            last_first.callback(self._beside.stop)
+            last_first.callback(lambda: context.lifecycle.apply(Event.FAILED if error else event))
+            last_first.callback(context.folder.release)
+            last_first.callback(claims.leave, context.folder.name)
+            last_first.callback(context.recorder.close, failed=error is not None)
+            last_first.callback(context.coord.request_stop)
+            last_first.callback(context.commands.close, "the run has ended", step=step)
             if error is not None:
                 self.error, self.traceback = error, tracebacks.of_the_user(error.__traceback__)
             self._ended_at = time.monotonic()
             with contextlib.suppress(PhaseError):  # unless it failed while preparing
-                self._lifecycle.apply(Event.LOOP_ENDED)
+                context.lifecycle.apply(Event.LOOP_ENDED)
             with contextlib.suppress(BusyError):
-                self.watch.folder.make_sure(step)
+                context.monitor.folder.make_sure(step)
             text = tracebacks.named(error) if error is not None else ""
             how = "failed" if error else str(event)
             self.boundary.end(how)
-            self.watch.log(event=how, step=step, text=text)
-            self.watch.write_journal()  # while the folder is held
+            context.monitor.log(event=how, step=step, text=text)
+            context.monitor.write_journal()  # while the folder is held
             if saved := self.unsaved.say_saved():
                 endings.say(saved)
 
@@ -318,20 +296,13 @@ class Attempt:
 
     def _on_stop(self) -> None:
         """The coordinator was asked to stop, by whomever."""
+        context = self.context
         with contextlib.suppress(PhaseError):  # it is stopping already, or has ended
-            self._lifecycle.apply(Event.STOP)
-            self._stopping, self._asked_to_stop = True, not self._coord.exhausted
-            self.watch.stop_asked()
+            context.lifecycle.apply(Event.STOP)
+            self._stopping, self._asked_to_stop = True, not context.coord.exhausted
+            context.monitor.stop_asked()
             begin_short_turns(self)
             if self.ended.is_set():  # in between
                 end_short_turns(self)
         self.session_host.stop()
-        self._commands.wake()
-
-    def _tick(self) -> None:
-        self._commands.call()
-        steps = self.context.steps
-        self.watch.tick(self._lifecycle.phase, steps.step, steps.steps_done, self._thread)
-
-    def _tell(self) -> None:
-        self.watch.tell(self._lifecycle.phase)
+        context.commands.wake()

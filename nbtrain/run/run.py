@@ -91,6 +91,7 @@ class Run(Steering):
     def _attempt(self, recorder: Recorder, names: Bindings) -> Attempt:
         """What belongs to one life of the run: of the one before nothing is left."""
         grace_secs = self._settings.stop_grace_secs
+        monitor = Monitor(recorder, self._folder, self.marks, grace_secs=grace_secs)
         context = Context(
             coord=self.coord,
             folder=self._folder,
@@ -98,14 +99,14 @@ class Run(Steering):
             lifecycle=self._lifecycle,
             commands=self._commands,
             recorder=recorder,
-            monitor=Monitor(recorder, self._folder, self.marks, grace_secs=grace_secs),
+            monitor=monitor,
             bindings=names,
             hyperparameters=self._hyperparameters,
             steps=AtHand(recorder.queue.items, recorder.queue.most_items),
             total=lambda: self.total_steps,
         )
         attempt = Attempt(context, self._engine.evaluate, again=bool(self.scalars))
-        attempt.watch.listeners, attempt.watch.told = self._listeners, self._told
+        monitor.listeners, monitor.told = self._listeners, self._told
         self._at_hand = self._commands.at_hand = context.steps
         return attempt
 
@@ -149,7 +150,7 @@ class Run(Steering):
             self.attempt = self._attempt(recorder, names)
             self._lifecycle.apply(Event.START)
             undo.pop_all()  # from here on, its life undoes it
-        self.attempt.watch.begin(**entry, **parent)
+        self.attempt.context.monitor.begin(**entry, **parent)
         for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last life
             self.receipts.remove(receipt)
         roster.enlist(self)
@@ -305,7 +306,7 @@ class Run(Steering):
         else:
             receipt = Receipt(command)
             receipt.answer(Outcome(applied=False, step=step, text=why))
-            self.attempt.watch.log(event=receipt.name, step=step, applied=False, text=why)
+            self.attempt.context.monitor.log(event=receipt.name, step=step, applied=False, text=why)
         self.receipts.append(receipt)
         refused = receipt.outcome is not None and not receipt.outcome.applied
         if isinstance(command, Stop) and not refused:
@@ -419,6 +420,7 @@ class Run(Steering):
     def status(self) -> Status:
         """How the run stands at this moment."""
         phase, attempt = self._lifecycle.phase, self.attempt
+        monitor = attempt.context.monitor
         started = phase is not Phase.CREATED
         total, step = self.total_steps, self._step
         speed = attempt.steps_per_s if started else None
@@ -436,14 +438,14 @@ class Run(Steering):
             values_at=self.scalars.earlier_steps(),
             checkpoints=self.checkpoints,
             threads=attempt.threads,
-            message=attempt.watch.message if started else None,
-            notice=attempt.watch.notice if started else None,
+            message=monitor.message if started else None,
+            notice=monitor.notice if started else None,
             error=tracebacks.formatted(attempt.error, attempt.traceback) if attempt.error else None,
             failure=tracebacks.named(attempt.error) if attempt.error else None,
             log=attempt.log.lines,
             hyperparameters=self._hyperparameters.known,
             evaluates=self._engine.evaluate is not None,
-            usage=attempt.watch.resource_usage.usage,
+            usage=monitor.resource_usage.usage,
         )
 
     @property
@@ -533,7 +535,7 @@ def _naming_what_is_new() -> Iterator[None]:
         yield
     except BusyError as busy:
         other = roster.runs.get(busy.run or "")
-        anew = other.attempt.names.anew() if isinstance(other, Run) else ""
+        anew = other.attempt.context.bindings.anew() if isinstance(other, Run) else ""
         if not anew:
             raise
         raise BusyError(

@@ -106,7 +106,7 @@ class Interleaved:
         return ways | self._peers
 
     def _measure(self, run: Run) -> None:
-        watch: Any = run.attempt.watch
+        watch: Any = run.attempt.context.monitor
         tick = watch.tick
         # Only the run's own blocks have ticks: a bare block is bare.
         watch.tick = lambda *args: tick(*args) if self._ticking else None

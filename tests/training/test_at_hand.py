@@ -135,7 +135,7 @@ def test_a_loop_faster_than_its_records_are_taken_thins_them_and_counts_each_ste
     def loop(run: Run) -> None:
         # The queue of this run holds eight records.
         run.attempt.boundary.steps.most_items = run.attempt.boundary._queue.most_items = 32
-        with run.attempt.watch._recorder._draining:
+        with run.attempt.context.monitor._recorder._draining:
             for step in range(1, 101):
                 assert not run.should_stop()
                 run.record(loss=step)
