@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from google.protobuf.message import DecodeError
-from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 
 from nbtrain.logdir.index import Index, Places
 from nbtrain.logdir.series import Points, Series
+from nbtrain.tfevents import messages
 from nbtrain.tfevents.decode import Decoded, Decoder
 from nbtrain.tfevents.framing import FOOTER, HEADER
 from nbtrain.tfevents.tail import Other, Piece, Tail
@@ -141,12 +140,18 @@ class EventRun:
     def _one_by_one(self, others: list[Other], file: int) -> Iterator[Decoded]:
         """The scalars of records that hold other things too; notes restarts, and these things."""
         for other in others:
+            if messages.is_file_version(other.payload):
+                continue
+            scalars = self._decoder.decode_one(other.row, other.payload)
+            if scalars is not None:
+                yield from scalars
+                continue
             try:
-                event = Event.FromString(other.payload)
-            except DecodeError:
+                event = messages.event(other.payload)
+            except ValueError:
                 self.skipped += len(other.payload) + HEADER + FOOTER
                 continue
-            if event.session_log.status == SessionLog.START:
+            if event.session_log.status == event.session_log.START:
                 self.starts.append((event.step, event.wall_time))
             for which, value in enumerate(event.summary.value):
                 kind = self._kind(value)

@@ -8,10 +8,10 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
-from tensorboard.compat.proto.event_pb2 import Event
 
 from nbtrain.core.arrays import FloatArray, IntArray
 from nbtrain.logdir.index import Places
+from nbtrain.tfevents import messages
 from nbtrain.tfevents.crc import crc32c, masked
 from nbtrain.tfevents.framing import FOOTER
 from nbtrain.tfevents.tail import read_at
@@ -79,7 +79,7 @@ def summary_value(places: Places, index: int, tag: str) -> Any:
     payload, footer = data[:length], data[length:]
     crc = masked(np.array([crc32c(payload)], np.uint32))
     if crc.astype("<u4").tobytes() == footer:
-        event = Event.FromString(payload)
+        event = messages.event(payload)
         values, wall_time = event.summary.value, np.float64(event.wall_time)
         if (
             event.step == places.steps[index]

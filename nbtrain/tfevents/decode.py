@@ -149,6 +149,26 @@ class Decoder:
                 batch.others.extend(group.rows.tolist())
         return batch
 
+    def decode_one(self, row: int, payload: bytes) -> list[Decoded] | None:
+        """Decodes a single record, whose checksum was looked at.
+
+        Args:
+            row: Its row, for the result.
+            payload: The serialized `Event`.
+
+        Returns:
+            Its scalars; None where it has none of the usual layouts.
+        """
+        usual = _SHORTEST <= len(payload) < _LONGEST
+        found = layout_of(payload) if usual else None
+        if found is None or found[0].step_bytes > _MOST_STEP_BYTES:
+            return None
+        layout, tags = found
+        group = _Group(np.array([row]), np.frombuffer(payload, np.uint8), 0, len(payload))
+        ids = np.array([[self.tag_id(tag) for tag in tags]])
+        wall_times, steps = group.column(WALL_TIME, "<f8"), _steps(group, layout)
+        return _decoded(layout, group.rows, ids, steps, wall_times, _values(group, layout))
+
     def tag_id(self, tag: str) -> int:
         """The index of a tag."""
         known = self._tag_ids.get(tag)
@@ -281,18 +301,14 @@ def _group(data: ByteArray, rows: IntArray, starts: IntArray, width: int) -> _Gr
 
 def _columns(group: _Group, known: _Known, which: IntArray, batch: Batch, *, verify: bool) -> None:
     """Decode the columns of records, after a look at their checksums."""
-    layout, count = known.layout, len(group.rows)
+    layout = known.layout
     wall_times = group.column(WALL_TIME, "<f8")
     crcs = known.crcs[which]
     _add(crcs, layout.length, WALL_TIME, wall_times)
-    steps = np.zeros(count, np.int64)
+    steps = _steps(group, layout)
     if layout.step_bytes:
-        step = group.column(STEP, "<u8")
-        _add(crcs, layout.length, STEP, step, layout.step_bytes)
-        for byte in range(layout.step_bytes):
-            septet = (step >> np.uint64(8 * byte)) & np.uint64(0x7F)
-            steps |= (septet << np.uint64(7 * byte)).astype(np.int64)
-    values = [group.column(place.offset, place.dtype) for place in layout.places]
+        _add(crcs, layout.length, STEP, group.column(STEP, "<u8"), layout.step_bytes)
+    values = _values(group, layout)
     for place, column in zip(layout.places, values, strict=True):
         _add(crcs, layout.length, place.offset, column)
     whole = group.column(layout.length, "<u4") == masked(crcs)
@@ -305,9 +321,38 @@ def _columns(group: _Group, known: _Known, which: IntArray, batch: Batch, *, ver
             return
         rows, tags, steps, wall_times = rows[whole], tags[whole], steps[whole], wall_times[whole]
         values = [column[whole] for column in values]
-    for index, (place, column) in enumerate(zip(layout.places, values, strict=True)):
-        numbers = column.astype(np.float64)
-        batch.scalars.append(Decoded(rows, tags[:, index], steps, wall_times, numbers, place.bare))
+    batch.scalars.extend(_decoded(layout, rows, tags, steps, wall_times, values))
+
+
+def _steps(group: _Group, layout: Layout) -> IntArray:
+    """The steps of records, from their varints."""
+    steps = np.zeros(len(group.rows), np.int64)
+    if layout.step_bytes:
+        step = group.column(STEP, "<u8")
+        for byte in range(layout.step_bytes):
+            septet = (step >> np.uint64(8 * byte)) & np.uint64(0x7F)
+            steps |= (septet << np.uint64(7 * byte)).astype(np.int64)
+    return steps
+
+
+def _values(group: _Group, layout: Layout) -> list[npt.NDArray[Any]]:
+    """The columns of the values of records."""
+    return [group.column(place.offset, place.dtype) for place in layout.places]
+
+
+def _decoded(
+    layout: Layout,
+    rows: IntArray,
+    tags: IntArray,
+    steps: IntArray,
+    wall_times: FloatArray,
+    values: list[npt.NDArray[Any]],
+) -> list[Decoded]:
+    """Columns of each place of a layout; `tags` has a row for each record."""
+    return [
+        Decoded(rows, tags[:, index], steps, wall_times, column.astype(np.float64), place.bare)
+        for index, (place, column) in enumerate(zip(layout.places, values, strict=True))
+    ]
 
 
 def _add(

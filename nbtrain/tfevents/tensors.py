@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy.typing as npt
-from tensorboard.util.tensor_util import make_ndarray
 
 
 def array_of(tensor: Any) -> npt.NDArray[Any]:
@@ -18,6 +17,8 @@ def array_of(tensor: Any) -> npt.NDArray[Any]:
     Raises:
         ValueError: It holds less than its shape says, or nothing that can be read.
     """
+    from tensorboard.util.tensor_util import make_ndarray  # here: it takes a while to load
+
     shape = [dim.size for dim in tensor.tensor_shape.dim]
     if min(shape, default=0) < 0 or math.prod(shape) > tensor.ByteSize():
         raise ValueError(f"its shape is {tuple(shape)}, and it has {tensor.ByteSize()} bytes")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import struct
+import subprocess
+import sys
 import threading
 import time
 import tracemalloc
@@ -17,12 +19,14 @@ import tensorflow as tf
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import nbtrain
 from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir.event_run import EventRun
 from nbtrain.logdir.reader import Reader
 from nbtrain.tfevents import tail
 from nbtrain.tfevents.crc import crc32c, masked
 from nbtrain.tfevents.writer import EventWriter
+from tests import ROOT
 from tests.event_files import (
     NAME,
     Row,
@@ -140,6 +144,18 @@ def test_tags_by_the_hundred_of_one_length(tmp_path: Path) -> None:
     events = [simple(f"tag{n % 400:03}", n // 400, n / 7, n) for n in range(8_000)]
     path = written(tmp_path / NAME, events)
     assert rows(read(tmp_path)) == expected(path)
+
+
+def test_scalars_are_read_without_loading_the_protocol_classes(tmp_path: Path) -> None:
+    nbtrain.train(lambda: {"loss": 0.5}, steps=3, logdir=tmp_path / "run").wait(SOON)
+    code = f"""\
+import sys, nbtrain
+print(nbtrain.scalars({str(tmp_path)!r})["run", "loss"].values)
+print({{"tensorflow", "tensorboard", "google.protobuf"}} & sys.modules.keys())"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.stdout == "[0.5 0.5 0.5]\nset()\n"
 
 
 def test_what_is_no_scalar_is_no_point(tmp_path: Path) -> None:
