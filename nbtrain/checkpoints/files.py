@@ -23,7 +23,7 @@ import tensorflow as tf
 
 from nbtrain.core.errors import CheckpointError
 from nbtrain.core.states import Checkpoint
-from nbtrain.rundir.timeline import Timeline
+from nbtrain.rundir.timeline import RunTimeline
 
 _PART = re.compile(r"(.+)\.data-\d{5}-of-(\d{5})")
 
@@ -95,7 +95,7 @@ class Saver(Protocol):
     def directory(self) -> Path:
         """The folder of the checkpoints."""
 
-    def resume(self, timeline: Timeline | None = None) -> Restored | None:
+    def resume(self, timeline: RunTimeline | None = None) -> Restored | None:
         """Go on from the latest checkpoint; None where there is none.
 
         Args:

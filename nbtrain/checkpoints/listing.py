@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from nbtrain.checkpoints.files import at, listed
 from nbtrain.core.states import Checkpoint
 from nbtrain.rundir.folder import ASIDE, TRIAL
 from nbtrain.rundir.lineage import run_of
-from nbtrain.rundir.timeline import Timeline
+from nbtrain.rundir.timeline import RunTimeline
 
 
 class Listing:
@@ -23,7 +24,7 @@ class Listing:
     """
 
     def __init__(self) -> None:
-        self.timeline = Timeline(Path())
+        self.timeline = RunTimeline(Path())
         self.checkpoints: tuple[Checkpoint, ...] = ()
         self._lock = threading.Lock()  # protects all of this; no file is read under it
         self._begun = self._shown = 0  # looks: an older one never replaces a newer
@@ -60,7 +61,7 @@ class Listing:
                 self._shown, self.checkpoints, self._changed = look, found, changed
 
 
-def restorable(directory: Path, timeline: Timeline | None = None) -> tuple[Checkpoint, ...]:
+def restorable(directory: Path, timeline: RunTimeline | None = None) -> tuple[Checkpoint, ...]:
     """The checkpoints of a folder and their copies, in the order they were saved; any thread.
 
     A copy of a good state that is older than the checkpoint of its name is of a course that was
@@ -81,7 +82,7 @@ def restorable(directory: Path, timeline: Timeline | None = None) -> tuple[Check
     )
 
 
-def latest(directory: Path, timeline: Timeline | None = None) -> Checkpoint | None:
+def latest(directory: Path, timeline: RunTimeline | None = None) -> Checkpoint | None:
     """What a run goes on from: the newest that counts, be it a copy; None where there is none.
 
     It may lie elsewhere, where the run went back to that and has saved nothing since. Where none
@@ -94,22 +95,23 @@ def latest(directory: Path, timeline: Timeline | None = None) -> Checkpoint | No
     timeline = timeline or timeline_of(directory)
     if timeline.origin is not None and (found := at(timeline.origin)) is not None:
         return found
-    held = restorable(directory, timeline)
-    return next(reversed(timeline.counting(held) or held), None)
+    return next(reversed(on_the_way(restorable(directory, timeline))), None)
 
 
 def saved(directory: Path) -> tuple[Checkpoint, ...]:
     """The checkpoints of a folder that count, and no copy; where none does, all of them."""
-    timeline = timeline_of(directory)
-    held = restorable(directory, timeline)
-    own = tuple(each for each in held if Path(each.path).parent == directory)
-    count = timeline.counting(held)
-    return tuple(each for each in own if each in count) or own
+    held = restorable(directory)
+    return on_the_way([each for each in held if Path(each.path).parent == directory])
 
 
-def timeline_of(directory: Path) -> Timeline:
+def on_the_way(held: Sequence[Checkpoint]) -> tuple[Checkpoint, ...]:
+    """Those of some checkpoints that were not abandoned; where all were, all of them."""
+    return tuple(each for each in held if not each.abandoned) or tuple(held)
+
+
+def timeline_of(directory: Path) -> RunTimeline:
     """Of the run that saves into a folder."""
-    return Timeline.of(run_of(directory / "checkpoint"))
+    return RunTimeline.of(run_of(directory / "checkpoint"))
 
 
 def _name(held: Checkpoint) -> str:

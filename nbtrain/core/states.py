@@ -147,12 +147,14 @@ class Checkpoint:
         wall_time: When it was saved, in seconds since the epoch, by a clock that may have been
             set back: it orders nothing.
         order: Its place among the saves of its run, as far as that is known.
+        abandoned: Whether the run has gone back behind it since.
     """
 
     step: int
     path: str
     wall_time: float
     order: float = field(default=0.0, compare=False, repr=False)
+    abandoned: bool = field(default=False, compare=False, repr=False)
 
     def __str__(self) -> str:
         """Its step and its path."""

@@ -17,7 +17,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.slots import renew, slots
 from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import is_variable
-from nbtrain.rundir.timeline import Timeline
+from nbtrain.rundir.timeline import RunTimeline
 
 # What TensorFlow appends to a variable's name in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -60,7 +60,7 @@ class ObjectSaver:
         self.mended = mend_states(directory)
         self._manager = tf.train.CheckpointManager(checkpoint, str(directory), max_to_keep=keep)
 
-    def resume(self, timeline: Timeline | None = None) -> Restored | None:
+    def resume(self, timeline: RunTimeline | None = None) -> Restored | None:
         """Go on from the latest checkpoint of the folder that counts, else from the origin."""
         held = latest(self.directory, timeline)
         path = self._origin if held is None else held.path

@@ -27,7 +27,7 @@ from nbtrain.run.time_usage import TimeUsage
 from nbtrain.rundir.entries import FILE
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import Journal, Marks
-from nbtrain.rundir.timeline import Timeline
+from nbtrain.rundir.timeline import RunTimeline
 
 TICK_SECS = 0.1
 
@@ -121,11 +121,11 @@ class Monitor:
         self.log(event="start", step=0, **entry)
         self.write_journal()
 
-    def timeline(self) -> Timeline:
+    def timeline(self) -> RunTimeline:
         """What the run has saved and gone back to in its earlier lives."""
         lines, unread = self._journal.read()
         self.note("journal lines", unread)
-        return Timeline(self._journal.folder, lines)
+        return RunTimeline(self._journal.folder, lines)
 
     def note(self, topic: str, text: str | None) -> None:
         """Set or (None) clear what is to be said about one topic; any thread."""

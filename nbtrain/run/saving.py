@@ -15,7 +15,7 @@ from pathlib import Path
 
 from nbtrain.checkpoints.files import Restored, Saver, delete_all, find, listed
 from nbtrain.checkpoints.last_good import LAST_GOOD_KEPT, LastGood
-from nbtrain.checkpoints.listing import Listing
+from nbtrain.checkpoints.listing import Listing, on_the_way
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError, CheckpointError
 from nbtrain.core.states import Checkpoint
@@ -216,7 +216,7 @@ class CheckpointPolicy:
         """What can be restored, now, of the steps before one, and was not abandoned."""
         if self._saver is not None:
             self._listing.read(self._saver.directory)  # some may have been deleted by hand
-        return tuple(held for held in self._counting() if held.step < step)
+        return tuple(each for each in self.checkpoints if not each.abandoned and each.step < step)
 
     def non_finite(self) -> str | None:
         """The name of a variable that holds NaN or Inf, and did not when it was taken up."""
@@ -297,8 +297,7 @@ class CheckpointPolicy:
         if wanted is None:
             own = tuple(held for held in self.checkpoints if not _is_copy(held))
             _check_saved(own, self.checkpoints)
-            count = self._counting()
-            own = tuple(held for held in own if held in count) or own
+            own = on_the_way(own)
         else:
             own = self.checkpoints
         with self._monitor.time_usage.during(RESTORE):
@@ -374,11 +373,8 @@ class CheckpointPolicy:
             with contextlib.suppress(OSError):  # it is no run's folder
                 lines = sum(1 for _ in entries(run_of(Path(path))))
             self._monitor.log(event="origin", step=step, checkpoint=path, lines=lines)
+        self._listing.read(saver.directory)  # what is abandoned now
         return step if directory == own else None
-
-    def _counting(self) -> tuple[Checkpoint, ...]:
-        """What can be restored and was not abandoned."""
-        return self._listing.timeline.counting(self.checkpoints)
 
     def _find(self, saver: Saver) -> None:
         """List what a saver's folder has, and write down what no line tells of."""

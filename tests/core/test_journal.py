@@ -17,7 +17,7 @@ from nbtrain.run.replay import ReplayPlan
 from nbtrain.rundir.entries import FILE, entries
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import MOST_MARKS, Journal, Mark, Marks
-from nbtrain.rundir.timeline import Timeline
+from nbtrain.rundir.timeline import RunTimeline
 
 ENTRY = {"event": "set", "step": 120, "wall_time": 5.0, "applied": True, "text": "rate 2 → 1"}
 
@@ -126,8 +126,7 @@ def test_no_reader_of_the_journal_stops_at_a_line_that_was_changed(
         (folder / FILE).write_bytes(text)
         journal = Journal(Logdir(folder, None, kind="train"), Marks())
         found, _ = journal.read()
-        timeline = Timeline(folder, found)
-        timeline.counting(timeline.ordered([Checkpoint(3, "checkpoints/ckpt-3", 0.0)]))
+        RunTimeline(folder, found).ordered([Checkpoint(3, "checkpoints/ckpt-3", 0.0)])
         journal.recall()
         for mark in journal._marks:
             str(mark).encode()

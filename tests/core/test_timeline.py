@@ -1,4 +1,4 @@
-"""What counts of what a run has saved: by the order of its journal's lines, and by no clock."""
+"""What led to where a run is: by the order in which it came, and by no clock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbtrain.core.states import Checkpoint
-from nbtrain.rundir.timeline import Timeline
+from nbtrain.core.timeline import Timeline
+from nbtrain.rundir.timeline import RunTimeline
 
 
 def held(step: int, folder: str = "checkpoints") -> Checkpoint:
@@ -44,9 +45,9 @@ def back(to: int, step: int = 99) -> dict[str, Any]:
 def test_what_counts_is_on_the_way_to_where_the_run_is(
     lines: list[dict[str, Any]], left: list[int]
 ) -> None:
-    timeline = Timeline(Path(), lines)
+    timeline = RunTimeline(Path(), lines)
     every = timeline.ordered([held(line["step"]) for line in lines if line["event"] == "save"])
-    assert [each.step for each in every if each not in timeline.counting(every)] == left
+    assert [each.step for each in every if each.abandoned] == left
 
 
 def test_a_journal_that_names_the_checkpoint_tells_which_of_a_step_it_was() -> None:
@@ -57,35 +58,100 @@ def test_a_journal_that_names_the_checkpoint_tells_which_of_a_step_it_was() -> N
     to_own = {"event": "back", "step": 9, "checkpoint": "checkpoints/ckpt-9"}
     folders = [held(5), held(8), held(9)], [held(9, "checkpoints/last_good")]
     for line, counted in ((to_copy, [5, 8, 9]), (to_own, [5, 9])):
-        timeline = Timeline(Path(), [*lines, line])
+        timeline = RunTimeline(Path(), [*lines, line])
         every = timeline.ordered(*folders)
-        assert [each.step for each in timeline.counting(every)] == counted
+        assert [each.step for each in every if not each.abandoned] == counted
 
 
 def test_what_no_line_tells_of_is_the_newest_or_came_before_the_next_of_its_folder() -> None:
-    timeline = Timeline(Path(), [saved(5), saved(9), back(5), saved(7)])
+    timeline = RunTimeline(Path(), [saved(5), saved(9), back(5), saved(7)])
     every = timeline.ordered([held(5), held(9), held(6), held(7), held(8)])
     assert [each.step for each in every] == [5, 9, 6, 7, 8]
-    assert [each.step for each in timeline.counting(every)] == [5, 6, 7, 8]
+    assert [each.step for each in every if not each.abandoned] == [5, 6, 7, 8]
 
 
 def test_without_a_journal_copies_stand_by_their_steps_and_the_rest_as_it_was_saved() -> None:
     copies = [held(step, "checkpoints/last_good") for step in (90, 160)]
-    every = Timeline(Path()).ordered([held(100), held(200), held(150)], copies)
+    every = RunTimeline(Path()).ordered([held(100), held(200), held(150)], copies)
     assert [each.step for each in every] == [90, 100, 160, 200, 150]
 
 
 def test_a_folder_without_a_journal_has_an_empty_timeline(tmp_path: Path) -> None:
-    assert Timeline.of(tmp_path).ordered([held(5)]) == (held(5),)
+    assert RunTimeline.of(tmp_path).ordered([held(5)]) == (held(5),)
     (tmp_path / "steering.jsonl").write_text(json.dumps(saved(5)) + "\n", encoding="utf-8")
-    assert Timeline.of(tmp_path).knows(held(5))
+    assert RunTimeline.of(tmp_path).knows(held(5))
 
+
+# --- against the plain definition -----------------------------------------------------
 
 ACTS = st.lists(st.one_of(st.just("step"), st.just("save"), st.integers(0, 9)), max_size=40)
 
 
+Past = frozenset[tuple[int, int]]
+
+
 @given(ACTS)
-def test_it_is_the_plain_definition_what_led_here_copied_at_each_save(
+def test_what_counts_is_what_was_copied_at_each_save_and_brought_back_by_a_restore(
+    acts: list[str | int],
+) -> None:
+    timeline, step = Timeline(), 0
+    entries, points = Past(), Past()  # what led here: (step, order), and (segment, step)
+    every_entry, every_point = set[tuple[int, int]](), set[tuple[int, int]]()
+    saves: list[tuple[int, int, Past, Past]] = []
+    for act in acts:
+        if act == "step":
+            step += 1
+            points |= {(timeline.segment, step)}
+            every_point |= points
+        elif act == "save":
+            order = timeline.add()
+            entries |= {(step, order)}
+            every_entry |= entries
+            saves.append((step, order, entries, points))
+        elif saves:
+            step, order, entries, points = saves[int(act) % len(saves)]
+            timeline.open(step, order)
+            assert timeline.has_begun(step)
+    limits = timeline.limits
+    assert {each for each in every_entry if timeline.counts(*each)} == entries
+    assert {each for each in every_point if each[1] <= limits.get(each[0], -1)} == points
+
+
+BACKS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30)), max_size=10)
+
+
+@given(BACKS)
+def test_where_it_is_not_known_what_was_restored_all_beyond_its_step_is_abandoned(
+    backs: list[tuple[int, int]],
+) -> None:
+    timeline, step = Timeline(), 0
+    points: list[tuple[int, int]] = []
+    left: set[int] = set()
+    for trained, to in backs:
+        for _ in range(trained):
+            step += 1
+            points.append((timeline.segment, step))
+        step = min(step, to)
+        timeline.open(step)
+        left |= {at for at, (_, beyond) in enumerate(points) if beyond > step}
+    limits = timeline.limits
+    assert {at for at, (segment, beyond) in enumerate(points) if beyond > limits[segment]} == left
+
+
+def test_the_newest_entry_counts_and_a_segment_that_has_just_begun_is_known() -> None:
+    timeline = Timeline()
+    assert timeline.has_begun(0)
+    saved = timeline.add()
+    assert not timeline.has_begun(0)
+    timeline.open(7, saved)
+    assert timeline.has_begun(7)
+    assert not timeline.has_begun(8)
+    assert timeline.counts(99, float("inf"))
+    assert timeline.limits == {0: 7, 1: float("inf")}
+
+
+@given(ACTS)
+def test_a_journal_tells_the_same_of_the_checkpoints_that_it_names(
     acts: list[str | int],
 ) -> None:
     lines: list[dict[str, Any]] = []
@@ -103,7 +169,7 @@ def test_it_is_the_plain_definition_what_led_here_copied_at_each_save(
             _, past = kept[step]
             path = f"checkpoints/ckpt-{step}"
             lines.append({"event": "back", "step": step, "checkpoint": path})
-    timeline = Timeline(Path(), lines)
+    timeline = RunTimeline(Path(), lines)
     every = timeline.ordered([held(at) for at in sorted(kept)])
-    counted = {each.step for each in timeline.counting(every)}
+    counted = {each.step for each in every if not each.abandoned}
     assert counted == {at for at, (number, _) in kept.items() if number in past}

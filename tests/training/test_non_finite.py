@@ -19,7 +19,7 @@ from nbtrain.core.commands import Save
 from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
 from nbtrain.rundir.folder import LAST_GOOD
-from nbtrain.rundir.timeline import Timeline
+from nbtrain.rundir.timeline import RunTimeline
 from tests.diverging import BAD, GOOD, GraphRegression, Regression, X, Y, assert_all_finite
 from tests.forked import Forked
 from tests.gate import SOON
@@ -643,7 +643,7 @@ def test_what_an_abandoned_course_had_saved_is_not_good() -> None:
 
 def test_of_a_copy_and_a_checkpoint_of_one_step_the_newer_is_taken() -> None:
     """The other is of a course that was abandoned."""
-    counter, timeline = Counter(), Timeline(Path())
+    counter, timeline = Counter(), RunTimeline(Path())
     kept = Path("checkpoints")
     for folder in ("", LAST_GOOD):
         directory = kept / folder

@@ -21,7 +21,7 @@ from nbtrain.engines.graph.lacking import lacking
 from nbtrain.engines.graph.savers import own_saver
 from nbtrain.engines.graph.servers import LOST, REMEDY, lost, unanswered
 from nbtrain.run.log import hushed
-from nbtrain.rundir.timeline import Timeline
+from nbtrain.rundir.timeline import RunTimeline
 
 # Numbers that are read at a time.
 _MOST_NUMBERS = 1_000_000
@@ -90,7 +90,7 @@ class GraphSaver:
                 stack.enter_context(restoring(checkpoint.path))
             yield
 
-    def resume(self, timeline: Timeline | None = None) -> Restored | None:
+    def resume(self, timeline: RunTimeline | None = None) -> Restored | None:
         """The proof of what the Supervisor restored when it prepared the session.
 
         Where that does not count any more, or a copy is newer, that is restored instead.

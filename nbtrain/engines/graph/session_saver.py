@@ -10,7 +10,7 @@ from nbtrain.checkpoints.files import Restored, listed
 from nbtrain.checkpoints.listing import latest
 from nbtrain.core.errors import CheckpointError
 from nbtrain.engines.graph.saver import GraphSaver, Saved
-from nbtrain.rundir.timeline import Timeline
+from nbtrain.rundir.timeline import RunTimeline
 
 
 class SessionSaver(GraphSaver):
@@ -35,7 +35,7 @@ class SessionSaver(GraphSaver):
         except RuntimeError as error:
             raise CheckpointError(f"its session is closed already ({error})") from error
 
-    def resume(self, timeline: Timeline | None = None) -> Restored | None:
+    def resume(self, timeline: RunTimeline | None = None) -> Restored | None:
         """Go on from the latest checkpoint, unless the session has as many steps behind it."""
         held, step = latest(self.directory, timeline), self.global_step(0)
         if held is None:

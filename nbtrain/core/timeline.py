@@ -1,0 +1,101 @@
+"""Which part of a run's past led to where the run is; the rest is abandoned.
+
+A start and a restore open a segment, which goes on from an entry of another: its parent. What
+counts lies on the way from the segment at hand to the first one, in each parent up to where its
+child begins. Entries are numbered in the order in which they are made, whatever a clock says.
+
+timeline = Timeline()
+saved = timeline.add()          # an entry, as of a save
+timeline.open(100, saved)       # a restore of what was saved then, at step 100
+timeline.counts(100, saved)     # True: it led here
+timeline.limits                 # {1: inf, 0: 100}: the last step that counts of each segment
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of training without a way back.
+
+    Attributes:
+        begin: The number of its first entry: that it was opened.
+        step: The step at which it begins.
+        parent: The segment that it goes on from; None for the first.
+        last: The last entry of the parent that belongs to its past.
+    """
+
+    begin: int = 0
+    step: int = 0
+    parent: int | None = None
+    last: float = math.inf
+
+
+class Timeline:
+    """The segments of a run; one thread adds to it, any thread may ask.
+
+    Attributes:
+        order: The number of the newest entry.
+    """
+
+    def __init__(self) -> None:
+        self.order = 0
+        self._segments = [Segment()]
+        self._ends = {0: (math.inf, math.inf)}  # by segment: its last step and entry that count
+
+    @property
+    def segment(self) -> int:
+        """The number of the segment at hand; the first is 0."""
+        return len(self._segments) - 1
+
+    @property
+    def limits(self) -> Mapping[int, float]:
+        """The last step that counts of each segment; of those that are missing nothing counts."""
+        return {segment: step for segment, (step, _) in self._ends.items()}
+
+    def add(self) -> int:
+        """Number an entry."""
+        self.order += 1
+        return self.order
+
+    def open(self, step: int, saved: int | None = None) -> None:
+        """Begin a segment.
+
+        Args:
+            step: The step at which it begins.
+            saved: The entry that it goes on from. None: it is not known; of the past the run
+                keeps what lies up to the step.
+        """
+        last = self.order if saved is None else saved
+        self._segments.append(Segment(self.add(), step, self._segment_of(last), last))
+        ends: dict[int, tuple[float, float]] = {}
+        number: int | None = self.segment
+        limit, end = math.inf, math.inf
+        while number is not None:
+            ends[number] = limit, end
+            segment = self._segments[number]
+            limit, end, number = min(limit, segment.step), segment.last, segment.parent
+        self._ends = ends
+
+    def has_begun(self, step: int) -> bool:
+        """Whether the segment at hand begins at this step and has no other entry yet."""
+        now = self._segments[-1]
+        return (now.begin, now.step) == (self.order, step)
+
+    def counts(self, step: int, order: float) -> bool:
+        """Whether an entry led to where the run is.
+
+        Args:
+            step: Its step.
+            order: Its number; infinity for the newest.
+        """
+        limit, end = self._ends.get(self._segment_of(order), (-1, -1))
+        return step <= limit and order <= end
+
+    def _segment_of(self, order: float) -> int:
+        return bisect.bisect_right(self._segments, order, key=lambda segment: segment.begin) - 1
