@@ -54,6 +54,11 @@ class Timeline:
         return len(self._segments) - 1
 
     @property
+    def begins(self) -> list[int]:
+        """The steps at which the segments began, but for the first."""
+        return [segment.step for segment in self._segments[1:]]
+
+    @property
     def limits(self) -> Mapping[int, float]:
         """The last step that counts of each segment; of those that are missing nothing counts."""
         return {segment: step for segment, (step, _) in self._ends.items()}

@@ -35,6 +35,7 @@ class EventRun:
         series: The scalars by tag, in the order the tags first came.
         indexes: By kind, of `KINDS`, and tag, where the values of all else lie.
         starts: Step and wall time of each restart of the program.
+        before: How many points of each tag came before each of these.
         skipped: Bytes of the files that could not be read, being damaged.
         doubtful: Records that were read in spite of a wrong checksum.
         unreadable: Files that could not be read since the last look, and why.
@@ -50,6 +51,8 @@ class EventRun:
         self.series: dict[str, Series] = {}
         self.indexes: dict[str, dict[str, Index]] = {}
         self.starts: list[tuple[int, float]] = []
+        self.before: list[dict[str, int]] = []
+        self._rows: list[int] = []  # of the restarts of a piece
         self.skipped = self.doubtful = 0
         self._decoder = Decoder(verify=self._verify)
         self._kinds: dict[str, str] = {}  # of the tags, as the first metadata of each says
@@ -132,9 +135,16 @@ class EventRun:
             for tag, part in _by_tag(scalars):
                 if not scalars.bare or self._kinds.get(self._decoder.tags[tag]) in _SCALARS:
                     parts.setdefault(tag, []).append(part)
-        for tag, several in parts.items():
-            series = self.series.setdefault(self._decoder.tags[tag], Series())
+        self.before += [
+            {name: each.count for name, each in self.series.items()} for _ in self._rows
+        ]
+        for number, several in parts.items():
+            name = self._decoder.tags[number]
+            series = self.series.setdefault(name, Series())
+            for before, row in zip(reversed(self.before), reversed(self._rows), strict=False):
+                before[name] = series.count + sum(int((each.rows < row).sum()) for each in several)
             series.extend(*_in_order(several))
+        self._rows.clear()
         return True
 
     def _one_by_one(self, others: list[Other], file: int) -> Iterator[Decoded]:
@@ -153,6 +163,7 @@ class EventRun:
                 continue
             if event.session_log.status == event.session_log.START:
                 self.starts.append((event.step, event.wall_time))
+                self._rows.append(other.row)
             for which, value in enumerate(event.summary.value):
                 kind = self._kind(value)
                 if kind in KINDS:

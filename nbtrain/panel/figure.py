@@ -177,7 +177,7 @@ def _draw(axes: Axes, lines: Sequence[_Line]) -> None:
         axes.autoscale_view()
         axes.autoscale(enable=False, axis="y")
     for line in lines:
-        for tail in (curve for curve in line.curves if curve.abandoned):
+        for tail in (each for each in line.curves if each.abandoned and len(each.buckets.steps)):
             axes.plot(*_tail(tail, line.curves), "--", color=GREY, lw=1)
     frame(axes)
 

@@ -6,11 +6,11 @@ are read beside the training, a piece at a time: they may be long.
 
 from __future__ import annotations
 
+import itertools
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-import numpy as np
 
 from nbtrain.logdir.event_run import EventRun
 from nbtrain.recording.store import ScalarStore
@@ -26,8 +26,12 @@ class Earlier:
             not those of a Supervisor or of the user's own.
 
     Attributes:
+        begins: The steps at which the segments of the earlier lives began, but for the first, as
+            the run's timeline has them.
         error: What could not be read, in words; None when all is well.
     """
+
+    begins: Sequence[int] = ()
 
     def __init__(self, store: ScalarStore, logdir: Path) -> None:
         self.error: str | None = None
@@ -50,26 +54,31 @@ class Earlier:
         yield from files.read()
         if files.unreadable:
             self.error = _words(*(f"{path}: {why}" for path, why in files.unreadable.items()))
-        store.recall(_recorded(files))
+        known = list(self.begins) == [step - 1 for step, _ in files.starts]
+        store.recall(_recorded(files, known=known), known=known)
 
 
 def _words(*whys: str) -> str:
     return f"Of what was recorded earlier, this cannot be read: {'; '.join(whys)}."
 
 
-def _recorded(files: EventRun) -> ScalarStore:
-    """All of it, as the earlier lives had it in their stores."""
+def _recorded(files: EventRun, *, known: bool) -> ScalarStore:
+    """All of it, as the earlier lives had it in their stores.
+
+    Args:
+        files: What was read.
+        known: Whether its restarts are the segments of the run's timeline.
+    """
     found = ScalarStore()
-    starts = sorted((wall_time, step) for step, wall_time in files.starts)
-    begun = [wall_time for wall_time, _ in starts]
     columns = {tag: series.points() for tag, series in files.series.items()}
     columns = dict(sorted(columns.items(), key=lambda item: item[1].wall_times[0]))
-    lives = {tag: np.searchsorted(begun, of.wall_times, "right") for tag, of in columns.items()}
-    for number in range(len(starts) + 1):
+    ends: dict[str, int] = {tag: len(of) for tag, of in columns.items()}
+    for number, (begin, end) in enumerate(itertools.pairwise([{}, *files.before, ends])):
         if number:  # the mark bears the step after the one that the run went back to
-            found.open_segment(starts[number - 1][1] - 1)
+            limits = dict.fromkeys(range(number + 1), math.inf) if known else None
+            found.open_segment(files.starts[number - 1][0] - 1, limits)
         for tag, of in columns.items():
-            rows = np.flatnonzero(lives[tag] == number)
-            if len(rows):
+            rows = slice(begin.get(tag, 0), end.get(tag, 0))
+            if rows.stop > rows.start:
                 found.extend(tag, of.steps[rows], of.wall_times[rows], of.values[rows])
     return found

@@ -42,10 +42,19 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The run went back to `step`."""
+    """The run goes on from `step`.
+
+    Attributes:
+        step: The step.
+        wall_time: Seconds since the epoch.
+        limits: As `Timeline.limits` has them; None where they are not known.
+        marked: Whether event files tell of it.
+    """
 
     step: int
     wall_time: float
+    limits: Mapping[int, float] | None = None
+    marked: bool = True
 
 
 class RecordQueue:
@@ -87,11 +96,11 @@ class RecordQueue:
         tags = tuple(values)
         return self._known.setdefault(tags, tags)
 
-    def mark(self, step: int, wall_time: float) -> None:
-        """Add the mark that the run went back to `step`; training thread only."""
+    def mark(self, segment: Segment) -> None:
+        """Add the mark that a segment begins; training thread only."""
         for tag, point in self._thinned_points():  # these came before the mark
             self.items.extend((self.tags_of({tag: 0.0}), *point))
-        self.items.extend((None, step, wall_time))
+        self.items.extend((None, segment))
 
     def take(self) -> list[Batch | Segment]:
         """Everything that waits, in order; one thread at a time."""
@@ -142,8 +151,8 @@ def _batches(items: Sequence[Any]) -> Iterator[Batch | Segment]:
     while begin < len(items):
         tags = items[begin]
         if tags is None:
-            yield Segment(items[begin + 1], items[begin + 2])
-            begin += 3
+            yield items[begin + 1]
+            begin += 2
             continue
         width = 3 + len(tags)
         end = begin + width

@@ -89,9 +89,17 @@ class Recorder:
         """Steps of which not everything was kept: they came too fast."""
         return self.queue.thinned
 
-    def open_segment(self, step: int) -> None:
-        """Queue the mark that the run went back to `step`; training thread only."""
-        self.queue.mark(step, time.time())
+    def open_segment(
+        self, step: int, limits: Mapping[int, float] | None = None, *, marked: bool = True
+    ) -> None:
+        """Queue the mark that the run goes on from `step`; training thread only.
+
+        Args:
+            step: The step.
+            limits: As in `ScalarStore.open_segment`.
+            marked: Whether the event file tells of it.
+        """
+        self.queue.mark(Segment(step, time.time(), limits, marked))
 
     def describe(self, step: int, hyperparameters: Mapping[str, float]) -> None:
         """Say with which values the run begins; training thread only."""
@@ -111,8 +119,14 @@ class Recorder:
                 found[tag] = float(np.mean(points.values[within]))
         return found
 
-    def go_on(self) -> None:
-        """Have what earlier lives have recorded in the store too; any thread."""
+    def go_on(self, begins: Sequence[int] = ()) -> None:
+        """Have what earlier lives have recorded in the store too; any thread.
+
+        Args:
+            begins: As `Earlier` has them.
+        """
+        if self._earlier is not None and not self._goes_on:
+            self._earlier.begins = begins
         self._goes_on = True
 
     def recall(self, secs: float) -> None:
@@ -173,7 +187,9 @@ class Recorder:
                 writer.close()
 
     def _segment(self, segment: Segment) -> None:
-        self._store.open_segment(segment.step)
+        self._store.open_segment(segment.step, segment.limits)
+        if not segment.marked:
+            return
         if self.loss_monitor is not None:
             self.loss_monitor.turn_back(segment.step)
         self._write(

@@ -1,12 +1,13 @@
 """Every recorded scalar of one run, in compact columns.
 
 The recorder's thread extends the store, any thread reads it. A restore opens a
-new segment: what had been recorded beyond the restored step stays, marked as
-abandoned.
+new segment: what did not lead there stays, marked as abandoned. It counts again
+where the run goes back to that.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -53,13 +54,14 @@ class _Series:
     def __init__(self, tag: str, segment: int) -> None:
         self.tag = tag
         self.segment = segment
-        self.until: int | None = None  # points beyond this step were abandoned
+        self.until = math.inf  # points beyond this step were abandoned
         self.curve = BucketCurve()
         self.last = float("nan")
         self.valid: float | None = None  # the last that was not abandoned
         self.valid_step = -1  # of that
         self._points = 0
-        self._top = -1  # no point lies beyond this step
+        self._top = -1  # no point that counts lies beyond this step
+        self._tails: list[BucketCurve] = []  # of those that do not
         self._steps: list[IntArray] = []
         self._rest: list[FloatArray] = []  # rows: wall time, value
 
@@ -82,22 +84,30 @@ class _Series:
             self._rest[-1][:, row : row + size] = wall_times[part], values[part]
             done += size
 
-    def abandon(self, step: int) -> BucketCurve | None:
-        """Have what lies beyond this step count no more; returns that, where there is such."""
-        self.until = step if self.until is None else min(step, self.until)
-        if self._top <= step:
+    def cut(self, until: float) -> BucketCurve | None:
+        """Have what lies up to this step count, and no more; returns a new tail, if there is one.
+
+        What counts again, as the run went back to where it had been, leaves the tails for it.
+        """
+        again, self.until = until > self.until and bool(self._tails), until
+        if self._top <= until and not again:
             return None
-        self._top = step
         steps, (_, values) = self.columns()
-        counted = self.curve.points
-        count = int(np.argmax(steps > step))  # the first that lies beyond
-        if count >= counted:
-            return None
+        counted, count = self.curve.points, int(np.argmax(np.append(steps, np.inf) > until))
+        if count > counted:
+            self.curve.extend(steps[counted:count], values[counted:count])
+            for tail in self._tails:
+                tail.cut(0, values[:0])
+            counted = len(steps)
+        elif count < counted:
+            self.curve.cut(count, values[count - count % self.curve.stride : count])
+        self._top = int(steps[:count].max(initial=-1))
         self.valid = float(values[count - 1]) if count else None
         self.valid_step = int(steps[count - 1]) if count else -1
-        tail = BucketCurve()
+        if count == counted:
+            return None
+        self._tails.append(tail := BucketCurve())
         tail.extend(steps[count:counted], values[count:counted])
-        self.curve.cut(count, values[count - count % self.curve.stride : count])
         return tail
 
     def columns(self) -> tuple[IntArray, FloatArray]:
@@ -113,7 +123,10 @@ class ScalarStore(Mapping[str, Columns]):
         self._parts = Parts()
         self._current: dict[str, _Series] = {}
         self._segment = 0
-        self._least: int | None = None  # of the steps that segments began from
+        self._first = 0  # of the run's timeline: its number of segment 0
+        self._known = 0  # the first segment that the timeline knows of
+        self._limits: Mapping[int, float] | None = None  # the last step that counts, by segment
+        self._least = math.inf  # of the steps that segments began from
         self._lock = threading.Lock()  # protects all of the above
 
     def extend(self, tag: str, steps: IntArray, wall_times: FloatArray, values: FloatArray) -> None:
@@ -129,37 +142,52 @@ class ScalarStore(Mapping[str, Columns]):
             if series.curve.stride != stride:
                 self._parts.align(tag)
 
-    def open_segment(self, step: int) -> None:
-        """Begin a new segment from `step`: what lies beyond it is abandoned."""
+    def open_segment(self, step: int, limits: Mapping[int, float] | None = None) -> None:
+        """Begin a new segment from `step`.
+
+        Args:
+            step: The step.
+            limits: As `Timeline.limits` has them. None: it is not known how the run came here,
+                and what lies beyond the step is abandoned.
+        """
         with self._lock:
-            self._least = step if self._least is None else min(step, self._least)
+            own = any(series.segment >= 0 for series in self._series)
+            if limits is None:
+                self._segment += own
+            else:
+                self._first = self._first if own else max(limits)
+                self._segment = max(limits) - self._first
+            self._limits, self._least = limits, min(step, self._least)
             for series in self._series:
-                self._abandon(series, step)
-            if any(series.segment >= 0 for series in self._series):
-                self._segment += 1
+                self._cut(series, step)
             self._current = {}
             self._parts.end()
 
-    def recall(self, earlier: ScalarStore) -> None:
+    def recall(self, earlier: ScalarStore, *, known: bool = False) -> None:
         """Have what came before all of this; what this has gone back behind is abandoned.
 
         Args:
             earlier: It; not to be used any more.
+            known: Whether its segments are those of the run's timeline.
         """
         with self._lock:
             by = earlier._segment + 1
+            self._known = -by if known else 0
             self._parts.recall(earlier._parts, by)
             for series in earlier._series:
                 series.segment -= by
-                if self._least is not None:
-                    self._abandon(series, self._least)
+                self._cut(series, self._least)
             self._series += earlier._series
 
-    def _abandon(self, series: _Series, step: int) -> None:
-        """What lies beyond this step is a part of its own from now on."""
-        tail = series.abandon(step)
+    def _cut(self, series: _Series, step: float) -> None:
+        """What does not count, as the run stands, is a part of its own from now on."""
+        until = min(series.until, step)
+        if self._limits is not None and series.segment >= self._known:
+            until = self._limits.get(series.segment + self._first, -1)
+        tail = series.cut(until)
         if tail is not None:
             self._parts.add(Part(series.tag, series.segment, tail, abandoned=True))
+        self._parts.align(series.tag)
 
     def _in_order(self) -> list[_Series]:
         """By age; a viewer counts on the places, so what was recalled has the last ones."""
@@ -211,7 +239,7 @@ class ScalarStore(Mapping[str, Columns]):
         with self._lock:
             found = [series for series in self._in_order() if series.tag == tag]
             parts = [(series, *series.columns()) for series in found]
-            untils = [np.inf if series.until is None else series.until for series in found]
+            untils = [series.until for series in found]
         if not parts:
             known = ", ".join(map(repr, self)) or "none yet"
             raise UnknownTagError(f"No scalar has the tag {tag!r}; recorded so far: {known}.")

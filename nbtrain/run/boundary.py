@@ -101,8 +101,7 @@ class Boundary:
         context, step = self._context, self.steps.step
         self.begun = True
         context.monitor.time_usage.begin()
-        if self.again or step:
-            context.recorder.open_segment(step)
+        context.monitor.open_segment(step, marked=self.again or step > 0)
         context.commands.go_back(step)
         self._control.begin(step)
         self.policy.start()

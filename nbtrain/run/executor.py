@@ -194,7 +194,7 @@ class CommandExecutor:
         if self._trials.begun_since(step):
             self._leave_trial(step, "the run went back")
         self._control.flush()  # of the segment that ends here
-        self._context.recorder.open_segment(step)
+        self._monitor.open_segment(step)
         self._control.go_back(step)
         self._commands.go_back(step)
         self._evaluator.start(step)

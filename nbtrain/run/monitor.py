@@ -122,10 +122,22 @@ class Monitor:
         self.write_journal()
 
     def timeline(self) -> RunTimeline:
-        """What the run has saved and gone back to in its earlier lives."""
+        """What the run has saved and gone back to, also in its earlier lives."""
         lines, unread = self._journal.read()
         self.note("journal lines", unread)
-        return RunTimeline(self._journal.folder, lines)
+        self._journal.begin_timeline(lines)
+        return self._journal.timeline
+
+    def open_segment(self, step: int, *, marked: bool = True) -> None:
+        """The run goes on from a step: what did not lead there is abandoned.
+
+        Args:
+            step: The step.
+            marked: Whether event files tell of it; False where a run begins.
+        """
+        timeline = self._journal.timeline
+        timeline.go_on(step)
+        self._recorder.open_segment(step, timeline.limits, marked=marked)
 
     def note(self, topic: str, text: str | None) -> None:
         """Set or (None) clear what is to be said about one topic; any thread."""
@@ -155,7 +167,7 @@ class Monitor:
     def recall(self) -> None:
         """The run goes on from a checkpoint: have the marks and curves of its earlier lives too."""
         self._journal.recall()
-        self._recorder.go_on()
+        self._recorder.go_on(self._journal.timeline.begins)
 
     def tick(self, phase: Phase, step: int, done: int, thread: threading.Thread | None) -> None:
         """One round; the looper's thread, and once more when all is over.

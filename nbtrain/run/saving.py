@@ -257,7 +257,7 @@ class CheckpointPolicy:
     def _write(self, saver: Saver) -> None:
         self._save_with(saver)
         step = self._steps.step
-        self._listing.timeline.save(step, "")
+        self._listing.timeline.save(step, "")  # its line comes with the answer
         self._listing.read(saver.directory)
         _check_listed(step, saver.directory)
         self._saved_step = step
@@ -362,13 +362,11 @@ class CheckpointPolicy:
     def _taken(self, restored: Restored, saver: Saver) -> int | None:
         """Remember what was restored; returns its step, where this folder has it."""
         self._unproven = restored.step if restored.gaps else None
-        step, path, timeline = restored.step, restored.path, self._listing.timeline
+        step, path = restored.step, restored.path
         directory, own = Path(path).parent.resolve(), saver.directory.resolve()
         if own in (directory, *directory.parents):  # as that of a copy
-            timeline.go_back(step, side_folder(path))
             self._monitor.log(event="back", step=step, checkpoint=path)
         else:
-            timeline.leave(step, path)
             lines = 0
             with contextlib.suppress(OSError):  # it is no run's folder
                 lines = sum(1 for _ in entries(run_of(Path(path))))
@@ -382,7 +380,6 @@ class CheckpointPolicy:
         self._listing.read(saver.directory)
         for held in self.checkpoints:
             if not timeline.knows(held):
-                timeline.save(held.step, side_folder(held.path))
                 self._monitor.log(event="found", step=held.step, checkpoint=held.path)
         self._listing.read(saver.directory)
         self._monitor.note("state", saver.mended)
@@ -396,7 +393,6 @@ class CheckpointPolicy:
     def _add_copy(self, copies: Path, saver: Saver) -> None:
         """One more was saved in this folder of copies."""
         for held in listed(copies)[-1:]:
-            self._listing.timeline.save(held.step, side_folder(held.path))
             self._monitor.log(event="copy", step=held.step, checkpoint=held.path)
         self._listing.read(saver.directory)
 

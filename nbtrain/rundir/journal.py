@@ -11,11 +11,13 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from nbtrain.rundir.entries import FILE, Entry, edits_of, entries, when
 from nbtrain.rundir.folder import Logdir
+from nbtrain.rundir.timeline import RunTimeline
 
 # How a run ends.
 ENDS = frozenset({"finished", "stopped", "failed"})
@@ -92,9 +94,14 @@ class Mark:
 
 
 class Marks:
-    """The marks of a run, over all its lives; any thread."""
+    """The marks of a run, over all its lives; any thread.
+
+    Attributes:
+        timeline: The run's; what is known of it where its folder has not been read.
+    """
 
     def __init__(self) -> None:
+        self.timeline = RunTimeline(Path())
         self._marks: deque[Mark] = deque(maxlen=MOST_MARKS)
         self._lock = threading.Lock()
         self._count = 0  # of all there ever were
@@ -145,12 +152,26 @@ class Journal:
         self._done: deque[Mark] = deque(maxlen=MOST_MARKS)
         self.untold = 0
 
+    @property
+    def timeline(self) -> RunTimeline:
+        """The run's, over all its lives; the training thread adds to it."""
+        return self._marks.timeline
+
+    def begin_timeline(self, lines: Iterable[Entry]) -> None:
+        """Follow the lines of the file, where nothing is known yet."""
+        if not self.timeline.order:
+            self._marks.timeline = RunTimeline(self.folder, lines)
+
     def log(self, **entry: object) -> None:
-        """Queue a line; any thread. The path of a `checkpoint` is written as seen from here."""
+        """Queue a line; any thread, but where it is one of the timeline's the training thread.
+
+        The path of a `checkpoint` is written as seen from here.
+        """
         line = {"wall_time": round(time.time(), 3), **entry}
         if "checkpoint" in entry:
             line["checkpoint"] = os.path.relpath(str(entry["checkpoint"]), self._logdir.path)
         self._waiting.append(line)
+        self.timeline.follow(line)
         if (mark := Mark.of(line)) is not None:
             self._marks.add(mark)
         if (done := Mark.done(line)) is not None:

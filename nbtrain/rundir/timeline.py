@@ -42,6 +42,7 @@ class RunTimeline(Timeline):
         super().__init__()
         self.origin: Path | None = None
         self._folder = folder
+        self._told = False  # whether the line of the segment at hand has come
         self._saved: dict[tuple[str, int], int] = {}  # by name of the folder aside, and step
         for entry in lines:
             self.follow(entry)
@@ -66,12 +67,15 @@ class RunTimeline(Timeline):
             self.leave(step, str(path))
         elif event == "back":
             self.go_back(step, side_folder(str(path)))
-        elif (event == "segment" or step != entry["step"]) and not self.has_begun(step):
+        elif event == "segment":
+            self.go_on(step)
+            self._told = True
+        elif step != entry["step"] and not self.has_begun(step):
             self.go_back(step)
         return self.order + 0.5
 
     def save(self, step: int, *folders: str) -> None:
-        """A checkpoint was saved.
+        """A checkpoint was saved; nothing is new where that was told last.
 
         Args:
             step: Its step.
@@ -79,7 +83,18 @@ class RunTimeline(Timeline):
                 earlier version leaves more than one open.
         """
         self.origin = None
-        self._saved.update(dict.fromkeys([(folder, step) for folder in folders], self.add()))
+        if any(self._saved.get((folder, step)) != self.order for folder in folders):
+            self._saved.update(dict.fromkeys([(folder, step) for folder in folders], self.add()))
+
+    def open(self, step: int, saved: int | None = None) -> None:
+        """As `Timeline.open`."""
+        super().open(step, saved)
+        self.origin, self._told = None, False
+
+    def go_on(self, step: int) -> None:
+        """A segment begins: the one at hand, if a way back has just opened that."""
+        if self._told or not self.has_begun(step):
+            self.go_back(step)
 
     def go_back(self, step: int, folder: str | None = None) -> None:
         """The run goes on from a checkpoint of its own.
@@ -88,7 +103,6 @@ class RunTimeline(Timeline):
             step: Its step.
             folder: As in `save`; None where only the step is known.
         """
-        self.origin = None
         names = ("", *ASIDE) if folder is None else (folder,)
         self.open(step, max(self._saved.get((name, step), 0) for name in names) or None)
 

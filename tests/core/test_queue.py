@@ -51,7 +51,7 @@ def test_what_is_taken_is_what_was_added_in_its_order(acts: list[tuple[str, set[
             queue.append(step, step / 4, values)
             added.append((step, step / 4, values))
         elif act == "mark":
-            queue.mark(step, step / 4)
+            queue.mark(Segment(step, step / 4))
             added.append((step, step / 4, None))
         else:
             taken += flat(queue.take())
@@ -91,7 +91,7 @@ def test_a_mark_comes_after_what_was_thinned_before_it() -> None:
     queue = RecordQueue(number, limit=1)
     for step in (1, 2, 3):
         queue.append(step, 0.0, {"loss": step})
-    queue.mark(1, 0.0)
+    queue.mark(Segment(1, 0.0))
     assert [step for step, _, values in flat(queue.take()) if values] == [1, 2, 3]
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbtrain.core.errors import NbtrainError, UnknownTagError
+from nbtrain.core.timeline import Timeline
 from nbtrain.recording.parts import Cursor, Curve
 from nbtrain.recording.store import ScalarStore
 from tests.front_end import FloatArray, Series
@@ -178,6 +179,27 @@ def test_a_restore_further_back_abandons_more_and_one_nearer_no_less() -> None:
     assert store["loss"].abandoned.tolist() == [False, True, True, True, True, False]
 
 
+def test_a_tail_counts_again_where_the_run_goes_back_to_it() -> None:
+    store, viewer, on = ScalarStore(), Viewer(), float("inf")
+    add(store, "loss", 1, 5.0, 4.0, 3.0, 2.0)
+    store.open_segment(1, {0: 1, 1: on})
+    add(store, "loss", 2, 4.5, 3.5)
+    viewer.look(store, 100)
+    store.open_segment(3, {0: 3, 2: on})
+    add(store, "loss", 4, 2.5)
+    viewer.look(store, 100)
+    assert [(s.segment, s.abandoned, s.rows[:, 1].tolist()) for s in viewer.series] == [
+        (0, False, [5, 4, 3]),
+        (0, True, []),
+        (1, False, []),
+        (0, True, [2]),
+        (1, True, [4.5, 3.5]),
+        (2, False, [2.5]),
+    ]
+    assert store["loss"].abandoned.tolist() == [False] * 3 + [True] * 3 + [False]
+    assert store.last_values() == {"loss": 2.5}
+
+
 def test_a_viewer_who_has_seen_everything_is_handed_nothing() -> None:
     store, viewer = ScalarStore(), Viewer()
     add(store, "loss", 1, *[0.5] * 10)
@@ -206,21 +228,29 @@ def test_changes_cost_no_more_with_a_long_curve() -> None:
 
 
 POINTS = st.tuples(st.just("points"), st.integers(0, 2), st.integers(1, 900))
-RESTORE = st.tuples(st.just("restore"), st.integers(0, 3000), st.just(0))
+RESTORE = st.tuples(st.just("restore"), st.integers(0, 3000), st.integers(0, 9))
 LOOK = st.tuples(st.just("look"), st.integers(1, 200), st.just(0))
 
 
 @given(acts=st.lists(st.one_of(POINTS, POINTS, LOOK, RESTORE), max_size=25))
 def test_increments_replayed_by_a_page_equal_the_curves(acts: list[tuple[str, int, int]]) -> None:
-    store, viewer, step = ScalarStore(), Viewer(), 0
+    store, viewer, step, timeline = ScalarStore(), Viewer(), 0, Timeline()
+    saved: list[tuple[int, int]] = []
+    store.open_segment(0, timeline.limits)
     for act, number, size in acts:
         if act == "points":
             values = [float((step + k) * 7919 % 64) for k in range(size)]
             add(store, TAGS[number], step + 1, *values)
             step += size
+            saved.append((step, timeline.add()))
+        elif act == "restore" and size < len(saved):  # of what was saved, or to a step
+            step, order = saved[size]
+            timeline.open(step, order)
+            store.open_segment(step, timeline.limits)
         elif act == "restore":
             step = min(step, number)
-            store.open_segment(step)
+            timeline.open(step)
+            store.open_segment(step, timeline.limits)
         else:
             viewer.look(store, number)
     while viewer.look(store, 60):
@@ -231,6 +261,10 @@ def test_increments_replayed_by_a_page_equal_the_curves(acts: list[tuple[str, in
     ]
     for series, curve in zip(viewer.series, curves, strict=True):
         np.testing.assert_array_equal(series.rows, rows(curve))
+    for tag in store:
+        counting = [c.buckets.points for c in curves if c.tag == tag and not c.abandoned]
+        assert sum(counting) == len(store[tag]) - store[tag].abandoned.sum()
+        assert sum(c.buckets.points for c in curves if c.tag == tag) == len(store[tag])
     assert len({(c.tag, c.buckets.stride) for c in curves}) == len({c.tag for c in curves})
 
 

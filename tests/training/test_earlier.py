@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import nbtrain
-from nbtrain.core.commands import Restore, Save
+from nbtrain.core.commands import Pause, Restore, Save
 from nbtrain.notebook.display import picture_of
 from nbtrain.panel.view import fields
 from nbtrain.panel.wire import Wire
@@ -118,6 +119,50 @@ def test_a_restore_of_an_earlier_life_is_one_here() -> None:
     ]
 
 
+def went_on_where_it_had_left(
+    meanwhile: Callable[[], object] = lambda: None,
+) -> list[tuple[int, float, int, bool]]:
+    """The curve of a life that went back from step 7 to 2, and from 4 to 6 again."""
+    counter = Counter()
+    run = nbtrain.train(counter.step, steps=8, checkpoint=counter.checkpoint, name="a", start=False)
+    commands = ((2, Save()), (6, Save()), (7, Pause()), (7, Restore(2)))
+    *_, back = [run.post(command, at=step) for step, command in commands]
+    run.start()
+    applied(back)
+    meanwhile()
+    again = run.post(Restore(6), at=4)
+    run.resume()
+    applied(again)
+    run.wait(SOON)
+    return points(run.scalars["count"])
+
+
+def test_what_was_abandoned_counts_where_the_run_goes_back_to_it() -> None:
+    there = went_on_where_it_had_left()
+    assert [(step, segment) for step, _, segment, gone in there if not gone] == [
+        *((step, 0) for step in range(1, 7)),
+        *((step, 2) for step in (7, 8)),
+    ]
+    run = counted(9)
+    assert points(run.scalars["count"]) == [
+        *((step, value, segment - 3, gone) for step, value, segment, gone in there),
+        (9, 9.0, 0, False),
+    ]
+
+
+def test_no_clock_tells_of_which_segment_an_earlier_point_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = time.time
+    with monkeypatch.context() as clock:
+        there = went_on_where_it_had_left(
+            lambda: clock.setattr(time, "time", lambda: now() - 3600.0)
+        )
+    assert points(counted(8).scalars["count"]) == [
+        (step, value, segment - 3, gone) for step, value, segment, gone in there
+    ]
+
+
 def test_a_cell_that_is_run_again_when_all_is_trained_shows_the_curve() -> None:
     counted(5)
     run = counted(5)
@@ -165,7 +210,7 @@ def test_what_fails_while_it_is_read_stays_told(monkeypatch: pytest.MonkeyPatch)
     """Not for a tenth of a second: it is tried once."""
     counted(3)
 
-    def recall(_store: ScalarStore, _earlier: ScalarStore) -> None:
+    def recall(_store: ScalarStore, _earlier: ScalarStore, **_options: bool) -> None:
         raise ValueError("of no sense")
 
     monkeypatch.setattr(ScalarStore, "recall", recall)
