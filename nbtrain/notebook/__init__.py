@@ -1,1 +1,1 @@
-"""Runs in cells: the display, the magics, and the boards."""
+"""Runs in cells: the display, the magics and the boards."""

@@ -1,12 +1,12 @@
-"""A sign of life: while a run trains, its kernel does not count as idle.
+"""Keeps a kernel from counting as idle while a run trains in it.
 
-An idle culler shuts down a kernel that has been silent for its time, though a run trains in it:
-the server's own (`MappingKernelManager.cull_idle_timeout`), and JupyterHub's, which asks the
-server. Outputs and status messages do not count for them, messages of widgets do. So a message
-of that kind is sent every 30 s while a run prepares, trains or stops. No page takes it. A paused
-run sends none.
+An idle culler shuts down a kernel that has sent nothing for some time, even if a run trains in it.
+This holds for the server's own (`MappingKernelManager.cull_idle_timeout`) and for JupyterHub's,
+which asks the server. They ignore outputs and status messages, but count widget messages. So a
+widget message is sent every 30 s while a run prepares, trains or stops. No page handles it. A
+paused run sends none.
 
-The environment variable `NBTRAIN_KEEP_ALIVE` gives other seconds; 0 sends nothing.
+The environment variable `NBTRAIN_KEEP_ALIVE` sets another interval in seconds; 0 disables it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VARIABLE = "NBTRAIN_KEEP_ALIVE"
 # Cullers are set to minutes or hours.
 SECS = 30.0
 
-# No comm of any page.
+# No page has a comm of this name.
 _COMM = "nbtrain-alive"
 
 _AT_WORK = frozenset({Phase.PREPARING, Phase.RUNNING, Phase.STOPPING})
@@ -39,7 +39,10 @@ _kept: weakref.WeakSet[Run] = weakref.WeakSet()
 
 
 def keep_alive(run: Run) -> None:
-    """Send a sign of life while this run trains, now and in later lives, if this is a kernel."""
+    """Keeps this kernel from counting as idle during this and later starts of the run.
+
+    Does nothing outside a kernel.
+    """
     kernel = getattr(get_ipython(), "kernel", None)
     if kernel is None or run in _kept:
         return
@@ -58,7 +61,7 @@ def keep_alive(run: Run) -> None:
 
 
 def _secs(run: Run) -> float:
-    """Seconds between two signs; infinite where none is to be sent."""
+    """Seconds between two messages; infinite if none are sent."""
     given = os.environ.get(VARIABLE, "")
     try:
         secs = float(given or SECS)

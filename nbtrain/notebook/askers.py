@@ -1,4 +1,4 @@
-"""Whom the loop of a cell asks whether to stop: not everybody's answer is a step boundary."""
+"""Finds loops of a cell whose stop condition is not a step boundary of the run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, cast
 
 ASKS = frozenset({"should_stop", "ShouldStop"})
 
-# What opens a session that is a boundary itself, whoever its loop asks.
+# Methods that open a session which is itself a step boundary, whatever its loop asks.
 _OPENS = frozenset({"managed_session", "prepare_or_wait_for_session", "PrepareSession"})
 
 _SESSIONS = ("MonitoredTrainingSession", "MonitoredSession", "SingularMonitoredSession")
@@ -22,11 +22,14 @@ _REMEDIES = {
 
 
 def unheard(tree: ast.Module, names: Mapping[str, Any]) -> str | None:
-    """Why a run would not hear of the steps of a cell's loop, and what to write; else None.
+    """Returns why a run would miss the steps of a cell's loop, and what to write instead.
 
     Args:
         tree: The cell, which does not use `run`.
         names: The notebook's names.
+
+    Returns:
+        The message; None if the run sees the steps.
     """
     cell = _Cell(tree, names)
     asked = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
@@ -43,21 +46,21 @@ def unheard(tree: ast.Module, names: Mapping[str, Any]) -> str | None:
 
 
 class _Cell:
-    """What the expressions of a cell stand for, as far as can be told before it runs."""
+    """Infers what the expressions of a cell refer to, without running it."""
 
     def __init__(self, tree: ast.Module, names: Mapping[str, Any]) -> None:
         self._names = names
-        self._bound: dict[str, list[ast.expr | None]] = defaultdict(list)  # None: to who knows what
+        self._bound: dict[str, list[ast.expr | None]] = defaultdict(list)  # None: value unknown
         for name, value in _bindings(tree):
             self._bound[name].append(value)
         self._imported = set(_imported(tree))
 
     def kind(self, node: ast.expr | None, seen: frozenset[str] = frozenset()) -> str | None:
-        """The class of TensorFlow's that an expression gives; None for any other, or unknown.
+        """Returns the name of the TensorFlow class of an expression's value; None if unknown.
 
         Args:
             node: The expression.
-            seen: Names that it is the value of: `a = b; b = a` tells nothing.
+            seen: Names already followed, so that `a = b; b = a` ends.
         """
         match node:
             case ast.Name(name) if name in seen:
@@ -74,9 +77,9 @@ class _Cell:
         return None
 
     def _made_by(self, function: ast.expr) -> str | None:
-        """The same of a call."""
+        """Returns the same for the value of a call to `function`."""
         made = self._object(function)
-        if issubclass(type(made), type):  # isinstance() may ask the object, which is the user's
+        if issubclass(type(made), type):  # isinstance() may run the user's code
             return _class_of(cast("type", made))
         if isinstance(function, ast.Name) and function.id in self._bound.keys() - self._imported:
             return None
@@ -84,9 +87,9 @@ class _Cell:
         return name if name in _REMEDIES and name != "Supervisor" else None
 
     def _object(self, node: ast.expr) -> object:
-        """What a name or an attribute of one stands for in the notebook; None where unknown.
+        """Returns the notebook's object for a name or an attribute; None if unknown.
 
-        No code of the user's runs for it, such as that of a property.
+        Runs none of the user's code, such as a property.
         """
         match node:
             case ast.Name(name) if name not in self._bound:
@@ -97,7 +100,7 @@ class _Cell:
 
 
 def _class_of(kind: type) -> str | None:
-    """By what name TensorFlow knows a class whose loop a run does not hear."""
+    """Returns TensorFlow's name for a class whose loop a run does not see."""
     if any(each.__name__ == "Supervisor" and _is_ours(each) for each in kind.__mro__):
         return None
     for each in kind.__mro__:
@@ -116,9 +119,9 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 
 def _bindings(tree: ast.Module) -> Iterator[tuple[str, ast.expr | None]]:
-    """The names that a cell binds, and to what: None for a parameter, an element and so on."""
+    """Yields the names that a cell binds with their values; None for parameters, elements etc."""
     values: dict[ast.expr, ast.expr | None] = {}
-    for node in ast.walk(tree):  # a statement before its targets
+    for node in ast.walk(tree):  # statements come before their targets
         match node:
             case ast.Assign(targets, value):
                 values |= dict.fromkeys(targets, value)

@@ -1,8 +1,8 @@
-"""A logdir in a cell: a board, and the thread that reads for it.
+"""Shows a logdir in a cell: a board, and the thread that reads for it.
 
-What of a logdir can be read at once is shown at once; the thread reads the rest. With
-`follow` it goes on, twice a second while a page looks, until the board is closed. Below the
-board stands its picture, drawn anew while there is more to see.
+The board shows at once what can be read quickly; a thread reads the rest. With `follow` the thread
+goes on reading, twice a second while a page is looking, until the board is closed. The picture
+below the board is redrawn as data arrives.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from nbtrain.panel.comm import harden
 from nbtrain.run.threads import Coordinator, LooperThread
 
 POLL_SECS = 0.5
-# What a cell waits for at most before it shows a logdir that is large.
+# The longest time that a cell waits before it shows a large logdir.
 FIRST_SECS = 0.5
-# Between two pictures of one that is being read.
+# Time between two updates of the board while it is being read.
 SLICE_SECS = 0.25
-# Boards that stay live, the newest: each holds what was read. Of the others the picture stays; of
-# those whose cell was executed again nothing does.
+# The newest boards stay live: each holds the data that it read. Older ones keep only their picture.
+# A board whose cell was executed again is dropped.
 _KEPT = 32
 _AGAIN = "To look at it live, run the cell again."
 
 _boards: deque[Following] = deque()
-# A cell that is run again need not read a million events again.
+# Running a cell again reuses its reader, so a million events are not read twice.
 _readers: WeakValueDictionary[str, Reader] = WeakValueDictionary()
 
 
 class Following:
-    """Reads for one board, in a thread that lives only while there is something to do.
+    """Reads for one board, in a thread that exists only while there is something to read.
 
     Args:
         scalars: The runs and tags that the board shows.
-        unread: Whether there is more to read at once.
-        follow: Whether to begin with showing what is being written.
-        text: What is shown where there are no widgets.
-        options: Of the board.
+        unread: Whether more can be read now.
+        follow: Whether the board follows files that are being written.
+        text: The text shown where widgets are unavailable.
+        options: Options of the board.
     """
 
     def __init__(
@@ -66,24 +66,24 @@ class Following:
         self._reader = scalars.reader
         self._unread = unread
         self._told = self._reader.version
-        self._lock = threading.Lock()  # protects the thread, and whether it is needed
+        self._lock = threading.Lock()  # protects the thread and whether it is needed
         self._thread: LooperThread | None = None
 
     def start(self) -> None:
-        """Read on, if there is a reason; any thread."""
+        """Starts the thread if there is something to read. Any thread may call it."""
         with self._lock:
             if self._thread is None and self._needed():
                 coord = Coordinator()
                 thread = LooperThread(coord, POLL_SECS, self._tick, (coord,), name="nbtrain board")
                 try:
                     thread.start()
-                except RuntimeError as error:  # the system has no more; the next look may succeed
+                except RuntimeError as error:  # no thread available; the next look may succeed
                     self.board.note(f"Reading has not begun: {error}")
                 else:
                     self._thread = thread
 
     def close(self) -> None:
-        """Leave the picture in place of the board, and let go of what was read."""
+        """Replaces the board with its picture and frees the data."""
         try:
             self.still.finish()
         finally:
@@ -95,7 +95,7 @@ class Following:
     def _tick(self, coord: Coordinator) -> None:
         try:
             self._read()
-        except OSError as error:  # a file that has just gone: the next look may succeed
+        except OSError as error:  # a file may just have been deleted; the next look may succeed
             self.board.note(str(error))
         except Exception as error:  # noqa: BLE001 - shown: there is no cell to raise it in
             self.board.note(f"Reading has ended: {type(error).__name__}: {error}")
@@ -121,16 +121,19 @@ class Following:
         told = self._told
         while self._reader.read(SLICE_SECS) and not self.board.closed:
             self.board.tell(reading=True)
-        self._told = self._reader.version  # another board, or the user, may have read it
+        self._told = self._reader.version  # the reader may be shared with another board or the user
         if unread or self._told != told:
             self.board.tell()
 
 
 def opened(logdir: str, runs: str | None = None, tags: str | None = None) -> tuple[Scalars, bool]:
-    """The scalars of a logdir, as far as they can be read at once, and whether there is more.
+    """Reads the scalars of a logdir for a short time.
+
+    Returns:
+        The scalars, and whether there is more to read.
 
     Raises:
-        ArgumentError: The folder cannot be read, or a pattern is no regular expression.
+        ArgumentError: The folder cannot be read, or a pattern is not a regular expression.
     """
     place = logdir if "://" in logdir else os.path.realpath(logdir)
     reader = _readers.get(place)
@@ -141,7 +144,7 @@ def opened(logdir: str, runs: str | None = None, tags: str | None = None) -> tup
     reader.look()
     until = time.monotonic() + FIRST_SECS
     reader.read(FIRST_SECS)
-    # A last record that is half written is no reason to read on.
+    # A half-written last record is no reason to go on reading.
     return scalars, reader.progress() < 1 and time.monotonic() >= until
 
 
@@ -155,16 +158,16 @@ def show(
     follow: bool = False,
     text: str | None = None,
 ) -> None:
-    """Show a board in the calling cell.
+    """Shows a board in the calling cell.
 
     Args:
         scalars: The runs and tags to show.
-        unread: Whether there is more of them to read at once.
-        tab: What the board begins with.
+        unread: Whether more of them can be read now.
+        tab: The tab that is open first.
         x: The axis: "step", "relative" or "wall".
         smooth: The smoothing, from 0 to below 1.
-        follow: Whether to show what is being written.
-        text: What is shown where there are no widgets; None for the scalars in words.
+        follow: Whether to follow files that are being written.
+        text: The text shown where widgets are unavailable; None for a summary of the scalars.
     """
     if not 0 <= smooth < 1:
         raise ArgumentError(f"smooth={smooth!r} is no weight: give 0 or more, below 1.")
@@ -188,7 +191,7 @@ def show(
 def _picture(
     scalars: Scalars, text: str, *, tab: str = "scalars", x: str = "step", smooth: float = 0.0
 ) -> still.Bundle:
-    """What stays of a board in a saved notebook; its text where that says more."""
+    """The board as it stays in a saved notebook: a picture, or its text if that says more."""
     kind = KIND_OF.get(tab)
     png: bytes | None = None
     if tab in ("scalars", "compare"):

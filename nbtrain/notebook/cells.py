@@ -1,7 +1,7 @@
-"""A cell as a function of `run`: the loop of a run of its own.
+"""Turns a cell into a function of `run`: the loop of a run.
 
-Two such cells train at once, and in one notebook: so what a cell binds is its own, as in a
-function, and the notebook is told of it.
+Two such cells can train at the same time in one notebook. So the names that a cell binds are local,
+as in a function, and each new value is copied to the notebook.
 
     %%nbtrain                           def loop(run):
     def report(loss):                       def report(loss): run.record(loss=loss)
@@ -11,8 +11,8 @@ function, and the notebook is told of it.
         report(loss)                            names["loss"] = loss
                                                 report(loss)
 
-A cell that runs meanwhile may have a `loss`, a `report` and a `run` too. Names that a cell
-does not bind, such as `train_step` here, are the notebook's of that moment.
+Another cell that runs at the same time may have its own `loss`, `report` and `run`. Names that a
+cell does not bind, such as `train_step` here, are looked up in the notebook when they are used.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from nbtrain.notebook.askers import ASKS, unheard
 
 _RUN = "run"
 
-# What Python calls the code of a cell: by this, tracebacks show its lines as those of a cell.
+# Python's name for the code of a cell: tracebacks then show its lines as those of a cell.
 _CODE = "<module>"
 
 # Parameters of the function: the notebook's names, and `_telling(names)`.
@@ -38,21 +38,21 @@ _NAMES, _TELL = "__nbtrain_names__", "__nbtrain_tell__"
 def loop_of(
     source: str, filename: str, names: dict[str, Any], compiler: Callable[..., Any] | None = None
 ) -> Callable[[Any], None]:
-    """The function that runs a cell as the loop of the run which it is called with.
+    """Returns a function that runs a cell as the loop of the run passed to it.
 
     Args:
         source: The cell, in Python.
-        filename: What a traceback calls it.
+        filename: The file name shown in tracebacks.
         names: The notebook's names.
-        compiler: One like `compile` that knows the notebook's `__future__` imports; None
-            knows of none.
+        compiler: A function like `compile` that knows the notebook's `__future__` imports; None for
+            none.
 
     Raises:
-        SyntaxError: The cell is no Python, or has a `return` or an `await` of its own.
-        ArgumentError: It does not use `run`.
+        SyntaxError: The cell is not valid Python, or has a `return` or `await` outside a function.
+        ArgumentError: The cell does not use `run`.
     """
     compiled: Callable[..., Any] = compiler or codeop.Compile()
-    compiled(source, filename, "exec")  # what is no cell is no body of a function either
+    compiled(source, filename, "exec")  # checked as a cell before it becomes a function body
     table = symtable.symtable(source, filename, "exec")
     tree = ast.parse(source, filename)
     _check_use(table, tree, names)
@@ -78,7 +78,7 @@ def loop_of(
 
 
 class _Body(ast.NodeTransformer):
-    """Statements of a cell as those of a function which tells the notebook what it binds."""
+    """Rewrites the statements of a cell as a function body that copies bindings to the notebook."""
 
     def __init__(self, own: set[str]) -> None:
         self._own = own
@@ -92,7 +92,7 @@ class _Body(ast.NodeTransformer):
     visit_AugAssign = visit_Assign  # noqa: N815 - the names of a NodeTransformer
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | list[ast.stmt]:
-        """`x: int = 3`: the annotation would make a name that is shared an error."""
+        """`x: int = 3`: drops the annotation, which is an error for a `global` name."""
         if not isinstance(node.target, ast.Name):
             return node
         if node.value is None:
@@ -126,7 +126,7 @@ class _Body(ast.NodeTransformer):
         return [node, *self._told(names, node)]
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> list[ast.stmt]:
-        """`from math import pi`; with a star for the notebook: no function may have it."""
+        """`from math import pi`; one with a star runs in the notebook: no function may have it."""
         if node.names[0].name == "*":
             return _parsed(f"exec({ast.unparse(node)!r}, {_NAMES})", node)
         return [node, *self._told([alias.asname or alias.name for alias in node.names], node)]
@@ -134,7 +134,7 @@ class _Body(ast.NodeTransformer):
     def visit_FunctionDef(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     ) -> list[ast.stmt]:
-        """`def f(): ...`, which can be pickled as that of a cell; what is in it is its own."""
+        """`def f(): ...`, picklable like one of a cell; its body is left alone."""
         renamed = f"{node.name}.__qualname__ = {node.name!r}"
         rename = [] if node.decorator_list else _parsed(renamed, node)
         return [node, *rename, *self._told([node.name], node)]
@@ -142,7 +142,7 @@ class _Body(ast.NodeTransformer):
     visit_ClassDef = visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815 - as above
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
-        """What it binds is its own."""
+        """Leaves a lambda alone: its bindings are local."""
         return node
 
     def _told(self, names: Iterable[str], node: ast.stmt) -> list[ast.stmt]:
@@ -159,7 +159,7 @@ def _telling(names: dict[str, Any]) -> Callable[[str, Any], Any]:
 
 
 def _parsed(source: str, place: ast.stmt) -> list[ast.stmt]:
-    """Statements that stand, for a traceback, where another one stands."""
+    """Parses statements and gives them the position of `place` for tracebacks."""
     statements = ast.parse(source).body
     for statement in statements:
         for part in ast.walk(statement):
@@ -173,10 +173,10 @@ def _stored(targets: Iterable[ast.AST]) -> list[str]:
 
 
 def _shared(tree: ast.AST) -> set[str]:
-    """Names that are the notebook's, and not the cell's own.
+    """The names of a cell that stay the notebook's.
 
-    Those that a function of the cell calls `global`, and, for simplicity, those that a
-    `del`, an `except` or a `case` binds or unbinds.
+    These are names declared `global` in one of its functions and, for simplicity, names bound or
+    unbound by a `del`, an `except` or a `case`.
     """
     shared: set[str | None] = set()
     for node in ast.walk(tree):
@@ -191,7 +191,7 @@ def _shared(tree: ast.AST) -> set[str]:
 
 
 def _check_use(table: symtable.SymbolTable, tree: ast.Module, names: dict[str, Any]) -> None:
-    """See that it can be a loop: a Supervisor's `should_stop()` is a step boundary, too."""
+    """Checks that the cell can be a loop. A Supervisor's `should_stop()` is a step boundary too."""
     if any(_uses_run(part) for part in _parts(table)):
         return
     if not any(isinstance(node, ast.Attribute) and node.attr in ASKS for node in ast.walk(tree)):
@@ -216,7 +216,7 @@ def _uses_run(table: symtable.SymbolTable) -> bool:
 
 
 def _is_bound(symbol: symtable.Symbol) -> bool:
-    """Whether the cell binds the name; `:=` in a comprehension declares it global."""
+    """Tells if the cell binds the name; `:=` in a comprehension declares it global."""
     return symbol.is_assigned() or symbol.is_imported() or symbol.is_declared_global()
 
 

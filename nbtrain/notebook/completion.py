@@ -1,4 +1,4 @@
-"""What the tabulator offers behind `%nbtrain` and `%%nbtrain`."""
+"""Tab completion for `%nbtrain` and `%%nbtrain`."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _NAME = "nbtrain"
 
 
 def complete_in(shell: Any) -> None:
-    """Let the completer of an IPython complete the magics.
+    """Registers the completion of the magics with an IPython shell.
 
-    As a matcher: behind a completer of `set_hook("complete_command", ...)` Jedi offers its own
-    words, those of Python.
+    It is a matcher because, after a completer of `set_hook("complete_command", ...)`, Jedi adds
+    Python's own words.
     """
 
     @context_matcher(identifier=_NAME)
@@ -48,18 +48,18 @@ def complete_in(shell: Any) -> None:
     others = [
         other
         for other in shell.Completer.custom_matchers
-        if getattr(other, "matcher_identifier", None) != _NAME  # of an earlier load
+        if getattr(other, "matcher_identifier", None) != _NAME  # left by an earlier load
     ]
     shell.Completer.custom_matchers = [*others, matcher]
 
 
 def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "") -> list[str]:
-    """What may follow these words; nothing where they are no line of nbtrain's.
+    """Returns the words that may come next; none if the line is not one of nbtrain's.
 
     Args:
         words: The line before the word at the cursor.
         names: The notebook's names.
-        begun: The word at the cursor, as far as it goes.
+        begun: The part of that word before the cursor.
     """
     match words:
         case ["%%nbtrain", *_, "--checkpoint"]:
@@ -99,13 +99,13 @@ def _behind_verb(verb: str, given: Sequence[str]) -> list[str]:
 
 
 def _of_set(named: Sequence[Run], given: Sequence[str]) -> list[str]:
-    """A run's name, if that may still come, and the hyperparameters that were not given yet."""
+    """The names of runs, if one may still come, and the hyperparameters not given yet."""
     if given[-1:] in (["--timeout"], ["--steps"]):
         return []
     offered = [] if given else [run.name for run in runs().values() if _can(run, "set")]
     try:
         run = named[0] if named else find_run()
-    except ArgumentError:  # which run is open
+    except ArgumentError:  # the run is ambiguous
         return offered
     if given[-1:] == ["--keep-if"]:
         return list(run.scalars)
@@ -114,7 +114,7 @@ def _of_set(named: Sequence[Run], given: Sequence[str]) -> list[str]:
 
 
 def _of_board(tab: str, given: Sequence[str], begun: str) -> list[str]:
-    """Folders, then the options, and for these the runs and tags that the folder has."""
+    """Folders and options; for the options, the runs and tags in the folder."""
     parser = argparse.ArgumentParser()
     add_arguments(parser, tab)
     match given:
@@ -132,7 +132,7 @@ def _of_board(tab: str, given: Sequence[str], begun: str) -> list[str]:
 
 
 def _folders(begun: str) -> list[str]:
-    """The folders whose paths may begin so."""
+    """The folders whose paths begin with `begun`."""
     above, slash, _ = begun.rpartition("/")
     try:
         below = sorted(Path(above + slash).expanduser().iterdir())
@@ -142,7 +142,7 @@ def _folders(begun: str) -> list[str]:
 
 
 def _as_expression(name: str) -> str:
-    """A regular expression that finds a name, as a word of a line; the name itself, mostly."""
+    """Returns a regular expression for a name, quoted for the line; usually the name itself."""
     try:
         plain = re.search(name, name) is not None
     except re.error:
@@ -159,12 +159,12 @@ def _steps(named: Sequence[Run]) -> list[str]:
 
 
 def _can(run: Run, verb: str) -> bool:
-    """Whether a verb does something to the run in its phase; `show` and `wait` always do."""
+    """Tells if a verb has an effect in the run's phase; `show` and `wait` always do."""
     return controls(run.status).get(verb, verb in ("show", "wait"))
 
 
 def _unused(parser: argparse.ArgumentParser, given: Sequence[str]) -> list[str]:
-    """The options that were not given yet; none where the last one waits for its value."""
+    """The options not given yet; none if the last one still needs its value."""
     used = [action for action in parser._actions if {*action.option_strings} & {*given}]
     if any(action.nargs != 0 and given[-1] in action.option_strings for action in used):
         return []
@@ -177,7 +177,7 @@ def _checkpoints_in(names: Mapping[str, object]) -> list[str]:
 
 
 def _optimizers_in(names: Mapping[str, object]) -> list[str]:
-    """Optimizers, and dicts of variables or of these."""
+    """The names of optimizers, and of dicts of variables or optimizers."""
     kinds = (tf.Variable, tf.keras.Variable, tf.keras.optimizers.Optimizer)
 
     def fits(value: object) -> bool:

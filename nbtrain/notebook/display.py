@@ -1,6 +1,6 @@
-"""A run in a cell: its panel while it lives, its picture afterwards.
+"""Shows a run in a cell: its panel while it is live, its picture afterwards.
 
-The only room that knows both a run and a panel.
+This is the only module that knows both runs and panels.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from nbtrain.panel.comm import harden
 from nbtrain.panel.panel import Panel
 from nbtrain.run.run import Run
 
-# The same on every execution, so that a notebook can be compared with its stored outputs.
+# The same on every execution, so that a notebook can be compared with its saved outputs.
 TEXT = "nbtrain run"
 
 
 class Display:
-    """The panel of one run, and the outputs that show it; closed with the end of the run."""
+    """The panel of one run and the outputs that show it; closed when the run ends."""
 
     def __init__(self, run: Run) -> None:
         self.panel = Panel(run)
@@ -37,25 +37,25 @@ class Display:
         self._still = still.Still(
             self.panel, TEXT, _curves(run), lambda: picture_of(run), self._state
         )
-        self._cells: set[str | None] = set()  # that have shown it
-        self._closing = threading.RLock()  # protects what is shown from an end meanwhile
+        self._cells: set[str | None] = set()  # the cells that have shown it
+        self._closing = threading.RLock()  # keeps the run's end from interfering with showing it
         self._closed = False
         self._forget = run.on_tick(self._tick)
 
     def is_of(self, run: Run) -> bool:
-        """Whether it shows this run, and can show it again."""
+        """Tells if this display is of `run` and can be shown again."""
         return self._run is run and not self._closed
 
     def forgotten(self) -> bool:
-        """Whether its run has ended and is not known by its name any more."""
+        """Tells if the run has ended and can no longer be found by name."""
         return self._run.status.phase.ended and runs().get(self._run.name) is not self._run
 
     def is_elsewhere(self) -> bool:
-        """Whether another cell than the calling one has shown it, and that one has not."""
+        """Tells if only cells other than the calling one have shown it."""
         return bool(self._cells) and cell() not in (None, *self._cells)
 
     def show(self) -> None:
-        """Show the panel, and a picture below it, in the calling cell."""
+        """Shows the panel, and a picture below it, in the calling cell."""
         with self._closing:
             if self._closed:
                 show(self._run)
@@ -65,7 +65,7 @@ class Display:
             self._cells.add(cell())
 
     def close(self) -> None:
-        """Leave the last picture in place of the panel."""
+        """Replaces the panel with the last picture."""
         with self._closing:
             if self._closed:
                 return
@@ -88,7 +88,7 @@ class Display:
             note("picture", still.lack(error))
 
     def _tick(self) -> None:
-        """The run's tick; the last one comes after its end."""
+        """Handles the run's tick; the last tick comes after its end."""
         self.panel.tick()
         if self._run.status.phase.ended:
             self.close()
@@ -96,7 +96,7 @@ class Display:
             self._still.look()
 
     def _state(self) -> tuple[object, ...]:
-        """What a picture shows: another phase, and the first curve, are shown sooner."""
+        """The state that a picture shows. A new phase and the first curve are drawn sooner."""
         status = self._run.status
         marks = self._run.marks.since()[1]
         return (status.phase, bool(status.values)), status.step, marks, status.message
@@ -106,20 +106,20 @@ _displays: dict[str, Display] = {}
 
 
 def display_of(run: Run) -> Display:
-    """The display of a run, made when first shown."""
+    """Returns the display of a run, and creates it on first use."""
     shown = _displays.get(run.name)
     if shown is None or not shown.is_of(run):
         for name, other in list(_displays.items()):
             if name == run.name or other.forgotten():
-                other.close()  # or else it would hold its run, and so a model, for ever
+                other.close()  # otherwise it would hold its run, and so a model, forever
         shown = _displays[run.name] = Display(run)
     return shown
 
 
 def settle() -> None:
-    """Draw the pictures of the runs that are shown, at the end of a cell.
+    """Redraws the pictures of all shown runs at the end of a cell.
 
-    A client without pages, such as nbclient, takes no output once its last cell has ended.
+    A client without pages, such as nbclient, ignores outputs once its last cell has ended.
     """
     for shown in list(_displays.values()):
         shown.settle()
@@ -129,7 +129,7 @@ at_end.append(settle)
 
 
 def show(run: Run) -> None:
-    """What a cell shows of a run: the live panel, or, once it has ended, the picture."""
+    """Shows a run in the calling cell: the live panel, or its picture once it has ended."""
     from IPython.display import display
 
     note_shown(run)
@@ -142,21 +142,20 @@ def show(run: Run) -> None:
         return
     shown = display_of(run)
     shown.show()
-    if run.status.phase.ended:  # meanwhile: its last tick may be over
+    if run.status.phase.ended:  # it ended meanwhile, perhaps after its last tick
         shown.close()
 
 
 def show_panel(run: Run) -> None:
-    """Show the panel, also of a run that has ended: its chart can still be explored."""
+    """Shows the panel even if the run has ended, so that its chart can be explored."""
     note_shown(run)
     display_of(run).show()
 
 
 def traceback_of(error: NbtrainError) -> list[str]:
-    """What IPython prints of an error of nbtrain's: the user's own lines, and the message.
+    """Returns IPython's traceback of an nbtrain error: the user's own lines and the message.
 
-    Below a refusal that is about a live run of this kernel, the run is shown, unless another cell
-    shows it.
+    If the error is about a live run that no other cell shows, the run is shown below it.
     """
     from IPython import get_ipython
 
@@ -168,10 +167,10 @@ def traceback_of(error: NbtrainError) -> list[str]:
 
 
 def show_below(error: NbtrainError) -> None:
-    """Show the run that an error is about, once the calling cell has shown the error.
+    """Shows the run that an error is about, below the error in the calling cell.
 
-    A start cell that is run again, and refused, has cleared the only view of its run; of another
-    cell the error is enough.
+    Executing a start cell again clears the only view of its run. In any other cell the error is
+    enough.
     """
     run = runs().get(error.run or "") if isinstance(error, BusyError) else None
     if run is not None and not display_of(run).is_elsewhere():
@@ -179,7 +178,7 @@ def show_below(error: NbtrainError) -> None:
 
 
 def picture_of(run: Run) -> still.Bundle:
-    """What stays of a run in the saved notebook; the HTML, of a failed run, is its traceback."""
+    """The run as it stays in the saved notebook; the HTML of a failed run is its traceback."""
     status, curves, marks = run.status, run.scalars.curves(), list(run.marks)
     last = state_of(run, time.strftime("%Y-%m-%d %H:%M:%S"))
     picture = still.bundle(still.drawn(lambda: figure.png(status, curves, marks, last)), TEXT)
@@ -189,9 +188,9 @@ def picture_of(run: Run) -> still.Bundle:
 
 
 def state_of(run: Run, when: str) -> str:
-    """The last line of a picture's words: its time, and of a run that can go on what to type.
+    """The last line of a picture: its time, and what to type if the run can be continued.
 
-    It is said in the picture alone: what is HTML below a live panel is to be the same later.
+    Only the picture has it, because the HTML below a live panel must not change later.
     """
     if run.status.phase is Phase.FINISHED:
         return f"As of {when}."
@@ -201,6 +200,6 @@ def state_of(run: Run, when: str) -> str:
 
 
 def _curves(run: Run) -> str:
-    """What shows its curves once the kernel has gone, as HTML; the same on every execution."""
+    """HTML that says how to show the curves later; the same on every execution."""
     code = f"nbtrain.scalars({os.path.relpath(run.logdir)!r})"
     return f"Its curves: <code>{html.escape(code)}</code>"

@@ -42,18 +42,18 @@ class _Execution:
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where outputs are shown.
+    """The place where outputs are shown.
 
     Attributes:
-        cell: The name of the cell; None where the front end does not name it.
-        request: The request to execute it; None where there is no kernel.
+        cell: The id of the cell; None if the front end gives none.
+        request: The request to execute it; None outside a kernel.
     """
 
     cell: str | None
     request: str | None
 
     def has_cleared(self, other: Place) -> bool:
-        """Whether the other is an earlier execution of the same cell: its outputs are gone."""
+        """Tells if `other` is an earlier execution of the same cell, whose outputs are gone."""
         return self.cell is not None and self.cell == other.cell and self.request != other.request
 
 
@@ -83,26 +83,26 @@ def show_at_end(run: Run, show: Show) -> None:
 
 
 def note_shown(run: Run) -> None:
-    """The calling cell shows a run."""
+    """Notes that the calling cell shows a run."""
     execution = _current()
     if execution is not None:
         execution.shown.add(run)
 
 
 def cell() -> str | None:
-    """The cell that the calling thread executes; None where the front end does not name it."""
+    """Returns the cell that the calling thread executes; None if the front end does not name it."""
     return place().cell
 
 
 def place() -> Place:
-    """Where the calling thread shows outputs."""
+    """Returns the place where the calling thread shows outputs."""
     request = _request()
     names = request.get("metadata", {}).get("cellId"), request.get("header", {}).get("msg_id")
     return Place(*(name if isinstance(name, str) else None for name in names))
 
 
 def _end(result: Any) -> None:
-    """A cell is at its end; a `post_run_cell` of IPython's."""
+    """Handles the end of a cell (IPython's `post_run_cell`)."""
     request = _answered() or ""
     execution = _executions.get(request, _Execution())
     only = execution.started if len(execution.started) == 1 else {}
@@ -121,9 +121,9 @@ def _end(result: Any) -> None:
 
 
 def context() -> contextvars.Context:
-    """The context for a thread that the calling cell starts: its prints appear below the cell.
+    """Returns the context for a thread started by the calling cell, so its prints appear there.
 
-    A client without pages, such as nbclient, names no cell, and takes nothing for a cell that
+    A client without pages, such as nbclient, does not name cells and ignores outputs of a cell that
     has ended. There the prints appear below the cell that is being executed.
     """
     here = contextvars.copy_context()
@@ -137,34 +137,34 @@ def context() -> contextvars.Context:
 
 
 def _is_quiet(result: Any) -> bool:
-    """Whether the cell ends with a semicolon; not known of one that is interrupted in an `await`.
+    """Tells if the cell ends with a semicolon; False for one interrupted in an `await`.
 
-    IPython's own `quiet()` asks the last cell in its history, which may be another one, and
-    knows of none within `%%time`.
+    IPython's own `quiet()` looks at the last cell in its history, which may be another one, and
+    does not see a cell within `%%time`.
     """
     if result is None:
         return False
     try:
         hook = get_ipython().displayhook
         return bool(hook.semicolon_at_end_of_expression(result.info.raw_cell))
-    except (tokenize.TokenError, SyntaxError):  # it has lines that are no Python
+    except (tokenize.TokenError, SyntaxError):  # some lines are not Python
         return False
 
 
 def _current() -> _Execution | None:
-    """The execution that the calling thread is in; None elsewhere."""
+    """The execution that the calling thread belongs to; None elsewhere."""
     request = _answered()
     if request is None:
         return None
-    get_ipython().events.register("post_run_cell", _end)  # twice is once
+    get_ipython().events.register("post_run_cell", _end)  # registering twice has no effect
     return _executions.setdefault(request, _Execution())
 
 
 def _answered() -> str | None:
-    """The request of the execution that the calling thread is in; None elsewhere.
+    """The request of the execution that the calling thread belongs to; None elsewhere.
 
-    A cell is executed within an event loop. A thread that it has started is not, though what
-    it shows appears below the cell.
+    A cell is executed within an event loop. A thread that it started is not, though its output
+    appears below the cell.
     """
     try:
         asyncio.get_running_loop()
@@ -179,6 +179,6 @@ def _answered() -> str | None:
 
 
 def _request() -> dict[str, Any]:
-    """The message that the calling thread answers; empty where there is no kernel."""
+    """The message that the calling thread answers; empty outside a kernel."""
     kernel = getattr(get_ipython(), "kernel", None)
     return kernel.get_parent() if kernel is not None else {}

@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 
 def runs() -> dict[str, Run]:
-    """The runs of this kernel by name, the one started last at the end; any thread.
+    """Returns the runs of this kernel by name, the latest start last. Any thread may call it.
 
-    Of those that have ended, the last few: an older one belongs to who holds it.
+    Only the last few ended runs are listed; older ones live as long as someone holds them.
     """
     return dict(roster.runs)
 
 
 def find_run(name: str | None = None) -> Run:
-    """The run of this name; without one the run that lives, or else the one started last.
+    """Returns the run of this name. Without a name: the live run, or else the latest started.
 
     Raises:
-        ArgumentError: There is none, or more than one lives.
+        ArgumentError: There is none, or several are live.
     """
     known = runs()
     if not known:

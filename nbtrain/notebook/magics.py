@@ -45,7 +45,7 @@ class NbtrainMagics(Magics):
 
     @line_cell_magic
     def nbtrain(self, line: str, cell: str | None = None) -> Any:
-        """Steer the runs of this kernel, or run a cell in the background as a run's loop.
+        """Control the runs of this kernel, or run a cell in the background as the loop of a run.
 
         %nbtrain [list|show|pause|resume|stop|save|restore|evaluate|wait] [NAME]
         %nbtrain set [NAME] HYPERPARAMETER=VALUE ...
@@ -71,7 +71,7 @@ class NbtrainMagics(Magics):
             return None
         except NbtrainError as error:
             if any(run.error is error for run in runs().values()):
-                raise  # by the user's own line, which a traceback shows
+                raise  # the traceback points to the user's own line
             show_below(error)
             raise UsageError(str(error)) from error
 
@@ -145,7 +145,7 @@ class NbtrainMagics(Magics):
         )
         names = shell.user_ns
         before = {"run": names["run"]} if "run" in names else {}
-        names["run"] = run  # before the start: functions of other cells may look for it there
+        names["run"] = run  # before the start: functions of other cells may look it up
         try:
             return run.start()
         except BaseException:
@@ -154,12 +154,12 @@ class NbtrainMagics(Magics):
             raise
 
     def _loop(self, cell: str) -> Callable[[Run], object]:
-        """The function of the cell; its lines have the numbers that the user sees."""
+        """Compiles the cell into a function, with the line numbers that the user sees."""
         shell: Any = self.shell
-        blank = cell[: len(cell) - len(cell.lstrip())].count("\n")  # IPython takes them away
+        blank = cell[: len(cell) - len(cell.lstrip())].count("\n")  # IPython removes them
         source = "\n" * (1 + blank) + shell.transform_cell(cell)
         # IPython's own cache of cells: a traceback shows the cell's lines.
-        number = len(shell.history_manager.input_hist_parsed) - 1  # that of In[number]
+        number = len(shell.history_manager.input_hist_parsed) - 1  # the number in In[number]
         filename = shell.compile.cache(source, number)
         try:
             return loop_of(source, filename, shell.user_ns, shell.compile)
@@ -167,7 +167,7 @@ class NbtrainMagics(Magics):
             raise UsageError(_explained(error)) from error
 
     def _value(self, option: str, expression: str | None, wanted: str) -> Any:
-        """What an option names in the notebook."""
+        """Evaluates an option's expression in the notebook."""
         __tracebackhide__ = True
         if expression is None:
             return None
@@ -177,7 +177,7 @@ class NbtrainMagics(Magics):
         except Exception as error:
             below = error.__traceback__ and error.__traceback__.tb_next
             if below and below.tb_next:
-                raise  # in a function that it calls: a traceback shows where
+                raise  # raised in a function that it calls: a traceback shows where
             raise UsageError(
                 f"{option} {expression}: {type(error).__name__}: {error}. Give {wanted}, or an "
                 "expression that makes one."
@@ -194,14 +194,14 @@ def _show_board(options: argparse.Namespace) -> None:
 
 
 def _explained(error: SyntaxError) -> str:
-    """What is wrong with a cell, and where."""
+    """Says what is wrong with a cell, and where."""
     _, *shown = traceback.format_exception_only(SyntaxError, error)
     advice = "; the cell runs as a loop, in a thread of its own" if "outside" in error.msg else ""
     return f"line {error.lineno} of the cell: {error.msg}{advice}\n{''.join(shown[:-1])}".rstrip()
 
 
 def _answered(receipt: Receipt, timeout: float | None) -> Receipt:
-    """The receipt, with its answer if that comes in time; asked for, it must."""
+    """Waits for the answer to a receipt; None waits as long as it takes."""
     try:
         receipt.wait(_ANSWER_SECS if timeout is None else timeout)
     except WaitError:
@@ -211,7 +211,7 @@ def _answered(receipt: Receipt, timeout: float | None) -> Receipt:
 
 
 def table(listed: Sequence[Run]) -> str:
-    """Runs in lines: name, phase, step and folder."""
+    """Formats runs as a table: name, phase, step and folder."""
     if not listed:
         return "No run has been started in this kernel."
     rows = [("run", "phase", "step", "folder")]
@@ -223,6 +223,6 @@ def table(listed: Sequence[Run]) -> str:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Register the magics and their completion: `%load_ext nbtrain`."""
+    """Registers the magics and their completion: `%load_ext nbtrain`."""
     shell.register_magics(NbtrainMagics)
     complete_in(shell)

@@ -1,4 +1,4 @@
-"""What may be written behind `%nbtrain` and `%%nbtrain`: verbs, options, and their help."""
+"""The verbs and options of `%nbtrain` and `%%nbtrain`, and their help."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
 
-# What of a logdir a board can begin with.
+# The tabs that a board can open first.
 TABS = {
     "scalars": "show the scalars of a logdir: what its event files hold",
     "images": "show the images of a logdir",
@@ -22,9 +22,9 @@ TABS = {
     "custom_scalars": "show the charts that a logdir's layouts name",
     "compare": "show a logdir's runs side by side",
 }
-CURVES = ("scalars", "custom_scalars", "compare")  # of these, what draws curves
+CURVES = ("scalars", "custom_scalars", "compare")  # the tabs that draw curves
 
-# What a cell may say of on_nan.
+# The values of on_nan that a cell may give.
 ON_NAN = ("pause", "recover", "none")
 
 _RUN = "a run's name; not needed where one run lives"
@@ -48,7 +48,7 @@ VERBS = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """An ArgumentParser for which a wrong line is an error of the cell, not of the kernel."""
+    """An ArgumentParser that raises an error in the cell instead of ending the kernel."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}\n{self.format_usage().strip()}")
@@ -58,7 +58,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Values(argparse.Action):
-    """`[NAME] learning_rate=1e-4 ...`: a run's name, and numbers by name."""
+    """Parses `[NAME] learning_rate=1e-4 ...`: a run's name, then numbers by name."""
 
     def __call__(
         self,
@@ -82,11 +82,11 @@ class _Values(argparse.Action):
         try:
             return name, float(text)
         except ValueError:
-            return name, text  # which the run refuses, in words
+            return name, text  # the run refuses it with a message
 
 
 class HelpShown(Exception):  # noqa: N818 - no error: the help was asked for
-    """The help was printed; there is nothing more to do."""
+    """The help was printed, and there is nothing more to do."""
 
 
 def line_parser() -> argparse.ArgumentParser:
@@ -99,7 +99,7 @@ def line_parser() -> argparse.ArgumentParser:
 
 
 def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
-    """Add what a verb takes."""
+    """Adds the arguments of a verb."""
     if verb == "list":
         return
     if verb == "runs":
@@ -114,7 +114,8 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         _add_board(parser.add_argument, verb)
         return
     if verb in ("set", "try"):
-        # With its values: as an argument of its own argparse would take the first of them for it.
+        # The name is parsed with the values: as a separate argument, argparse would take the first
+        # value for it.
         parser.add_argument(
             "values",
             nargs="+",
@@ -196,11 +197,11 @@ def _weight(text: str) -> float:
 
 
 def parsed(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
-    """What a line asks for.
+    """Parses a line.
 
     Raises:
-        UsageError: It cannot be understood.
-        HelpShown: It asked for the help, which was printed.
+        UsageError: The line cannot be understood.
+        HelpShown: The line asked for the help, which was printed.
     """
     try:
         words = shlex.split(line)

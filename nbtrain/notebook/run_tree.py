@@ -1,4 +1,4 @@
-"""The runs below a folder, of whichever kernel, and which is a branch of which.
+"""Lists the runs below a folder, from any kernel, as a tree of branches.
 
 run           phase               step        branch
 adam          finished            500 of 500
@@ -30,15 +30,15 @@ _HEAD = ("run", "phase", "step", "branch")
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """What the folder of a run tells of it.
+    """The folder of a run, as read from its files.
 
     Attributes:
         path: The folder.
-        began: When it was started first, in seconds since the epoch.
-        phase: How it stands, or has ended, in words.
-        step: Steps completed, as far as the event file or the journal tell.
-        total_steps: Step at which it finishes; None where that is not known.
-        parent: The folder of the run that it is a branch of; None where it is none.
+        began: When it was first started, in seconds since the epoch.
+        phase: Its current or last phase, in words.
+        step: The number of completed steps according to the event file or the journal.
+        total_steps: The step at which it finishes; None if unknown.
+        parent: The folder of the run that it branches from; None if it is not a branch.
         branch: Where it branches off, in words.
     """
 
@@ -52,10 +52,10 @@ class RunFolder:
 
     @classmethod
     def read(cls, path: Path) -> RunFolder:
-        """Read it."""
+        """Reads a folder."""
         try:
             lines = list(entries(path))
-        except FileNotFoundError:  # it has just begun
+        except FileNotFoundError:  # the run has just begun
             lines = []
         except OSError as error:
             return cls(path, 0.0, f"{FILE} cannot be read: {error.strerror}", 0, None, None, "")
@@ -78,7 +78,7 @@ class RunFolder:
         )
 
     def row(self, name: str, branch: str) -> tuple[str, ...]:
-        """Its line."""
+        """Formats the run as a row."""
         phase, step, total = self.phase, self.step, self.total_steps
         for run in runs().values():
             status = run.status
@@ -88,13 +88,13 @@ class RunFolder:
 
 
 def tree(logdir: str | os.PathLike[str] | None = None) -> str:
-    """The runs below a folder in lines, each branch below its parent, the oldest first.
+    """Lists the runs below a folder, each branch below its parent, the oldest first.
 
     Args:
         logdir: The folder; None for `runs`.
 
     Raises:
-        ArgumentError: There is no such folder.
+        ArgumentError: The folder does not exist.
     """
     folder = Path(BASE if logdir is None else logdir).expanduser()
     if logdir is not None and not folder.is_dir():
@@ -122,7 +122,7 @@ def _rows(
     lead: str = "",
     mark: str = "",
 ) -> Iterator[tuple[str, ...]]:
-    """The line of a run, and those of its branches; `mark` stands before its own name."""
+    """Yields the row of a run and those of its branches; `mark` stands before its own name."""
     name = os.path.relpath(each.path, folder)
     far = not mark and each.parent is not None
     of = f"of {os.path.relpath(each.parent, folder)} " if far and each.parent else ""
@@ -134,14 +134,14 @@ def _rows(
 
 
 def _folders(folder: Path) -> Iterator[Path]:
-    """The folders of runs in and below one."""
+    """Yields the folders of runs in and below `folder`."""
     live = {run.logdir.resolve() for run in runs().values() if not run.status.phase.ended}
     seen = {Path(path) for path, _, files in os.walk(folder) if FILE in files}
     yield from seen | {path for path in live if folder in (path, *path.parents)}
 
 
 def _leads_to(path: Path, parent: Path | None, found: Mapping[Path, RunFolder]) -> bool:
-    """Whether a run is its own ancestor, which no run has written."""
+    """Tells if a run is its own ancestor. No run writes such a folder."""
     seen: set[Path] = set()
     while parent is not None and parent not in seen:
         if parent == path:
@@ -156,6 +156,6 @@ def _unended(path: Path) -> str:
 
 
 def _branch(step: int, lines: Sequence[Entry]) -> str:
-    """Where a run branches off, with the edits of its first boundary."""
+    """Describes where a run branches off, with the edits at its first boundary."""
     first = next((entry for entry in lines if entry["step"] == step and edits_of(entry)), {})
     return ", ".join([f"from step {step:,}", *(str(Edit(*edit)) for edit in edits_of(first))])

@@ -1,19 +1,19 @@
-"""The picture below a widget: what a notebook shows once its kernel has gone.
+"""The picture below a widget, which a notebook shows once its kernel has gone.
 
 still = Still(panel, "nbtrain run", words, draw, state)
 still.show(first)   # three outputs: the widget, and below it the picture and what to type, which a
                     # live widget hides; other threads may print between them
-still.look()        # now and then: draws it anew, in a thread of its own, when that is due
-still.settle()      # draws it anew at once, if it would be another
+still.look()        # now and then: redraws it in a thread of its own, when that is due
+still.settle()      # redraws it at once, if it has changed
 still.finish()      # the same; the widget's output is empty from then on
 
-A saved notebook holds the output of the widget, which JupyterLab cannot show without its kernel
-("model not found"), the picture, and words whose style hides the output of the widget. An update
-reaches the outputs of a page by their `display_id`. A page that was reloaded knows none: it is sent
-picture and words as a message too, and puts them into its notebook.
+A saved notebook holds three outputs. The first is the widget, which JupyterLab cannot show without
+its kernel ("model not found"). The others are the picture, and HTML whose style hides the output of
+the widget. Updates reach the outputs of a page by their `display_id`. A reloaded page knows none of
+these ids: it also gets picture and words as a message, and puts them into its notebook.
 
-Of these outputs only the pixels of the picture differ from one execution to the next, so that
-nbval, which compares texts and HTML, finds the outputs that were saved.
+Only the pixels of the picture differ from one execution to the next, so nbval, which compares texts
+and HTML, finds the outputs unchanged.
 """
 
 from __future__ import annotations
@@ -44,19 +44,20 @@ Bundle = dict[str, Any]
 Png = TypeVar("Png", bytes, bytes | None)
 
 EACH_SECS = 60.0
-# Between two pictures of which the second shows another phase, or that there are curves now.
+# Seconds between two pictures if the phase changed or the first curves appeared.
 SOON_SECS = 5.0
-# Of the time, for drawing: a picture of many charts takes a second.
+# The share of time spent on drawing: a picture of many charts takes a second.
 _SHARE = 0.01
-# While no page says that it is open, the pictures wait in the server: fewer and fewer are drawn.
+# While no page is open, pictures queue up in the server. So the wait between two pictures is this
+# share of the time since a page was last heard.
 _UNHEARD = 0.1
-# Characters of a picture as it is saved; a larger one is made smaller.
+# Characters of a saved picture; a larger one is scaled down.
 BYTES = 190_000
 _COLOURS = 64
 _VIEW = "application/vnd.jupyter.widget-view+json"
 _CLASS = "nbtrain-still"
-# An output before the words that is the text of a widget: "model not found". One that is there has
-# elements.
+# Hides an output before the words that holds only the text of a widget ("model not found"). A live
+# widget has elements.
 _STYLE = (
     "<style>.jp-OutputArea-child:has(> .jp-OutputArea-output:not([data-mime-type], iframe))"
     ":not(:has(> .jp-OutputArea-output > *)):has(~ .jp-OutputArea-child "
@@ -70,10 +71,10 @@ _BLANK = (
 
 _numbers = itertools.count(1)
 _drawing = threading.RLock()  # Matplotlib draws in one thread at a time
-_leaving = threading.Event()  # set when the process ends: only last pictures of runs are drawn then
+_leaving = threading.Event()  # set when the process ends: then only last pictures are drawn
 
 
-# One that is being drawn is waited for by `endings`, once the runs were asked to stop.
+# `endings` waits for the picture being drawn, after it has asked the runs to stop.
 atexit.register(_leaving.set)
 
 
@@ -82,9 +83,9 @@ class _Outputs:
     """The three outputs of one showing.
 
     Attributes:
-        name: What the `display_id` of each begins with.
+        name: The prefix of each `display_id`.
         place: The cell.
-        publisher: Where they were shown; None in a cell that was captured.
+        publisher: The publisher that showed them; None in a cell whose output is captured.
     """
 
     name: str
@@ -92,11 +93,11 @@ class _Outputs:
     publisher: DisplayPublisher | None
 
     def replace(self, which: str, data: Bundle) -> None:
-        """Put something in the place of one of them.
+        """Replaces one of the outputs.
 
-        A cell that is captured meanwhile does not get it. The message answers the cell that runs,
-        in whichever context its thread was started: nbclient drops those that answer an earlier
-        one.
+        A cell whose output is being captured does not get it. The message is sent as an answer to
+        the running cell, whatever context its thread was started in: nbclient drops answers to
+        earlier cells.
         """
         publisher = self.publisher or getattr(get_ipython(), "display_pub", None)
         if publisher is not None:
@@ -112,10 +113,10 @@ class Still:
         widget: The widget.
         text: Its plain text, the same on every execution.
         words: HTML that says what to type once the kernel has gone, the same on every execution.
-        draw: Returns a picture, see `bundle`, and maybe HTML to stand below it; a text alone where
-            there is no picture.
+        draw: Returns a picture (see `bundle`), optionally with HTML to show below it, or only a
+            text if there is no picture.
         state: Returns what the picture depends on, the phase first.
-        clock: Seconds that only go forward.
+        clock: Returns seconds that never go backwards.
     """
 
     def __init__(
@@ -129,7 +130,7 @@ class Still:
     ) -> None:
         self._widget, self._text, self._words = widget, text, words
         self._draw, self._state, self._clock = draw, state, clock
-        self._drawn: tuple[object, ...] = ()  # the state of the last picture
+        self._drawn: tuple[object, ...] = ()  # the state in the last picture
         self._drawn_at = clock()
         self._cost = 0.0
         self._outputs: list[_Outputs] = []
@@ -137,9 +138,9 @@ class Still:
         self._failure: Exception | None = None
 
     def show(self, first: Bundle | None = None) -> None:
-        """Show the widget in the calling cell, and below it `first`, or else a picture.
+        """Shows the widget in the calling cell, and below it `first` or else a picture.
 
-        Where that is no picture, its text is shown with the words.
+        Without a picture, its text is shown with the words.
         """
         from IPython.display import display
 
@@ -150,37 +151,37 @@ class Still:
         name = f"nbtrain-{id(self)}-{next(_numbers)}"
         outputs = _Outputs(name, place(), None if captured else publisher)
         view = {"model_id": self._widget.model_id, "version_major": 2, "version_minor": 0}
-        # A page that cannot show a widget, or does not trust the notebook, shows the pixel.
+        # A page that cannot show widgets, or does not trust the notebook, shows the pixel.
         live = {_VIEW: view, **bundle(None, self._text)}
         for which, data in {"live": live, **self._below(first)}.items():
             display(data, raw=True, display_id=f"{name}-{which}")
-        self.is_cleared()  # or each execution of a cell would leave one more to be replaced
+        self.is_cleared()  # otherwise each execution of a cell would leave one more to replace
         self._outputs.append(outputs)
 
     def is_cleared(self) -> bool:
-        """Whether the calling cell was executed again, and so nothing is shown any more."""
+        """Tells if nothing is shown any more because the cell was executed again."""
         here, before = place(), self._outputs
         self._outputs = [each for each in before if not here.has_cleared(each.place)]
         return bool(before) and not self._outputs
 
     def look(self) -> None:
-        """Draw a picture if one is due; any thread, one at a time.
+        """Draws a picture if one is due. Any thread may call it, one at a time.
 
         Raises:
-            Exception: The last one could not be drawn, or no thread can be started.
+            Exception: The last picture could not be drawn, or no thread can be started.
         """
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
         if not self._outputs or (self._thread and self._thread.is_alive()) or not self._is_due():
             return
-        self._drawn_at = self._clock()  # where no thread can be started, the next look is no try
+        self._drawn_at = self._clock()  # before start(), which may fail: no retry at each look
         thread = threading.Thread(target=self._refresh, name="nbtrain picture", daemon=True)
         thread.start()
         self._thread = thread
 
     def settle(self) -> None:
-        """Draw the picture in the calling thread, if it would be another."""
+        """Draws the picture in the calling thread if it has changed."""
         with _drawing:
             if not _leaving.is_set():
                 self._settle()
@@ -190,9 +191,9 @@ class Still:
             self._update()
 
     def finish(self) -> None:
-        """Draw the last picture, and empty the outputs of the widget.
+        """Draws the last picture and empties the outputs of the widget.
 
-        A picture that cannot be drawn is told in their place: the caller may be another cell.
+        If drawing fails, the outputs say so: the caller may be in another cell.
         """
         if thread := self._thread:
             thread.join()
@@ -227,7 +228,7 @@ class Still:
             self._drawn_at = self._clock()
 
     def _update(self) -> None:
-        state = self._state()  # before: what comes meanwhile is drawn the next time
+        state = self._state()  # read before drawing: later changes are drawn the next time
         began = time.thread_time()
         try:
             with _drawing:
@@ -249,15 +250,15 @@ class Still:
 
 
 def lack(error: Exception) -> str:
-    """Why there is no picture, in words."""
+    """Says why there is no picture."""
     return f"No picture of it: {type(error).__name__}: {error}"
 
 
 def bundle(png: bytes | None, text: str) -> Bundle:
-    """A picture as a cell shows it, and an export or a web site without widgets.
+    """Returns a picture in the form shown by cells, exports and web sites without widgets.
 
     Args:
-        png: The picture; None where there is none, or none yet.
+        png: The picture; None if there is none yet.
         text: The plain text.
     """
     encoded = _BLANK if png is None else b64encode(_small(png)).decode()
@@ -265,13 +266,13 @@ def bundle(png: bytes | None, text: str) -> Bundle:
 
 
 def drawn(draw: Callable[[], Png]) -> Png:
-    """The picture of a function that uses Matplotlib; any thread."""
+    """Draws a picture with a function that uses Matplotlib. Any thread may call it."""
     with _drawing:
         return draw()
 
 
 def _small(png: bytes) -> bytes:
-    """The picture in a palette, a quarter of its bytes; a large one is scaled down."""
+    """Reduces the picture to a palette, a quarter of its bytes, and scales a large one down."""
     from PIL import Image
 
     with Image.open(io.BytesIO(png)) as image:

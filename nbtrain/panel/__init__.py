@@ -1,1 +1,1 @@
-"""The panel: what a cell shows of a run, live, and its buttons."""
+"""The panel: the live view of a run in a cell, with its buttons."""

@@ -1,15 +1,15 @@
-"""The board's kernel side: what a logdir holds on the page, one anywidget, one comm.
+"""The board's kernel side: shows a logdir on the page, with one anywidget and one comm.
 
     front end ── hello, alive, follow, ─▶ Board
                  options
-    front end ◀── index, grew, note ───── Board.tell     what there is, and that there is more
+    front end ◀── index, grew, note ───── Board.tell     the contents, and when they grow
     front end ── want, csv, history, ───▶ Board
                  summary, hparams, ...
-    front end ◀── what was asked for, ─── answers        one tag, for what is in sight
-                  same, refused
+    front end ◀── the answer, same, ───── answers        one tag, for a card in view
+                  refused
 
-Every point stays in the kernel, and every image in its file. A page asks for the cards that are
-in sight, and asks again when there is more; what has not changed is not sent again.
+Points stay in the kernel, and images in their files. A page asks for the cards in view, and asks
+again when there is more. Unchanged data is not sent again.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from nbtrain.panel.panel import LEASE_SECS
 from nbtrain.panel.tables import lacking
 from nbtrain.panel.widget import Shown
 
-# Characters of what a page lets the board keep.
+# The most characters that a page may store in the board.
 _KEPT = 1 << 20
 
 BUNDLE = Path(__file__).parent / "static" / "board.js"
 
 
 class Board(Shown):
-    """What a logdir holds on the page, in any number of views.
+    """The contents of a logdir on the page, in any number of views.
 
     Args:
-        scalars: The runs and tags that it shows, of every kind.
-        tab: What it begins with: "scalars", "hparams" and so on.
-        x: The axis that it begins with: "step", "relative" or "wall".
-        smooth: The smoothing that it begins with, from 0 to below 1.
-        follow: Whether it begins with showing what is being written.
-        on_look: Called, in a thread of the kernel's, whenever a page shows that it is there.
-        clock: Seconds that only go forward.
+        scalars: The runs and tags to show, of every kind.
+        tab: The tab that is open first: "scalars", "hparams" etc.
+        x: The first axis: "step", "relative" or "wall".
+        smooth: The first smoothing, from 0 to below 1.
+        follow: Whether to follow files that are being written from the start.
+        on_look: Called in one of the kernel's threads whenever a page reports that it is open.
+        clock: Returns seconds that never go backwards.
 
     Attributes:
-        follow: Whether it shows what is being written; the page may change it.
-        closed: Whether it is shown no more.
+        follow: Whether it follows files that are being written; the page may change it.
+        closed: Whether it is no longer shown.
 
     Raises:
         NbtrainError: The package was installed without its front end.
@@ -79,19 +79,19 @@ class Board(Shown):
         self._version = 0
         self._reading = False
         self._there: dict[str, Any] = {}  # what the pages know
-        self._telling = threading.Lock()  # keeps the versions in their order
+        self._telling = threading.Lock()  # keeps the versions in order
         super().__init__(_source(BUNDLE), clock)
 
     @property
     def watched(self) -> bool:
-        """Whether a page has shown lately that somebody looks."""
+        """Tells if a page has reported lately that somebody is looking."""
         return self._clock() - self._alive_at < LEASE_SECS
 
     def tell(self, *, reading: bool = False) -> None:
-        """Say that there is more; any thread.
+        """Tells the pages that there is more. Any thread may call it.
 
         Args:
-            reading: Whether the files have not been read to their end yet.
+            reading: Whether the files have not been read to the end yet.
         """
         found = self._found
         with self._telling:
@@ -105,8 +105,8 @@ class Board(Shown):
             self._say(kind, found)
 
     def close(self) -> None:
-        """Show it no more, and let go of what it shows."""
-        self.closed = True  # first: who took hold of the rest before may go on with it
+        """Closes the board and frees what it shows."""
+        self.closed = True  # first: threads that already hold the rest may finish
         self._found, self._there, self._on_look = {}, {}, lambda: None
         super().close()
 
@@ -134,7 +134,7 @@ class Board(Shown):
         }
 
     def _on_message(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
-        """A message of the front end; in a subshell's thread, or the main one."""
+        """Handles a message of the front end, in a subshell's thread or the main thread."""
         found, on_look = self._found, self._on_look
         if self.closed:
             return
@@ -157,12 +157,12 @@ class Board(Shown):
                 self._say("index", found)
 
     def _keep(self, text: object) -> None:
-        """Keep what the reader has chosen, as the page wrote it: a reloaded one begins with it."""
+        """Stores the reader's choices as the page wrote them, for when the page is reloaded."""
         if isinstance(text, str) and len(text) <= _KEPT:
             self._begin["kept"] = text
 
     def _answer(self, found: Selections, content: dict[str, Any]) -> None:
-        """Send what was asked for, or in words why not."""
+        """Sends what was asked for, or says why not."""
         number = {"id": content.get("id")}
         try:
             sent = answer(found, content)
@@ -177,5 +177,5 @@ class Board(Shown):
 
 @functools.cache
 def _source(bundle: Path) -> str:
-    """The front end: one text, however many boards there are."""
+    """Reads the front end; all boards share one text."""
     return bundle.read_text(encoding="utf-8")

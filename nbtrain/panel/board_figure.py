@@ -1,4 +1,4 @@
-"""The board as a picture: what stays of it in a saved notebook, its first charts."""
+"""Draws the first charts of a board as a picture for the saved notebook."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from nbtrain.panel.figure import COLOURS, INK, frame, mark, saved, short, writab
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-CHARTS, RUNS = 4, 12  # of each, the first
+CHARTS, RUNS = 4, 12  # the first of each are drawn
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (9, 2)))  # as in tags.js
-_FEW = 100  # points of a curve whose values between gaps are seen only as dots
-_MOST = 1e300  # a value beyond is drawn there: its axis would be longer than a float can tell
+_FEW = 100  # a curve with fewer points shows lone values between gaps as dots
+_MOST = 1e300  # larger values are drawn here: the axis would overflow a float
 _CHART, _LINE, _NAMED = 2.2, 0.2, 3  # inches; runs in a line of the legend
 
 
 def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | None:
-    """Draw the first charts; None where there is none.
+    """Draws the first charts; None if there are none.
 
-    Draws on a canvas of its own: pyplot, its backend and its figures are not touched.
+    Draws on its own canvas and does not touch pyplot, its backend or its figures.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -57,7 +57,7 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
     )
     legend.get_title().set_color(INK)
     for text in legend.get_texts():
-        text.set_parse_math(False)  # a name is no formula
+        text.set_parse_math(False)  # a name is not a formula
     return saved(figure)
 
 
@@ -82,12 +82,12 @@ def _draw(axes: Axes, scalars: Scalars, want: Want, runs: list[str]) -> None:
 
 
 def _style(number: int) -> dict[str, Any]:
-    """How the line of a run looks: the same as in the page."""
+    """The line style of a run, the same as on the page."""
     colour, dash = COLOURS[number % len(COLOURS)], _DASHES[number % len(_DASHES)]
     return {"color": colour, "linestyle": dash, "lw": 1.3}
 
 
 def _left_out(tags: int, runs: int) -> str:
-    """What the picture leaves out, in words."""
+    """Says what the picture leaves out."""
     parts = [f"{count} {what}" for count, what in ((tags, "tags"), (runs, "runs")) if count]
     return f"not shown: {', '.join(parts)}" if parts else ""

@@ -1,6 +1,6 @@
-"""What a logdir holds, as a board's page is told: its runs, and the tags of each kind.
+"""Describes a logdir to a board's page: its runs, and the tags of each kind.
 
-A page has a tab for what is there, for the scalars, and for what it was asked to begin with.
+A page has a tab for each kind that is present, for the scalars, and for the tab opened first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nbtrain.logdir.scalars import Scalars
 from nbtrain.logdir.selection import Selection
 from nbtrain.logdir.summaries import Summaries
 
-# For each tab of a board the kind of summary that it shows.
+# The kind of summary that each tab of a board shows.
 KIND_OF = {
     "scalars": "scalars",
     "images": "images",
@@ -31,21 +31,21 @@ Selections = Mapping[str, Selection[Any]]
 
 
 def selections(scalars: Scalars) -> Selections:
-    """What there is of each kind in the runs and tags that these scalars mean."""
+    """Returns the summaries of each kind in the runs and tags selected by `scalars`."""
     kinds = {*KIND_OF.values()} - {"scalars"}
     others = {kind: Summaries(scalars.reader, kind).like(scalars) for kind in kinds}
     return {"scalars": scalars, **others}
 
 
 def contents(found: Selections, lacking: Mapping[str, str], begin: str) -> dict[str, Any]:
-    """Runs, tags by kind, and tabs.
+    """Returns runs, tags by kind, and tabs.
 
     Args:
-        found: What there is of each kind.
-        lacking: For each other tab, in words, why there is nothing to show; "" where there is.
-        begin: The tab that the board begins with.
+        found: The summaries of each kind.
+        lacking: For each other tab, why there is nothing to show; "" if there is something.
+        begin: The tab that is open first.
     """
-    keys = {kind: list(iter(pairs)) for kind, pairs in found.items()}  # no len(): it counts all
+    keys = {kind: list(iter(pairs)) for kind, pairs in found.items()}  # len() would count them all
     runs = sorted({run for pairs in keys.values() for run, _ in pairs})
     numbers = {run: number for number, run in enumerate(runs)}
     kinds = {kind: _tags(pairs, numbers) for kind, pairs in keys.items()}
@@ -58,7 +58,7 @@ def contents(found: Selections, lacking: Mapping[str, str], begin: str) -> dict[
 
 
 def _tags(keys: list[tuple[str, str]], numbers: Mapping[str, int]) -> dict[str, Any]:
-    """Tags; for each of them, which of the distinct sets of runs have it."""
+    """Returns the tags, and for each the index of its set of runs among the distinct sets."""
     having: dict[str, list[int]] = {}
     for run, tag in keys:
         having.setdefault(tag, []).append(numbers[run])
@@ -69,10 +69,10 @@ def _tags(keys: list[tuple[str, str]], numbers: Mapping[str, int]) -> dict[str, 
 
 
 def what_counts(history: History) -> IntArray:
-    """Where in a history its values are, without those that were abandoned.
+    """The indices of a history's values that were not abandoned.
 
     Raises:
-        ArgumentError: All of them were.
+        ArgumentError: All of them were abandoned.
     """
     kept = np.flatnonzero(~history.abandoned)
     if not len(kept):

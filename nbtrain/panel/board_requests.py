@@ -1,11 +1,11 @@
-"""What a board answers to the questions of its page: curves, and the values of summaries.
+"""Answers the requests of a board's page: curves, and the values of summaries.
 
     want, csv    the curves of a tag, and its points as a file
     history      the steps at which a tag of a run was written
-    summary      what was written at one of them, read from its file now
+    summary      the value at one of these steps, read from its file now
     hparams, compare, layout    see tables.py
 
-A history is one of what counts: what was abandoned is left out.
+A history omits abandoned values.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from nbtrain.panel.histograms import bands, buckets_of, ridges, spread
 from nbtrain.panel.media import Sent
 from nbtrain.panel.tables import TABLES, table
 
-# Histograms that a card shows at most, over all steps.
+# The most histograms that a card shows over all steps.
 RIDGES, BANDS = 50, 250
 
 
 def answer(found: Selections, content: Mapping[str, Any]) -> Sent | None:
-    """What to send for a message; None where it is no question.
+    """Returns the answer to a message; None if the message is not a request.
 
     Args:
-        found: What there is of each kind.
+        found: The summaries of each kind.
         content: The message.
 
     Raises:
-        ArgumentError: It cannot be understood, or what was asked for cannot be shown.
+        ArgumentError: The message is malformed, or what it asks for cannot be shown.
         UnknownTagError: There is no such run or tag.
         OSError: A file cannot be read.
     """
@@ -92,7 +92,7 @@ def _summary(found: Selections, content: Mapping[str, Any]) -> Sent:
 
 
 def _asked(found: Selections, content: Mapping[str, Any]) -> tuple[History, Any]:
-    """A history, and where in it what counts is."""
+    """The requested history, and the indices of its values that were not abandoned."""
     kind, run, tag = (str(content.get(name)) for name in ("kind", "run", "tag"))
     if kind not in {**_SAMPLES, **_CHARTS}:
         kinds = ", ".join({**_SAMPLES, **_CHARTS})
@@ -102,7 +102,7 @@ def _asked(found: Selections, content: Mapping[str, Any]) -> tuple[History, Any]
 
 
 def _ridges(history: History, kept: Any, at: int) -> Sent:
-    """Edges of bins, then the counts of each step that is shown; where these are."""
+    """Edges of bins, then the counts of each shown step, with its position in the history."""
     shown = spread(len(kept), RIDGES)
     shown[np.abs(shown - at).argmin()] = at
     edges, counts = ridges(buckets_of(history, kept[shown]))
@@ -111,13 +111,13 @@ def _ridges(history: History, kept: Any, at: int) -> Sent:
 
 
 def _bands(history: History, kept: Any, _at: int) -> Sent:
-    """For each step that is shown its percentiles; where these are."""
+    """The percentiles of each shown step, with its position in the history."""
     shown = spread(len(kept), BANDS)
     rows = np.array([bands(each) for each in buckets_of(history, kept[shown])])
     return {"shown": shown.tolist()}, [rows.astype("<f8").tobytes()]
 
 
-# Of one step, and of several.
+# Summaries of a single step, and of several.
 _SAMPLES: dict[str, Callable[[Any], Sent]] = {
     "images": media.images,
     "text": media.text,

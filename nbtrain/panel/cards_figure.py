@@ -1,4 +1,4 @@
-"""The first cards of a board as a picture: what stays of them in a saved notebook."""
+"""Draws the first cards of a board as a picture for the saved notebook."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from nbtrain.tfevents.values import Images
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-CARDS = 4  # the first
+CARDS = 4  # the first ones are drawn
 # Inches, characters in a line; steps and pixels that can be told apart.
 _CARD, _WIDTH, _STEPS, _PIXELS = 2.4, 44, 30, 1 << 18
 _RUN = 16  # characters of a run's name
-_OVER = 8  # rows that the highest ridge rises over
+_OVER = 8  # rows that the highest ridge may cover
 
 
 def png(found: Selection[History], tab: str) -> bytes | None:
-    """Draw the newest of the first cards; None where there is none, or none can be drawn.
+    """Draws the latest value of the first cards; None if none can be drawn.
 
-    Draws on a canvas of its own: pyplot, its backend and its figures are not touched.
+    Draws on its own canvas and does not touch pyplot, its backend or its figures.
 
     Args:
-        found: What the cards show.
-        tab: How: those of `DRAWN` can be drawn.
+        found: The summaries on the cards.
+        tab: The tab; those in `DRAWN` can be drawn.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

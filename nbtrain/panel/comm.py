@@ -1,12 +1,11 @@
-"""Clicks that reach a kernel whose main thread is busy, and harm nothing there.
+"""Lets clicks reach a kernel whose main thread is busy, without side effects there.
 
-Two things stand in the way (ipykernel 7.4). A message of a widget made in a cell is
-routed back to the main shell, and waits there until the running cell ends: it is
-routed to a subshell instead, one for each kind of widget: a board that reads slow files
-holds no click of a panel up. And every message fires IPython's post_execute hooks,
-which close the pyplot figures that the running cell is drawing: it is handed to
-the widget without them. Where a part of this is missing (ipykernel 6, Colab, VS Code)
-the panel works, and clicks wait for the running cell.
+ipykernel 7.4 needs two measures. First, a message to a widget made in a cell is routed to the main
+shell, where it waits until the running cell ends. It is routed to a subshell instead. Each kind of
+widget has its own, so a board that reads slow files does not delay a panel's clicks. Second, every
+message fires IPython's post_execute hooks, which close the pyplot figures that the running cell is
+drawing. The message is handed to the widget without these hooks. Where this support is missing
+(ipykernel 6, Colab, VS Code), the panel works, but clicks wait for the running cell.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ import concurrent.futures
 import threading
 from typing import Any
 
-# The subshells, by the kernel object, of which one lives in a process, and the kind of widget.
+# The subshells, by kernel object (one per process) and kind of widget.
 _subshells: dict[tuple[int, str], str] = {}
-_lock = threading.Lock()  # protects the making of one: it is made once
+_lock = threading.Lock()  # makes sure that each subshell is created once
 
 
 def harden(widget: Any) -> None:
-    """Route the widget's messages; to be called in the cell that shows it, once."""
+    """Routes the widget's messages to a subshell; called once, in the cell that shows it."""
     comm = widget.comm
     if hasattr(comm, "_reply_subshell_for"):
         try:
@@ -35,7 +34,7 @@ def harden(widget: Any) -> None:
 
 
 def _own_subshell(kind: str, timeout: float = 5.0) -> str:
-    """A subshell for nbtrain's messages, made by the kernel itself (ipykernel 7.4)."""
+    """Returns the subshell for this kind of widget, which the kernel creates (ipykernel 7.4)."""
     from IPython import get_ipython
 
     kernel = get_ipython().kernel

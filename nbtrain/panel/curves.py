@@ -1,9 +1,9 @@
-"""The curves of one tag, as a board's page asks for them: so many points as it can show.
+"""Reduces the curves of a tag to the number of points that a board's page can show.
 
-A page asks for a tag, some runs, an axis and the range that is in sight; the kernel, which
-holds every point, answers with buckets of that range. So a zoom shows finer points, and a
-million of them cost the page no more than a thousand. Smoothing is done here as well, over all
-points: a zoom into a curve does not change it.
+A page asks for a tag, runs, an axis and the visible range. The kernel, which holds every point,
+answers with buckets of that range. So zooming in shows finer points, and a million points cost the
+page no more than a thousand. The kernel also smooths, over all points, so zooming does not change a
+smoothed curve.
 """
 
 from __future__ import annotations
@@ -27,27 +27,28 @@ from nbtrain.recording.smoothing import smoothed
 
 AXES = ("step", "relative", "wall")
 
-# Buckets of a chart, over all of its runs, and of a run at least.
+# Buckets of a chart over all its runs, and the fewest for each run.
 CHART_BUCKETS, RUN_BUCKETS = 4096, 64
-# Abandoned tails of a run that are shown, the newest, and buckets of each.
+# The newest abandoned tails of a run that are shown, and buckets of each.
 TAILS, TAIL_BUCKETS = 8, 64
 CSV_ROWS = 500_000
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # what they begin with
-# Points of a curve that TensorBoard shows and smooths. On a longer one its average spans as
-# large a part of the curve here, over all points: the slider does the same, and no less.
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # the first characters of a formula
+# The number of points per curve that TensorBoard shows and smooths. On a longer curve, the
+# smoothing average covers the same fraction of the curve, over all points. So the slider has the
+# same effect.
 SAMPLES = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """What a page asks for.
+    """A request of a page for curves.
 
     Attributes:
         tag: The chart.
         runs: Names; None for all runs that have the tag.
-        x: The axis, of `AXES`.
-        log_x: Whether it is logarithmic: what lies at 0 or before it has no place there.
-        low, high: What is in sight, in the axis' unit.
+        x: The axis, one of `AXES`.
+        log_x: Whether the axis is logarithmic; points at or below 0 are then left out.
+        low, high: The visible range, in the unit of the axis.
         smooth: TensorBoard's smoothing, from 0 to below 1.
     """
 
@@ -61,10 +62,10 @@ class Want:
 
     @staticmethod
     def of(content: Mapping[str, object]) -> Want:
-        """What a message asks for.
+        """Parses a message.
 
         Raises:
-            ArgumentError: It cannot be understood.
+            ArgumentError: The message is malformed.
         """
         tag, runs, x = content.get("tag"), content.get("runs"), content.get("x", "step")
         smooth, bounds = content.get("smooth", 0.0), content.get("range")
@@ -97,16 +98,16 @@ def _bounds(given: object) -> tuple[float, float]:
 
 
 def state_of(scalars: Scalars, want: Want) -> str:
-    """A text that changes whenever the answer may: how many points each run has."""
+    """A text that changes whenever the answer may: the number of points of each run."""
     return ",".join(f"{run}:{scalars.count(run, want.tag)}" for run in _runs(scalars, want))
 
 
 def curves(scalars: Scalars, want: Want) -> tuple[list[dict[str, object]], bytes]:
-    """The curves of a tag: for each run what belongs to it in the buffer, and the buffer.
+    """Returns the curves of a tag: a description for each run, and the buffer.
 
-    The buffer holds float64, run after run: seven numbers of the whole curve (last value and
-    step, lowest and step, highest and step, number of points), then rows of x, mean, lo, hi and
-    smoothed mean; first those of what counts, then those of each abandoned tail.
+    The buffer holds float64, run after run: seven numbers of the whole curve (last value and step,
+    lowest and step, highest and step, number of points), then rows of x, mean, lo, hi and smoothed
+    mean. The rows of the kept points come first, then those of each abandoned tail.
     """
     runs = _runs(scalars, want)
     limit = buckets_of_each(len(runs))
@@ -125,13 +126,13 @@ def curves(scalars: Scalars, want: Want) -> tuple[list[dict[str, object]], bytes
 
 
 def as_csv(scalars: Scalars, want: Want) -> bytes:
-    """What counts of the points in sight, one a line: run, tag, step, wall_time, value.
+    """The visible points that were not abandoned, one a line: run, tag, step, wall_time, value.
 
-    A name that would be a formula in a spreadsheet gets an apostrophe before it, as the page's own
-    tables have it (js/board/table/cells.js).
+    A name that a spreadsheet would read as a formula gets a leading apostrophe, as in the page's
+    own tables (js/board/table/cells.js).
 
     Raises:
-        ArgumentError: They are too many for a page.
+        ArgumentError: There are too many points for a page.
     """
     out = io.StringIO()
     writer = csv.writer(out)
@@ -177,23 +178,23 @@ def _axis(points: Points, x: str) -> FloatArray:
 
 
 def buckets_of_each(runs: int) -> int:
-    """How many buckets each of some runs has in a chart, at most."""
+    """The most buckets that each of `runs` runs may have in a chart."""
     return max(RUN_BUCKETS, min(LIMIT, CHART_BUCKETS // max(1, runs)))
 
 
 def what_counts(points: Points, want: Want, limit: int) -> tuple[FloatArray, int]:
-    """The buckets of what counts, in the order of the axis, and the points of the largest.
+    """Reduces the points that were not abandoned to buckets in the order of the axis.
 
     Returns:
-        float64 of shape (n, 5), at most `limit` of them: first x, mean, lowest, highest and
-        mean of the smoothed.
+        float64 of shape (n, 5), n at most `limit`: first x, mean, lowest, highest and mean of the
+        smoothed values. And the number of points in the largest bucket.
     """
     x = _axis(points, want.x)
     chosen = ~points.abandoned & np.isfinite(x)
     x, values = x[chosen], points.values[chosen]
     weight = want.smooth ** min(1.0, SAMPLES / max(1, len(values)))
     smooth = smoothed(values, weight) if want.smooth else values
-    if (np.diff(x) < 0).any():  # a clock that was set back
+    if (np.diff(x) < 0).any():  # a clock was set back
         order = np.argsort(x, kind="stable")
         x, values, smooth = x[order], values[order], smooth[order]
     part = _in_sight(x, want)
@@ -203,7 +204,7 @@ def what_counts(points: Points, want: Want, limit: int) -> tuple[FloatArray, int
 
 
 def _tails(points: Points, want: Want) -> list[FloatArray]:
-    """The buckets of the newest abandoned tails that are in sight."""
+    """The buckets of the newest visible abandoned tails."""
     x = _axis(points, want.x)
     gone = np.flatnonzero(points.abandoned & np.isfinite(x))
     if not len(gone):
@@ -218,7 +219,7 @@ def _tails(points: Points, want: Want) -> list[FloatArray]:
 
 
 def _in_sight(x: FloatArray, want: Want) -> slice:
-    """What of an ascending axis is in sight, and a neighbour on each side, where lines lead to."""
+    """The visible part of an ascending axis, with a neighbour on each side for the lines."""
     first = int(np.searchsorted(x, want.low)) - 1
     if want.log_x:
         first = max(first, int(np.searchsorted(x, 0, "right")))
@@ -226,13 +227,13 @@ def _in_sight(x: FloatArray, want: Want) -> slice:
 
 
 def _left_out(points: Points, want: Want) -> int:
-    """How many points that count have no place on the axis."""
+    """The number of points that were not abandoned but cannot be placed on the axis."""
     x = _axis(points, want.x)[~points.abandoned]
     return int((~np.isfinite(x) | ((x <= 0) & want.log_x)).sum())
 
 
 def _starts(x: FloatArray, want: Want, limit: int) -> IntArray:
-    """Where the buckets begin, at most `limit`: of like size, or of like width on the axis."""
+    """The first indices of at most `limit` buckets of similar size or width on the axis."""
     if not want.log_x or len(x) <= limit:
         return np.arange(0, len(x), max(1, -(-len(x) // limit)))
     edges = np.geomspace(x[0], x[-1], limit + 1)[1:-1]
@@ -240,10 +241,10 @@ def _starts(x: FloatArray, want: Want, limit: int) -> IntArray:
 
 
 def _buckets(x: FloatArray, values: FloatArray, smooth: FloatArray, starts: IntArray) -> FloatArray:
-    """Rows of first x, mean, lowest, highest and mean of the smoothed.
+    """Rows of first x, mean, lowest, highest and mean of the smoothed values.
 
-    The last one reaches back where it is smaller than the one before: the mean of a single point
-    among means of many looks like a turn of the curve.
+    A last bucket that is smaller than the one before is extended backwards: the mean of one point
+    among means of many would look like a bend of the curve.
     """
     if not len(x):
         return np.empty((0, 5))

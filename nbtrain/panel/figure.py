@@ -1,7 +1,7 @@
-"""The panel as a picture: what stays in a saved notebook.
+"""Draws the panel as a picture for the saved notebook.
 
-A notebook is read on white and on black, and a picture in it does not know on which. No ink is
-legible on both (4.5:1 of WCAG 2.1; the best has 4.3:1): so it has a ground of its own.
+The picture has its own background, because a notebook may be read on white or black and no ink is
+legible on both (WCAG 2.1 asks for 4.5:1; the best ink has 4.3:1).
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ COLOURS = ("#1f77b4", "#d95f02", "#2a9d5c", "#9467bd", "#b8860b", "#c2185b")
 GREY = "#8c8c8c"
 DPI = 110
 GROUND = "#ffffff"
-# Of words, 5.8:1 or more on the ground, as the light panel has them; lines (COLOURS, GREY) are 3:1
-# or more.
+# Text has a contrast of 5.8:1 or more with the background, as in the light panel; lines (COLOURS,
+# GREY) have 3:1 or more.
 INK, AMBER, RED = "#5f6368", "#8a5a00", "#b3261e"
-_FAINT = 0.65  # how opaque a sign is that the run has gone back behind
+_FAINT = 0.65  # opacity of the sign of an abandoned mark
 TITLE = 36  # characters of a tag that fit over half a figure
-_WIDTH, _LINES = 104, 8  # characters of a line of words, and lines of one matter
+_WIDTH, _LINES = 104, 8  # characters in a line of text, and lines of one message
 _MARGIN, _LINE, _CHART = 0.2, 0.17, 2.2  # inches
-_NEAR, _ABOVE = 6, 16  # points from a chart to its title; where signs stand between
-_APART = 0.07  # of the width of a chart, between two signs
-_FEW = 40  # points of a validation that are seen as such
+_NEAR, _ABOVE = 6, 16  # points from a chart to its title, without and with signs between
+_APART = 0.07  # distance between two signs, as a fraction of the chart's width
+_FEW = 40  # a validation with fewer points shows them
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class _Line:
 
     Attributes:
         tag: The tag.
-        validates: Whether it is of a validation: orange, and with points where they are few.
+        validates: Whether it belongs to a validation: orange, with visible points if there are few.
         curves: Its segments.
     """
 
@@ -65,17 +65,17 @@ class _Line:
 
     @property
     def kept(self) -> list[Curve]:
-        """What still counts."""
+        """The curves that were not abandoned."""
         return [curve for curve in self.curves if len(curve.buckets.steps) and not curve.abandoned]
 
 
 def png(
     status: Status, curves: Sequence[Curve], marks: Sequence[Mark] = (), last: str = ""
 ) -> bytes:
-    """Draw a run: its status in words, and below a chart for each tag with its validation.
+    """Draws a run: its status in words, then a chart for each tag with its validation.
 
-    The line `last` stands below these words. Draws on a canvas of its own: pyplot, its backend
-    and its figures are not touched.
+    `last` is the last line of the words. Draws on its own canvas and does not touch pyplot, its
+    backend or its figures.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -105,16 +105,16 @@ def png(
 
 
 def saved(figure: Figure) -> bytes:
-    """The figure as a PNG on the ground, whichever style the user draws in."""
+    """Returns the figure as a PNG with the background, whatever style the user has set."""
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=DPI, transparent=True, facecolor=GROUND)
     return out.getvalue()
 
 
 def _charts(curves: Sequence[Curve]) -> list[list[_Line]]:
-    """The lines of each chart, first what is trained; a hyperparameter has no chart."""
+    """The lines of each chart, training before validation; hyperparameters have no chart."""
     segments: dict[str, list[Curve]] = {}
-    for curve in sorted(curves, key=lambda curve: curve.segment):  # what was recalled came last
+    for curve in sorted(curves, key=lambda curve: curve.segment):  # recalled segments came last
         if not curve.tag.startswith(PREFIX):
             segments.setdefault(curve.tag, []).append(curve)
     charts = charts_of(segments)
@@ -130,7 +130,7 @@ def _charts(curves: Sequence[Curve]) -> list[list[_Line]]:
 
 
 def _words(status: Status, *, recorded: bool) -> Iterator[tuple[str, str]]:
-    """Lines of text and their colours: how the run stands, and what there is to know."""
+    """Yields lines of text with their colours: the state of the run, and messages."""
     matters = [(headline(status), INK), (status.notice, INK), (status.message, AMBER)]
     if status.failure:
         matters.append((cut(status.failure, RECEIPT_CHARS), RED))
@@ -149,12 +149,12 @@ def _wrapped(line: str) -> list[str]:
 
 
 def short(name: str, most: int = TITLE) -> str:
-    """The name, or so many characters of it."""
+    """Shortens a name to `most` characters."""
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def writable(text: str) -> str:
-    """The text with a box for what no font of the user's has: matplotlib would warn of it."""
+    """Replaces characters that no installed font has with a box; matplotlib would warn of them."""
     from matplotlib.font_manager import FontProperties, findfont
 
     fonts = [findfont(FontProperties(family=[name])) for name in FontProperties().get_family()]
@@ -172,7 +172,7 @@ def _characters(font: str) -> frozenset[int]:
 def _draw(axes: Axes, lines: Sequence[_Line]) -> None:
     for line in lines:
         _draw_kept(axes, line)
-    # The scale is that of what counts, or else it would be a flat line below a bad tail.
+    # The kept curves set the scale; otherwise they would be a flat line below a bad tail.
     if any(np.isfinite(curve.buckets.mean).any() for line in lines for curve in line.kept):
         axes.autoscale_view()
         axes.autoscale(enable=False, axis="y")
@@ -183,7 +183,7 @@ def _draw(axes: Axes, lines: Sequence[_Line]) -> None:
 
 
 def _draw_kept(axes: Axes, line: _Line) -> None:
-    """What counts of all segments is one line."""
+    """Draws the kept points of all segments as one line."""
     parts = [curve.buckets for curve in line.kept]
     for part in parts:
         if part.stride > 1:
@@ -200,7 +200,7 @@ def _draw_kept(axes: Axes, line: _Line) -> None:
 
 
 def _tail(tail: Curve, curves: Sequence[Curve]) -> tuple[list[float], list[float]]:
-    """Steps and means of a tail, from where it leaves what came before it in its segment."""
+    """Steps and means of a tail, starting where it leaves the curve before it in its segment."""
     whole = tail.buckets.whole
     steps, mean = list(tail.buckets.steps[whole]), list(tail.buckets.mean[whole])
     own = [curve.buckets for curve in curves if curve.segment == tail.segment]
@@ -212,14 +212,14 @@ def _tail(tail: Curve, curves: Sequence[Curve]) -> tuple[list[float], list[float
 
 
 def mark(axes: Axes, places: npt.NDArray[np.float64]) -> None:
-    """Mark where values are that no line can show."""
+    """Marks values that a line cannot show."""
     if len(places):
         base = np.zeros(len(places))
         axes.plot(places, base, "x", color=RED, transform=axes.get_xaxis_transform())
 
 
 def _entitle(axes: Axes, lines: Sequence[_Line], status: Status, pad: float) -> None:
-    """The tag and its last value above a chart; of two lines each beside its colour."""
+    """Writes the tag and its last value above a chart; if two, each beside its colour."""
     from matplotlib.lines import Line2D
 
     names = [short(lines[0].tag, TITLE // len(lines)), NAME]
@@ -228,7 +228,8 @@ def _entitle(axes: Axes, lines: Sequence[_Line], status: Status, pad: float) -> 
         value = f"  {last_value(status, line.tag)}" if line.tag in status.values else ""
         gone = " abandoned" if value and not line.kept else ""
         said.append(writable(name + value + gone))
-    # A tag is no formula. A title keeps the room for a legend, which would take some more.
+    # A tag is not a formula. A blank title reserves the space for a legend, which needs a little
+    # more.
     title = said[0] if len(lines) == 1 else " "
     above = axes.set_title(title, fontsize=9, loc="left", parse_math=False, pad=pad, color=INK)
     if len(lines) == 1:
@@ -255,9 +256,9 @@ def _entitle(axes: Axes, lines: Sequence[_Line], status: Status, pad: float) -> 
 
 
 def _sign(axes: Axes, marks: Sequence[Mark]) -> None:
-    """What was done to the run, above the chart; a sign for one step has a line there."""
+    """Draws the signs of the marks above the chart, with a line for a sign of a single step."""
     first, last = axes.dataLim.intervalx
-    if first <= last:  # there is something finite
+    if first <= last:  # some values are finite
         axes.update_datalim([(beginning(marks, first, last), 0)], updatey=False)
         axes.autoscale_view(scaley=False)
     low, high = axes.get_xlim()
@@ -274,7 +275,7 @@ def _sign(axes: Axes, marks: Sequence[Mark]) -> None:
 
 
 def frame(axes: Axes) -> None:
-    """A grid, small numbers, and no lines but the two axes."""
+    """Draws a grid, small numbers and the two axes."""
     axes.grid(visible=True, color=GREY, alpha=0.2)
     axes.tick_params(labelsize=8, labelcolor=INK, color=INK)
     for side in ("top", "right"):

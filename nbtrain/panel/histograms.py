@@ -1,4 +1,4 @@
-"""Histograms of several steps as a page draws them: ridges of common bins, and bands."""
+"""Prepares histograms of several steps for a page: ridges with common bins, and bands."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from nbtrain.logdir.history import History
 from nbtrain.tfevents.values import Histogram
 
 BINS = 60
-_LARGEST = 1e150  # of which sums and differences are numbers still
-# TensorBoard's percentiles, in hundredths of a percent: the median, 1, 2 and 3 standard
-# deviations of a normal distribution about it, and everything.
+_LARGEST = 1e150  # sums and differences up to here are finite
+# TensorBoard's percentiles, in hundredths of a percent: the median, 1, 2 and 3 standard deviations
+# of a normal distribution around it, and the extremes.
 PERCENTILES = (0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000)
 
 
 def ridges(histograms: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """Histograms counted anew in bins that they have in common.
+    """Recounts histograms in common bins.
 
-    Within a bucket the values are taken to lie evenly.
+    Values are assumed to be evenly spread within a bucket.
 
     Args:
-        histograms: Of each the buckets, float64 of shape (k, 3): left, right, count.
+        histograms: The buckets of each, float64 of shape (k, 3): left, right, count.
 
     Returns:
         The edges of the bins, of shape (BINS + 1,), and the counts, (len(histograms), BINS).
@@ -41,7 +41,7 @@ def ridges(histograms: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
 
 
 def bands(buckets: FloatArray) -> FloatArray:
-    """The values of a histogram at `PERCENTILES`, interpolated as TensorBoard does it.
+    """The values of a histogram at `PERCENTILES`, interpolated like TensorBoard.
 
     See `compress_histogram` in tensorboard/plugins/distribution/compressor.py.
 
@@ -65,18 +65,18 @@ def bands(buckets: FloatArray) -> FloatArray:
 
 
 def spread(count: int, most: int) -> npt.NDArray[np.int64]:
-    """So many places of `count`, evenly, the first and the last among them."""
+    """At most `most` evenly spread indices below `count`, including the first and the last."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
 
 
 def buckets_of(history: History, places: Iterable[int]) -> list[FloatArray]:
-    """The buckets of the histograms at some places, each read from its file now."""
+    """Reads the buckets of the histograms at some indices from their files."""
     values = [history[place] for place in places]
     return [value.buckets for value in values if isinstance(value, Histogram)]
 
 
 def _usable(buckets: FloatArray) -> FloatArray:
-    """The buckets that can be drawn: a file may hold any numbers."""
+    """The buckets that can be drawn; a file may hold any numbers."""
     return buckets[(np.abs(buckets) <= _LARGEST).all(axis=1) & (buckets[:, 2] >= 0)]
 
 
@@ -86,5 +86,5 @@ def _counted(buckets: FloatArray, edges: FloatArray) -> FloatArray:
     after = buckets[:, 2].cumsum()
     knots = np.stack([after - buckets[:, 2], after], axis=1).ravel()
     below = np.interp(edges, buckets[:, :2].ravel(), knots)
-    below[0] = 0.0  # what lies on the lowest edge is in the first bin
+    below[0] = 0.0  # values on the lowest edge are in the first bin
     return np.diff(below)

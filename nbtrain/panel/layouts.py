@@ -1,8 +1,9 @@
-"""A chart of a layout, as a page draws it: which tags it shows, and in words which it lacks.
+"""Resolves a chart of a layout: the tags that it shows, and what is missing.
 
-As TensorBoard's Custom Scalars: a regular expression means the tags at whose beginning it is
-found, a margin chart the tags of exactly these names. The expressions come from a file: Python's
-`re` can take for ever over one, and hold up every thread; RE2's time grows with the tag's length.
+Works like TensorBoard's Custom Scalars: a regular expression selects the tags whose beginning it
+matches, a margin chart the tags of exactly these names. The expressions come from a file, so RE2
+matches them: Python's `re` can take forever and block every thread; RE2's time grows with the tag's
+length.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from nbtrain.logdir.custom_scalars import Chart
 
 MOST = 50  # tags of a chart that are drawn
 _OPTIONS = re2.Options()
-_OPTIONS.log_errors = False  # they are told to the page
+_OPTIONS.log_errors = False  # errors are shown on the page
 
 
 def chart_of(chart: Chart, tags: Sequence[str]) -> dict[str, Any]:
-    """What a page is told of a chart.
+    """Describes a chart for the page.
 
     Args:
-        chart: What the layout has.
-        tags: The tags that there are.
+        chart: The chart in the layout.
+        tags: The tags of the logdir.
     """
     if chart.margins:
         return _margin(chart, tags)

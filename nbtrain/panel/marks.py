@@ -1,6 +1,6 @@
-"""Marks in words and signs, as the picture has them; js/panel/marks.js has them on the page.
+"""Words and signs for marks in the picture; js/panel/marks.js has the page's.
 
-What came by cadence gives way: of the checkpoints near to another mark none moves it.
+Periodic checkpoints yield to other marks: none of them moves the sign of a nearby mark.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from nbtrain.rundir.journal import Mark
 
-# The most telling first: what a sign that stands for several marks looks like.
+# In order of importance; a sign for several marks shows the first.
 GLYPHS = {
     "nan": "×",
     "failed": "⊗",
@@ -36,11 +36,11 @@ _BY_CADENCE = frozenset({"checkpoint"})
 
 @dataclass(slots=True)
 class Sign:
-    """One or several marks at a place of the axis.
+    """One or several marks at one position on the axis.
 
     Attributes:
-        first, last: Steps of the leftmost mark, and of the rightmost.
-        kinds: What they are: event and whether it is abandoned.
+        first, last: The steps of the leftmost and the rightmost mark.
+        kinds: The event of each mark, and whether it was abandoned.
     """
 
     first: float
@@ -49,33 +49,34 @@ class Sign:
 
     @property
     def place(self) -> float:
-        """The step at which it stands."""
+        """The step at which the sign stands."""
         return (self.first + self.last) / 2
 
     @property
     def abandoned(self) -> bool:
-        """Whether the run went back behind all of them."""
+        """Whether all of the marks were abandoned."""
         return all(abandoned for abandoned, _ in self.kinds)
 
     @property
     def text(self) -> str:
-        """The glyph of the most telling, and how many there are."""
+        """The glyph of the most important mark, and the number of marks."""
         _, kind = min(self.kinds, key=lambda each: (each[0], _rank(each[1])))
         count = sum(kind not in _BY_CADENCE for _, kind in self.kinds) or len(self.kinds)
         return glyph(kind) + (str(count) if count > 1 else "")
 
 
 def beginning(marks: Sequence[Mark], first: float, last: float) -> float:
-    """Where an axis begins whose points lie between two steps: where something was done before.
+    """The step where an axis begins: the first mark before the points, or the first point.
 
-    But for what lies further off than the points are apart, as the curve would be small.
+    A mark that is further away than the points' own range is left out, as it would shrink the
+    curve.
     """
     far = max(1.0, last - first)
     return min([first, *(place for place, _ in _places(marks) if place >= first - far)])
 
 
 def signs(marks: Sequence[Mark], low: float, high: float, apart: float) -> list[Sign]:
-    """The signs between two steps, no two closer than `apart`, in the order of their places."""
+    """The signs between two steps from left to right, no two closer than `apart`."""
     events: list[tuple[float, tuple[bool, str]]] = []
     others: list[tuple[float, tuple[bool, str]]] = []
     for (place, abandoned), mark in zip(_places(marks), marks, strict=True):
@@ -95,7 +96,7 @@ def signs(marks: Sequence[Mark], low: float, high: float, apart: float) -> list[
 
 
 def legend(marks: Iterable[Mark]) -> str:
-    """Which signs there are, and how many of each; where it is wrapped, these stay together."""
+    """Lists the signs with their counts; each stays with its count when the line is wrapped."""
     counts = Counter(map(kind_of, marks))
     told = sorted(counts, key=lambda kind: (_rank(kind), kind))
     many = {kind: f" ({count})" if count > 1 else "" for kind, count in counts.items()}
@@ -104,19 +105,19 @@ def legend(marks: Iterable[Mark]) -> str:
 
 
 def glyph(kind: str) -> str:
-    """The sign of a kind of mark."""
+    """Returns the sign of a kind of mark."""
     return GLYPHS.get(kind, _OTHER)
 
 
 def kind_of(mark: Mark) -> str:
-    """What a mark is: its event, but for the end of a trial, which is a "try" as well."""
+    """Returns the kind of a mark: its event, and for the end of a trial also "try"."""
     if mark.kept is None:
         return mark.event
     return "kept" if mark.kept else "reverted"
 
 
 def _places(marks: Sequence[Mark]) -> Iterator[tuple[float, bool]]:
-    """Where each stands, which is where the run went on; and whether it went back since."""
+    """Yields the step where the run continued after each mark, and if the mark was abandoned."""
     low = float("inf")
     found = []
     for mark in reversed(marks):

@@ -1,4 +1,4 @@
-"""One value of a summary as it goes to a page: images, texts, sounds."""
+"""Prepares one value of a summary for a page: images, texts and sounds."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from nbtrain.core.errors import ArgumentError
 from nbtrain.tfevents.values import Audio, Images, Text
 
-# What a card shows at most: samples, pixels and bytes of all of them; of a text characters, and
-# of its table rows and columns.
+# The most that a card shows: samples, pixels, bytes of all of them. The same limits apply to the
+# characters of a text and to the rows and columns of its table.
 SAMPLES, PIXELS, BYTES = 12, 1 << 23, 1 << 25
 CHARACTERS, ROWS, COLUMNS = 200_000, 500, 50
 
@@ -18,7 +18,7 @@ Sent = tuple[dict[str, Any], list[bytes]]
 
 
 def images(value: Images) -> Sent:
-    """Each image with its type, or in words why it cannot be shown."""
+    """Returns each image with its type, or says why it cannot be shown."""
     entries: list[dict[str, Any]] = []
     buffers: list[bytes] = []
     count = min(len(value.encoded), SAMPLES)
@@ -35,7 +35,7 @@ def images(value: Images) -> Sent:
 
 
 def sounds(value: Audio) -> Sent:
-    """Each sound with its label and its length, or in words why it cannot be played."""
+    """Returns each sound with its label and length, or says why it cannot be played."""
     entries: list[dict[str, Any]] = []
     buffers: list[bytes] = []
     left = BYTES
@@ -54,7 +54,7 @@ def sounds(value: Audio) -> Sent:
 
 
 def text(value: Text) -> Sent:
-    """The rows of a table, or one text; the first two-dimensional part of what has more."""
+    """Returns the rows of a table, or one text; of a larger tensor the first 2-D part."""
     array, note = value.array, ""
     if array.ndim > 2:
         note = f"Of a text of shape {array.shape} this is the first part of two dimensions."
@@ -73,9 +73,9 @@ def text(value: Text) -> Sent:
 
 
 def _seconds(clip: bytes) -> float | None:
-    """How long a WAV file of whole numbers plays; None for another."""
+    """The duration of a PCM WAV file; None for other files."""
     try:
         with wave.open(io.BytesIO(clip)) as file:
             return float(file.getnframes() / file.getframerate())
-    except (wave.Error, EOFError, ZeroDivisionError, RuntimeError):  # as its chunks' sizes say
+    except (wave.Error, EOFError, ZeroDivisionError, RuntimeError):  # its chunk sizes may be wrong
         return None

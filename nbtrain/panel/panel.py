@@ -4,10 +4,10 @@
     front end ◀── snap, pts, here, ───── Panel ◀── source.status, source.scalars
                   ack, note
 
-The history stays in the kernel. A page that opens, or has missed a message, asks for
-a snapshot. Updates are sent while somebody looks; a page that is closed or behind
-costs one message every ten seconds. So much a live run always says, if only that it
-is here: a page that hears nothing for longer tells its reader.
+The history stays in the kernel. A page that opens, or has missed a message, asks for a snapshot.
+Updates are sent while somebody is looking. A page that is closed or behind costs one message every
+ten seconds. A live run always sends that much, so a page that hears nothing for longer warns its
+reader.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from nbtrain.panel.wire import Message, Wire
 
 BUNDLE = Path(__file__).parent / "static" / "panel.js"
 
-# The front end reports every 4 s while it is in sight: three reports may be lost.
+# The front end reports every 4 s while it is visible: two reports may be lost.
 LEASE_SECS = 12.0
 # Messages that may be unconfirmed: 10 s at the full rate.
 UNCONFIRMED = 100
 IDLE_SECS = 10.0
-# Of a pause that no page looks at: a message counts as activity, and would keep an idle culler
-# from a kernel for ever. A page in the background has learnt of the pause by then.
+# Seconds of a pause after which messages to an unwatched page stop: a message counts as activity
+# and would keep an idle culler away forever. By then, a page in the background has learnt of the
+# pause.
 UNSEEN_SECS = 150.0
 
 
@@ -44,7 +45,7 @@ class Panel(Shown):
 
     Args:
         source: The run.
-        clock: Seconds that only go forward.
+        clock: Returns seconds that never go backwards.
 
     Raises:
         NbtrainError: The package was installed without its front end.
@@ -58,24 +59,24 @@ class Panel(Shown):
             )
         self._source = source
         self._wire = Wire(source.scalars, source.marks)
-        # The number of each receipt and the front end's id, as long as it may be shown.
+        # The front end's id of each click, by the number of its receipt, while it may be shown.
         self._clicks: deque[tuple[int, str]] = deque(maxlen=SHOWN_RECEIPTS)
         self._asked = False
         self._alive_at = float("-inf")
         self._sent_at = float("-inf")
-        self._moved_at = float("-inf")  # when the run was last seen other than paused
+        self._moved_at = float("-inf")  # when the run was last seen not paused
         self._seen = 0
         self._sending = threading.Lock()  # keeps messages in the order of their numbers
         super().__init__(BUNDLE.read_text(encoding="utf-8"), clock)
 
     def tick(self) -> None:
-        """Send what is new, if somebody looks; the run's looper calls it."""
+        """Sends what is new if somebody is looking; called by the run's looper."""
         with self._sending:
             if not (self._asked or self._wire.seq):
                 return
             receipts = answers(self._source.receipts, dict(self._clicks))
             status = self._source.status
-            if self._asked or status.phase.ended:  # no update follows the end, to catch up in
+            if self._asked or status.phase.ended:  # no later update could catch up
                 self._asked = False
                 self._emit(self._wire.snapshot(fields(status, receipts)))
                 self._seen = self._wire.seq
@@ -92,7 +93,7 @@ class Panel(Shown):
         return fresh or now - self._sent_at >= IDLE_SECS
 
     def _word(self) -> Message | None:
-        """Due when nothing else was to be said for a while: a page takes silence for death."""
+        """A message after a period of silence, which the page would take for a dead kernel."""
         return ({"t": "here"}, []) if self._clock() - self._sent_at >= IDLE_SECS else None
 
     def _emit(self, message: Message | None) -> None:
@@ -101,7 +102,7 @@ class Panel(Shown):
             self.send(message[0], message[1])
 
     def _on_message(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
-        """A message of the front end; in a subshell's thread, or the main one."""
+        """Handles a message of the front end, in a subshell's thread or the main thread."""
         kind, seq = content.get("t"), content.get("seq", 0)
         if kind == "alive" and not (type(seq) is int and seq <= self._wire.seq):
             self.note(f"A message was ignored: seq={seq!r:.80} is the number of none that was sent")
@@ -112,7 +113,7 @@ class Panel(Shown):
         elif kind == "hello":
             self._asked = True
             phase = self._source.status.phase
-            if phase.ended or phase is Phase.CREATED:  # nobody ticks then
+            if phase.ended or phase is Phase.CREATED:  # then nothing calls tick()
                 self.tick()
         elif kind == "cmd":
             self._obey(content)
@@ -131,7 +132,7 @@ class Panel(Shown):
 
 
 def _command(content: dict[str, Any]) -> Command | None:
-    """The command that a message asks for; None where there is no such command."""
+    """Returns the command that a message asks for; None if it is unknown."""
     match content:
         case {"command": "restore"}:
             return Restore(content.get("checkpoint"))

@@ -1,4 +1,4 @@
-"""What a panel is told by, and what it steers: all that it knows of a run."""
+"""The interface between a panel and its run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nbtrain.rundir.journal import Marks
 
 
 class Source(Protocol):
-    """A run, as a panel sees it; every member may be used from any thread."""
+    """A run as seen by a panel; every member may be used from any thread."""
 
     @property
     def scalars(self) -> ScalarStore:
@@ -20,15 +20,15 @@ class Source(Protocol):
 
     @property
     def status(self) -> Status:
-        """How it stands."""
+        """The current status."""
 
     @property
     def marks(self) -> Marks:
-        """What was done to it."""
+        """The marks of what was done to the run."""
 
     @property
     def receipts(self) -> Sequence[Receipt]:
         """The latest receipts, the newest last."""
 
     def post(self, command: Command) -> Receipt:
-        """Ask for something at the next step boundary."""
+        """Posts a command for the next step boundary."""

@@ -1,4 +1,4 @@
-"""What a board's page is told of hyperparameters, of runs side by side, and of layouts."""
+"""Tables for a board's page: hyperparameters, the comparison of runs, and layouts."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from nbtrain.logdir.summary_stats import Extent, higher_is_better
 from nbtrain.panel.layouts import chart_of
 from nbtrain.panel.media import Sent
 
-COLUMNS = 1000  # of hyperparameters, and of metrics, that a page is told
-CHARACTERS = 10_000  # of a value that is a text
-_NONE = (math.nan,) * len(fields(Extent))  # of a tag that a run does not have
+COLUMNS = 1000  # the most columns of hyperparameters, and of metrics, sent to a page
+CHARACTERS = 10_000  # the most characters of a text value
+_NONE = (math.nan,) * len(fields(Extent))  # for a tag that a run does not have
 
 
 def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Sent:
-    """Each run's status, hyperparameters and metrics."""
+    """Returns each run's status, hyperparameters and metrics."""
     table = HParams(scalars)
     names, metrics = table.hparams[:COLUMNS], table.metrics[:COLUMNS]
     rows = [
@@ -56,13 +56,13 @@ def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Sent:
 
 
 def compare(scalars: Scalars, content: Mapping[str, object]) -> Sent:
-    """What some runs were told, and what their scalars came to.
+    """Returns the settings of some runs and the results of their scalars.
 
-    The buffer holds float64: for each tag and each run the numbers of `Extent`, NaN where the
-    run does not have the tag.
+    The buffer holds float64: for each tag and each run the numbers of `Extent`, NaN if the run does
+    not have the tag.
 
     Raises:
-        ArgumentError: The message names no runs, or its tags are no names.
+        ArgumentError: The message names no runs, or its tags are not names.
     """
     tags = None if content.get("tags") is None else _these(content, "tags")
     found = Comparison(scalars.filter(_these(content, "runs"), tags))
@@ -85,7 +85,7 @@ def compare(scalars: Scalars, content: Mapping[str, object]) -> Sent:
 
 
 def layout(scalars: Scalars, _content: Mapping[str, object]) -> Sent:
-    """Categories of charts, and for each chart the tags that there are."""
+    """Returns categories of charts, and the existing tags of each chart."""
     tags = scalars.tags
     categories = [
         {
@@ -99,10 +99,10 @@ def layout(scalars: Scalars, _content: Mapping[str, object]) -> Sent:
 
 
 def table(scalars: Scalars, content: Mapping[str, object]) -> Sent:
-    """The answer to a message of one of the `TABLES`; "same" if it is known there.
+    """Returns the answer to a message of one of the `TABLES`; "same" if the page has it already.
 
     Raises:
-        ArgumentError: The message cannot be understood.
+        ArgumentError: The message is malformed.
     """
     kind = str(content["t"])
     message, buffers = TABLES[kind](scalars, content)
@@ -123,7 +123,7 @@ TABLES: dict[str, Callable[[Scalars, Mapping[str, object]], Sent]] = {
 
 
 def lacking(scalars: Selection[Any]) -> dict[str, str]:
-    """For each of the tabs, in words, why there is nothing to show; "" where there is."""
+    """Says for each tab why there is nothing to show; "" if there is something."""
     reader = scalars.reader
     where = f"in {reader.logdir!r}"
     sessions = [run for run in reader.runs if START in reader.tags(run, "hparams")]
@@ -141,7 +141,7 @@ def lacking(scalars: Selection[Any]) -> dict[str, str]:
 
 
 def _these(content: Mapping[str, object], what: str) -> str:
-    """A regular expression that finds the names of a message, and no others."""
+    """Returns a regular expression that matches exactly the names in a message."""
     names = content.get(what)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ArgumentError(f"{what}={names!r} is no list of names.")
@@ -149,7 +149,7 @@ def _these(content: Mapping[str, object], what: str) -> str:
 
 
 def _plain(values: Iterable[float | str | bool | None]) -> list[object]:
-    """Values for a message: JSON has no number for NaN and the infinities."""
+    """Converts values for a message: JSON has no NaN or infinity."""
     return [_sent(value) for value in values]
 
 

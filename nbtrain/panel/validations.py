@@ -1,4 +1,4 @@
-"""Which curves share a chart: what is trained, and its validation.
+"""Decides which curves share a chart: a training curve and its validation.
 
     charts_of(["loss", "val_loss"])    # {"val_loss": "loss"}
 
@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-NAME = "val"  # what a validation is called in the chart of what it validates
+NAME = "val"  # the name of a validation in the chart of its training curve
 
 _VALIDATION = re.compile(r"(epoch_)?val_(.+)", re.DOTALL)
 
 
 def charts_of(tags: Iterable[str]) -> dict[str, str]:
-    """For each tag of a validation the one in whose chart it is: its own where there is no other.
+    """Maps each validation tag to the tag whose chart shows it; to itself if there is none.
 
     Args:
         tags: All tags of a run.
@@ -26,8 +26,9 @@ def charts_of(tags: Iterable[str]) -> dict[str, str]:
     for tag in known:
         if match := _VALIDATION.fullmatch(tag):
             epoch, trained = match.groups(default="")
-            # The loss of an evaluation during a fit is of a batch's kind: of a single step.
+            # The loss of an evaluation during a fit is like a batch loss: it belongs to a single
+            # step.
             wanted = [epoch + trained] if epoch else [trained, f"batch_{trained}"]
             found[tag] = next((other for other in wanted if other in known), tag)
-    # What is a line of another's chart has none to share: "val_val_loss" has its own.
+    # A tag already in another's chart has no chart to share: "val_val_loss" has its own.
     return {tag: chart if chart not in found else tag for tag, chart in found.items()}

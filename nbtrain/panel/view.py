@@ -1,4 +1,4 @@
-"""What to show of a status, in words: the same for the panel, its picture and a magic."""
+"""Formats a status for display, in the same words for the panel, its picture and a magic."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ Fields = dict[str, object]
 # Receipts that the panel lists: the last few clicks.
 SHOWN_RECEIPTS = 4
 
-# Checkpoints that it offers, the newest: with keep=None there may be thousands.
+# The newest checkpoints that the panel offers: with keep=None there may be thousands.
 SHOWN_CHECKPOINTS = 20
 
 # Hyperparameters that have a row; `run.set` reaches the others too.
 SHOWN_HYPERPARAMETERS = 8
 
-# Characters of a message and of a receipt: they travel within one update, and are to be read.
-# The status and the receipt themselves have the whole text.
+# The most characters of a message or receipt sent in one update. The status and the receipt
+# themselves have the whole text.
 MESSAGE_CHARS = 1200
 RECEIPT_CHARS = 300
 LOG_CHARS = 800
 
 
 def answers(receipts: Sequence[Receipt], clicks: Mapping[int, str] | None = None) -> list[Fields]:
-    """What became of the latest commands.
+    """Describes the results of the latest commands.
 
     Args:
         receipts: Their receipts, the newest last.
-        clicks: The front end's own id of a click, by the number of its receipt.
+        clicks: The front end's own id of each click, by the number of its receipt.
     """
     return [
         _receipt(receipt, (clicks or {}).get(receipt.number))
@@ -45,12 +45,12 @@ def answers(receipts: Sequence[Receipt], clicks: Mapping[int, str] | None = None
 
 
 def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
-    """Everything the front end shows besides the curves.
+    """Returns everything that the front end shows besides the curves.
 
     Args:
-        status: How the run stands.
-        receipts: The answers to its latest commands, taken before the status: so what they
-            say was done, the status shows.
+        status: The status of the run.
+        receipts: The answers to its latest commands. Take them before the status, so that the
+            status shows their effects.
     """
     total = status.total_steps
     tuned = status.hyperparameters[:SHOWN_HYPERPARAMETERS]
@@ -74,7 +74,7 @@ def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
         "hyperparameters": [
             [each.name, each.lowest, each.highest, str(each.scale)] for each in tuned
         ],
-        "values": [plain(each.value) for each in tuned],  # of these, in this order
+        "values": [plain(each.value) for each in tuned],  # in the order of these
         "rates": [None if each.rate is None else number(each.rate) for each in tuned],
         "message": status.message and cut(status.message, MESSAGE_CHARS),
         "notice": status.notice and cut(status.notice, RECEIPT_CHARS),
@@ -86,7 +86,7 @@ def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
 
 
 def _newest(lines: Sequence[str]) -> str:
-    """The newest lines of a log, as many as fit."""
+    """The newest lines of a log that fit."""
     shown: list[str] = []
     room = LOG_CHARS
     for text in reversed(lines):
@@ -112,7 +112,7 @@ def line(status: Status) -> list[tuple[str, str]]:
 
 
 def controls(status: Status) -> dict[str, bool]:
-    """Which buttons can do something in this phase; of some, only where the run has such."""
+    """Tells which buttons have an effect in this phase."""
     allowed = TRANSITIONS[status.phase]
     at_boundaries = status.phase in (Phase.PREPARING, Phase.RUNNING, Phase.PAUSED)
     return {
@@ -128,7 +128,7 @@ def controls(status: Status) -> dict[str, bool]:
 
 
 def used(usage: Usage) -> Fields:
-    """Where the time goes, in whole percents, and what the process takes."""
+    """Where the time goes, in whole percents, and what the process uses."""
     process = [f"CPU {usage.cpu:.0%}", f"memory {_bytes(usage.memory, usage.memory_limit)}"]
     if usage.gpu_memory is not None:
         process.append(f"GPU memory {_bytes(usage.gpu_memory)}")
@@ -144,20 +144,20 @@ def used(usage: Usage) -> Fields:
 
 
 def _bytes(count: int, limit: int | None = None) -> str:
-    """A size: "1.2 GB", or "1.2 of 8.0 GB"."""
+    """Formats a size: "1.2 GB", or "1.2 of 8.0 GB"."""
     if limit is not None:
         return f"{count / 1e9:.1f} of {limit / 1e9:.1f} GB"
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
 def headline(status: Status) -> str:
-    """Name, phase and numbers in one line of text."""
+    """Formats name, phase and numbers as one line of text."""
     numbers = [f"{label} {text}" for label, text in line(status)]
     return " · ".join([status.name, str(status.phase), *numbers])
 
 
 def number(value: float) -> str:
-    """A value with four digits; what is not finite by its name."""
+    """Formats a value with four digits; NaN and infinities by name."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -166,35 +166,35 @@ def number(value: float) -> str:
 
 
 def last_value(status: Status, tag: str) -> str:
-    """The last value of a tag; with its step where it is from before the latest start."""
+    """The last value of a tag, with its step if it is from before the latest start."""
     at = status.values_at.get(tag)
     return number(status.values[tag]) + ("" if at is None else f" (step {at:,})")
 
 
 def plain(value: float) -> float | str:
-    """The value as JSON has it: what is not finite by its name."""
+    """Converts a value for JSON; NaN and infinities by name."""
     return value if math.isfinite(value) else number(value)
 
 
 def speed(steps_per_s: float) -> str:
-    """A speed, turned over where a step takes longer than a second."""
+    """Formats a speed, as seconds per step if a step takes longer than a second."""
     if 0 < steps_per_s < 1:
         return f"{1 / steps_per_s:.1f} s/step"
     return f"{steps_per_s:,.0f} steps/s" if steps_per_s >= 10 else f"{steps_per_s:.1f} steps/s"
 
 
 def duration(seconds: float) -> str:
-    """Seconds as `1:02:03`, or `2:03` below an hour."""
+    """Formats seconds as `1:02:03`, or `2:03` below an hour."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def cut(text: str, limit: int) -> str:
-    """The text; where it has more than `limit` characters, its beginning and its end.
+    """Shortens a text of more than `limit` characters to its beginning and its end.
 
-    Both in whole words, but for very long ones. The end is the longer part: in a stack or a
-    traceback it is what happened last.
+    Cuts between words unless they are very long. The end is the longer part: in a stack or
+    traceback it says what happened last.
     """
     if len(text) <= limit:
         return text
@@ -219,11 +219,11 @@ def _receipt(receipt: Receipt, click: str | None) -> Fields:
 
 
 def short(path: str) -> str:
-    """A checkpoint's own name, without its folder."""
+    """The name of a checkpoint without its folder."""
     return Path(path).name
 
 
 def _named(path: str) -> str:
-    """A checkpoint's own name; that of a copy with its folder before it."""
+    """The name of a checkpoint; a copy's folder is put before it."""
     folder = Path(path).parent.name
     return f"{folder}/{short(path)}" if folder in ASIDE else short(path)

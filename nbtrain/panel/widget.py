@@ -1,4 +1,4 @@
-"""A widget of nbtrain's: one model and one comm, which are gone once it is closed."""
+"""The base class of nbtrain's widgets: one model and one comm, which close with the widget."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Shown(anywidget.AnyWidget):
 
     Args:
         esm: The source of its front end.
-        clock: Seconds that only go forward.
+        clock: Returns seconds that never go backwards.
 
     Attributes:
         layout: None: ipywidgets makes a second widget, with a comm of its own, for a layout.
-        heard_at: When a page has last said something, or else when the widget was made.
+        heard_at: When a page last sent something, or else when the widget was made.
     """
 
     layout = traitlets.Any(None, allow_none=True).tag(sync=True)
@@ -31,9 +31,9 @@ class Shown(anywidget.AnyWidget):
         self.on_msg(self._hear)
 
     def _hear(self, widget: Any, content: dict[str, Any], buffers: Any) -> None:
-        """Pass a message on; of "there" a page that nobody looks at says only that it is open.
+        """Passes a message on. A "there" only says that a page is open but not looked at.
 
-        What is raised here would be printed into a cell of the user's.
+        Errors are caught: they would be printed into one of the user's cells.
         """
         self.heard_at = self._clock()
         if not isinstance(content, dict):
@@ -42,9 +42,9 @@ class Shown(anywidget.AnyWidget):
             self._on_message(widget, content, buffers)
 
     def note(self, text: str) -> None:
-        """Tell the page of what went wrong; any thread."""
+        """Tells the page what went wrong. Any thread may call it."""
         self.send({"t": "note", "text": text})
 
     def _on_message(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
-        """Act on a message of the front end; in a subshell's thread, or the main one."""
+        """Handles a message of the front end, in a subshell's thread or the main thread."""
         raise NotImplementedError

@@ -1,11 +1,10 @@
-"""What goes over the comm to the front end: a snapshot, then increments.
+"""The messages to the front end: a snapshot, then increments.
 
-A snapshot holds everything. An increment holds the fields that changed and, of each
-curve that grew, the buckets from the last full one on. Of many tags each has its turn:
-an increment holds some of the curves, and some of the last values; of many new marks it holds
-the oldest, and the others follow. Messages are numbered; the front end asks for a snapshot when
-one is missing. Buckets travel as two buffers,
-curve after curve: first steps (float64), and mean, lo, hi of each (float32).
+A snapshot holds everything. An increment holds the fields that changed and, for each curve that
+grew, the buckets from the last full one on. With many tags, an increment holds only some of the
+curves and last values, in rotation. With many new marks, it holds the oldest, and the others
+follow. Messages are numbered, and the front end asks for a snapshot if one is missing. Buckets
+travel as two buffers, curve after curve: first steps (float64), and mean, lo, hi of each (float32).
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ Message = tuple[dict[str, object], list[bytes]]
 
 # 50 buckets are 1,000 bytes: with the envelope and the numbers an update stays below 2 kB.
 UPDATE_BUCKETS = 50
-UPDATE_CURVES = UPDATE_VALUES = 10  # so that sixty tags are shown anew twice a second
+UPDATE_CURVES = UPDATE_VALUES = 10  # so sixty tags are updated twice a second
 
-# Marks of an update: also of a thousand checkpoints a page soon has all. Of long texts, of which
-# the journal has the whole, there are fewer: one is always sent.
+# Marks of an update: a page soon has all of a thousand checkpoints. Fewer are sent if their texts
+# are long, but at least one. The journal has the whole texts.
 UPDATE_MARKS = 4
 MARK_CHARS = 300
 
@@ -38,14 +37,14 @@ class Wire:
         self.seq = 0
         self._store = store
         self._marks = marks
-        self._marked = 0  # how many of the marks there ever were are sent, or not held any more
+        self._marked = 0  # how many of all marks so far were sent or dropped
         self._cursors: list[Cursor] = []
         self._fields: Fields = {}
-        self._values: dict[str, str] = {}  # as sent, the longest ago first
-        self._turn = -1  # index of the curve that was sent last
+        self._values: dict[str, str] = {}  # as sent, the oldest first
+        self._turn = -1  # index of the curve sent last
 
     def snapshot(self, fields: Fields) -> Message:
-        """Everything there is; increments go on from here."""
+        """Returns everything; later increments build on it."""
         curves = self._store.curves()
         self._cursors = [Cursor.after(curve.buckets) for curve in curves]
         self._fields = fields
@@ -67,7 +66,7 @@ class Wire:
         return content, _buffers(curves)
 
     def update(self, fields: Fields) -> Message | None:
-        """What is new since the last message; None when nothing is."""
+        """Returns what is new since the last message; None if nothing is."""
         changed = self._changed(fields)
         curves = self._store.changes(self._cursors, UPDATE_BUCKETS, UPDATE_CURVES, self._turn)
         series = [self._grown(index, curve) for index, curve in curves]
@@ -86,7 +85,7 @@ class Wire:
         return content, _buffers([curve for _, curve in curves])
 
     def _grown(self, index: int, curve: Curve) -> list[object]:
-        """What belongs to the new buckets of a curve; they count as sent."""
+        """Describes the new buckets of a curve, and counts them as sent."""
         buckets = curve.buckets
         entry: list[object] = [index, buckets.stride, buckets.start, len(buckets.steps)]
         if index == len(self._cursors):
@@ -96,7 +95,7 @@ class Wire:
         return entry
 
     def _changed(self, fields: Fields) -> Fields:
-        """The fields that changed, and of the last values those whose turn it is."""
+        """The fields that changed, and the last values whose turn it is."""
         changed = {key: text for key, text in fields.items() if self._fields.get(key) != text}
         values = last_of(fields)
         new = [tag for tag in values if tag not in self._values]
@@ -110,7 +109,7 @@ class Wire:
 
 
 def _some(marks: Sequence[Mark]) -> Sequence[Mark]:
-    """The first of them, as far as they have room in an update."""
+    """The first marks that fit into an update; at least one."""
     room = MARK_CHARS
     for at, mark in enumerate(marks[:UPDATE_MARKS]):
         room -= min(len(mark.text), MARK_CHARS)
@@ -120,7 +119,7 @@ def _some(marks: Sequence[Mark]) -> Sequence[Mark]:
 
 
 def _row(mark: Mark) -> list[object]:
-    """Event, step, wall time, text; and a dict of what else there is: see `Mark`."""
+    """Event, step, wall time, text, and a dict of the rest: see `Mark`."""
     edits = [[name, plain(old), plain(new)] for name, old, new in mark.edits]
     others = {"to": mark.to, "edits": edits or None, "kept": mark.kept, "good": mark.good}
     more = {key: value for key, value in others.items() if value is not None}
