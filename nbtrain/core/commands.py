@@ -141,12 +141,13 @@ class Outcome:
 class Receipt:
     """The answer to one command: requested, then applied at a step, or refused with a reason.
 
-    Attributes:
-        command: What was asked.
-        number: The receipt's place in the order of posting, from 1, in this process.
-
     Args:
+        command: What was asked.
         thread: Identity of the thread that will answer.
+
+    Attributes:
+        command: As given.
+        number: The receipt's place in the order of posting, from 1, in this process.
     """
 
     _numbers = itertools.count(1)

@@ -1,9 +1,9 @@
 """Tells when a training has gone bad: a loss that is NaN or infinite, or has jumped.
 
-alarm.look("loss", steps, values)    # whoever drains the records
-alarm.trouble                        # what went bad first; None as long as all is well
-alarm.acknowledge()                  # the training goes on all the same
-alarm.turn_back(step)                # a restore: what came after it is abandoned
+loss_monitor.look("loss", steps, values)    # whoever drains the records
+loss_monitor.anomaly                 # what went bad first; None as long as all is well
+loss_monitor.acknowledge()           # the training goes on all the same
+loss_monitor.turn_back(step)         # a restore: what came after it is abandoned
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class LossMonitor:
             None for none. Only a loss above 0 has such a level.
 
     Attributes:
-        trouble: What went bad first on this course; may be read from any thread.
+        anomaly: What went bad first on this course; may be read from any thread.
     """
 
     def __init__(self, jump: float | None = None) -> None:

@@ -38,11 +38,11 @@ class Recorder:
         logdir: Folder of the event file; None writes none.
         limit: Records that may wait; see `RecordQueue`.
         unwritten: Numbers that may wait for room in the event file; see `Backlog`.
-        alarm: Looks at them as they are drained; None: nobody does.
+        loss_monitor: Looks at them as they are drained; None: nobody does.
 
     Attributes:
         queue: Where the training thread puts them.
-        alarm: As given.
+        loss_monitor: As given.
     """
 
     def __init__(

@@ -1,12 +1,12 @@
-"""One life of a run, from a start to its end: its threads, its watch, its boundary.
+"""One start of a run, from a start to its end: its threads, its watch, its boundary.
 
-life = Life(...)
-life.start(session, train)     # whoever starts it; from here on in its training thread:
+attempt = Attempt(...)
+attempt.start(session, train)     # whoever starts it; from here on in its training thread:
     with session() as saver:   #   the engine's: it goes on from the latest checkpoint
         train()                #   the loop; each of its turns is a step boundary
                                #   a last checkpoint, and the session closes
                                #   its loops are joined; what it held is let go
-life.ended                     # set
+attempt.ended                     # set
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _UNHEARD = (
 
 
 class Attempt:
-    """One life of a run.
+    """One start of a run.
 
     Args:
         context: Its collaborators.

@@ -33,7 +33,7 @@ Record = Callable[[int, float, Mapping[str, float]], object]
 
 
 class Changes:
-    """The changes of one life of a run.
+    """The changes of one start of a run.
 
     Args:
         hyperparameters: The run's.

@@ -25,7 +25,7 @@ Evaluation = Callable[[], Mapping[str, SupportsFloat]]
 
 
 class Evaluator:
-    """Evaluates what one life of a run trains; training thread only.
+    """Evaluates what one start of a run trains; training thread only.
 
     Args:
         evaluate: Gives scalars by name; None where there is nothing to evaluate.

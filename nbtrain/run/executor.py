@@ -1,4 +1,4 @@
-"""The helm of a run: what was asked for is done here, between two steps.
+"""Executes the commands of a run between two steps.
 
 receipt = executor.take()        # at a step boundary; paused, it waits for one
 outcome = executor.do(receipt)   # which moves the step counter where it goes back
@@ -59,7 +59,7 @@ _UNUSED = "set it to what they use and resume, or stop this run and start it aga
 
 
 class CommandExecutor:
-    """Executes the commands of one life of a run; training thread only.
+    """Executes the commands of one start of a run; training thread only.
 
     Args:
         context: The collaborators of the attempt.

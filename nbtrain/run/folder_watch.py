@@ -17,7 +17,7 @@ from nbtrain.rundir.folder import Logdir
 
 
 class FolderWatch:
-    """Looks after the folder of one life of a run.
+    """Looks after the folder of one start of a run.
 
     Args:
         logdir: The folder, held.

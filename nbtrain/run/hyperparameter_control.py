@@ -1,11 +1,11 @@
 """The hyperparameters of a run at its step boundary: read, set, and written down.
 
-tuner.begin(step)            # what they are when the run begins: hparams of the event file
-tuner.set(values, step)      # an edit: a step in the curve of each
-tuner.look(step)             # at a boundary: what the program itself has set meanwhile
-tuner.flush()                # the watch: that is read, and recorded
-tuner.go_back(step)          # a checkpoint was restored
-tuner.end(step)              # the last point of each curve
+control.begin(step)            # what they are when the run begins: hparams of the event file
+control.set(values, step)      # an edit: a step in the curve of each
+control.look(step)             # at a boundary: what the program itself has set meanwhile
+control.flush()                # the watch: that is read, and recorded
+control.go_back(step)          # a checkpoint was restored
+control.end(step)              # the last point of each curve
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NEVER = sys.maxsize
 
 
 class HyperparameterControl:
-    """Reads and sets the hyperparameters of one life of a run; training thread only.
+    """Reads and sets the hyperparameters of one start of a run; training thread only.
 
     Args:
         hyperparameters: The run's.

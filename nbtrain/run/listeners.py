@@ -14,7 +14,7 @@ Listener = Callable[[Mark], object]
 
 
 class Listeners:
-    """The functions of a run, over all its lives; any thread."""
+    """The functions of a run, over all its starts; any thread."""
 
     def __init__(self) -> None:
         self._calls: dict[tuple[str, Listener], Callable[[Mark], object]] = {}
@@ -37,7 +37,7 @@ class Listeners:
             )
         # What it prints appears under the cell that has registered it.
         context = roster.context()
-        # A copy each time: two lives of a run may be at it at once.
+        # A copy each time: two starts of a run may be at it at once.
         self._calls[event, function] = lambda mark: context.copy().run(function, mark)
 
     def calls(self, mark: Mark) -> list[Callable[[], object]]:

@@ -59,12 +59,12 @@ class MonitorThread(LooperThread):
 
 
 class Monitor:
-    """The services of one life of a run.
+    """The services of one start of a run.
 
     Args:
         recorder: Drained at every tick.
         logdir: The run's folder.
-        marks: What was done to the run, over all its lives.
+        marks: What was done to the run, over all its starts.
         grace_secs: Seconds after a request to stop until `message` shows the stack of
             the training thread.
         clock: Gives the time in seconds.
@@ -73,9 +73,9 @@ class Monitor:
         folder: Looks after the folder.
         each_tick: What else is to be called before the records are drained.
         each_second: What else is to be called once a second.
-        meter: Measures what the run uses.
+        resource_usage: Measures what the run uses.
         notice: What is good to know and no warning; see `inform`.
-        spending: Where the time of the training thread goes.
+        time_usage: Where the time of the training thread goes.
         told: Who is told of what was done to the run.
     """
 
@@ -165,7 +165,7 @@ class Monitor:
             self._stop_asked = self._clock()
 
     def recall(self) -> None:
-        """The run goes on from a checkpoint: have the marks and curves of its earlier lives too."""
+        """The run goes on from a checkpoint: recall the marks and curves of earlier starts."""
         self._journal.recall()
         self._recorder.go_on(self._journal.timeline.begins)
 

@@ -18,7 +18,7 @@ class Settings:
     """What every way of starting a run takes.
 
     Attributes:
-        steps: Step at which the run finishes, counted over all its lives; None trains
+        steps: Step at which the run finishes, counted over all its starts; None trains
             until stopped or until the input is exhausted.
         save_secs: Seconds between two checkpoints; None or 0 saves none by time.
         save_steps: Steps between two checkpoints; None saves none by steps.

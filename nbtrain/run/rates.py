@@ -23,7 +23,7 @@ Record = Callable[[int, float, Mapping[str, float]], object]
 
 
 class Rates:
-    """The rates of one life of a run.
+    """The rates of one start of a run.
 
     Args:
         hyperparameters: The run's.

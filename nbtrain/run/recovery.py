@@ -21,7 +21,7 @@ _MOST = 5
 
 
 class Recovery:
-    """Acts on the trouble of one life of a run; training thread only.
+    """Acts on the trouble of one start of a run; training thread only.
 
     Args:
         context: The collaborators of the attempt.

@@ -1,9 +1,9 @@
 """What a run uses: the time of its training thread, and what its process takes.
 
-meter = Meter(spending)
-meter.beside(0.001)        # the looper, at every tick: CPU seconds that the tick took
-meter.look(phase)          # and then this, which looks once a second
-meter.usage                # any thread
+resource_usage = ResourceUsage(time_usage)
+resource_usage.beside(0.001)        # the looper, at every tick: CPU seconds that the tick took
+resource_usage.look(phase)          # and then this, which looks once a second
+resource_usage.usage                # any thread
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ResourceUsage:
     """Measures what a run uses; the looper's thread.
 
     Args:
-        spending: Of the training thread.
+        time_usage: Of the training thread.
         clock: Gives the time in seconds.
         cpu_clock: Gives the CPU seconds of the process.
 

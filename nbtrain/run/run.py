@@ -474,7 +474,7 @@ class Run(Steering):
         return self._settings.keep
 
     def on(self, event: str, function: Listener | None = None) -> Any:
-        """Call a function whenever this happens to the run, from now on, in all its lives.
+        """Call a function whenever this happens to the run, from now on, in all its starts.
 
         It is called beside the training and its display, on a thread for such functions: a long
         one holds up the next, and `wait` and `start` for ten seconds at most. What it prints

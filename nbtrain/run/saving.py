@@ -32,7 +32,7 @@ from nbtrain.rundir.timeline import side_folder
 
 
 class CheckpointPolicy:
-    """The checkpoints of one life of a run; training thread only, except `list_again`.
+    """The checkpoints of one start of a run; training thread only, except `list_again`.
 
     Args:
         due: When a checkpoint is due, where the session has no cadence of its own.

@@ -1,11 +1,11 @@
 """Where the time of a training thread goes.
 
-spending.begin()                   # at the first step boundary
-with spending.during("save"):      # what is no loop, where it is done
+time_usage.begin()                   # at the first step boundary
+with time_usage.during("save"):      # what is no loop, where it is done
     ...
-spending.waits = Draws(batches)    # where waiting for input can be told from the step
-spending.look()                    # now and then, by another thread: `seconds` and `shares`
-spending.end()
+time_usage.waits = Draws(batches)    # where waiting for input can be told from the step
+time_usage.look()                    # now and then, by another thread: `seconds` and `shares`
+time_usage.end()
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class _Trial:
 
 
 class Trials:
-    """The trial edits of one life of a run, one at a time; training thread only.
+    """The trial edits of one start of a run, one at a time; training thread only.
 
     Args:
         context: The collaborators of the attempt.

@@ -72,8 +72,9 @@ class Input:
     """What a model is to be trained on, as it was given to `fit`.
 
     Args:
-        x, y, sample_weight, batch_size, steps_per_epoch, class_weight, shuffle,
-            validation_split: As in `fit`.
+        x, y, sample_weight: As in `fit`.
+        batch_size, steps_per_epoch, class_weight: As in `fit`.
+        shuffle, validation_split: As in `fit`.
         model: The model.
 
     Attributes:
