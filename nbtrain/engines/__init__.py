@@ -1,1 +1,1 @@
-"""What trains: a TF2 step function, or a loop of one's own; and what all that trains shares."""
+"""The engines: TF2 step functions, custom loops, Keras and graphs, and what they share."""

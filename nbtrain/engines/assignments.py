@@ -1,10 +1,10 @@
-"""What the program assigns to a variable while it trains, seen as it is assigned.
+"""Observes the program's assignments to a variable during training.
 
 assignments = Assignments(variable)
 assignments.begin(tell)            # tell(value, find_setter) at each assignment from now on
-with assignments.quiet():          # what nbtrain assigns itself
+with assignments.quiet():          # nbtrain's own assignments
     variable.assign(0.1)
-assignments.traced                 # a graph assigns as well, which tells nothing: ask `now()`
+assignments.traced                 # a graph assigns as well, without telling: ask `now()`
 assignments.end()
 """
 
@@ -26,17 +26,18 @@ from nbtrain.engines.variables import handles
 
 _METHODS = ("assign", "assign_add", "assign_sub")
 
-_LISTENING = threading.Lock()  # who listens is changed by runs of several cells
+_LISTENING = threading.Lock()  # runs of several cells change the listeners
 
-# Keras's list of callbacks is one itself, and sets nothing.
+# Keras's list of callbacks is a callback itself, but sets nothing.
 _CALLBACK, _CALLBACKS = tf.keras.callbacks.Callback, tf.keras.callbacks.CallbackList
 
 
 class Assignments:
-    """Sees the assignments to one variable of eager TensorFlow, or of Keras.
+    """Observes the assignments to one eager TensorFlow variable or Keras variable.
 
-    Its methods are replaced, on this one object: so a step that assigns nothing pays nothing. A
-    `tf.function` calls them only while it is traced; `look_into` sees one that was traced before.
+    Only this object's methods are replaced, so steps that assign nothing pay nothing. A
+    `tf.function` calls them only while it is traced; `look_into` finds assignments in functions
+    traced earlier.
 
     Args:
         variable: A `tf.Variable` or a `keras.Variable`.
@@ -54,12 +55,12 @@ class Assignments:
         self._listen()  # at once: a step is traced before the run begins
 
     def begin(self, tell: Tell) -> None:
-        """Have `tell` called from now on."""
+        """Calls `tell` at each assignment from now on."""
         self._tell = tell
         self._listen()
 
     def end(self) -> None:
-        """Leave the variable as it was, unless another run listens to it."""
+        """Restores the variable's methods, unless another run listens to it."""
         self._tell = None
         with _LISTENING:
             for name in _METHODS:
@@ -68,7 +69,7 @@ class Assignments:
                     delattr(self._variable, name)
 
     def heard(self) -> None:
-        """The program has assigned to it."""
+        """Handles an assignment by the program."""
         if not tf.executing_eagerly():
             self.traced = True
         elif self._tell is not None and not self._quiet:
@@ -76,7 +77,7 @@ class Assignments:
 
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
-        """Tell nothing of what is assigned inside; one thread."""
+        """Ignores assignments made inside; used by one thread."""
         before, self._quiet = self._quiet, True
         try:
             yield
@@ -85,7 +86,7 @@ class Assignments:
 
     @contextlib.contextmanager
     def gathered(self) -> Iterator[None]:
-        """Tell of all that the program assigns inside once, at the end, with the value of then."""
+        """Reports the program's assignments inside once, at the end, with the final value."""
         tell, setters = self._tell, list[Setter]()
         if tell is not None:
             self._tell = lambda _value, setter: setters.append(setter())
@@ -97,18 +98,18 @@ class Assignments:
                 tell(self.now(), setters.pop)
 
     def now(self) -> Any:
-        """Its value, as a tensor that nobody has waited for."""
+        """Returns its value as a tensor, without waiting for it."""
         variable = self._variable
-        try:  # a sixth of what `read_value` takes
+        try:  # takes a sixth of the time of `read_value`
             return tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype)
-        except (AttributeError, ValueError):  # of a strategy: each replica has a handle
+        except (AttributeError, ValueError):  # under a strategy each replica has a handle
             return variable.read_value()
 
     def look_into(self, assigned: Set[int]) -> None:
-        """See whether a function that was traced before assigns to it.
+        """Checks if a function traced earlier assigns to the variable.
 
         Args:
-            assigned: The handles that it assigns to, by identity.
+            assigned: The handles that the function assigns to, by identity.
         """
         self.traced = self.traced or not assigned.isdisjoint(handles(self._variable))
 
@@ -124,17 +125,17 @@ class Assignments:
 
 
 class _Hook:
-    """Stands for a method of one variable, and lets all know who listen to that.
+    """Replaces a method of one variable and notifies its listeners.
 
     Args:
         variable: The variable.
-        name: Of the method.
+        name: The name of the method.
     """
 
     def __init__(self, variable: Any, name: str) -> None:
         self._variable = variable
         self._method = getattr(type(variable), name)
-        # Replaced as a whole, for other threads; and none is kept alive by it.
+        # Replaced as a whole, as other threads read it. It keeps no listener alive.
         self._listeners: tuple[weakref.ref[Assignments], ...] = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -145,21 +146,21 @@ class _Hook:
         return result
 
     def keep(self, listener: Assignments, *, listens: bool) -> bool:
-        """Let it listen, or no more; returns whether anybody does."""
+        """Adds or removes a listener; tells if there is one left."""
         others = tuple(each for each in self._listeners if each() not in (None, listener))
         self._listeners = (*others, weakref.ref(listener)) if listens else others
         return bool(self._listeners)
 
 
 def _setter() -> Setter:
-    """Who assigns at this moment: a Keras callback, or a line of the user's own."""
+    """Finds who assigns now: a Keras callback, or a line of the user's code."""
     frame: FrameType | None = sys._getframe(1)
     line = None
     while frame is not None:
         code = frame.f_code
         owner = frame.f_locals.get("self") if code.co_varnames[:1] == ("self",) else None
         if isinstance(owner, _CALLBACK) and not isinstance(owner, _CALLBACKS):
-            # This one multiplies what it finds: an edit stays in effect under it.
+            # This one multiplies the value that it finds, so an edit keeps its effect.
             follows = isinstance(owner, tf.keras.callbacks.ReduceLROnPlateau)
             return Setter(type(owner).__name__, callback=True, follows=follows)
         if line is None and is_of_the_user(code.co_filename):

@@ -1,7 +1,7 @@
-"""What holds hyperparameters: variables, those of a graph, and Keras optimizers.
+"""Finds the variables that hold hyperparameters: eager, in a graph, or in Keras optimizers.
 
 held_by({"learning_rate": optimizer.learning_rate})    # a variable under its name
-held_by(optimizer)                # what of an optimizer is a variable, under its own names
+held_by(optimizer)                # the variables of an optimizer, under its own names
 held_by({"critic": optimizer})    # the same, as `critic_learning_rate`
 held_by({...}, graph)             # variables of this graph, among others
 """
@@ -39,76 +39,75 @@ class EagerVariable(Variable):
         self.assignments = Assignments(variable)
 
     def read(self) -> float:
-        """Its value."""
+        """Returns its value."""
         return as_written(self.variable.numpy())
 
     def write(self, value: float) -> None:
-        """Assign to it."""
+        """Assigns the value."""
         with self.assignments.quiet():
             self.variable.assign(int(value) if self.whole else value)
 
     def watch(self, tell: Tell) -> None:
-        """Tell each assignment; of one in a graph `now` gives the value."""
+        """Reports each assignment; for assignments in a graph, `now` gives the value."""
         self.assignments.begin(tell)
 
     def unwatch(self) -> None:
-        """Leave the variable as it was."""
+        """Restores the variable's methods."""
         self.assignments.end()
 
     def now(self) -> Any:
-        """Its value as a tensor, where a graph assigns to it."""
+        """Returns its value as a tensor if a graph assigns to it."""
         return self.assignments.now() if self.assignments.traced else None
 
     def distrust(self) -> None:
-        """A graph that was traced earlier assigns to it."""
+        """Notes that a graph traced earlier assigns to it."""
         self.assignments.traced = True
 
     def number(self, value: Any) -> float:
-        """A tensor's value."""
+        """Converts a tensor to a number."""
         return as_written(value.numpy())
 
 
 class GraphVariable(Variable):
     """A variable of a graph.
 
-    Its own initializer assigns, fed with the value, as TensorFlow's `Variable.load` does it: so
-    nothing is added to the graph, which may be finalized.
+    It is set by running its own initializer with the value fed, as in TensorFlow's `Variable.load`.
+    Nothing is added to the graph, which may be finalized.
 
     Args:
         variable: The variable.
-
     """
 
     def __init__(self, variable: Any) -> None:
         self.variable = variable
         self.whole = variable.dtype.base_dtype.is_integer
         self._session: tf.compat.v1.Session | None = None
-        self._asked = False  # for its value after each step
+        self._asked = False  # whether its value is fetched after each step
 
     def enter(self, session: tf.compat.v1.Session, ops: Container[tf.Operation]) -> None:
-        """Be that of a session, which runs these operations at each step."""
+        """Attaches to a session, which runs the operations `ops` at each step."""
         self._session = session
         self._asked = self._asked or any(each in ops for each in assigning(self.variable))
 
     def read(self) -> float:
-        """Its value in the session."""
+        """Returns its value in the session."""
         return as_written(self._opened().run(self.variable))
 
     def now(self) -> Any:
-        """Its value, where the steps assign to it; in a cluster nobody asks."""
+        """Returns its value if the steps assign to it; always None in a cluster."""
         sess = self._opened()
         return sess.run(self.variable) if self._asked and not _is_far(sess) else None
 
     def distrust(self) -> None:
-        """An operation that is not of the train op assigns to it."""
+        """Notes that an operation outside the train op assigns to it."""
         self._asked = True
 
     def number(self, value: Any) -> float:
-        """An array's value."""
+        """Converts an array to a number."""
         return as_written(value)
 
     def write(self, value: float) -> None:
-        """Assign to it in the session."""
+        """Assigns to it in the session."""
         assign = self.variable.initializer
         self._opened().run(assign, {assign.inputs[1]: value})
 
@@ -118,19 +117,19 @@ class GraphVariable(Variable):
 
 
 def _is_far(sess: tf.compat.v1.Session) -> bool:
-    """Whether a session is one of a server."""
+    """Tells if a session runs on a server."""
     return bool(getattr(sess, "sess_str", ""))
 
 
 def in_session(
     variables: Mapping[str, Variable], session: tf.compat.v1.Session, train_op: Any
 ) -> None:
-    """Let the variables of a graph be those of a session; training thread only.
+    """Attaches the graph variables among `variables` to a session; training thread only.
 
     Args:
-        variables: Those and others.
+        variables: Graph variables and others.
         session: The session.
-        train_op: What it runs at each step.
+        train_op: The operation that it runs at each step.
     """
     held = [variable for variable in variables.values() if isinstance(variable, GraphVariable)]
     ops = ops_below(tf.nest.flatten(train_op)) if held else ()
@@ -139,11 +138,11 @@ def in_session(
 
 
 def look_into(graph: Any, variables: Mapping[str, Variable]) -> None:
-    """See which variables a traced function assigns to.
+    """Notes which variables a traced function assigns to.
 
     Args:
-        graph: The function's, a `FuncGraph`.
-        variables: Those that are watched.
+        graph: The function's graph, a `FuncGraph`.
+        variables: The variables to check.
     """
     assigned = assigned_by(graph)
     for variable in variables.values():
@@ -152,11 +151,11 @@ def look_into(graph: Any, variables: Mapping[str, Variable]) -> None:
 
 
 def held_by(given: Any, graph: tf.Graph | None = None) -> dict[str, Variable]:
-    """What holds each of the hyperparameters given.
+    """Returns the variable that holds each hyperparameter.
 
     Args:
         given: Name to variable or Keras optimizer; one optimizer; None for none.
-        graph: The graph that is trained, if it is one.
+        graph: The graph that is trained; None for eager training.
 
     Raises:
         ArgumentError: Something else is given.
@@ -186,7 +185,7 @@ def held_by(given: Any, graph: tf.Graph | None = None) -> dict[str, Variable]:
 
 
 def held_beside(optimizer: Any, given: Any) -> dict[str, Variable]:
-    """What holds the hyperparameters given, and those of an optimizer that is a model's own.
+    """Returns the variables of the given hyperparameters and of the model's own optimizer.
 
     Raises:
         ArgumentError: Something else is given.
@@ -200,8 +199,8 @@ def held_beside(optimizer: Any, given: Any) -> dict[str, Variable]:
 
 
 def _of_optimizer(optimizer: Any) -> Iterator[tuple[str, Variable]]:
-    """What of a Keras optimizer is a variable; its Python numbers are fixed in a traced step."""
-    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # of a LossScaleOptimizer
+    """Yields the variables of a Keras optimizer; its Python numbers are fixed in a traced step."""
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # for a LossScaleOptimizer
     rate = getattr(optimizer, "_learning_rate", None)
     if isinstance(rate, tf.keras.optimizers.schedules.LearningRateSchedule):
         yield ScheduledRate.NAME, ScheduledRate(optimizer)
@@ -219,10 +218,10 @@ def _of_optimizer(optimizer: Any) -> Iterator[tuple[str, Variable]]:
 
 
 def _variable(name: str, item: Any, graph: tf.Graph | None) -> Variable:
-    """What holds one hyperparameter.
+    """Returns the variable that holds one hyperparameter.
 
     Raises:
-        ArgumentError: It is no variable that holds one real number, or of another graph.
+        ArgumentError: It is not a variable of one real number, or belongs to another graph.
     """
     if not is_variable(item):
         kind = "a tensor" if tf.is_tensor(item) else f"{item!r}, a {type(item).__name__}"
@@ -261,7 +260,7 @@ def _check_name(name: object) -> None:
 
 
 def _unique(held: dict[str, Variable]) -> dict[str, Variable]:
-    """The same; two names of one variable could be set to two values.
+    """Returns `held` unchanged; two names for one variable could be set to two values.
 
     Raises:
         ArgumentError: Two names stand for one variable.

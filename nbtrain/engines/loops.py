@@ -1,4 +1,4 @@
-"""Training by a loop of the user's own."""
+"""Trains by a loop that the user wrote."""
 
 from __future__ import annotations
 
@@ -31,15 +31,14 @@ class LoopEngine:
     """Runs the user's own loop.
 
     Args:
-        function: Called with the run in the training thread; asks `run.should_stop()` once a
-            step.
-        checkpoint: What is saved and restored; None saves nothing.
-        directory: Where to.
-        keep: How many checkpoints stay; None keeps all.
-        hyperparameters: What can be set while it trains.
-        evaluate: Evaluates what it trains; None where there is nothing to evaluate.
-        passes: The data, whose place is saved and restored too; None: the loop has its own.
-        given: What was given as hyperparameters: optimizers among them are trained too.
+        function: Called with the run in the training thread; asks `run.should_stop()` once a step.
+        checkpoint: The objects to save and restore; None saves nothing.
+        directory: The folder of the checkpoints.
+        keep: How many checkpoints to keep; None keeps all.
+        hyperparameters: The variables that can be set while it trains.
+        evaluate: Evaluates what it trains; None if there is nothing to evaluate.
+        passes: The data, whose position is saved and restored too; None if the loop has its own.
+        given: The hyperparameters as given; optimizers among them count as trained.
     """
 
     kind = "own loop"
@@ -69,7 +68,7 @@ class LoopEngine:
 
     @property
     def resumes(self) -> Path | None:
-        """The folder of its checkpoints; None where it saves nothing by itself."""
+        """The folder of its checkpoints; None if it saves nothing by itself."""
         return None if self._checkpoint is None else self._directory
 
     def models(self) -> list[object]:
@@ -79,12 +78,12 @@ class LoopEngine:
         return list(tf.train.TrackableView(self._checkpoint).descendants())
 
     def roots(self) -> list[object]:
-        """What the checkpoint was made of."""
+        """The objects that the checkpoint was made of."""
         held = self._checkpoint
         return [] if held is None else [*tf.train.TrackableView(held).children(held).values()]
 
     def branched(self, folder: Logdir) -> LoopEngine:
-        """The same loop, in another folder.
+        """Returns the same loop in another folder.
 
         Raises:
             ArgumentError: It was started without a checkpoint.
@@ -101,7 +100,7 @@ class LoopEngine:
 
     @contextlib.contextmanager
     def session(self) -> Iterator[ObjectSaver | None]:
-        """There is nothing to open but the saver."""
+        """Creates the saver; there is no session to open."""
         held, passes, directory = self._checkpoint, self.passes, self._directory
         more: Any = {"keep": self._keep, "origin": self.origin, "trained": self._trained}
         if held is None:
@@ -112,7 +111,7 @@ class LoopEngine:
             yield PositionSaver(held, passes, directory, **more)
 
     def train(self, run: Run) -> None:
-        """Call the loop."""
+        """Calls the loop."""
         tell_unwritten(run, self.functions)
         if self.passes is None:
             self.functions[0](run)
@@ -142,27 +141,27 @@ def background(
     grace: float = 10.0,
     start: bool = True,
 ) -> Any:
-    """Run a loop of one's own in the background: a decorator that gives the run.
+    """Runs a loop of the user's own in the background; a decorator that returns the run.
 
     Args:
-        function: The loop; takes the run, asks `run.should_stop()` once a step, and
-            hands over scalars with `run.record(loss=...)`. With `data`, it takes an iterator
-            over them too: what is drawn after asking belongs to the step.
-        data: What the loop draws from, as in `train`; and so are all the others.
+        function: The loop. It takes the run, asks `run.should_stop()` once a step, and records
+            scalars with `run.record(loss=...)`. With `data`, it also takes an iterator over the
+            data: elements drawn after asking belong to the step.
+        data: The data that the loop draws from, as in `train`, like all the other arguments.
         epochs: Passes over the data.
-        steps: Step at which the run finishes.
-        checkpoint: What to save.
-        hyperparameters: What can be set.
+        steps: The step at which the run finishes.
+        checkpoint: The objects to save.
+        hyperparameters: The variables that can be set.
         evaluate: Evaluates what is trained.
         evaluate_secs: Seconds between two evaluations.
         evaluate_steps: Steps between two evaluations.
         logdir: The folder.
-        name: The run's name; None takes the function's, with a number.
+        name: The run's name; None takes the function's name with a number.
         save_secs: Seconds between two checkpoints.
         save_steps: Steps between two checkpoints.
-        keep: Checkpoints that stay.
-        on_nan: What is done about a loss or a variable that is NaN or infinite.
-        jump: What jump of the loss is bad.
+        keep: The number of checkpoints to keep.
+        on_nan: What to do if a loss or a variable is NaN or infinite.
+        jump: The relative size of a jump of the loss that counts as bad.
         grace: Seconds that the end of the process waits for the run to stop and save; see README.
         start: Whether to start at once.
 
@@ -170,7 +169,7 @@ def background(
         The run; with options and without a function, the decorator that makes it.
 
     Raises:
-        ArgumentError: An argument that cannot be used; nothing was started.
+        ArgumentError: An argument cannot be used; nothing was started.
         BusyError: A run that has not ended holds the folder or the model.
 
     Example:

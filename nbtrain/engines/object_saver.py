@@ -1,4 +1,4 @@
-"""Saving and restoring a `tf.train.Checkpoint`: a model, its optimizer, and the like."""
+"""Saves and restores a `tf.train.Checkpoint`, such as a model and its optimizer."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import is_variable
 from nbtrain.rundir.timeline import RunTimeline
 
-# What TensorFlow appends to a variable's name in a checkpoint.
+# TensorFlow appends this to a variable's name in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
-# A count of its saves that a tf.train.Checkpoint keeps for itself.
+# The count of its saves in a tf.train.Checkpoint.
 _COUNTER = "save_counter"
 
 
 class ObjectSaver:
-    """Saves and restores what a `tf.train.Checkpoint` reaches, between two steps.
+    """Saves and restores the objects of a `tf.train.Checkpoint` between two steps.
 
-    Nothing is added to it: its files are read by `checkpoint.restore(path)` too.
+    Nothing is added to the checkpoint: `checkpoint.restore(path)` can read the files too.
 
     Args:
-        checkpoint: What to save.
+        checkpoint: The objects to save.
         directory: The folder of the checkpoints.
-        keep: How many checkpoints stay; None keeps all.
-        origin: Path of the checkpoint to begin at while the folder has none; or None.
-        trained: What the training changes; None where nobody knows.
+        keep: How many checkpoints to keep; None keeps all.
+        origin: Path of the checkpoint to start from while the folder has none; or None.
+        trained: The variables that the training changes; None if unknown.
     """
 
-    # Of what an engine saves and restores besides, as the names in a checkpoint begin.
+    # The prefix, in a checkpoint, of what an engine saves in addition.
     beside: str | None = None
 
     def __init__(
@@ -55,7 +55,8 @@ class ObjectSaver:
         self._origin = origin
         self._trained = trained
         self._checkpoint = checkpoint
-        # Its path, the objects it has, and the identities of what it lacks and is as new.
+        # Its path, the objects that it has, and the identities of missing variables that were
+        # reset.
         self._restored: tuple[str, Any, set[int]] | None = None
         self.mended = mend_states(directory)
         self._manager = tf.train.CheckpointManager(checkpoint, str(directory), max_to_keep=keep)
@@ -67,7 +68,7 @@ class ObjectSaver:
         return None if path is None else self.restore(path)
 
     def save(self, step: int) -> int:
-        """Write `ckpt-<step>`.
+        """Writes `ckpt-<step>`.
 
         Raises:
             CheckpointError: It cannot be written.
@@ -77,11 +78,11 @@ class ObjectSaver:
         return step
 
     def restore(self, path: str) -> Restored:
-        """Set the variables from a checkpoint; what an optimizer has created since, as it began.
+        """Sets the variables from a checkpoint and resets slots that optimizers created since.
 
         Raises:
-            CheckpointError: It cannot be read, holds nothing of this model, or has tensors
-                of other shapes; nothing was restored.
+            CheckpointError: It cannot be read, has nothing of this model, or has tensors of other
+                shapes; nothing was restored.
         """
         with reading(path):
             reader = tf.train.load_checkpoint(path)
@@ -91,14 +92,14 @@ class ObjectSaver:
         nodes = TrackableObjectGraph.FromString(graph).nodes
         self._check(path, reader.get_variable_to_shape_map(), _match(nodes, self._checkpoint))
         with reading(path):
-            # What it holds for variables that are created later is no warning: see proof().
+            # Values for variables that are created later deserve no warning: see proof().
             self._checkpoint.restore(path).expect_partial()
         taken = {id(item) for item in _match(nodes, self._checkpoint).values()}
         self._restored = path, nodes, renew(self._objects(), taken)
         return self._proof(*self._restored)
 
     def proof(self) -> Restored | None:
-        """What was restored last, as it is now: with the variables created since."""
+        """Describes the last restore, including variables created since."""
         return None if self._restored is None else self._proof(*self._restored)
 
     def non_finite(self) -> tuple[str, ...]:
@@ -108,7 +109,7 @@ class ObjectSaver:
             for item in self._objects()
             if is_variable(item) and tf.as_dtype(item.dtype).is_floating
         }
-        # A sum is finite only if all is: half the time of asking each number.
+        # A sum is finite only if all numbers are: this takes half the time of checking each.
         sums = [tf.cast(tf.reduce_sum(item), tf.float32) for item in found.values()]
         suspect = ~np.isfinite(tf.stack(sums).numpy()) if sums else ()
         return tuple(
@@ -118,15 +119,15 @@ class ObjectSaver:
         )
 
     def lacking(self) -> str:
-        """What is trained and the checkpoint does not hold."""
+        """Names trained objects that the checkpoint lacks."""
         return "" if self._trained is None else self._trained.lacking(self._objects())
 
     def side_saver(self, name: str, keep: int) -> ObjectSaver:
-        """What saves the newest few in a folder of this name."""
+        """Returns a saver that keeps the newest `keep` in a folder of this name."""
         return ObjectSaver(self._checkpoint, self.directory / name, keep=keep)
 
     def _check(self, path: str, shapes: Mapping[str, Any], live: Mapping[str, Any]) -> None:
-        """Refuse what does not fit, before TensorFlow finds out with half of it set."""
+        """Raises an error for a mismatch, before TensorFlow fails with half of the values set."""
         if all(map(_counts_saves, live)):
             raise misfit(path, "it holds no variable of this model")
         wrong = [
@@ -172,15 +173,15 @@ class ObjectSaver:
 
 
 def _match(nodes: Any, checkpoint: tf.train.Checkpoint) -> dict[str, Any]:
-    """Live variables that a checkpoint has a value for, by their name in it.
+    """Maps each variable's name in a checkpoint to the live variable.
 
-    Follows the edges that the saved object graph and the live objects share, as
-    TensorFlow does (tensorflow/core/protobuf/trackable_object_graph.proto).
+    Follows the edges that the saved object graph and the live objects share, as TensorFlow does
+    (tensorflow/core/protobuf/trackable_object_graph.proto).
     """
     view = tf.train.TrackableView(checkpoint)
     found: dict[str, Any] = {}
     seen: set[int] = set()
-    # One that was made of a root saves that in its own place, and its own children with it.
+    # A checkpoint made of a root saves the root in its own place, with its own children.
     waiting = [(0, checkpoint)]
     while waiting:
         number, item = waiting.pop()
@@ -199,7 +200,7 @@ def _match(nodes: Any, checkpoint: tf.train.Checkpoint) -> dict[str, Any]:
 
 
 def as_checkpoint(checkpoint: object) -> tf.train.Checkpoint | None:
-    """The `tf.train.Checkpoint` given, or None.
+    """Returns the `tf.train.Checkpoint` given, or None.
 
     Raises:
         ArgumentError: Something else was given.

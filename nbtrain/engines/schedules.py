@@ -1,4 +1,4 @@
-"""A learning rate under a schedule, with a factor on it that can be set while it trains."""
+"""A factor on a scheduled learning rate that can be set while it trains."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _WHY = (
 
 
 class Factored(tf.keras.optimizers.schedules.LearningRateSchedule):
-    """A schedule times a variable; everywhere else it passes for the schedule itself.
+    """A schedule times a variable; otherwise it looks like the schedule itself.
 
-    So a model that is saved with it is loaded without nbtrain, with the schedule alone.
+    So a model saved with it can be loaded without nbtrain, with the schedule alone.
 
     Args:
         schedule: The schedule.
@@ -30,45 +30,45 @@ class Factored(tf.keras.optimizers.schedules.LearningRateSchedule):
     def __init__(self, schedule: Any, factor: tf.Variable) -> None:
         self._schedule = schedule
         self._factor = factor
-        self._asking: set[int] = set()  # threads; 0 stands for a trace, or a replica's thread
+        self._asking: set[int] = set()  # threads; 0 stands for a trace or a replica's thread
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """The schedule's, by which it is serialized."""
+        """The schedule's class, under which it is serialized."""
         return type(self._schedule)
 
     def __call__(self, step: Any) -> Any:
-        """The rate of a step: the schedule's, times the factor."""
+        """Returns the rate of a step: the schedule's rate times the factor."""
         shared = tf.inside_function() or tf.distribute.has_strategy()
         self._asking.add(0 if shared else threading.get_ident())
         rate = tf.convert_to_tensor(self._schedule(step))
         return rate * tf.cast(self._factor, rate.dtype)
 
     def without(self, step: Any) -> float:
-        """The rate of a step without the factor; asked by no step."""
+        """Returns the rate of a step without the factor; not for use in a step."""
         with tf.device("CPU:0"):
             return float(self._schedule(step))
 
     def is_asked(self) -> bool:
-        """Whether the steps of the calling thread, or a trace, have asked for the rate."""
+        """Tells if the steps of the calling thread, or a trace, have asked for the rate."""
         return not self._asking.isdisjoint({0, threading.get_ident()})
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._schedule, name)
 
     def get_config(self) -> Any:
-        """The schedule's."""
+        """Returns the schedule's config."""
         return self._schedule.get_config()
 
 
 class Factor(Variable):
     """A factor on the learning rate of an optimizer.
 
-    It is kept at the optimizer, as `learning_rate_factor`: so it is saved and restored with it,
-    and a later run finds it again.
+    The optimizer holds it as `learning_rate_factor`: so it is saved and restored with the
+    optimizer, and a later run finds it again.
 
     Args:
-        optimizer: The optimizer; it is given the factor, as 1, where it has none yet.
+        optimizer: The optimizer; it gets a factor of 1 if it has none yet.
     """
 
     NAME = "learning_rate_factor"
@@ -81,12 +81,12 @@ class Factor(Variable):
         self.variable: tf.Variable = getattr(optimizer, self.NAME)
 
     def read(self) -> float:
-        """The factor."""
+        """Returns the factor."""
         return as_written(self.variable.numpy())
 
 
 class ScheduledRate(Factor):
-    """The factor on the schedule of an optimizer, which becomes a `Factored`."""
+    """The factor on the schedule of an optimizer, which is replaced by a `Factored`."""
 
     def __init__(self, optimizer: Any) -> None:
         super().__init__(optimizer)
@@ -95,13 +95,13 @@ class ScheduledRate(Factor):
             optimizer.learning_rate = Factored(schedule, self.variable)
         self._optimizer = optimizer
         self._began = _steps(optimizer)
-        self._unused = False  # as the steps have shown: a restore does not undo that
+        self._unused = False  # shown by the steps: a restore does not undo it
 
     def write(self, value: float) -> None:
-        """Let the next step use this factor.
+        """Sets the factor for the next step.
 
         Raises:
-            ArgumentError: The steps do not ask for it.
+            ArgumentError: The steps do not use it.
         """
         if value != 1.0 and self._is_unused():
             raise ArgumentError(
@@ -110,29 +110,29 @@ class ScheduledRate(Factor):
         self.variable.assign(value)
 
     def begin(self, *, restored: bool) -> None:
-        """What the optimizer has done up to here was no step of this run, or is undone."""
+        """Ignores what the optimizer did before, in other runs or in steps now undone."""
         self._began = _steps(self._optimizer)
         self._unused = self._unused and restored
 
     def unused_reason(self) -> str:
-        """Says so where the steps do not ask for it, and it is not 1."""
+        """Says that the steps ignore the factor, if they do and it is not 1."""
         if not self._is_unused() or (value := self.read()) == 1.0:
             return ""
         return f"is {value:.10g}, and the steps train as if it were 1: {_WHY}"
 
     def moment(self) -> Any:
-        """The optimizer's iterations, not read yet."""
+        """Returns the optimizer's iterations, not read yet."""
         return self._optimizer.iterations.value.read_value()
 
     def rate(self, moment: int) -> float:
-        """What the schedule gives there."""
+        """Returns the schedule's rate at `moment`."""
         schedule = self._optimizer._learning_rate
         if type(schedule) is not Factored:
             raise ArgumentError("the optimizer got another learning rate since")
         return schedule.without(tf.constant(moment, self._optimizer.iterations.dtype))
 
     def _is_unused(self) -> bool:
-        """Whether steps have been done, and none has asked for it."""
+        """Tells if steps were done and none has asked for the factor."""
         schedule = self._optimizer._learning_rate
         asked = type(schedule) is Factored and schedule.is_asked()
         self._unused = not asked and (self._unused or _steps(self._optimizer) > self._began)

@@ -1,4 +1,4 @@
-"""Functions and numbers that are given to a run, looked at before anything starts."""
+"""Checks the functions and numbers given to a run before anything starts."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from nbtrain.run.options import Settings
 def check_call(
     name: str, function: Any, *args: object, advice: str, generates: bool = False
 ) -> None:
-    """See that a function can be called with these arguments, and answers at once.
+    """Checks that a function can be called with these arguments and returns its result directly.
 
     Args:
-        name: What it is given as.
-        function: What was given.
-        args: What it will be called with.
+        name: The name of the argument.
+        function: The function given.
+        args: The arguments that it will be called with.
         advice: What to give instead.
         generates: Whether it may be a generator function.
 
     Raises:
-        ArgumentError: It cannot be called so; or it is a generator function, or asynchronous.
+        ArgumentError: It cannot be called so, or it is a generator function or asynchronous.
     """
     if not callable(function):
         raise ArgumentError(f"{name}={function!r} cannot be called: {advice}")
-    for call in (function, type(function).__call__):  # of an object, that is the function
+    for call in (function, type(function).__call__):  # the second is for callable objects
         if inspect.isgeneratorfunction(call) and not generates:
             raise ArgumentError(f"{name}={function!r} returns a generator: {advice}")
         if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
@@ -41,20 +41,20 @@ def check_call(
     except TypeError as error:
         takes = "takes other arguments" if args else "takes arguments"
         raise ArgumentError(f"{name}={function!r} {takes} ({error}): {advice}") from None
-    except ValueError:  # a function of C's does not say
+    except ValueError:  # a C function does not tell
         return
 
 
 def check_evaluation(evaluate: Any, settings: Settings, *args: object) -> None:
-    """See that what is to be evaluated can be, and when.
+    """Checks the evaluation function and its cadence.
 
     Args:
-        evaluate: The function that was given.
-        settings: When to.
-        args: What it will be called with.
+        evaluate: The function given.
+        settings: The cadence.
+        args: The arguments that it will be called with.
 
     Raises:
-        ArgumentError: It cannot be called so, or is missing when it is due.
+        ArgumentError: It cannot be called so, or a cadence is given without it.
     """
     takes = "that takes the session and" if args else "that"
     advice = f'give a function {takes} returns scalars by name, such as {{"loss": loss}}.'
@@ -65,11 +65,11 @@ def check_evaluation(evaluate: Any, settings: Settings, *args: object) -> None:
 
 
 def check_cadence(name: str, settings: Settings, advice: str) -> None:
-    """Raise an ArgumentError if something is to be evaluated and nothing was given for it.
+    """Raises an ArgumentError if an evaluation is scheduled but nothing was given to evaluate.
 
     Args:
-        name: Of what was not given.
-        settings: When to.
+        name: The name of the missing argument.
+        settings: The cadence.
         advice: What to give.
     """
     for cadence in ("evaluate_secs", "evaluate_steps"):
@@ -78,10 +78,10 @@ def check_cadence(name: str, settings: Settings, advice: str) -> None:
 
 
 def whole(name: str, value: Any, *, least: int = 1) -> int:
-    """A whole number of at least so much.
+    """Returns `value` as an int of at least `least`.
 
     Raises:
-        ArgumentError: It is none.
+        ArgumentError: It is not such a number.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise ArgumentError(f"{name}={value!r}: give a whole number of at least {least}.")

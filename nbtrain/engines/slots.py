@@ -1,4 +1,4 @@
-"""The slots of Keras optimizers: momenta and the like, which the first step creates."""
+"""The slots of Keras optimizers, such as momenta, which the first step creates."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def slots(objects: Sequence[Any]) -> set[int]:
 
 
 def renew(objects: Sequence[Any], restored: Collection[int]) -> set[int]:
-    """Set what the optimizers have created since a checkpoint to what it began with.
+    """Resets slots that the optimizers have created since a checkpoint to their initial values.
 
-    So a checkpoint of before the first step leads back there: the moments of the steps
-    that are undone, or gone bad, would spoil those that follow.
+    So a checkpoint from before the first step is restored completely. Otherwise the moments of
+    undone or bad steps would affect the steps that follow.
 
     Args:
-        objects: Of which some may be optimizers.
+        objects: Objects that may include optimizers.
         restored: Identities of the variables that took a value from the checkpoint.
 
     Returns:
-        The identities of those that are as new. Of an optimizer that cannot be made again
-        from its config there are none: it is left as it is.
+        The identities of the slots that were reset. An optimizer that cannot be recreated from its
+        config is left as it is.
     """
     found: set[int] = set()
     for optimizer in _optimizers(objects):
@@ -46,7 +46,7 @@ def renew(objects: Sequence[Any], restored: Collection[int]) -> set[int]:
 
 
 def _begun(optimizer: Any) -> list[tuple[Any, Any]]:
-    """The variables of an optimizer, each with one as it began; none where nobody can know."""
+    """Pairs each variable of an optimizer with an initial copy; empty if that is unknown."""
     try:
         new = type(optimizer).from_config(optimizer.get_config())
         new.build(optimizer._trainable_variables)

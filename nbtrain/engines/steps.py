@@ -1,4 +1,4 @@
-"""Training by a step function that nbtrain calls."""
+"""Trains by a step function that nbtrain calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nbtrain.run.options import Settings
 from nbtrain.run.run import Run
 from nbtrain.rundir.folder import Logdir
 
-# Seconds that a cell waits for a step to be traced: what is wrong with it is best told there.
+# Seconds that a cell waits for a step to be traced, so that it can show the error.
 _TRACE_SECS = 2.0
 
 Step = Callable[..., Mapping[str, SupportsFloat]]
@@ -50,8 +50,8 @@ class StepEngine(LoopEngine):
 
     @contextlib.contextmanager
     def session(self) -> Iterator[ObjectSaver | None]:
-        """Ready once the step is traced: that creates the variables which are still missing."""
-        if self._trace.failed:  # what it had found wrong may be mended by now
+        """Waits for the trace, which creates the missing variables, then opens the saver."""
+        if self._trace.failed:  # the cause may be fixed by now
             self._trace = self._trace.again()
         self._trace.join()
         if self._trace.graph is not None:
@@ -60,7 +60,7 @@ class StepEngine(LoopEngine):
             yield saver
 
     def train(self, run: Run) -> None:
-        """Let the run call the step."""
+        """Lets the run call the step."""
         tell_unwritten(run, self.functions)
         step, passes = self._trace.step, self.passes
         if passes is None:
@@ -77,7 +77,7 @@ class StepRun(Run):
 
     @property
     def total_steps(self) -> int | None:
-        """Step at which the run finishes, by `steps` or by `epochs`; None where that is unknown."""
+        """The step at which the run finishes, from `steps` or `epochs`; None if unknown."""
         passes = self._engine.passes
         ends = [super().total_steps, passes and passes.steps]
         return min((end for end in ends if end), default=None)
@@ -104,60 +104,60 @@ def train(
     grace: float = 10.0,
     start: bool = True,
 ) -> Run:
-    """Train by a step function in the background, and return the run at once.
+    """Trains by a step function in the background, and returns the run at once.
 
     Args:
-        step: Does one step and returns its scalars, tag to number or tensor of shape ().
-            It ends the run by raising StopIteration or `tf.errors.OutOfRangeError`.
-            A `tf.function` is traced at once: what is found wrong within two seconds is
-            raised here, what takes longer fails the run before its first step.
-        data: What to call the step with, as `step(element)`: a `tf.data.Dataset`, a
-            `tf.distribute.DistributedDataset`, a list or another iterable of batches, or a
-            function that returns an iterator; these begin again at their end, so leave
-            `repeat()` out. An iterator, `iter(dataset)` or a generator, ends the run at its
-            end. Checkpoints hold the place in the data: a run that was stopped, or killed, goes
-            on with the element that comes next, and one that goes back to a checkpoint with
-            the one that came next there. Of `tf.data` the states of the pipeline are saved,
-            with what `shuffle` holds; what is no pipeline, or one that calls Python or is
-            distributed, is drawn again up to the place. Shuffle once, and with a seed: else
-            passes to come may have another order than without a break. None calls `step()`.
-        epochs: Passes over the data, over all lives of the run; None begins again until `steps`,
-            or a stop.
-        steps: Step at which the run finishes; None trains until stopped.
-        checkpoint: `tf.train.Checkpoint(model=..., optimizer=...)`, naming what to save;
-            None saves nothing. What the step trains beside it is told: weights, slots of
-            optimizers, and moving statistics as those of a `BatchNormalization`.
-        hyperparameters: What `run.set` and the panel can change while it trains: name to
-            the variable that the step reads, such as `{"learning_rate":
-            optimizer.learning_rate}`; or a Keras optimizer, which under a
-            `LearningRateSchedule` gets a factor on its rate, `learning_rate_factor`, to be
-            set. A number that is no variable, such as `beta_1`, is fixed in a traced step.
-        evaluate: Evaluates what is trained, and returns scalars by name, recorded as
-            `val_<name>`; called in the training thread, between two steps. A long one may
-            look at `run.should_stop()`.
-        evaluate_secs: Seconds between two evaluations; None or 0 evaluates none by time.
-        evaluate_steps: Steps between two evaluations; None evaluates none by steps.
-        logdir: Folder of the run; None takes `runs/<name>`.
-        name: The run's name; None takes a new numbered one. A run in a folder that has
-            checkpoints goes on from the latest.
-        save_secs: Seconds between two checkpoints; None or 0 saves none by time.
-        save_steps: Steps between two checkpoints; None saves none by steps.
-        keep: Checkpoints that stay, the newest; None keeps all.
-        on_nan: What is done where the loss (a scalar whose last word is `loss`, and that is of
-            no validation) or a variable that is saved is NaN or infinite: "pause", before
-            that is saved; "recover" goes back to the last good checkpoint and halves the
-            hyperparameter `learning_rate` or `learning_rate_factor`, the sixth time it
-            pauses as well; None goes on. For that, good states are copied to `last_good` beside
-            the checkpoints, at the start and every ten seconds, or less often where that would
-            take more than 1 % of the time; the newest three stay until the run has ended well.
-            Where it goes bad with the last of the data, it ends: told, and not saved.
-        jump: So many times the median of the last losses is bad as well, such as 10.0; None:
-            no height is.
+        step: Does one step and returns its scalars, tag to number or tensor of shape (). It ends
+            the run by raising StopIteration or `tf.errors.OutOfRangeError`. A `tf.function` is
+            traced at once. Errors found within two seconds are raised here; later ones fail the run
+            before its first step.
+        data: The elements to call the step with, as `step(element)`: a `tf.data.Dataset`, a
+            `tf.distribute.DistributedDataset`, a list or another iterable of batches, or a function
+            that returns an iterator. These start again at their end, so leave `repeat()` out. An
+            iterator, such as `iter(dataset)` or a generator, ends the run at its end. None calls
+            `step()`. Checkpoints hold the position in the data: a run that was stopped or killed
+            continues with the next element, and one that goes back to a checkpoint continues with
+            the element that came next there. For `tf.data`, the state of the pipeline is saved,
+            including the buffer of `shuffle`. Other data, and pipelines that call Python or are
+            distributed, are drawn again up to the position. Shuffle once, and with a seed;
+            otherwise later passes may have another order than without a break.
+        epochs: Passes over the data, counted over all starts of the run; None repeats them until
+            `steps` or a stop.
+        steps: The step at which the run finishes; None trains until stopped.
+        checkpoint: `tf.train.Checkpoint(model=..., optimizer=...)` with the objects to save; None
+            saves nothing. The panel names trained variables that it lacks: weights, slots of
+            optimizers, and moving statistics such as those of a `BatchNormalization`.
+        hyperparameters: The variables that `run.set` and the panel can change during training: name
+            to a variable that the step reads, such as `{"learning_rate": optimizer.learning_rate}`;
+            or a Keras optimizer. An optimizer with a `LearningRateSchedule` gets a factor on its
+            rate, `learning_rate_factor`, that can be set. A number that is not a variable, such as
+            `beta_1`, is fixed in a traced step.
+        evaluate: Evaluates what is trained and returns scalars by name, recorded as `val_<name>`.
+            It is called in the training thread, between two steps. A long one may check
+            `run.should_stop()`.
+        evaluate_secs: Seconds between two evaluations; None or 0 disables this.
+        evaluate_steps: Steps between two evaluations; None disables this.
+        logdir: The folder of the run; None takes `runs/<name>`.
+        name: The run's name; None takes a new numbered one. A run in a folder with checkpoints
+            continues from the latest.
+        save_secs: Seconds between two checkpoints; None or 0 disables this.
+        save_steps: Steps between two checkpoints; None disables this.
+        keep: The number of newest checkpoints to keep; None keeps all.
+        on_nan: What to do if a loss or a saved variable is NaN or infinite. A loss is a scalar
+            whose last word is `loss`, except those of a validation. "pause" pauses before the next
+            save. "recover" goes back to the last good checkpoint and halves the hyperparameter
+            `learning_rate` or `learning_rate_factor`; the sixth time, it pauses as well. None goes
+            on. With "recover" or "pause", good states are copied to `last_good` beside the
+            checkpoints, at the start and every ten seconds, or less often if that took more than 1
+            % of the time. The newest three stay until the run has ended well. If the bad value
+            comes with the last of the data, the run ends with a message, and saves nothing.
+        jump: A loss this many times the median of the last losses counts as bad too, such as 10.0;
+            None ignores jumps.
         grace: Seconds that the end of the process waits for the run to stop and save; see README.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
-        ArgumentError: An argument that cannot be used; nothing was started.
+        ArgumentError: An argument cannot be used; nothing was started.
         BusyError: A run that has not ended holds the folder or the model.
 
     Example:
@@ -181,7 +181,7 @@ def train(
         )
         check_call("step", step, None, advice=advice)
     checkpoint = as_checkpoint(checkpoint)
-    held = held_by(hyperparameters)  # before the trace, which a factor has to be in
+    held = held_by(hyperparameters)  # before the trace, which must include a factor
     trace = Trace(step, () if passes is None else passes.specs)
     trace.join(_TRACE_SECS)
     folder = Logdir(logdir, name, kind="train")

@@ -1,7 +1,7 @@
-"""Calls of `tf.summary` in what a run trains, which record nothing where there is no writer.
+"""Finds calls of `tf.summary` in trained code that record nothing because there is no writer.
 
-A summary writer belongs to the thread that has set it, and a traced function to the writer that it
-was traced under. What would be recorded is told from the code, before anything is called.
+A summary writer belongs to the thread that set it, and a traced function to the writer that it was
+traced under. The calls are found in the code, before anything is called.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def tell_unwritten(run: Run, functions: Iterable[object]) -> None:
 
 
 def unwritten(functions: Iterable[object], logdir: str) -> str | None:
-    """What of `tf.summary` the functions call in vain, and what to do; None where nothing.
+    """Describes the calls of `tf.summary` that record nothing, and how to fix them; None if none.
 
-    Called in the thread that is to train.
+    Must be called in the thread that will train.
 
     Args:
-        functions: What is called at every step.
-        logdir: Folder of the run.
+        functions: The functions called at every step.
+        logdir: The folder of the run.
     """
     if bool(tf.summary.should_record_summaries()):
         return None
@@ -43,7 +43,7 @@ def unwritten(functions: Iterable[object], logdir: str) -> str | None:
         if not is_of_the_user(function.__code__.co_filename):
             continue
         for names in _attributes(function.__code__):
-            if _WRITERS & {*names}:  # there is a writer of its own
+            if _WRITERS & {*names}:  # it has a writer of its own
                 return None
             if found is None and names[-1] in _KINDS and _is_summary(names[:-1], function):
                 found = f"tf.summary.{names[-1]} in {function.__name__}()"
@@ -57,14 +57,14 @@ def unwritten(functions: Iterable[object], logdir: str) -> str | None:
 
 
 def of_model(model: Any) -> list[object]:
-    """What of a Keras model and its layers the user may have written."""
+    """The methods of a Keras model and its layers that the user may have written."""
     parts = [model, *model._flatten_layers(include_self=False)]
     names = ("call", "train_step", "compute_loss")
     return [getattr(type(part), name, None) for part in parts for name in names]
 
 
 def _attributes(code: types.CodeType) -> Iterator[tuple[str, ...]]:
-    """The names that code looks up, with their attributes: ("tf", "summary", "image")."""
+    """Yields the names that code looks up, with their attributes: ("tf", "summary", "image")."""
     names: tuple[str, ...] = ()
     for instruction in dis.get_instructions(code):
         if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and names:
@@ -82,7 +82,7 @@ def _attributes(code: types.CodeType) -> Iterator[tuple[str, ...]]:
 
 
 def _is_summary(names: tuple[str, ...], function: types.FunctionType) -> bool:
-    """Whether a name, with its attributes, is `tf.summary` to a function."""
+    """Tells if a name with its attributes means `tf.summary` in a function."""
     if not names or names[0] not in function.__globals__:
         return names == ("tf", "summary")  # imported inside
     found = function.__globals__[names[0]]

@@ -1,4 +1,4 @@
-"""The tracing of a step function before a run starts, and the check of what it returns."""
+"""Traces a step function before a run starts, and checks its result."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from nbtrain.recording.tags import check_real
 
 
 class Trace:
-    """The tracing of a `tf.function` on a thread of its own: a slow one holds up no cell.
+    """The tracing of a `tf.function` in its own thread, so that a slow one does not block the cell.
 
-    Its result must be scalars by name. A plain Python function tells nothing before it is
-    called; its first result is checked.
+    Its result must be scalars by name. A plain Python function is not called here; its first result
+    is checked.
 
     Args:
         step: The function.
-        args: Specifications of what it is called with; None, where nobody knows them, traces
-            nothing.
+        args: Specifications of its arguments; None if unknown: then nothing is traced.
 
     Attributes:
-        graph: The graph of the function, a `FuncGraph`; None before, or of a plain function.
+        graph: The graph of the function, a `FuncGraph`; None before, or for a plain function.
     """
 
     def __init__(self, step: Any, args: Sequence[Any] | None = ()) -> None:
@@ -34,16 +33,16 @@ class Trace:
         self._thread.start()
 
     def again(self) -> Trace:
-        """Another of the same."""
+        """Returns a new trace of the same function."""
         return Trace(self.step, self._args)
 
     @property
     def failed(self) -> bool:
-        """Whether it has ended with an error."""
+        """Whether the tracing has failed."""
         return self._error is not None
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for its end, `timeout` seconds at most; raise what was wrong with it."""
+        """Waits for the end, at most `timeout` seconds, and raises the error of the tracing."""
         self._thread.join(timeout)
         if self._error is not None:
             raise self._error
@@ -59,7 +58,7 @@ class Trace:
 
 
 def _check_result(result: Any) -> None:
-    """Raise an ArgumentError for what is no scalars by name."""
+    """Raises an ArgumentError unless the result is scalars by name."""
     if not isinstance(result, Mapping):
         raise ArgumentError(
             f"step() returns {_described(result)}: return a dict of scalars, such as "

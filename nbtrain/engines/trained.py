@@ -1,11 +1,12 @@
-"""The variables that a training changes, and those among them that its checkpoint lacks.
+"""Finds the variables that a training changes, and which of them its checkpoint lacks.
 
 trained = Trained([step], {"g": g_opt, "d": d_opt})
-trained.lacking(objects)      # "D (6 variables), d_opt (12 slots)"; empty where nothing is
+trained.lacking(objects)      # "D (6 variables), d_opt (12 slots)"; empty if nothing is lacking
 
-Trained is what a `tf.function` assigns to, as TensorFlow knows of its graph, and what an optimizer
-was built for, with the other state of such a model: the moving statistics of a batch normalization
-go on too. Metrics, random generators, counters and what is only read are not.
+Trained variables are those that a `tf.function` assigns to, according to its graph, and those that
+an optimizer was built for. The other state of these models counts too, such as the moving
+statistics of a batch normalization. Metrics, random generators, counters and variables that are
+only read do not count.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from nbtrain.engines.slots import slots
 from nbtrain.engines.variables import assigned_by, handles, is_variable
 from nbtrain.run.walk import COMPILED, reached
 
-# Owners that are named; a training has few parts that are trained by themselves.
+# The most owners that are named; a training has few separately trained parts.
 _NAMED = 6
 
 
@@ -29,8 +30,8 @@ class Trained:
     """The variables that some functions change; training thread only.
 
     Args:
-        functions: Gives what is called at every step.
-        given: Optimizers by name, or one: given as hyperparameters.
+        functions: Returns the functions called at every step.
+        given: Optimizers by name, or a single one, given as hyperparameters.
     """
 
     def __init__(self, functions: Callable[[], Iterable[object]], given: Any = None) -> None:
@@ -43,15 +44,15 @@ class Trained:
         ]
 
     def lacking(self, objects: Iterable[object]) -> str:
-        """The owners of what it changes and these objects do not hold, in words.
+        """Names the owners of trained variables that `objects` lack.
 
-        Walks over all that is trained: not for every step.
+        Walks over all trained objects, so it is too slow for every step.
         """
         found = [*reached(self._functions()), *self._given]
         held = {key for item in objects for key in handles(item)}
         owners = [(name, [*map(handles, _variables(item))]) for name, item in found if name]
-        owners.sort(key=lambda owner: len(owner[1]))  # a part before the whole
-        # Of a variable on several devices one stands for all.
+        owners.sort(key=lambda owner: len(owner[1]))  # parts before the whole
+        # One variable stands for its copies on several devices.
         first = {key: keys[0] for _, each in owners for keys in each for key in keys}
         names = {key: name for name, each in reversed(owners) for keys in each for key in keys}
         lacking = {
@@ -68,10 +69,10 @@ class Trained:
 
 
 def in_words(parts: Mapping[str, Iterable[bool]]) -> str:
-    """Owners with their variables: "D (6 variables), d_opt (12 slots)".
+    """Lists owners with their variables: "D (6 variables), d_opt (12 slots)".
 
     Args:
-        parts: The name of each, and of each variable whether it is a slot of an optimizer.
+        parts: The name of each owner; for each of its variables whether it is an optimizer's slot.
     """
     words = []
     for name, are_slots in sorted(parts.items(), key=lambda part: (all(part[1]), part[0])):
@@ -84,7 +85,7 @@ def in_words(parts: Mapping[str, Iterable[bool]]) -> str:
 
 
 def _changed(found: Iterable[Any]) -> Iterator[Any]:
-    """The variables that are trained, or go on with what is; some of them twice."""
+    """Yields the variables that are trained or updated with trained ones, some of them twice."""
     found = list(found)
     changed: list[Any] = []
     for item in found:
@@ -101,22 +102,22 @@ def _changed(found: Iterable[Any]) -> Iterator[Any]:
 
 
 def _slots(item: Any) -> list[Any]:
-    """The slots of an optimizer; none of anything else."""
+    """The slots of an optimizer; empty for other objects."""
     found = slots([item])
     return [each for each in item.variables if id(each) in found] if found else []
 
 
 def _assigned(compiled: Any) -> list[tf.Variable]:
-    """The variables that a `tf.function` assigns to, as far as it is traced."""
+    """The variables that a `tf.function` assigns to, in the traces made so far."""
     found = []
-    for traced in compiled._list_all_concrete_functions():  # named by nothing public
+    for traced in compiled._list_all_concrete_functions():  # there is no public name for this
         assigned = assigned_by(traced.graph)
         found += [each for each in traced.graph.variables if not assigned.isdisjoint(handles(each))]
     return found
 
 
 def _statistics(model: Any) -> Iterator[Any]:
-    """The state of layers that the training of others updates, such as moving averages."""
+    """Yields the state of layers that the training of others updates, such as moving averages."""
     for layer in model._flatten_layers():
         if layer.trainable:
             yield from layer._non_trainable_variables
@@ -130,12 +131,12 @@ def _variables(item: Any) -> Iterable[Any]:
 
 
 def _goes_on(item: Any) -> bool:
-    """Whether a variable is one of real numbers, and of no metric."""
+    """Tells if a variable holds real numbers and does not belong to a metric."""
     within = item._value if isinstance(item, keras.Variable) else item
     on_read = getattr(within, "synchronization", None) is tf.VariableSynchronization.ON_READ
     return bool(tf.as_dtype(item.dtype).is_floating) and not on_read
 
 
 def _scope(item: Any) -> str:
-    """The first part of the name of a variable."""
+    """The first part of a variable's name."""
     return str(getattr(item, "path", item.name)).partition(":")[0].partition("/")[0]

@@ -1,4 +1,4 @@
-"""Variables of TensorFlow and Keras: their handles, and the graphs that assign to them."""
+"""Handles of TensorFlow and Keras variables, and the graphs that assign to them."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import keras
 import tensorflow as tf
 from tensorflow.python.framework import auto_control_deps_utils
 
-# They take a variable, and only ask whether it has a value.
+# Operations that take a variable, but only check that it has a value.
 _ASKING = {"VarIsInitializedOp", "IsVariableInitialized"}
 
-# They hand a variable on, into a branch or a loop of TensorFlow 1.
+# Operations that pass a variable on, into a branch or a loop of TensorFlow 1.
 _PASSING = {"Switch", "RefSwitch", "Enter", "RefEnter"}
 
-# Between reading from a checkpoint and assigning.
+# Operations between reading from a checkpoint and assigning.
 _BETWEEN = {"Identity", "Reshape"}
 
 
 def is_variable(item: object) -> bool:
-    """Whether it is a variable, of TensorFlow or of Keras."""
+    """Tells if an object is a variable of TensorFlow or Keras."""
     return isinstance(item, (tf.Variable, keras.Variable))
 
 
 def as_written(value: Any) -> float:
-    """The shortest number that a variable holds as this: 0.0001, and not 9.999999747e-05."""
+    """The shortest number that a variable stores as this value: 0.0001, not 9.999999747e-05."""
     return float(str(value))
 
 
 def handles(item: Any) -> list[int]:
-    """The identities of what a variable is kept in: several on several devices, else one."""
+    """The identities of a variable's storage: several on several devices, else one."""
     if isinstance(item, keras.Variable):
         item = item._value
     if isinstance(item, tf.distribute.DistributedValues):
@@ -39,10 +39,10 @@ def handles(item: Any) -> list[int]:
 
 
 def assigned_by(graph: Any) -> set[int]:
-    """The handles, by identity, that a traced function assigns to, itself or in what it calls.
+    """The handles, by identity, that a traced function assigns to, itself or in functions it calls.
 
     Args:
-        graph: The function's, a `FuncGraph`.
+        graph: The function's graph, a `FuncGraph`.
     """
     read = set(auto_control_deps_utils.get_read_only_resource_input_indices_graph(graph))
     written = {id(tensor) for number, tensor in enumerate(graph.inputs) if number not in read}
@@ -51,9 +51,9 @@ def assigned_by(graph: Any) -> set[int]:
 
 
 def assigning(variable: Any) -> Iterator[tf.Operation]:
-    """The operations of a TensorFlow 1 graph that may change a variable of it.
+    """Yields the operations of a TensorFlow 1 graph that may change a variable.
 
-    Its initializer is none of them, nor are those by which savers restore it.
+    Leaves out its initializer and the operations by which savers restore it.
 
     Args:
         variable: The variable.
@@ -74,16 +74,16 @@ def assigning(variable: Any) -> Iterator[tf.Operation]:
 
 
 def _writes(user: tf.Operation, held: tf.Tensor) -> bool:
-    """Whether an operation may write to a variable that is among its inputs."""
+    """Tells if an operation may write to a variable among its inputs."""
     _, written = auto_control_deps_utils.get_read_write_resource_inputs(user)
     if held in written:
         return True
-    inputs = zip(user.inputs, user._input_types, strict=True)  # named by nothing public
+    inputs = zip(user.inputs, user._input_types, strict=True)  # there is no public name for this
     return any(each is held and kind._is_ref_dtype for each, kind in inputs)
 
 
 def _restores(user: tf.Operation) -> bool:
-    """Whether it is a saver's: it assigns what was read from a checkpoint."""
+    """Tells if an operation is a saver's: it assigns values read from a checkpoint."""
     values = [each.op for each in user.inputs[1:2]]
     while values and values[0].type in _BETWEEN:
         values = [each.op for each in values[0].inputs[:1]]
