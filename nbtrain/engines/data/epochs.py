@@ -1,10 +1,10 @@
-"""The data of a run, pass after pass, with a place that is saved and taken up again.
+"""The data of a run, pass after pass, with a position that is saved and restored.
 
-passes = Passes(data, epochs=3)
-    passes.take(path)           # be where a checkpoint was
-    batches = passes.begin(run.life)    # before the loop
+passes = EpochIterator(data, epochs=3)
+    passes.take(path)           # restores the position of a checkpoint
+    batches = passes.begin(run.attempt)    # before the loop
     element = next(batches)     # the next element; StopIteration when the epochs are over
-    passes.besides()            # what is saved of the place, at a step boundary
+    passes.besides()            # the saved position, at a step boundary
 """
 
 from __future__ import annotations
@@ -32,21 +32,22 @@ _GIVE = (
 class EpochIterator(Iterator[Any]):
     """The elements of data, one after the other; training thread only.
 
-    Of a `tf.data` pipeline the states of its iterators are saved. Of other data, and where a
-    pipeline's state cannot be saved, the place is a number, up to which they are drawn again.
+    For a `tf.data` pipeline, the states of its iterators are saved. For other data, or if these
+    states cannot be saved, the position is a number, and elements are drawn again up to it.
 
     Args:
         data: A `tf.data.Dataset`, a `tf.distribute.DistributedDataset`, another iterable, or a
-            function that returns an iterator: these begin again at their end. An iterator,
-            `tf.data`'s or another, ends once.
-        epochs: Passes over the data; None begins again without end.
+            function that returns an iterator; these can be repeated. An iterator, from `tf.data` or
+            another, can be used once.
+        epochs: Passes over the data; None repeats without end.
 
     Attributes:
-        specs: Of an element, as in `tf.data.Dataset.element_spec`: one; None where nobody knows.
-        steps: Elements of all passes; None without an end, or where nobody knows.
+        specs: The spec of an element, as in `tf.data.Dataset.element_spec`, in a tuple; None if
+            unknown.
+        steps: Elements of all passes; None if endless or unknown.
 
     Raises:
-        ArgumentError: They cannot be drawn from, or not so often.
+        ArgumentError: The data cannot be drawn from, or not that often.
     """
 
     def __init__(self, data: Any, epochs: int | None) -> None:
@@ -70,8 +71,8 @@ class EpochIterator(Iterator[Any]):
         self._kept = isinstance(data, (tf.data.Dataset, tf.data.Iterator))
         self._why = "the state of a distributed tf.data pipeline cannot be saved"
         self._behind = 0  # elements to draw again before the next
-        self._ahead: list[Any] = []  # elements that were drawn, and come first
-        self._at_hand: list[Any] = []  # those of the step at hand, and its number
+        self._ahead: list[Any] = []  # elements already drawn, which come first
+        self._at_hand: list[Any] = []  # elements of the current step, and its number
         self._step = 0
         self._attention = True  # a draw has more to do than to draw
         self._loop: LoopHandle | None = None
@@ -100,11 +101,11 @@ class EpochIterator(Iterator[Any]):
         return draws
 
     def __next__(self) -> Any:
-        """The next element.
+        """Returns the next element.
 
         Raises:
-            StopIteration: The epochs are over, or a stop came before the place was reached.
-            ArgumentError: A pass has no element.
+            StopIteration: The epochs are over, or a stop came before the position was reached.
+            ArgumentError: A pass has no elements.
         """
         assert self._loop is not None, "begin() comes first"
         step = self._loop.step
@@ -127,7 +128,7 @@ class EpochIterator(Iterator[Any]):
                 return element
 
     def _catch_up(self) -> None:
-        """Draw what was trained before."""
+        """Draws the elements that were trained before."""
         if self._over:
             raise StopIteration
         assert self._loop is not None, "begin() comes first"
@@ -135,12 +136,12 @@ class EpochIterator(Iterator[Any]):
             if self._loop.asked_to_stop():
                 raise StopIteration
             self._behind -= 1
-            if next(self._iterators.at_hand, self) is self:  # they have become fewer
+            if next(self._iterators.at_hand, self) is self:  # the data has become shorter
                 self._behind = 0
         self._attention = False
 
     def _turn(self) -> None:
-        """The pass is over."""
+        """Ends the pass."""
         if not self._number:
             raise ArgumentError(
                 f"data has no element in pass {self._epoch + 1:,}: give what each iter() begins "
@@ -177,11 +178,11 @@ class EpochIterator(Iterator[Any]):
         return self._kept and not self._behind
 
     def lose(self, why: str) -> None:
-        """They cannot be saved: from now on the place is a number."""
+        """Notes that they cannot be saved: from now on the position is a number."""
         self._kept, self._why = False, why
 
     def besides(self) -> tf.train.Checkpoint:
-        """What is saved of the place."""
+        """Returns the objects that save the position."""
         undone = self._undone()
         held = {"epoch": self._epoch, "number": max(0, self._number - len(undone))}
         found: dict[str, Any] = {}
@@ -193,7 +194,7 @@ class EpochIterator(Iterator[Any]):
         return tf.train.Checkpoint(**found, place=self._saved)
 
     def take(self, path: str) -> None:
-        """Be where a checkpoint was."""
+        """Restores the position of a checkpoint."""
         reader = tf.train.load_checkpoint(path)
         undone, self._note = self._undone(), None
         self._ahead, self._at_hand, self._attention = [], [], True
@@ -221,7 +222,7 @@ class EpochIterator(Iterator[Any]):
         self._go_to(epoch, number, undone, why)
 
     def _go_to(self, epoch: int, number: int, undone: list[Any], why: str) -> None:
-        """Be at this element of this pass, by drawing again; `undone` was drawn last."""
+        """Goes to this element of this pass by drawing again; `undone` was drawn last."""
         drawn = self._number - self._behind
         here, there = (self._epoch, drawn - len(undone)), (epoch, number)
         if not self._again and there < here:
@@ -230,7 +231,7 @@ class EpochIterator(Iterator[Any]):
             return
         if self._again and (self._iterators.at_hand is None or epoch != here[0] or there < here):
             self._iterators.start()
-            while self._begun <= epoch:  # each may have an order of its own
+            while self._begun <= epoch:  # each may have its own order
                 self._iterators.start()
             self._behind = number
         else:
@@ -263,10 +264,10 @@ class EpochIterator(Iterator[Any]):
 
 
 def epochs_over(data: Any, epochs: int | None) -> EpochIterator | None:
-    """The passes over data; None where none are given.
+    """Returns the passes over data; None if no data is given.
 
     Raises:
-        ArgumentError: They cannot be drawn from, or not so often.
+        ArgumentError: The data cannot be drawn from, or not that often.
     """
     if data is None:
         if epochs is not None:
@@ -276,10 +277,10 @@ def epochs_over(data: Any, epochs: int | None) -> EpochIterator | None:
 
 
 def _beginning(data: Any) -> tuple[Callable[[], Any], bool]:
-    """What begins a pass over data, and whether it does so more than once.
+    """Returns a function that begins a pass over data, and whether it can be repeated.
 
     Raises:
-        ArgumentError: They are no data, or not in batches.
+        ArgumentError: It is not data, or not in batches.
     """
     if hasattr(data, "shape") or isinstance(data, (tuple, Mapping, str, bytes)):
         raise ArgumentError(f"data={type(data).__name__} object is no sequence of batches: {_GIVE}")

@@ -1,4 +1,4 @@
-"""The iterators of a `tf.data` pipeline: that of the pass at hand, and that of the next."""
+"""The iterators of a `tf.data` pipeline: one for the current pass, and one for the next."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any
 
 import tensorflow as tf
 
-# How often, and how long, the end of an iterator waits for whoever is dropping it; and the
-# references that remain then, the list's and that of the call which counts them.
+# The interval and the longest time of waiting until an iterator being dropped has no other
+# references. The references that remain then are those of the list and of the call that counts
+# them.
 _LOOK_SECS, _MOST_SECS = 0.1, 60.0
 _OWN = 2
 
@@ -21,15 +22,16 @@ _NEXT = "besides/next/.ATTRIBUTES/ITERATOR_STATE"
 
 
 class Iterators:
-    """Iterators whose states are saved, and restored, beside a model; training thread only.
+    """Iterators whose states are saved and restored with a model; training thread only.
 
-    The state of an iterator tells the order of its pass, and, as long as it has not come to the
-    end of what it shuffles, that of the passes after it. So at a save the iterator of the next
-    pass is there already, and is saved as well; not before, for a pipeline with a `cache()`
-    decides then whether it has one, and so not before the first element either.
+    The state of an iterator determines the order of its pass. Until it reaches the end of the data
+    that it shuffles, it also determines the order of later passes. So at a save, the iterator of
+    the next pass is created and saved too. This must not happen earlier: a pipeline with a
+    `cache()` decides then if the cache is filled. For the same reason it does not happen before the
+    first element.
 
     Args:
-        begin: Gives the iterator of a new pass.
+        begin: Returns the iterator of a new pass.
         again: Whether there is a further pass after each.
 
     Attributes:
@@ -42,18 +44,18 @@ class Iterators:
         self._begin, self._again = begin, again
 
     def start(self) -> None:
-        """Begin a pass, whatever is left of the one at hand."""
+        """Begins a pass and drops the rest of the current one."""
         self.at_hand, self._next = self._new(), None
 
     def turn(self) -> None:
-        """The pass is over: have the iterator of the next."""
+        """Ends the pass and moves on to the next iterator."""
         self.at_hand, self._next = self._next or self._new(), None
 
     def _new(self) -> Any:
         return ended_apart(self._begin())
 
     def saved(self, *, begun: bool = True) -> dict[str, Any]:
-        """What is to be saved, by its names; nothing where there is no pass yet.
+        """Returns the objects to save, by name; empty if there is no pass yet.
 
         Args:
             begun: Whether an element has been drawn.
@@ -64,28 +66,29 @@ class Iterators:
         return {"iterator": self.at_hand, "next": self._next}
 
     def restore(self, path: str) -> None:
-        """Be where they were when a checkpoint was written, which holds them as `besides`.
+        """Restores the states saved in a checkpoint under `besides`.
 
         Raises:
-            tf.errors.OpError: Their states are those of another pipeline.
+            tf.errors.OpError: The states are those of another pipeline.
         """
         self.start()
         begun = tf.train.load_checkpoint(path).has_tensor(_NEXT)
-        # One by one: the last knows the order of the passes to come.
+        # One by one: the last determines the order of later passes.
         for name, iterator in self.saved(begun=begun).items():
             besides = tf.train.Checkpoint(**{name: iterator})
             tf.train.Checkpoint(besides=besides).restore(path).expect_partial()
 
 
 def ended_apart(iterator: Any) -> Any:
-    """The iterator of a `tf.data` pipeline, which will be ended on a thread of its own.
+    """Returns a `tf.data` iterator that will be destroyed in its own thread.
 
-    To end one is to wait for the thread that tunes the pipeline. That is not always woken then,
-    and sleeps on for as long as the iterator has lived, up to a minute (TensorFlow 2.21). So would
-    whoever drops it last, be it the garbage collector in the midst of a step.
+    Destroying an iterator waits for the thread that tunes the pipeline. That thread is not always
+    woken then, and sleeps for as long as the iterator has lived, up to a minute (TensorFlow 2.21).
+    Whoever drops the last reference would wait too, even the garbage collector in the middle of a
+    step.
 
     Args:
-        iterator: It; what is none, or is distributed, stays as it is.
+        iterator: The iterator; other objects and distributed iterators are returned as they are.
     """
     resource = getattr(iterator, "_iterator_resource", None)
     if resource is not None:
@@ -96,12 +99,12 @@ def ended_apart(iterator: Any) -> Any:
 def _end_later(resources: list[Any]) -> None:
     thread = threading.Thread(target=_end, args=(resources,), daemon=True)
     thread.name = "nbtrain: ending an iterator"
-    with contextlib.suppress(RuntimeError):  # at the interpreter's end no thread begins any more
+    with contextlib.suppress(RuntimeError):  # no thread can start at shutdown
         thread.start()
 
 
 def _end(resources: list[Any]) -> None:
-    """Drop what an iterator held, once nobody else does: it is just being dropped elsewhere."""
+    """Drops an iterator's resources once nobody else is dropping it."""
     looks = int(_MOST_SECS / _LOOK_SECS)
     while looks and sys.getrefcount(resources[0]) > _OWN:
         looks -= 1

@@ -1,4 +1,4 @@
-"""Saving and restoring a training together with its place in the data."""
+"""Saves and restores a training together with its position in the data."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from nbtrain.engines.trained import Trained
 
 
 class DataPosition(Protocol):
-    """Where a training is in its data."""
+    """The position of a training in its data."""
 
     @property
     def kept(self) -> bool:
         """Whether states of `tf.data` iterators are saved with it."""
 
     def besides(self) -> tf.train.Checkpoint:
-        """What is saved of it."""
+        """Returns the objects that save it."""
 
     def lose(self, why: str) -> None:
-        """The iterators cannot be saved, for this reason: leave them out from now on."""
+        """Leaves out the iterators from now on, which cannot be saved for this reason."""
 
     def take(self, path: str) -> None:
-        """Be where a checkpoint was, whose variables have been restored."""
+        """Restores the position of a checkpoint, whose variables have been restored."""
 
 
 class PositionSaver(ObjectSaver):
-    """Saves and restores what a `tf.train.Checkpoint` reaches, and beside it a place in the data.
+    """Saves and restores the objects of a `tf.train.Checkpoint` and a position in the data.
 
-    Its files too are read by `checkpoint.restore(path)`.
+    `checkpoint.restore(path)` can read its files too.
 
     Args:
-        checkpoint: What to save.
-        place: The place.
+        checkpoint: The objects to save.
+        place: The position.
         directory, keep, origin, trained: As in `ObjectSaver`.
     """
 
@@ -58,9 +58,9 @@ class PositionSaver(ObjectSaver):
         self._place, self._keep = place, keep
 
     def save(self, step: int) -> int:
-        """Write `ckpt-<step>`, with the place.
+        """Writes `ckpt-<step>`, with the position.
 
-        The state of a `tf.data` pipeline that cannot be saved is left out from then on.
+        If the state of a `tf.data` pipeline cannot be saved, it is left out from then on.
 
         Raises:
             CheckpointError: It cannot be written.
@@ -77,23 +77,23 @@ class PositionSaver(ObjectSaver):
             return self._save(step)
 
     def _save(self, step: int) -> int:
-        # A checkpoint that was restored sets whatever is added to it to what it has restored.
+        # A checkpoint that was restored sets whatever is added to it later to the restored values.
         reached = dict(tf.train.TrackableView(self._checkpoint).children(self._checkpoint))
-        reached.pop("save_counter", None)  # of its own, and each has one
+        reached.pop("save_counter", None)  # each checkpoint has its own
         whole = tf.train.Checkpoint(**reached, besides=self._place.besides())
         with writing(self.directory, f"ckpt-{step}"):
-            mend_state(self.directory)  # by a clock that was set back the new one would forget
+            mend_state(self.directory)  # a clock may have been set back
         self._manager = tf.train.CheckpointManager(
             whole, str(self.directory), max_to_keep=self._keep
         )
         return super().save(step)
 
     def side_saver(self, name: str, keep: int) -> PositionSaver:
-        """What saves the newest few in a folder of this name."""
+        """Returns a saver that keeps the newest `keep` in a folder of this name."""
         return PositionSaver(self._checkpoint, self._place, self.directory / name, keep=keep)
 
     def restore(self, path: str) -> Restored:
-        """Set the variables from a checkpoint, and be at its place."""
+        """Restores the variables and the position from a checkpoint."""
         restored = super().restore(path)
         self._place.take(path)
         return restored

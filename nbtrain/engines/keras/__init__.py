@@ -1,1 +1,1 @@
-"""What trains a Keras model by its `fit`."""
+"""Trains a Keras model with its `fit`."""

@@ -1,4 +1,4 @@
-"""The arguments of `nbtrain.fit`, checked in the cell that calls it."""
+"""Checks the arguments of `nbtrain.fit` in the cell that calls it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from nbtrain.engines.keras.data import Arrays, Data, Dataset
 from nbtrain.engines.keras.stream import Stream
 from nbtrain.engines.signatures import whole
 
-# Rows of a batch, where neither it nor `steps_per_epoch` is given: as Keras has it.
+# Rows of a batch if neither batch_size nor `steps_per_epoch` is given, as in Keras.
 _BATCH_SIZE = 32
 
 
 def check_model(model: Any) -> None:
-    """Raise an ArgumentError for what `fit` cannot train."""
+    """Raises an ArgumentError for a model that `fit` cannot train."""
     if isinstance(model, type) or not isinstance(model, keras.Model):
         kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise ArgumentError(f"model={kind}: give a keras.Model, compiled.")
@@ -33,10 +33,10 @@ def check_model(model: Any) -> None:
 
 
 def further(*, epochs: Any, initial_epoch: Any, callbacks: Any, **more: Any) -> dict[str, Any]:
-    """The arguments of `fit` that are not about its data.
+    """Returns the arguments of `fit` that are not about its data.
 
     Raises:
-        ArgumentError: They are none, or leave no epoch to train.
+        ArgumentError: One is unusable, or they leave no epoch to train.
     """
     first, end = whole("initial_epoch", initial_epoch, least=0), whole("epochs", epochs)
     if first >= end:
@@ -49,10 +49,10 @@ def further(*, epochs: Any, initial_epoch: Any, callbacks: Any, **more: Any) -> 
 
 
 def check_callbacks(callbacks: Any) -> list[Any]:
-    """The callbacks as a list.
+    """Returns the callbacks as a list.
 
     Raises:
-        ArgumentError: One is none of Keras's, or saves and goes on as the run itself does.
+        ArgumentError: One is not a Keras callback, or saves and resumes as the run itself does.
     """
     found = keras.tree.flatten(callbacks) if callbacks is not None else []
     for callback in found:
@@ -69,7 +69,7 @@ def check_callbacks(callbacks: Any) -> list[Any]:
 
 
 class Input:
-    """What a model is to be trained on, as it was given to `fit`.
+    """The training data of a model, as given to `fit`.
 
     Args:
         x, y, sample_weight: As in `fit`.
@@ -78,8 +78,8 @@ class Input:
         model: The model.
 
     Attributes:
-        data: It, with a place.
-        validation: The rows that `validation_split` has taken from it; None without.
+        data: The data, with a position.
+        validation: The rows set apart by `validation_split`; None without.
 
     Raises:
         ArgumentError: Keras could not train on it.
@@ -102,7 +102,7 @@ class Input:
         self._steps = None if steps_per_epoch is None else whole("steps_per_epoch", steps_per_epoch)
         self._class_weight, self._shuffle = class_weight, shuffle
         self._size = model.steps_per_execution
-        # Outside of any scope the strategy is that of one device.
+        # Outside of any scope, the strategy is that of one device.
         strategy = tf.distribute.get_strategy()
         self._distributed = (
             tf.distribute.has_strategy() or model.distribute_strategy is not strategy
@@ -142,7 +142,7 @@ class Input:
             weights = ClassWeights(self._class_weight).of(y)
         elif keras.tree.is_nested(y) and tf.is_tensor(weights):  # one for all outputs
             weights = keras.tree.map_structure(lambda _: weights, y)
-        # To tf.data a list is one array.
+        # To tf.data, a list is one array.
         packed = keras.tree.lists_to_tuples(keras.utils.pack_x_y_sample_weight(x, y, weights))
         count = common_count(packed)
         size = self._batch_size or (-(-count // self._steps) if self._steps else _BATCH_SIZE)
@@ -179,14 +179,14 @@ class Input:
         return Data(x, self._steps, self._size, class_weight=self._class_weight)
 
 
-# What Keras takes besides: by name, for none of these libraries need be there.
+# Other data that Keras takes, by class name, as these libraries may be missing.
 _OTHERS = {"DataLoader", "MapDataset", "IterDataset", "DistributedDataset", "DataAdapter"}
 
 
 def check_validation(data: Any) -> None:
-    """Raise an ArgumentError for validation data that Keras cannot evaluate on.
+    """Raises an ArgumentError for validation data that Keras cannot evaluate on.
 
-    It would say so only at the end of the first epoch.
+    Keras itself would fail only at the end of the first epoch.
     """
     parts = tuple(data) if isinstance(data, (tuple, list)) else (data,)
     flat = keras.tree.flatten(parts)
@@ -203,7 +203,7 @@ def check_validation(data: Any) -> None:
 
 
 def _is_other(data: Any) -> bool:
-    """Whether Keras takes it besides arrays and what has a place here."""
+    """Tells if Keras takes this data, though it is neither an array nor has a position here."""
     return bool({kind.__name__ for kind in type(data).__mro__} & _OTHERS)
 
 
@@ -219,5 +219,5 @@ def _weighted(weights: ClassWeights) -> Any:
 
 
 def _seed() -> int:
-    """Of NumPy's generator, which `keras.utils.set_random_seed` sets."""
+    """Draws a seed from NumPy's generator, which `keras.utils.set_random_seed` sets."""
     return int(np.random.randint(2**31 - 1))

@@ -1,4 +1,4 @@
-"""Arrays as Keras takes them, as tensors of which rows can be drawn in any order."""
+"""Converts Keras's kinds of arrays to tensors whose rows can be drawn in any order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Tensor = Any  # tf.Tensor, tf.RaggedTensor or tf.SparseTensor
 
 
 def is_array(part: Any) -> bool:
-    """Whether Keras takes it for an array: NumPy's, a tensor, of pandas, or sparse of SciPy."""
+    """Tells if Keras treats it as an array: NumPy, a tensor, pandas, or sparse SciPy."""
     return hasattr(part, "shape") and (
         hasattr(part, "__array__")
         or isinstance(part, (tf.RaggedTensor, tf.SparseTensor))
@@ -23,12 +23,12 @@ def is_array(part: Any) -> bool:
 
 
 def tensor_of(part: Any) -> Tensor:
-    """It as a tensor; numbers with a fraction in Keras's `floatx`, as Keras has them."""
+    """Converts an array to a tensor; floats become Keras's `floatx`, as in Keras."""
     if hasattr(part, "tocoo"):
         found = part.tocoo()
         part = tf.SparseTensor(np.stack([found.row, found.col], 1), found.data, found.shape)
     if not tf.is_tensor(part):
-        column = hasattr(part, "to_numpy") and len(part.shape) == 1  # a Series of pandas
+        column = hasattr(part, "to_numpy") and len(part.shape) == 1  # a pandas Series
         part = np.asarray(part)[:, np.newaxis] if column else np.asarray(part)
     if not tf.is_tensor(part) or isinstance(part, tf.Variable):
         part = tf.convert_to_tensor(part)
@@ -38,16 +38,16 @@ def tensor_of(part: Any) -> Tensor:
 
 
 def count_of(tensor: Tensor) -> int:
-    """How many rows it has."""
+    """The number of rows."""
     return int(tensor.shape[0])
 
 
 def rows_of(tensor: Tensor, rows: Any) -> Tensor:
-    """These rows of it, in this order.
+    """Returns these rows of a tensor, in this order.
 
     Args:
-        tensor: Of shape (rows, ...); a sparse one in TensorFlow's order of indices.
-        rows: Their numbers, int64, of shape (k,).
+        tensor: Shape (rows, ...); a sparse one with its indices in TensorFlow's order.
+        rows: Row numbers, int64, of shape (k,).
     """
     if not isinstance(tensor, tf.SparseTensor):
         return tf.gather(tensor, rows)
@@ -62,10 +62,10 @@ def rows_of(tensor: Tensor, rows: Any) -> Tensor:
 
 
 def split(arrays: Any, share: float) -> tuple[Any, Any]:
-    """Nested tensors as those to train on, and the last `share` of their rows to validate on.
+    """Splits nested tensors into rows to train on and the last `share` of rows to validate on.
 
     Raises:
-        ArgumentError: One of the two would have no row.
+        ArgumentError: One of the two would have no rows.
     """
     count = common_count(arrays)
     at = int(count * (1.0 - share))
@@ -88,7 +88,7 @@ def common_count(arrays: Any) -> int:
     """The number of rows that nested tensors have in common.
 
     Raises:
-        ArgumentError: They differ, or there is none.
+        ArgumentError: The numbers differ, or there are no rows.
     """
     counts = sorted({count_of(part) for part in keras.tree.flatten(arrays) if part is not None})
     if len(counts) != 1 or counts[0] == 0:
@@ -101,13 +101,13 @@ def common_count(arrays: Any) -> int:
 
 
 class ClassWeights:
-    """Weights of samples by their class.
+    """Weights of samples by class.
 
     Args:
-        weights: Class to weight; a class that is missing counts 1.
+        weights: Class to weight; a missing class has weight 1.
 
     Raises:
-        ArgumentError: They are not that.
+        ArgumentError: They are not class weights.
     """
 
     def __init__(self, weights: Any) -> None:
@@ -121,7 +121,7 @@ class ClassWeights:
         self._weights = tf.constant([*dense, 1.0], dtype=keras.config.floatx())
 
     def of(self, y: Tensor) -> Tensor:
-        """The weights of these labels: numbers of classes, or one-hot rows."""
+        """The weights of these labels: class numbers, or one-hot rows."""
         if y.shape.rank is not None and y.shape.rank > 1:
             wide = y.shape[-1] is None or y.shape[-1] > 1
             y = tf.argmax(y, axis=-1) if wide else tf.squeeze(y, axis=-1)

@@ -1,4 +1,4 @@
-"""A `keras.utils.PyDataset` to fit a model on: its batches are known by their numbers."""
+"""A `keras.utils.PyDataset` as training data, with batches addressed by number."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from nbtrain.engines.keras.data import Data
 
 try:
     from keras.src.trainers.data_adapters import get_data_adapter
-except ImportError:  # an older Keras, whose fit takes no adapter: of it no worker can be stopped
+except ImportError:  # an older Keras, whose fit takes no adapter: workers cannot be stopped
     get_data_adapter = None
 
 
 class Batches(Data):
-    """A `keras.utils.PyDataset`, in an order that the seed and the epoch's number give.
+    """A `keras.utils.PyDataset`, in an order determined by the seed and the epoch's number.
 
     Args:
-        batches: It.
-        shuffle: Whether its batches come in another order in every pass.
+        batches: The dataset.
+        shuffle: Whether its batches come in a different order in every pass.
         steps: Batches of an epoch; None makes an epoch one pass over it.
-        seed: Of the order.
+        seed: The seed of the order.
         class_weight: As in `fit`.
     """
 
@@ -38,10 +38,10 @@ class Batches(Data):
         self.seed = seed
         self._shuffle, self._class_weight = shuffle, class_weight
         self._given = batches, steps
-        self._enqueuer: Any = None  # Keras's, where workers load the batches
+        self._enqueuer: Any = None  # Keras's, if workers load the batches
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
-        """The batches in the adapter that Keras would make of them: nothing else stops workers."""
+        """Returns the batches in Keras's own adapter: only this way can workers be stopped."""
         self._x = _Ordered(*self._given)
         if get_data_adapter is None:
             return {"x": self._x, "class_weight": self._class_weight, **self._more}
@@ -50,15 +50,15 @@ class Batches(Data):
         return {"x": adapter, **self._more}
 
     def first(self) -> Any:
-        """The first batch, without its targets' weights."""
+        """Returns the first batch, without class weights."""
         return self._x[0]
 
     def begin(self, epoch: int, batch: int) -> None:
-        """Put the batches into the order of this epoch."""
+        """Puts the batches into the order of this epoch."""
         self._x.begin(epoch, batch, self.seed if self._shuffle else None)
 
     def leave(self) -> None:
-        """Stop the workers, on a thread of its own: it waits for the batches under way."""
+        """Stops the workers in a separate thread, as this waits for batches in progress."""
         self._x.left = True
         enqueuer, self._enqueuer = self._enqueuer, None
         if enqueuer is not None and enqueuer.is_running():
@@ -68,15 +68,15 @@ class Batches(Data):
 
 
 def _stop(enqueuer: Any) -> None:
-    with contextlib.suppress(Exception):  # of a batch that nobody will train
+    with contextlib.suppress(Exception):  # from a batch that will not be trained
         enqueuer.stop()
 
 
 class _Ordered(keras.utils.PyDataset):
-    """The batches of another, in an order of its own.
+    """The batches of another dataset, in an order of its own.
 
     Attributes:
-        left: Whether none is wanted any more: then each is None, which Keras passes over.
+        left: Whether no more batches are wanted: then each is None, which Keras skips.
     """
 
     def __init__(self, batches: Any, steps: int | None) -> None:
@@ -103,7 +103,7 @@ class _Ordered(keras.utils.PyDataset):
             return None
         if index >= self._skipped:
             return self._batches[self._number(index)]
-        if self._passed is None:  # any will do for those that are passed over
+        if self._passed is None:  # any batch will do for the skipped ones
             self._passed = self._batches[self._number(self._skipped)]
         return self._passed
 
@@ -119,7 +119,7 @@ class _Ordered(keras.utils.PyDataset):
         return found
 
     def _number(self, index: int) -> int:
-        """Which of the other's is the one of this number of the epoch."""
+        """The number in the other dataset of the epoch's batch `index`."""
         number, count = self._origin + index, self._count
         if not count:
             return number

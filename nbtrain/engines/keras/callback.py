@@ -1,4 +1,4 @@
-"""A callback that puts a Keras `fit` of the user's own under a run."""
+"""A callback that puts the user's own Keras `fit` under a run."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from nbtrain.run.time_usage import EVALUATE, LOOP
 
 
 class RunCallback(keras.callbacks.Callback):
-    """Puts a `model.fit` of one's own under a run.
+    """Puts the user's own `model.fit` under a run.
 
-    For `fit` inside `@nbtrain.background` or `%%nbtrain`. Each batch is a step: recorded with
-    its own loss, `batch_loss` (or all that a `train_step` of one's own returns, as in
-    `nbtrain.fit`), and a boundary, where the run saves, pauses and stops; with
-    `steps_per_execution` each execution. What an epoch's logs hold is recorded at its last
-    step as `epoch_loss`, `epoch_val_loss` and so on. Where the loop goes on after a stop or
-    a restore is its own matter; `nbtrain.fit` takes up the very batch.
+    For `fit` inside `@nbtrain.background` or `%%nbtrain`. Each batch is a step and a boundary,
+    where the run saves, pauses and stops; with `steps_per_execution`, each execution is. It is
+    recorded with its own loss, `batch_loss`, or with all scalars that the user's own `train_step`
+    returns, as in `nbtrain.fit`. The logs of an epoch are recorded at its last step as
+    `epoch_loss`, `epoch_val_loss` etc. The loop itself decides where it continues after a stop or
+    restore; `nbtrain.fit` continues with the exact batch.
 
     Args:
-        run: The run, in whose training thread `fit` is called, once or several times.
+        run: The run. `fit` is called in its training thread, once or several times.
 
     Raises:
-        ArgumentError: It is no run; at the call of `fit`: that is another thread's.
+        ArgumentError: `run` is not a run; or, at the call of `fit`, this is another run's thread.
 
     Example:
         >>> @nbtrain.background(checkpoint=tf.train.Checkpoint(model=model))
@@ -48,7 +48,7 @@ class RunCallback(keras.callbacks.Callback):
         self._begun = self._done = 0
 
     def set_model(self, model: Any) -> None:
-        """Before Keras makes the train function."""
+        """Prepares the model, before Keras makes the train function."""
         super().set_model(model)
         if not self._run.handle.is_own_thread():
             raise ArgumentError(
@@ -74,15 +74,15 @@ class RunCallback(keras.callbacks.Callback):
             self._ask()
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Count batches from here."""
+        """Counts batches from here."""
         self._done = 0
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """The first batch of an execution."""
+        """Notes the first batch of an execution."""
         self._begun = batch
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """The step boundary."""
+        """Reaches the step boundary."""
         size = self.model.steps_per_execution if self._loss is None else self._loss.count
         done, steps = self._begun + size, self.params.get("steps")
         done = done if steps is None else min(done, steps)
@@ -107,12 +107,12 @@ class RunCallback(keras.callbacks.Callback):
             self.model.stop_evaluating = True
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Record what Keras says of the epoch."""
+        """Records the logs of the epoch."""
         scalars = {EPOCH + name: value for name, value in (logs or {}).items()}
         self._run.handle.host.add(None, scalars)
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Leave the model as it was."""
+        """Restores the model's methods."""
         self._remove()
 
     def _remove(self) -> None:

@@ -1,4 +1,4 @@
-"""A factor on the learning rate that a callback of Keras sets."""
+"""A factor on a learning rate that a Keras callback sets."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ _RATE = "learning_rate"
 
 
 class CallbackRate(Factor):
-    """The factor on what a `LearningRateScheduler` sets at the beginning of each epoch.
+    """The factor on the rate that a `LearningRateScheduler` sets at the beginning of each epoch.
 
     Args:
         optimizer: The optimizer.
-        rate: What holds its learning rate.
+        rate: The variable of its learning rate.
     """
 
     def __init__(self, optimizer: Any, rate: EagerVariable) -> None:
         super().__init__(optimizer)
         self._rate = rate
-        self._base = rate.read()  # as the callback has set it; asked for where the factor is 0
+        self._base = rate.read()  # as set by the callback; needed if the factor is 0
 
     def write(self, value: float) -> None:
-        """Let the next step use this factor, on the rate that it would have without."""
+        """Sets the factor for the next step, applied to the rate without a factor."""
         self._base = self._without()
         self.variable.assign(value)
         self._rate.write(self._base * value)
 
     @contextlib.contextmanager
     def lifted(self) -> Iterator[None]:
-        """Inside, the rate is as it would be without the factor: what is set there is multiplied.
+        """Removes the factor inside the block, so that a rate set there is multiplied.
 
-        Nothing is touched while the factor is 1.
+        Does nothing while the factor is 1.
         """
         factor = self.read()
         if factor == 1.0:
@@ -54,7 +54,7 @@ class CallbackRate(Factor):
             finally:
                 base = self._rate.read()
                 if base == lifted:
-                    self._rate.write(before)  # to the last bit
+                    self._rate.write(before)  # exact to the last bit
                 else:
                     self._base = base
                     self._rate.write(base * factor)
@@ -67,7 +67,7 @@ class CallbackRate(Factor):
 def factor_on(
     optimizer: Any, callbacks: Sequence[Any], held: Mapping[str, Variable]
 ) -> dict[str, Variable]:
-    """The factor, by its name, where one of the callbacks sets the learning rate by a schedule."""
+    """The factor by its name, if one of the callbacks schedules the learning rate."""
     rate = held.get(_RATE)
     sets = any(isinstance(each, keras.callbacks.LearningRateScheduler) for each in callbacks)
     if not sets or Factor.NAME in held or not isinstance(rate, EagerVariable):

@@ -1,9 +1,9 @@
-"""What Keras's own callbacks remember of the epochs: saved with the place, and taken up again.
+"""The state of Keras's own callbacks across epochs, saved and restored with the data position.
 
-memory = Memory(callbacks)
-    memory.saved(), memory.weights()    # for a checkpoint
-    memory.take(saved, weights)         # be as it was when a checkpoint was written
-    memory.go_on(again=False)           # once the training begins, which has Keras forget it
+state = CallbackState(callbacks)
+    state.saved(), state.weights()     # for a checkpoint
+    state.take(saved, weights)         # restores the state of a checkpoint
+    state.go_on(again=False)           # once the training begins, when Keras resets it
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-# What users write themselves is theirs: nobody else knows what of it is memory.
+# Callbacks that users wrote are left alone: their state is unknown.
 _KINDS = (
     keras.callbacks.EarlyStopping,
     keras.callbacks.ModelCheckpoint,
@@ -36,17 +36,17 @@ Saved = dict[str, dict[str, Any]]
 
 
 class CallbackState:
-    """Of those callbacks that Keras has made; training thread only.
+    """The state of Keras's own callbacks; training thread only.
 
-    Each is known by its class and what it looks at, so that others may come and go.
+    Each callback is identified by its class and monitored value, so others may come and go.
 
     Args:
-        callbacks: All of a fit.
+        callbacks: All callbacks of a fit.
     """
 
     def __init__(self, callbacks: Sequence[Any]) -> None:
         self._callbacks: dict[str, Any] = {}
-        self._held: Saved | None = None  # was taken, and is forgotten when the training begins
+        self._held: Saved | None = None  # taken from a checkpoint; cleared when the training begins
         counts: Counter[str] = Counter()
         for callback in callbacks:
             if isinstance(callback, _KINDS):
@@ -56,14 +56,14 @@ class CallbackState:
                 counts[name] += 1
 
     def saved(self) -> Saved:
-        """Their numbers."""
+        """Their counts and best values."""
         return {
             name: {key: vars(callback)[key] for key in _ATTRIBUTES if key in vars(callback)}
             for name, callback in self._callbacks.items()
         }
 
     def weights(self) -> dict[str, list[tf.Variable]]:
-        """The best weights that some hold, by the place of these in `saved`."""
+        """The best weights that some hold, by the callback's place in `saved`."""
         with tf.device("CPU:0"):  # where they are already
             return {
                 str(place): [tf.Variable(weight, trainable=False) for weight in weights]
@@ -72,7 +72,7 @@ class CallbackState:
             }
 
     def take(self, saved: Saved, weights: Mapping[str, Sequence[Any]]) -> None:
-        """Be as they were; those that are not among what was saved begin anew."""
+        """Restores saved state; callbacks that were not saved start fresh."""
         self._held = {
             name: {**values, _WEIGHTS: weights.get(str(place))}
             for place, (name, values) in enumerate(saved.items())
@@ -82,14 +82,14 @@ class CallbackState:
 
     @property
     def stopper(self) -> str | None:
-        """The name of the one that has stopped the training; None where none has."""
+        """The name of the callback that has stopped the training; None if none has."""
         for callback in self._callbacks.values():
             if getattr(callback, "stopped_epoch", 0):
                 return type(callback).__name__
         return None
 
     def ended(self, epoch: int) -> Any:
-        """The EarlyStopping that has ended the training before this epoch, and still would."""
+        """The EarlyStopping that ended the training before this epoch, and still would."""
         for name in self._held or ():
             callback = self._callbacks[name]
             if (
@@ -101,10 +101,10 @@ class CallbackState:
         return None
 
     def go_on(self, *, again: bool) -> None:
-        """The training begins, and was not ended: be once more what was taken.
+        """Applies the taken state again when the training begins, unless it had ended.
 
         Args:
-            again: Whether it had begun before, and Keras does not have them forget.
+            again: Whether it had begun before, so that Keras does not reset the callbacks.
         """
         if self._held is None:
             return

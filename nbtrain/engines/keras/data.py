@@ -1,15 +1,15 @@
-"""What Keras fits a model on, with a place that can be saved and taken up again.
+"""The training data of a Keras model, with a position that can be saved and restored.
 
-Keras draws a new order for every epoch, from a state that dies with the kernel. Here the
-order is known by a seed and the epoch's number, or kept in the state of a `tf.data` iterator:
-a training that is taken up in the middle of an epoch goes on with the batch that comes next.
+Keras draws a new order for every epoch, from a state that is lost with the kernel. Here the order
+is determined by a seed and the epoch's number, or kept in the state of a `tf.data` iterator. So a
+training resumed in the middle of an epoch continues with the next batch.
 
 arguments = data.arguments(epoch, batch)   # for each call of `fit`
     data.begin(epoch, batch)               # at the start of each epoch
     data.pass_over(iterator)               # for each batch that was trained before
     data.draw_from(iterator, count)        # before each execution; Keras's own, or another
     data.end_epoch()
-data.leave()                           # after each call
+data.leave()                               # after each call
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ import tensorflow as tf
 from nbtrain.engines.data.iterators import Iterators
 from nbtrain.engines.keras.arrays import common_count, rows_of
 
-# Batches of arrays that wait, gathered.
+# Batches of arrays that are gathered in advance.
 _PREFETCHED = 2
 
 
 class Data:
-    """What Keras takes and nothing is known of, such as a torch DataLoader; training thread only.
+    """Data of an unknown kind, such as a torch DataLoader; training thread only.
 
     Args:
-        x: It.
+        x: The data.
         steps: `steps_per_epoch`.
-        size: Batches of an execution, of which Keras makes only whole ones while data last.
+        size: Batches of an execution; Keras makes only whole executions while data last.
         more: Further arguments of `fit`.
 
     Attributes:
-        steps: Batches of an epoch; None as long as that is not known.
-        seed: Of the order, where that is drawn here; saved with the place.
-        kept: Whether the place in the data is exact when it is taken up again.
-        why: In words, why it is not.
+        steps: Batches of an epoch; None while unknown.
+        seed: The seed of the order, if it is drawn here; saved with the position.
+        kept: Whether the position in the data can be restored exactly.
+        why: Why it cannot.
     """
 
     kept = False
@@ -51,50 +51,50 @@ class Data:
         self._x, self._more = x, {"shuffle": False, "steps_per_epoch": steps, **more}
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
-        """Those of a `fit` that goes on with this batch of this epoch, both counted from 0."""
+        """The arguments of a `fit` that continues at this epoch and batch, both counted from 0."""
         return {"x": self._x, **self._more}
 
     def lose(self, why: str) -> None:
-        """From now on the place is not exact when it is taken up again."""
+        """Notes that from now on the position cannot be restored exactly."""
         self.kept, self.why = False, why
 
     def saved(self, *, begun: bool) -> dict[str, Any]:
-        """Iterators of `tf.data`, saved with the place; none where Keras has its own."""
+        """The `tf.data` iterators to save with the position; empty if Keras has its own."""
         return {}
 
     def first(self) -> Any:
-        """A batch, to build a model by; None where none can be had."""
+        """Returns a batch to build the model with; None if there is none."""
         return None
 
     def begin(self, epoch: int, batch: int) -> None:
-        """The next batch to train is this one of this epoch."""
+        """Sets the next batch to train."""
 
     def end_epoch(self) -> None:
-        """The epoch is over."""
+        """Ends the epoch."""
 
     def leave(self) -> None:
-        """The call of `fit` is over, perhaps in the midst of an epoch."""
+        """Ends the call of `fit`, perhaps in the middle of an epoch."""
 
     def draw_from(self, iterator: Any, count: int) -> Any:
-        """From what so many batches are to be drawn now: from this iterator of Keras's."""
+        """Returns the iterator for the next `count` batches; by default Keras's own."""
         return iterator
 
     def pass_over(self, iterator: Any) -> None:
-        """Draw a batch that was trained before."""
+        """Draws a batch that was trained before."""
         next(iterator)
 
 
 class Arrays(Data):
-    """Arrays: each batch is known by its number.
+    """Arrays, with batches addressed by number.
 
-    With `steps_per_epoch`, epochs go on through the rows where the one before has ended.
+    With `steps_per_epoch`, each epoch continues at the row where the last one ended.
 
     Args:
-        arrays: Tensors with rows, nested as Keras takes them.
+        arrays: Tensors with rows, nested as in Keras.
         size: Rows of a batch.
-        shuffle: Whether rows come in another order in every pass; "batch": within each batch.
+        shuffle: Whether rows come in a different order in every pass; "batch": within each batch.
         steps: Batches of an epoch; None makes an epoch one pass over the rows.
-        seed: Of the order.
+        seed: The seed of the order.
     """
 
     kept = True
@@ -112,17 +112,17 @@ class Arrays(Data):
         self._at = tf.Variable([seed, 0], dtype=tf.int64, trainable=False)
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
-        """A pipeline of one epoch; Keras makes an iterator of it for each."""
+        """Returns a pipeline of one epoch; Keras makes an iterator of it for each."""
         numbers = tf.data.Dataset.range(self.steps)
         batches = numbers.map(self._batch, num_parallel_calls=1).prefetch(_PREFETCHED)
         return {"x": batches, **self._more}
 
     def first(self) -> Any:
-        """The first batch."""
+        """Returns the first batch."""
         return self._batch(tf.constant(0, tf.int64))
 
     def begin(self, epoch: int, batch: int) -> None:
-        """Put the rows into the order of this epoch."""
+        """Puts the rows into the order of this epoch."""
         assert self.steps is not None, "arrays have an end"
         self._at.assign([self.seed, epoch * self.steps])
 
@@ -134,7 +134,7 @@ class Arrays(Data):
         random = tf.random.experimental
         if self._shuffle == "batch":
             rows = random.stateless_shuffle(rows, tf.stack([self._at[0], number]))
-        elif self._shuffle:  # as if all were shuffled, but no batch needs more than its own
+        elif self._shuffle:  # as if all were shuffled, but a batch needs only its own rows
             seed = tf.cast(tf.stack([self._at[0], turn]), tf.int32)
             rows = random.index_shuffle(rows, seed, tf.constant(self._count - 1, tf.int64))
         return keras.tree.map_structure(
@@ -143,14 +143,14 @@ class Arrays(Data):
 
 
 class Dataset(Data):
-    """A `tf.data.Dataset`, whose iterators are its own, and saved with the checkpoint.
+    """A `tf.data.Dataset`, whose iterators are kept here and saved with the checkpoint.
 
-    Keras is given a stand-in of the same length. With `steps_per_epoch` one iterator goes on
-    from epoch to epoch, and the dataset begins again at its end; in what order, a state that is
-    saved shortly before does not tell.
+    Keras is given a stand-in of the same length. With `steps_per_epoch`, one iterator runs from
+    epoch to epoch, and the dataset repeats at its end. A state saved shortly before that end does
+    not determine the order of the repetition.
 
     Args:
-        dataset: It.
+        dataset: The dataset.
         steps: Batches of an epoch; None makes an epoch one pass over it.
         size: Batches of an execution.
     """
@@ -168,7 +168,7 @@ class Dataset(Data):
         self._restored = False
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
-        """A stand-in, and the iterators that were restored, or new ones."""
+        """Returns a stand-in, and prepares restored or new iterators."""
         if not self._restored:
             self._iterators.start()
         self._restored = False
@@ -176,7 +176,7 @@ class Dataset(Data):
         return {**self._more, "x": numbers if self.steps else numbers.repeat()}
 
     def restore(self, path: str, *, held: bool) -> None:
-        """Be where it was when a checkpoint was written; `held`: which has its iterators."""
+        """Restores the position of a checkpoint; `held`: whether it has the iterators."""
         if not held:
             self.lose(Dataset.why)
         if not self.kept:
@@ -188,23 +188,23 @@ class Dataset(Data):
             self.lose("the checkpoint holds the state of another tf.data pipeline")
 
     def saved(self, *, begun: bool) -> dict[str, Any]:
-        """Its iterators; `begun`: whether a batch has been drawn."""
+        """Returns its iterators; `begun`: whether a batch has been drawn."""
         return self._iterators.saved(begun=begun)
 
     def first(self) -> Any:
-        """The first batch."""
+        """Returns the first batch."""
         return next(iter(self._x))
 
     def end_epoch(self) -> None:
-        """Have the iterator of the next."""
+        """Moves on to the iterator of the next epoch."""
         if self._ends:
             self._iterators.turn()
 
     def draw_from(self, iterator: Any, count: int) -> Any:
-        """Not from the stand-in."""
+        """Returns the iterator kept here instead of the stand-in's."""
         return self._iterators.at_hand
 
     def pass_over(self, iterator: Any) -> None:
-        """Nothing, where the iterator is restored."""
+        """Does nothing if the iterator was restored."""
         if not self.kept:
             next(self._iterators.at_hand)

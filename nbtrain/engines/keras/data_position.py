@@ -1,4 +1,4 @@
-"""The place of a Keras fit in its data: saved with the model, and taken up again."""
+"""The position of a Keras fit in its data, saved and restored with the model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nbtrain.engines.keras.callback_state import CallbackState
 from nbtrain.engines.keras.data import Data, Dataset
 from nbtrain.engines.keras.python_scalars import PythonScalars
 
-# A value is a float, or an array where a metric gives one.
+# A value is a float, or an array if a metric returns one.
 History = dict[str, list[Any]]
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -23,23 +23,23 @@ _VARIABLES = ("besides/metrics/", "besides/others/")
 
 
 class DataPosition:
-    """The place of a fit in its data; training thread only.
+    """The position of a fit in its data; training thread only.
 
     Args:
         model: The model.
-        data: What it is fitted on.
+        data: The training data.
         epoch: The first epoch, counted from 0.
-        numbers: What is kept in no variable; an attribute, too.
-        memory: What callbacks remember; an attribute, too.
+        numbers: The Python numbers of the model; also an attribute.
+        memory: The state of the callbacks; also an attribute.
 
     Attributes:
-        epoch: Epochs that are over.
-        batch: Batches of the next that have been trained.
-        history: What the epochs gave.
-        logs: What the training of the epoch gave whose validation is under way.
-        moved: Whether it is another than Keras's loop is at.
-        note: In words, what is not exact since it was taken up; None when all is.
-        saved: What is saved of it beside the model: all but the model's own, as JSON.
+        epoch: Completed epochs.
+        batch: Batches of the next epoch that have been trained.
+        history: The logs of the epochs.
+        logs: The training logs of an epoch whose validation is running.
+        moved: Whether it differs from the position of Keras's loop.
+        note: What is not exact since it was restored; None if all is.
+        saved: What is saved of it, as JSON, apart from the variables of the model.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class DataPosition:
         self.saved = tf.Variable("", trainable=False)
         self.numbers, self.memory = numbers, memory
         self._model = model
-        # Of the checkpoint it was taken from: what is beside its model, until it goes on.
+        # The extra contents of the checkpoint that was restored, until training continues.
         self._held: dict[str, Any] | None = None
 
     @property
@@ -69,18 +69,18 @@ class DataPosition:
         return self.data.kept and isinstance(self.data, Dataset)
 
     def lose(self, why: str) -> None:
-        """The state of the pipeline cannot be saved."""
+        """Notes that the state of the pipeline cannot be saved."""
         self.data.lose(why)
 
     def end_epoch(self, logs: Mapping[str, Any]) -> None:
-        """The epoch is over, and gave this."""
+        """Ends the epoch, with these logs."""
         self.epoch, self.batch, self.logs = self.epoch + 1, 0, {}
         self.data.end_epoch()
         for name, value in logs.items():
             self.history.setdefault(name, []).append(value)
 
     def besides(self) -> tf.train.Checkpoint:
-        """What is saved of it, and a `tf.train.Checkpoint` of the model does not reach."""
+        """Returns the objects to save that a `tf.train.Checkpoint` of the model does not reach."""
         found = {**self._variables(), "best_weights": self.memory.weights()}
         data = self.data
         if data.kept:
@@ -101,9 +101,9 @@ class DataPosition:
         return tf.train.Checkpoint(**found)
 
     def take(self, path: str) -> None:
-        """Be where a checkpoint was, whose variables have been restored."""
+        """Restores the position of a checkpoint, whose variables have been restored."""
         reader, self.note = tf.train.load_checkpoint(path), None
-        if not reader.has_tensor(_SAVED):  # of the model alone: the place stays
+        if not reader.has_tensor(_SAVED):  # a checkpoint of the model alone: the position stays
             return
         self.moved = True
         names = [name for name in reader.get_variable_to_shape_map() if name.startswith(_VARIABLES)]
@@ -115,7 +115,7 @@ class DataPosition:
         self.numbers.take(held.get("numbers", {}))
         self.memory.take(held.get("callbacks", {}), _best_weights(reader))
         size, steps = self._model.steps_per_execution, self.data.steps
-        # Of the same size, a part of an execution is the last of data of unknown length.
+        # If the size is the same, a partial execution is the last one of data of unknown length.
         within = self.batch % size and self.batch != steps and held.get("size") != size
         if held["steps"] not in (None, steps) or within:
             self.note = (
@@ -126,12 +126,12 @@ class DataPosition:
             self.batch = 0
         elif isinstance(self.data, Dataset) and (self._begun or held["iterator"]):
             self.data.restore(path, held=held["iterator"])
-        self.go_on()  # it may be saved again before it does
+        self.go_on()  # it may be saved again before it continues
 
     def begin_fit(self) -> dict[str, Any]:
-        """Before a call of `fit`: its arguments that are about the data."""
+        """Returns the data arguments for a call of `fit`."""
         arguments = self.data.arguments(self.epoch, self.batch)
-        self.data.begin(self.epoch, self.batch)  # Keras draws a first batch to know its kind
+        self.data.begin(self.epoch, self.batch)  # Keras draws a first batch to learn its kind
         if self._held is None:
             return arguments
         if not self.data.kept and self.note is None:
@@ -142,35 +142,36 @@ class DataPosition:
         return arguments
 
     def go_on(self) -> None:
-        """Before the first batch to train: restore what TensorFlow does not reach by the model.
+        """Restores what TensorFlow does not reach from the model, before the first batch.
 
-        And once more when the step is traced: Keras makes the variables of its metrics late.
+        It does so again when the step is traced, because Keras creates the variables of its metrics
+        late.
         """
         if self._held is None:
             return
         for name, variables in self._variables().items():
             if name == "metrics" and self.batch == 0:
-                continue  # they begin with the epoch
+                continue  # they start with the epoch
             for number, variable in enumerate(variables):
                 value = self._held.get(f"besides/{name}/{number}{_VALUE}")
                 if value is not None:
                     variable.assign(value)
 
     def gone_on(self) -> None:
-        """The first batch has been trained."""
+        """Notes that the first batch has been trained."""
         self._held = None
 
     def _variables(self) -> dict[str, list[Any]]:
         metrics = [variable for metric in self._model.metrics for variable in metric.variables]
         known = {id(item) for item in tf.train.TrackableView(self._model).descendants()}
         known |= {id(item) for item in metrics}
-        # Those of the random generators, in layers such as Dropout.
+        # The variables of the random generators, in layers such as Dropout.
         others = [item for item in self._model.variables if id(item) not in known]
         return {"metrics": metrics, "others": others}
 
 
 def _best_weights(reader: Any) -> dict[str, list[Any]]:
-    """Those that a checkpoint holds, as `CallbackState.weights` gives them."""
+    """The best weights in a checkpoint, in the form of `CallbackState.weights`."""
     found: dict[str, dict[int, Any]] = defaultdict(dict)
     for name in reader.get_variable_to_shape_map():
         if name.startswith("besides/best_weights/"):

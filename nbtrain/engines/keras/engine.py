@@ -1,4 +1,4 @@
-"""What trains a Keras model by calls of its `fit`."""
+"""Trains a Keras model by calls of its `fit`."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from nbtrain.rundir.folder import Logdir
 
 
 class FitEngine:
-    """Calls `model.fit`, again where a restore has gone back.
+    """Calls `model.fit`, again each time that a restore has gone back.
 
     Args:
         model: The compiled model.
-        data: What it is fitted on.
-        arguments: Further ones of `fit`.
-        folder: Of the run.
-        keep: How many checkpoints stay; None keeps all.
-        hyperparameters: What can be set while it trains.
-        numbers: What of the model is kept in no variable.
+        data: The training data.
+        arguments: Further arguments of `fit`.
+        folder: The folder of the run.
+        keep: How many checkpoints to keep; None keeps all.
+        hyperparameters: The variables that can be set while it trains.
+        numbers: The Python numbers of the model.
 
     Attributes:
-        place: Where it is in its data.
-        guarded: Set while nothing but the run may train the model.
-        describe: Says how the run stands.
+        place: Its position in the data.
+        guarded: Set while only the run may train the model.
+        describe: Describes the state of the run.
     """
 
     kind = "Keras fit"
@@ -95,12 +95,12 @@ class FitEngine:
 
     @property
     def epochs(self) -> int:
-        """Epochs to train, over all lives of the run."""
+        """The epochs to train, counted over all starts of the run."""
         return int(self._arguments["epochs"])
 
     @property
     def total_steps(self) -> int | None:
-        """Batches of them all; None as long as the length of an epoch is not known."""
+        """The batches of all epochs; None while the length of an epoch is unknown."""
         steps, first = self.place.data.steps, self._arguments["initial_epoch"]
         return None if steps is None else (self.epochs - first) * steps
 
@@ -118,7 +118,7 @@ class FitEngine:
         return [self._model, self._model.optimizer]
 
     def branched(self, folder: Logdir) -> FitEngine:
-        """The same fit, in another folder, with a place of its own in the same data."""
+        """Returns the same fit in another folder, with its own position in the same data."""
         return FitEngine(
             self._model,
             self.place.data,
@@ -131,7 +131,7 @@ class FitEngine:
 
     @contextlib.contextmanager
     def session(self) -> Iterator[PositionSaver]:
-        """The model with all its variables, guarded; and the saver."""
+        """Builds all variables of the model, guards it, and opens the saver."""
         guard = Guard(self._model, self.name, self.describe)
         guard.set()
         self.guarded.set()
@@ -157,7 +157,7 @@ class FitEngine:
         if not any(
             isinstance(each, keras.callbacks.TensorBoard) for each in self._arguments["callbacks"]
         ):
-            tell_unwritten(run, of_model(self._model))  # else that has a writer
+            tell_unwritten(run, of_model(self._model))  # otherwise there is a writer
         self._loss = loss = PlacedLoss(self._model, place)
         loop.at_end(loss.remove)
         loop.count_waits(loss.waits)
@@ -186,7 +186,7 @@ class FitEngine:
             )
 
     def _steps(self) -> list[object]:
-        """The `train_step` of the user's own, if there is one, and what was traced of it."""
+        """The user's own `train_step`, if there is one, and its traces."""
         step = type(self._model).train_step
         if step is keras.Model.train_step:
             return []
@@ -202,7 +202,7 @@ class FitEngine:
             )
         stopping = None if place.batch else place.memory.ended(place.epoch)
         begins = self.origin is not None and not listed(self._directory)
-        if stopping is None or begins:  # a branch is asked for to go on
+        if stopping is None or begins:  # a branch was asked to continue
             return None
         stopping.set_model(self._model)
         loop.at_end(stopping.on_train_end)  # it may have the best weights
@@ -212,11 +212,11 @@ class FitEngine:
         )
 
     def _build(self) -> None:
-        """Make the variables that a checkpoint is to set: Keras makes them at the first batch.
+        """Creates the variables that a checkpoint will set, which Keras creates at the first batch.
 
-        Those of the metrics as well, where no tracing of the step makes them before it runs. A
-        `train_step` of the user's own may call the model in another way, or not at all, and may
-        give the optimizer other variables than those of the layers: it builds that itself.
+        This includes variables of the metrics, unless a trace of the step creates them before it
+        runs. The user's own `train_step` may call the model differently or not at all, and may give
+        the optimizer other variables than those of the layers; then it builds them itself.
         """
         model = self._model
         missing = not model.built or model.run_eagerly
@@ -224,7 +224,7 @@ class FitEngine:
         with model.distribute_strategy.scope():
             if missing and (batch := self.place.data.first()) is not None:
                 x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
-                # What fails here is raised by the first batch, where the step does it too.
+                # An error here will be raised by the first batch too, if the step does the same.
                 with contextlib.nullcontext() if is_keras else contextlib.suppress(Exception):
                     model(x)
                     if model.run_eagerly:
@@ -265,7 +265,7 @@ class FitEngine:
         place = self.place
         try:
             found = {} if self.evaluate is None else self.evaluate()
-        except ArgumentError as error:  # a generator goes on for the epochs to come
+        except ArgumentError as error:  # a generator continues in later epochs
             found = {}
             loop.note("validation", f"Epoch {place.epoch + 1} has no validation: {error}")
         fit_callbacks.begin()
@@ -273,7 +273,7 @@ class FitEngine:
         fit_callbacks.on_epoch_end(place.epoch, place.logs)
 
     def _end(self, fit_callbacks: FitCallbacks) -> None:
-        """What Keras does at its end, where it was left; callbacks may set weights."""
+        """Does what Keras does at the end of a fit that was left; callbacks may set weights."""
         if not fit_callbacks.begun:
             return
         if isinstance(self._model.optimizer, keras.optimizers.Optimizer):

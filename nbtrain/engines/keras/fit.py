@@ -1,4 +1,4 @@
-"""Keras `fit` in the background."""
+"""Runs Keras `fit` in the background."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nbtrain.run.options import Settings
 from nbtrain.run.run import Run
 from nbtrain.rundir.folder import Logdir
 
-# Seconds that a start waits for the model to be guarded, which its thread does first of all.
+# Seconds that a start waits for its thread to guard the model, which it does first.
 _GUARD_SECS = 5.0
 
 
@@ -31,19 +31,19 @@ class FitRun(Run):
         engine.describe = self.__repr__
 
     def start(self) -> Run:
-        """Start, as any run; from here on the model is guarded."""
+        """Starts the run; from here on the model is guarded."""
         super().start()
         self._engine.guarded.wait(_GUARD_SECS)
         return self
 
     @property
     def total_steps(self) -> int | None:
-        """Batches of all epochs; None as long as the length of an epoch is not known."""
+        """The batches of all epochs; None while the length of an epoch is unknown."""
         return self._engine.total_steps
 
     @property
     def history(self) -> History:
-        """What the epochs gave, over all lives, as `fit(...).history`: name to values."""
+        """The logs of the epochs over all starts, as in `fit(...).history`: name to values."""
         return {name: list(values) for name, values in self._engine.place.history.items()}
 
 
@@ -79,82 +79,83 @@ def fit(
     grace: float = 10.0,
     start: bool = True,
 ) -> FitRun:
-    """Fit a Keras model in the background, and return the run at once.
+    """Fits a Keras model in the background, and returns the run at once.
 
-    Takes what `model.fit` takes. Each batch is a step: recorded with its own loss as
-    `batch_loss` (with `steps_per_execution` the last batch of each execution), and a place
-    where the run saves, pauses, restores and stops. What an epoch gave is recorded as
-    `epoch_loss`, `epoch_val_loss` and so on, of an evaluation between two epochs `val_loss`
-    (and so of each epoch from then on); `run.history` has it as Keras does.
+    Takes the arguments of `model.fit`. Each batch is a step, at which the run can save, pause,
+    restore and stop. It is recorded with its own loss as `batch_loss` (with `steps_per_execution`
+    the last batch of each execution). The logs of an epoch are recorded as `epoch_loss`,
+    `epoch_val_loss` etc. An evaluation between two epochs records `val_loss`, and so does each
+    epoch from then on. `run.history` has the logs as in Keras.
 
-    A model with a `train_step` of its own (a GAN, a VAE) is recorded with every scalar that it
-    returns: `batch_d_loss` is the `d_loss` of one batch, also where a `keras.metrics.Mean` is
-    returned, of which the value is taken that the step has given it. Other metrics are recorded
-    as `running_accuracy` and so on: their value since the epoch began.
+    For a model with its own `train_step` (a GAN, a VAE), every scalar that it returns is recorded:
+    `batch_d_loss` is the `d_loss` of one batch. If the step returns a `keras.metrics.Mean`, the
+    value that it gave to the metric is recorded. Other metrics are recorded as `running_accuracy`
+    etc.: their value since the epoch began.
 
-    A checkpoint holds the model, its optimizer, metrics and random generators, and the place
-    in the data. A run that was stopped, or killed, goes on with the batch that comes next:
-    arrays and a `PyDataset` in the order that the run's seed gives (drawn from NumPy's
-    generator, which `keras.utils.set_random_seed` sets), a `tf.data.Dataset` from the saved
-    state of its pipeline, a generator after as many batches. Where the place cannot be kept,
-    as with a distributed pipeline, or one that calls Python, the panel says so. What an
-    `EarlyStopping`, a `ReduceLROnPlateau` and a `ModelCheckpoint` remember is saved as well:
-    their counts and the best value, and the best weights, where they are to be restored. What
-    other callbacks remember goes on as it is. A run that an `EarlyStopping` has ended trains no
-    more when it is started again, unless that has more `patience` by then, or is left out; it
-    goes on from the weights it had then, the best where these were to be restored.
+    A checkpoint holds the model, its optimizer, metrics and random generators, and the position in
+    the data. A run that was stopped or killed continues with the next batch. Arrays and a
+    `PyDataset` continue in the order of the run's seed (drawn from NumPy's generator, which
+    `keras.utils.set_random_seed` sets), a `tf.data.Dataset` from the saved state of its pipeline,
+    and a generator after as many batches. If the position cannot be kept, as with a distributed
+    pipeline or one that calls Python, the panel says so.
 
-    While the run lives, `compile`, `evaluate`, `fit`, `train_on_batch` and `test_on_batch` of
-    the model are refused in other threads; `predict` works.
+    The state of `EarlyStopping`, `ReduceLROnPlateau` and `ModelCheckpoint` is saved as well: their
+    counts, the best value, and the best weights if they are to be restored. Other callbacks keep
+    their state across a restore. A run that an `EarlyStopping` has ended does not train further
+    when it is started again, unless the callback is left out or has more `patience`. Then it
+    continues from the weights at that time, the best ones if these were to be restored.
+
+    While the run is live, `compile`, `evaluate`, `fit`, `train_on_batch` and `test_on_batch` of the
+    model raise an error in other threads; `predict` works.
 
     Args:
         model: A compiled `keras.Model`; it need not be built.
-        x: Arrays (of NumPy, pandas, SciPy or TensorFlow; lists or dicts of them), a
-            `tf.data.Dataset`, a `keras.utils.PyDataset`, or a generator of batches. Others
-            that Keras takes are handed on; a restored run draws their epoch again up to the
-            batch.
+        x: Arrays (NumPy, pandas, SciPy or TensorFlow; lists or dicts of them), a `tf.data.Dataset`,
+            a `keras.utils.PyDataset`, or a generator of batches. Other data that Keras takes are
+            passed on; a restored run draws their epoch again up to the batch.
         y: Targets, with arrays.
-        batch_size: Rows of a batch, of arrays; None takes 32.
-        epochs: Epochs over all lives of the run.
-        verbose: As in Keras; 0 prints nothing, for there is the panel.
-        callbacks: Of Keras's, called in the training thread.
-        validation_split: Share of the arrays' last rows that is not trained on.
-        validation_data: As in Keras. While it is evaluated, commands wait; a stop does not.
-        shuffle: Whether rows of arrays, or batches of a `PyDataset`, come in another order in
+        batch_size: Rows of a batch, for arrays; None takes 32.
+        epochs: Epochs counted over all starts of the run.
+        verbose: As in Keras; 0 prints nothing, as the panel shows it.
+        callbacks: Keras callbacks, called in the training thread.
+        validation_split: The fraction of the arrays' last rows that is not trained on.
+        validation_data: As in Keras. During validation, commands wait; a stop does not.
+        shuffle: Whether rows of arrays, or batches of a `PyDataset`, come in a different order in
             each epoch.
         class_weight: Class number to weight.
         sample_weight: Weights of the rows, with arrays.
-        initial_epoch: Where a new run begins to count epochs, from 0.
-        steps_per_epoch: Batches of an epoch; the data go on where the epoch before has
-            ended, and begin again at their end.
-        validation_steps: As in Keras, and so are the next two.
-        validation_batch_size: Rows of its batches.
-        validation_freq: Epochs after which there is one.
-        hyperparameters: What else `run.set` and the panel can change, as in `train`. Found by
-            themselves are the learning rate (one by a `LearningRateSchedule`, and one that a
-            `LearningRateScheduler` sets, gets a factor, `learning_rate_factor`) and what else of
-            the optimizer is a variable; its `weight_decay` and `momentum`, and the `dropout_rate`
-            of the layers (`dropout` and `recurrent_dropout` of recurrent ones). Those Keras keeps
-            as Python numbers: after an edit the next batch traces the step again, which takes as
-            long as at the first. Momentum and rates that are 0 are not found: what Keras builds
-            with 0 has no momenta, or no random generator, as another value would need. Layers of
-            another rate than the others have theirs under their name: `head_dropout_rate`. What
-            callbacks set is recorded where they set it; one that undoes an edit is named.
-        evaluate_secs: Seconds between two evaluations on the validation data, besides those
-            after epochs; None or 0 evaluates none by time. `run.evaluate()` does it when asked.
-        evaluate_steps: Batches between two; None evaluates none by steps.
-        logdir: As in `train`, and so are all the others; a batch is a step.
+        initial_epoch: The number of a new run's first epoch, from 0.
+        steps_per_epoch: Batches of an epoch; the data continue where the last epoch ended, and
+            repeat at their end.
+        validation_steps: As in Keras.
+        validation_batch_size: As in Keras.
+        validation_freq: As in Keras.
+        hyperparameters: Further variables that `run.set` and the panel can change, as in `train`.
+            The learning rate and the optimizer's other variables are found automatically. If a
+            `LearningRateSchedule` or a `LearningRateScheduler` sets the rate, it gets a factor,
+            `learning_rate_factor`. The optimizer's `weight_decay` and `momentum` are found too, and
+            the layers' `dropout_rate` (`dropout` and `recurrent_dropout` of recurrent layers).
+            Keras keeps these as Python numbers: after an edit, the next batch traces the step
+            again, which takes as long as the first trace. Momentum and rates of 0 are not found:
+            Keras builds them without momenta or random generator, which another value would need.
+            Layers with a rate different from the others have their own under their name:
+            `head_dropout_rate`. Values set by callbacks are recorded; a callback that undoes an
+            edit is named.
+        evaluate_secs: Seconds between two evaluations on the validation data, in addition to those
+            after epochs; None or 0 disables this. `run.evaluate()` evaluates on request.
+        evaluate_steps: Batches between two evaluations; None disables this.
+        logdir: As in `train`, like all the following; a batch is a step.
         name: The run's name.
         save_secs: Seconds between two checkpoints.
         save_steps: Batches between two checkpoints.
-        keep: Checkpoints that stay.
-        on_nan: What is done about a loss or a variable that is NaN or infinite.
-        jump: What jump of the loss is bad.
+        keep: The number of checkpoints to keep.
+        on_nan: What to do if a loss or a variable is NaN or infinite.
+        jump: The relative size of a jump of the loss that counts as bad.
         grace: Seconds that the end of the process waits for the run to stop and save; see README.
         start: Whether to start at once.
 
     Raises:
-        ArgumentError: An argument that cannot be used; nothing was started.
+        ArgumentError: An argument cannot be used; nothing was started.
         BusyError: A run that has not ended holds the folder or the model.
 
     Example:
@@ -199,7 +200,7 @@ def fit(
         arguments,
         folder,
         keep=keep,
-        hyperparameters={**held, **numbers.held, **held},  # what was given comes first
+        hyperparameters={**held, **numbers.held, **held},  # explicitly given ones come first
         numbers=numbers,
     )
     run = FitRun(engine, folder, settings)

@@ -1,11 +1,11 @@
-"""A Keras fit under a run: its callbacks, and the step boundary between two batches.
+"""The callbacks of a Keras fit under a run, and the step boundary between two batches.
 
 for each epoch:
     on_epoch_begin
     for each batch:
         on_train_batch_begin    # the boundary of the batch before
         on_train_batch_end      # recorded
-    on_test_batch_end           # of the validation: here a stop is heard
+    on_test_batch_end           # of the validation: checks for a stop
     on_epoch_end                # recorded; the boundary of the epoch's last batch
 """
 
@@ -34,30 +34,30 @@ _EVALUATING = (
 
 
 class StopFit(Exception):  # noqa: N818 - no error: the way out of Keras's loop
-    """The run was asked to stop, or is somewhere else in its data."""
+    """The run was asked to stop, or has moved in its data."""
 
 
 class PlacedLoss(BatchLoss):
-    """Trains the batches that are to come, and passes over those that were trained before.
+    """Trains the batches to come, and skips those that were trained before.
 
     Args:
         model: The model.
-        place: The place in its data.
+        place: The position in its data.
 
     Attributes:
-        before: What an epoch gave all of whose batches were trained before.
+        before: The logs of an epoch whose batches were all trained before.
     """
 
     def __init__(self, model: Any, place: DataPosition) -> None:
         super().__init__(model)
         self._place = place
-        self._passed = 0  # batches of the epoch at hand that were trained before
-        self._begins = False  # none has been drawn of the epoch
-        self._goes_on = False  # no batch of the epoch has been trained in this life
+        self._passed = 0  # batches of the current epoch that were trained before
+        self._begins = False  # no batch of the epoch has been drawn
+        self._goes_on = False  # no batch of the epoch has been trained in this start
         self.before: dict[str, Any] = {}
 
     def begin(self, epoch: int) -> None:
-        """An epoch of Keras's begins."""
+        """Begins an epoch of Keras's."""
         self._passed, self._begins, self._goes_on = self._place.batch, True, True
         self.before = {}
         self._place.data.begin(epoch, self._passed)
@@ -95,23 +95,23 @@ class PlacedLoss(BatchLoss):
 
 
 class FitCallbacks(keras.callbacks.CallbackList):
-    """The callbacks of one life's calls of `fit`, each left by `StopFit`; training thread only.
+    """The callbacks of one start's calls of `fit`, each left by `StopFit`; training thread only.
 
-    The user's callbacks see the numbers of epochs and batches that Keras gives, and one
-    training, however often it goes back (those whose memory is saved hear of its begin each
-    time); batches that were trained before are none of theirs.
+    The user's callbacks see the epoch and batch numbers of Keras and a single training, however
+    often it goes back. Only those whose state is saved see a new begin each time. They do not see
+    batches that were trained before.
 
     Args:
         run: The run.
-        place: The place in the data.
-        loss: Of the model's batches.
-        callbacks: Those of the user.
+        place: The position in the data.
+        loss: The losses of the model's batches.
+        callbacks: The user's callbacks.
         model: The model.
-        rates: Factors on what they set.
-        params: What Keras tells callbacks: verbose, epochs, steps.
+        rates: Factors on the rates that they set.
+        params: Keras's parameters for callbacks: verbose, epochs, steps.
 
     Attributes:
-        begun: Whether they have heard of a training that has not ended.
+        begun: Whether they have seen the begin of a training that has not ended.
     """
 
     def __init__(
@@ -133,22 +133,22 @@ class FitCallbacks(keras.callbacks.CallbackList):
         self._rates = rates
         self._begun = 0
         self._at_hand = False  # a batch was trained whose boundary is to come
-        self._first = True  # no batch was recorded
+        self._first = True  # no batch has been recorded
         self.begun = False
-        # Making numbers of logs that nobody looks at would cost every batch.
+        # Converting logs that nobody reads would cost time at every batch.
         self._seen = _look_at(self.callbacks, "on_train_batch_begin", "on_train_batch_end")
         self._seen_test = _look_at(self.callbacks, "on_test_batch_begin", "on_test_batch_end")
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """The first boundary of the run."""
+        """Reaches the first boundary of the run."""
         self._loss.wrap()
         self.begin()
         if not self._run_loop.begun:
             self._ask()
 
     def begin(self) -> None:
-        """The training begins, or goes on from where it went back to."""
-        if self.begun:  # Keras's own of the model begins anew with each fit
+        """Begins the training, or continues it after going back."""
+        if self.begun:  # Keras's own callbacks of the model begin again with each fit
             self._history.history, self._history.epoch = {}, []
         else:
             super().on_train_begin()
@@ -156,12 +156,12 @@ class FitCallbacks(keras.callbacks.CallbackList):
         self.begun = True
 
     def on_train_end(self, logs: Any = None) -> None:
-        """The training is over."""
+        """Ends the training."""
         self.begun = False
         super().on_train_end(logs)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Have the data of this epoch."""
+        """Prepares the data of this epoch."""
         self._loss.begin(epoch)
         with contextlib.ExitStack() as lifted:
             for rate in self._rates:
@@ -170,7 +170,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         self._run_loop.settle()
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """The boundary of the batch before."""
+        """Reaches the boundary of the batch before."""
         if self._at_hand:
             self._ask()
         self._begun = batch
@@ -203,12 +203,12 @@ class FitCallbacks(keras.callbacks.CallbackList):
         super().on_test_begin(logs)
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Of a batch of the validation."""
+        """Passes on a batch of the validation."""
         if self._seen_test:
             super().on_test_batch_begin(batch, logs)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Of a batch of the validation: a stop is heard here."""
+        """Checks for a stop after a batch of the validation."""
         if self._seen_test:
             super().on_test_batch_end(batch, logs)
         if self._run_loop.asked_to_stop():
@@ -225,7 +225,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         self._run_loop.turn_to(LOOP)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Record the epoch, at the step of its last batch, and that one's boundary."""
+        """Records the epoch at the step of its last batch, and reaches its boundary."""
         logs = {**self._loss.before, **numbers(logs)}
         before = {name: len(values) for name, values in self._history.history.items()}
         super().on_epoch_end(epoch, dict(logs))
@@ -233,7 +233,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         # The curves of evaluations between, where there are such, have those of the epochs too.
         between = [tag for tag in self._run_loop.evaluated if EPOCH + tag in scalars]
         scalars |= {tag: scalars[EPOCH + tag] for tag in between}
-        # Numbers that a callback has added, such as the learning rate that it sets.
+        # Numbers that a callback added, such as the learning rate that it sets.
         added = {
             name: float(values[-1])
             for name, values in self._history.history.items()
@@ -249,7 +249,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
             self._ask(over=done or self.model.stop_training)
 
     def _ask(self, *, over: bool = False) -> None:
-        """The step boundary; `over`: Keras ends by itself."""
+        """Reaches the step boundary; `over`: Keras ends by itself."""
         self._at_hand = False
         told = self._run_loop.reach(last=over)
         if self._place.moved or (told and not over):
@@ -257,7 +257,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
 
 
 def numbers(logs: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The logs of an epoch: floats, and arrays where a metric gives one, in one level."""
+    """Flattens the logs of an epoch to floats, and arrays if a metric returns one."""
     found: dict[str, Any] = {}
     for name, value in (logs or {}).items():
         if isinstance(value, Mapping):
@@ -269,23 +269,24 @@ def numbers(logs: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def epoch_scalars(logs: Mapping[str, Any]) -> dict[str, float]:
-    """What of the logs of an epoch is recorded."""
+    """The scalars recorded from the logs of an epoch."""
     return {EPOCH + name: value for name, value in logs.items() if type(value) is float}
 
 
 def epoch_logs(model: Any, logs: Any) -> dict[str, Any]:
-    """What the training of an epoch gave, as `fit` has it.
+    """The training logs of an epoch, as in `fit`.
 
     Args:
         model: The model.
-        logs: Of its last step; a `train_step` of the user's own may give others than metrics.
+        logs: The logs of its last step; the user's own `train_step` may return other values than
+            metrics.
     """
     metrics = model.get_metrics_result()
     return numbers(metrics if metrics.keys() == logs.keys() else logs)
 
 
 def _look_at(callbacks: Sequence[Any], *methods: str) -> bool:
-    """Whether one of the callbacks does something with batches."""
+    """Tells if one of the callbacks overrides a method of these names."""
     base = keras.callbacks.Callback
     names = {*methods, "on_batch_begin", "on_batch_end"}
     return any(

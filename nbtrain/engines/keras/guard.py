@@ -1,4 +1,4 @@
-"""What must not be called on a Keras model while a run trains it: refused in words."""
+"""Raises an error for calls on a Keras model that would harm its training."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COPY = (
     "copy.compile(...)"
 )
 
-# What each would do to the training. `predict` does it no harm.
+# The harm that each call would do to the training. `predict` does none.
 _HARM = {
     "compile": "would take its optimizer and its metrics from it",
     "evaluate": "would mix its metrics with those of the training",
@@ -26,21 +26,21 @@ _HARM = {
 
 
 class Guard:
-    """Refuses, on one model, what would spoil its training, in every thread but that of the run.
+    """Blocks harmful calls on one model in every thread except the run's.
 
     Args:
         model: The model.
         name: The run's name.
-        describe: Says how the run stands.
+        describe: Describes the state of the run.
     """
 
     def __init__(self, model: Any, name: str, describe: Callable[[], str]) -> None:
         self._model, self._name, self._describe = model, name, describe
-        self._own: dict[str, Any] = {}  # what the model had as attributes of its own
+        self._own: dict[str, Any] = {}  # the model's own attributes of these names
         self._thread = 0
 
     def set(self) -> None:
-        """From now on only this thread may."""
+        """Allows these calls only in this thread from now on."""
         if self._thread:
             return
         self._thread = threading.get_ident()
@@ -49,7 +49,7 @@ class Guard:
             setattr(self._model, name, self._guarded(name, getattr(self._model, name)))
 
     def remove(self) -> None:
-        """Leave the model as it was; any thread."""
+        """Restores the model's methods. Any thread may call it."""
         for name, own in self._own.items():
             vars(self._model).pop(name, None)
             if own is not None:

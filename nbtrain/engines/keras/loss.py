@@ -1,8 +1,8 @@
-"""The scalars of each batch of a Keras model, from the compiled step itself.
+"""Takes the scalars of each batch of a Keras model from the compiled step itself.
 
-Keras tells its callbacks the running mean of the loss since the epoch began. The loss of the
-batch is taken where the model's loss tracker is given it, and handed over beside Keras's logs; of
-a `train_step` of the user's own every scalar that it returns.
+Keras tells its callbacks the running mean of the loss since the epoch began. Here the loss of the
+batch is taken when the model's loss tracker receives it, and returned beside Keras's logs. For the
+user's own `train_step`, every scalar that it returns is taken.
 """
 
 from __future__ import annotations
@@ -18,41 +18,41 @@ from nbtrain.run.handle import LoopHandle
 from nbtrain.run.traced import Structure
 from nbtrain.run.walk import COMPILED
 
-# Under which the compiled step hands them over.
+# The key under which the compiled step returns them.
 _KEY = "nbtrain/batch"
 
-# Of the tags of an epoch's logs.
+# The prefix of the tags of an epoch's logs.
 EPOCH = "epoch_"
 
 
 class BatchLoss:
-    """The scalars of each batch, from here to `remove`; the thread that calls `fit` only.
+    """The scalars of each batch until `remove`; only for the thread that calls `fit`.
 
     Args:
-        model: A compiled model, of which no fit is under way.
+        model: A compiled model without a running fit.
 
     Attributes:
-        scalars: Of the last batch, or of the last of an execution of several: tag to tensor of
-            shape (), with several replicas their mean. See `Trackers`.
-        logs: What Keras's step has returned last.
-        count: Batches of the last execution: of data that end in its midst fewer than of others.
-        waits: How long it has waited for its batches.
+        scalars: The scalars of the last batch, or of the last one of an execution: tag to tensor of
+            shape (), the mean over replicas. See `Trackers`.
+        logs: The last result of Keras's step.
+        count: Batches of the last execution: fewer than in others if the data end within it.
+        waits: Measures the waiting for batches.
     """
 
     def __init__(self, model: Any) -> None:
         left = getattr(model.train_step, "__self__", None)
-        if isinstance(left, BatchLoss):  # of a fit that an error has ended
+        if isinstance(left, BatchLoss):  # from a fit that an error has ended
             left.remove()
         self.scalars: dict[str, Any] = {}
         self._let_go: Callable[[], object] = lambda: None
         self.logs: Any = {}
         self._model = model
         self._own = {name: vars(model).get(name) for name in ("train_step", "train_function")}
-        # Of a tf.function what it calls: or else its graph would keep the loss to itself.
+        # The function inside a tf.function, whose graph would otherwise keep the loss to itself.
         self._step = getattr(model.train_step, "python_function", model.train_step)
         self._function: Any = None
         self.count = self._size = model.steps_per_execution
-        self._counted: Any = None  # of the execution under way, where it can be several
+        self._counted: Any = None  # batches of the running execution, if there can be several
         if self._size > 1:
             with model.distribute_strategy.scope():
                 self._counted = tf.Variable(
@@ -62,19 +62,19 @@ class BatchLoss:
                     aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
                 )
         self.waits = InputWaits(model.steps_per_execution)
-        self._trackers = Trackers(model)  # before the step is another
+        self._trackers = Trackers(model)  # before the step is replaced
         model.train_step = self._train_step
-        model.train_function = None  # the one there is was made of the other step
+        model.train_function = None  # the existing one was made from the old step
 
     def wrap(self) -> None:
-        """Once Keras has made the train function."""
+        """Wraps the train function that Keras has made."""
         if self._model.train_function != self._train:
             self._function = self._model.train_function
             self._model.train_function = self._train
 
     def trace_anew(self) -> None:
-        """Have the step traced again at the next batch."""
-        self._own["train_function"] = None  # that is traced with what was before, too
+        """Makes the next batch trace the step again."""
+        self._own["train_function"] = None  # this one was traced with the old values, too
         self._model.make_train_function(force=True)
         self.wrap()
 
@@ -89,12 +89,12 @@ class BatchLoss:
         self._let_go = lambda: loop.unwatch(structure)
 
     def trace_with(self, structure: Structure, changed: str, tell: Callable[[str], object]) -> str:
-        """Have the step traced again with a change of the model; why it cannot be, or empty.
+        """Traces the step again with a change of the model; returns why it cannot, or "".
 
         Args:
             structure: The model.
             changed: The change, in words.
-            tell: Told of it.
+            tell: Called with a message about it.
         """
         optimizer = getattr(self._model, "optimizer", None)
         known = {id(each) for each in getattr(optimizer, "_trainable_variables", ())}
@@ -109,7 +109,7 @@ class BatchLoss:
         return ""
 
     def remove(self) -> None:
-        """Leave the model as it was."""
+        """Restores the model's methods."""
         self.waits.let_go()
         self._let_go()
         if vars(self._model).get("train_step") != self._train_step:
@@ -121,12 +121,12 @@ class BatchLoss:
         self._trackers.remove()
 
     def _train(self, iterator: Any) -> Any:
-        """In place of Keras's train function."""
+        """Replaces Keras's train function."""
         self.waits.begin(iterator)
         if self._counted is not None:
             self._counted.assign(0)
         logs = self._function(iterator)
-        if self._counted is not None:  # 0 where a train function of the user's own has other steps
+        if self._counted is not None:  # 0 if the user's own train function does other steps
             self.count = int(self._counted.numpy()) or self._size
         if type(logs) is dict:
             self.scalars = logs.pop(_KEY, {})
@@ -134,7 +134,7 @@ class BatchLoss:
         return logs
 
     def _train_step(self, data: Any) -> Any:
-        """In place of the model's own; traced."""
+        """Replaces the model's own train step; traced."""
         if not tf.executing_eagerly():
             self.waits.traces()
         self._trackers.begin()
@@ -146,13 +146,13 @@ class BatchLoss:
 
     @property
     def traced(self) -> list[Any]:
-        """What Keras has made of the step: `tf.function`s within its train function."""
+        """The `tf.function`s that Keras has made of the step, within its train function."""
         cells = getattr(self._function, "__closure__", None) or ()
         return [cell.cell_contents for cell in cells if isinstance(cell.cell_contents, COMPILED)]
 
     @property
     def lacks(self) -> str | None:
-        """Why nothing is recorded of a batch, in words; None where something is."""
+        """Says why nothing is recorded for a batch; None if something is."""
         if self.scalars:
             return None
         return (
@@ -163,9 +163,9 @@ class BatchLoss:
 
 
 def trace_anew(model: Any) -> None:
-    """Have the train step of a model traced again; the thread that calls `fit`, or while none does.
+    """Makes a model trace its train step again; for the thread that calls `fit`, or without a fit.
 
-    Where a `BatchLoss` sees the losses, it goes on to.
+    A `BatchLoss` of the model goes on seeing the losses.
     """
     loss = getattr(model.train_function, "__self__", None)
     if isinstance(loss, BatchLoss):

@@ -1,4 +1,4 @@
-"""One number that Keras keeps as such, in a layer or in an optimizer; and where there are some.
+"""A Python number that Keras keeps in a layer or an optimizer, and functions that find them.
 
 of_optimizer(model.optimizer)    # its weight decay and its momentum
 of_layers(model)                 # the dropout rates of its layers, and of those inside them
@@ -26,11 +26,11 @@ class PythonScalar:
 
     Attributes:
         owner: The layer or the optimizer that has it.
-        attribute: Under this name.
-        kind: What it is called, as a hyperparameter.
+        attribute: The name of its attribute.
+        kind: Its name as a hyperparameter.
         label: The owner's name, the same in every program that builds the model alike.
-        usable: Whether another value than 0 can be used: what was built with 0 has no random
-            generator, or no momenta.
+        usable: Whether values other than 0 can be used: a layer or optimizer built with 0 has no
+            random generator or no momenta.
     """
 
     owner: Any
@@ -40,11 +40,11 @@ class PythonScalar:
     usable: bool
 
     def read(self) -> float:
-        """Its value."""
+        """Returns its value."""
         return float(getattr(self.owner, self.attribute))
 
     def write(self, value: float) -> None:
-        """Set it.
+        """Sets its value.
 
         Raises:
             ArgumentError: It cannot be set.
@@ -64,7 +64,7 @@ class PythonScalar:
 
 
 def of_optimizer(optimizer: Any) -> Iterator[PythonScalar]:
-    """Its weight decay and its momentum, where they are numbers."""
+    """Yields the weight decay and momentum of an optimizer, if they are numbers."""
     optimizer = inner(optimizer)
     for name in ("weight_decay", "momentum"):
         value = getattr(optimizer, name, None)
@@ -74,7 +74,7 @@ def of_optimizer(optimizer: Any) -> Iterator[PythonScalar]:
 
 
 def inner(optimizer: Any) -> Any:
-    """The optimizer inside a `LossScaleOptimizer`; any other is itself."""
+    """The optimizer inside a `LossScaleOptimizer`; any other is returned as it is."""
     return getattr(optimizer, "inner_optimizer", optimizer)
 
 
@@ -83,7 +83,7 @@ def _momenta(optimizer: Any) -> Any:
 
 
 def of_layers(model: Any) -> Iterator[PythonScalar]:
-    """The rates of a model's layers, and of those inside them, each once."""
+    """Yields the rates of a model's layers, including nested ones, each once."""
     layers = model._flatten_layers()
     around = {
         id(cell): layer
@@ -103,9 +103,9 @@ def of_layers(model: Any) -> Iterator[PythonScalar]:
 
 
 def _labels(layers: list[Any]) -> Iterator[str]:
-    """Names of layers that are the same in every program.
+    """Yields names of layers that are the same in every program.
 
-    Keras counts the layers of a class over the whole program: here, over the model.
+    Keras numbers the layers of a class over the whole program; here they are numbered per model.
     """
     counted: dict[str, dict[int, int]] = defaultdict(dict)
     for layer in layers:

@@ -1,12 +1,12 @@
-"""What Keras keeps as Python numbers: dropout rates, weight decay and momentum.
+"""The Python numbers of a Keras model: dropout rates, weight decay and momentum.
 
-They are fixed in a step once it is traced: so an edit has it traced again, at the next batch. As
-long as nothing is set, the step is Keras's own to the last bit.
+They are constants in a traced step, so an edit makes the next batch trace the step again. As long
+as nothing is set, the step is Keras's own to the last bit.
 
-numbers = Numbers(model)
-numbers.held                 # what holds each of those that can be set, by name
-numbers.saved()              # all of them, as JSON has them
-numbers.take(saved)          # those of a checkpoint
+numbers = PythonScalars(model)
+numbers.held                 # the hyperparameters that can be set, by name
+numbers.saved()              # all values, as JSON
+numbers.take(saved)          # sets the values of a checkpoint
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ from nbtrain.run.walk import COMPILED
 
 
 class PythonScalars:
-    """Those of a compiled model and of its optimizer; `held` is settled here.
+    """The Python numbers of a compiled model and its optimizer.
 
-    Layers of one rate have one hyperparameter, so that a model of forty has one slider. It is
-    `dropout_rate` where that is all of them; else it is named after the first of its layers.
+    Layers with the same rate share one hyperparameter, so that a model with forty has one slider.
+    It is called `dropout_rate` if all layers share it, or else after the first of its layers.
 
     Args:
-        model: The model; what its layers build later is not found.
+        model: The model; numbers that its layers build later are not found.
 
     Attributes:
-        held: What holds each of those that can be set, by name.
-        note: In words, which are not as in the checkpoint that was taken; None for none.
+        held: The hyperparameters that can be set, by name; fixed at the beginning.
+        note: The numbers that differ from the restored checkpoint, in words; None if there are
+            none.
     """
 
     def __init__(self, model: Any) -> None:
@@ -46,11 +47,11 @@ class PythonScalars:
         }
 
     def saved(self) -> dict[str, list[float]]:
-        """The values of each kind, in the order of the model; training thread only."""
+        """Returns the values of each kind, in the order of the model; training thread only."""
         return {kind: [n.read() for n in members] for kind, members in self._kinds().items()}
 
     def take(self, saved: Mapping[str, list[float]]) -> None:
-        """Set those that a checkpoint has; `note` says which stay as they are."""
+        """Sets the values of a checkpoint; `note` says which could not be set."""
         stay = []
         for kind, values in saved.items():
             here = self._kinds().get(kind, [])
@@ -69,7 +70,7 @@ class PythonScalars:
         self.note = f"Not as in the checkpoint: {'; '.join(stay)}." if stay else None
 
     def write(self, wanted: Mapping[PythonScalar, float]) -> None:
-        """Set some, all or none, and have the step traced again where one has changed.
+        """Sets some values, all or none, and traces the step again if one has changed.
 
         Raises:
             ArgumentError: One cannot be set.
@@ -96,10 +97,10 @@ class PythonScalars:
         return kinds
 
     def _check(self, changed: Mapping[PythonScalar, float]) -> None:
-        """Refuse what a step that is traced again would not use, or would use otherwise.
+        """Checks that a new trace of the step would use the new values, and no other changes.
 
         Raises:
-            ArgumentError: The model is another by now, or keeps a trace of its own.
+            ArgumentError: The model has been changed, or keeps its own trace.
         """
         layers = self._model._flatten_layers()
         there = {id(owner) for owner in (inner(self._model.optimizer), *layers)}
@@ -121,11 +122,12 @@ class PythonScalars:
 
 
 class Together(Variable):
-    """What holds one hyperparameter: numbers of one value; training thread only.
+    """One hyperparameter: several numbers with the same value; training thread only.
 
     Args:
-        numbers: All of the model.
-        members: Those of one value. A restore may give them several: read is the first.
+        numbers: All numbers of the model.
+        members: The numbers of this hyperparameter. After a restore they may differ; then the first
+            one is read.
     """
 
     whole = False
@@ -135,16 +137,16 @@ class Together(Variable):
         self._members = members
 
     def read(self) -> float:
-        """The value."""
+        """Returns the value."""
         return self._members[0].read()
 
     def write(self, value: float) -> None:
-        """Let the next step use this value; it is traced again."""
+        """Sets the value for the next step, which is traced again."""
         self._numbers.write(dict.fromkeys(self._members, value))
 
 
 def _named(numbers: list[PythonScalar]) -> dict[str, list[PythonScalar]]:
-    """Those that can be set, by the names of their hyperparameters."""
+    """The numbers that can be set, by the names of their hyperparameters."""
     groups: dict[tuple[str, float], list[PythonScalar]] = defaultdict(list)
     for number in numbers:
         if number.usable:
@@ -158,7 +160,7 @@ def _named(numbers: list[PythonScalar]) -> dict[str, list[PythonScalar]]:
 
 
 def _name(kind: str, label: str, taken: Mapping[str, object]) -> str:
-    """A name for some layers' rate that is not taken; `drop` gives `drop_dropout_rate`."""
+    """Returns a free name for the rate of some layers; `drop` gives `drop_dropout_rate`."""
     label = re.sub(r"\W|^(?=\d)", "_", label)
     end = "_rate" if kind == "dropout_rate" and "dropout" in label else f"_{kind}"
     names = (f"{label}{count}{end}" for count in ("", *(f"_{n}" for n in range(2, len(taken) + 3))))

@@ -1,4 +1,4 @@
-"""A generator to fit a model on: its batches come once."""
+"""A generator as training data, whose batches come only once."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from nbtrain.engines.keras.data import Data
 
 
 class Stream(Data):
-    """A generator: its place is how many batches have been drawn from it.
+    """A generator; its position is the number of batches drawn from it.
 
-    What was drawn ahead and not trained is given again in the next life of the run; a
-    generator of another kernel is drawn from up to the place.
+    Batches that were drawn ahead but not trained are used in the next start of the run. In another
+    kernel, a new generator is drawn from up to the position.
 
     Args:
-        batches: It.
-        steps: Batches of an epoch; None where one epoch is all of it.
+        batches: The generator.
+        steps: Batches of an epoch; None makes the whole generator one epoch.
         size: Batches of an execution.
     """
 
@@ -32,11 +32,11 @@ class Stream(Data):
         self._ahead: collections.deque[Any] = collections.deque()  # drawn, perhaps not trained
         self._first = 0  # the number of the first of them
         self._next = 0  # the number of the batch to train next
-        # Of an iterator that is left, TensorFlow's thread may be drawing still.
+        # TensorFlow's thread may still be drawing from an iterator that was left.
         self._drawing = threading.Lock()
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
-        """A generator that begins with this batch, or as near to it as it can."""
+        """Returns a generator that begins with this batch, or as close to it as possible."""
         number = epoch * (self.steps or 0) + batch
         with self._drawing:
             self._drop(number)
@@ -47,19 +47,19 @@ class Stream(Data):
         return {"x": self._from(self._next), **self._more}
 
     def first(self) -> Any:
-        """The first batch, which is given again."""
+        """Returns the first batch, which will be returned again."""
         with self._drawing:
             return self._ahead[0] if self._ahead or self._draw() else None
 
     def draw_from(self, iterator: Any, count: int) -> Any:
-        """Let go of what was trained before."""
+        """Drops batches that were trained before."""
         with self._drawing:
             self._drop(self._next)
         self._next += count
         return iterator
 
     def pass_over(self, iterator: Any) -> None:
-        """Nothing: it begins with the batch to train."""
+        """Does nothing: the generator begins with the batch to train."""
 
     def _from(self, number: int) -> Iterator[Any]:
         for at in itertools.count(number):
@@ -70,13 +70,13 @@ class Stream(Data):
             yield batch
 
     def _draw(self) -> bool:
-        """Draw one more; whether there was one."""
+        """Draws one more batch; tells if there was one."""
         found = [*itertools.islice(self._batches, 1)]
         self._ahead += found
         return bool(found)
 
     def _drop(self, number: int) -> None:
-        """Let go of those before this one."""
+        """Drops the batches before this number."""
         while self._ahead and self._first < number:
             self._ahead.popleft()
             self._first += 1

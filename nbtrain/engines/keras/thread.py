@@ -1,6 +1,6 @@
-"""What Keras and TensorFlow keep for each thread, carried from the cell into the training thread.
+"""Carries thread-local state of Keras and TensorFlow from the cell into the training thread.
 
-`model.fit` in a cell sees it; a new thread begins without.
+`model.fit` in a cell uses this state; a new thread starts without it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from keras.src.backend.common import global_state
 from tensorflow.python.eager import context
 from tensorflow.python.ops import summary_ops_v2
 
-# Of Keras, named by nothing public: custom-object scopes, numbers in names that it gives, and
-# the generator of `keras.random` calls without a seed, which is one for both threads.
+# Keras's custom-object scopes, numbers in names that it gives, and the generator of `keras.random`
+# calls without a seed, which both threads share. They have no public names.
 _ATTRIBUTES = ("custom_objects_scope_dict", "object_name_uids", "global_seed_generator")
 
 
 class ThreadState:
-    """What the calling thread has, to be entered in another."""
+    """The state of the calling thread, to be entered in another."""
 
     def __init__(self) -> None:
         self._policy = keras.config.dtype_policy()
@@ -37,7 +37,7 @@ class ThreadState:
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
-        """Have it in this thread, until the end of the block."""
+        """Sets the state in this thread within the block."""
         keras.config.set_dtype_policy(self._policy)
         if self._interactive:
             keras.config.enable_interactive_logging()
@@ -63,6 +63,6 @@ class ThreadState:
 
 
 def _copied(name: str) -> Any:
-    """The two threads go on apart, except with the generator."""
+    """Copies state so that the two threads are independent, except for the generator."""
     value = global_state.get_global_attribute(name)
     return copy.copy(value) if isinstance(value, dict) else value

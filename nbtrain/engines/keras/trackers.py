@@ -1,10 +1,11 @@
-"""The scalars of each batch that a train step returns, from the compiled step itself.
+"""Takes the scalars that a train step returns for each batch from the compiled step itself.
 
-Keras's metrics give the mean since the epoch began. A `keras.metrics.Mean` that the step updates
-is given the batch's own value: that is recorded. Other metrics keep what cannot be taken apart.
+Keras's metrics return the mean since the epoch began. If the step updates a `keras.metrics.Mean`,
+the batch's own value is recorded. For other metrics, the value of a single batch cannot be
+separated, so their running value is recorded.
 
 trackers = Trackers(model)
-trackers.begin()               # before the step is called, or traced: from here
+trackers.begin()               # before the step is called or traced: from here
 trackers.scalars(logs)         # to here; {"batch_d_loss": tensor, "running_accuracy": tensor}
 trackers.remove()
 """
@@ -19,12 +20,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-# What the names of tags begin with: the value of one batch, and a metric's since the epoch began.
+# Prefixes of tags: the value of one batch, and a metric's value since the epoch began.
 BATCH, RUNNING = "batch_", "running_"
 
 
 class Trackers:
-    """The metrics of a model, observed from here to `remove`.
+    """The metrics of a model, observed until `remove`.
 
     Args:
         model: A compiled model.
@@ -33,14 +34,14 @@ class Trackers:
     def __init__(self, model: Any) -> None:
         self._model = model
         self._seen = _Seen()
-        # The loss tracker too, where `metrics` is a property of the user's own.
+        # The loss tracker too, in case the user has overridden the property `metrics`.
         metrics = [*model.metrics, *filter(None, [model._loss_tracker])]
         self._metrics = list({id(metric): metric for metric in metrics}.values())
         self._own = [_observe(metric, self._seen) for metric in self._metrics]
         self._is_keras = has_keras_step(model)
 
     def remove(self) -> None:
-        """Leave the metrics as they were."""
+        """Restores the metrics' methods."""
         for metric, own in zip(self._metrics, self._own, strict=True):
             for name, method in own.items():
                 vars(metric).pop(name, None)
@@ -48,14 +49,14 @@ class Trackers:
                     setattr(metric, name, method)
 
     def begin(self) -> None:
-        """Look at the metrics until `scalars`: what they give besides is of no batch."""
+        """Observes the metrics until `scalars`; their values at other times belong to no batch."""
         self._seen.forget(within=True)
 
     def scalars(self, logs: Any) -> dict[str, Any]:
-        """The scalars of the batch, by tag: tensors of shape () and type float32.
+        """Returns the scalars of the batch by tag: tensors of shape () and type float32.
 
         Args:
-            logs: The result of the step. Of Keras's own step only the loss is taken: its metrics
+            logs: The result of the step. For Keras's own step only the loss is taken: its metrics
                 are recorded once an epoch.
         """
         try:
@@ -73,12 +74,12 @@ class Trackers:
         return kind + name, tf.cast(value, tf.float32)
 
     def _updated(self, name: str) -> Any:
-        """The metric of a name that the step has updated; None where there is none."""
+        """The metric of this name that the step has updated; None if there is none."""
         given = self._seen.given
         return next((m for m in self._metrics if m.name == name and id(m) in given), None)
 
     def _own_value(self, metric: Any) -> Any:
-        """The mean of the values that a metric was given; None where it cannot be told."""
+        """The mean of the values that a metric received; None if unknown."""
         given = self._seen.given.get(id(metric), [])
         means = [_mean(*each) for each in given]
         if not means or any(mean is None for mean in means):
@@ -87,31 +88,31 @@ class Trackers:
 
 
 def has_keras_step(model: Any) -> bool:
-    """Whether a model is trained by the `train_step` of Keras, and by none of the user's own."""
+    """Tells if a model is trained by Keras's `train_step` and not by the user's own."""
     return getattr(model.train_step, "__func__", None) is keras.Model.train_step
 
 
 class _Seen(threading.local):
-    """The calls of metrics within one step: each replica traces the step on its own thread.
+    """The calls of metrics within one step; each replica traces the step in its own thread.
 
     Attributes:
-        within: Whether a step is under way.
-        given: Identity of a metric to the values and weights that it was given.
-        results: Identity of a result to the metric, and the result: so the identity stays.
+        within: Whether a step is running.
+        given: Identity of a metric to the values and weights that it received.
+        results: Identity of a result to the metric and the result, which keeps the identity valid.
     """
 
     def __init__(self) -> None:
         self.forget(within=False)
 
     def forget(self, *, within: bool) -> None:
-        """Drop what was seen; a step begins, or none is under way."""
+        """Clears what was seen when a step begins or ends."""
         self.within = within
         self.given: dict[int, list[tuple[Any, Any]]] = {}
         self.results: dict[int, tuple[Any, Any]] = {}
 
 
 def _observe(metric: Any, seen: _Seen) -> dict[str, Any]:
-    """See what a metric is given and gives; returns its own attributes of these names."""
+    """Observes the inputs and results of a metric; returns its own attributes of these names."""
     own = {name: vars(metric).get(name) for name in ("update_state", "result")}
     update, result = metric.update_state, metric.result
     takes_values = type(metric).update_state is keras.metrics.Mean.update_state
@@ -140,11 +141,11 @@ def _values(values: Any, sample_weight: Any = None) -> tuple[Any, Any]:
 
 
 def _mean(values: Any, weights: Any) -> Any:
-    """The mean that a `keras.metrics.Mean` makes of this; None where it is out of reach."""
+    """Computes the mean as `keras.metrics.Mean` does; None if the values are out of reach."""
     if values is None or not (_is_here(values) and (weights is None or _is_here(weights))):
         return None
     values = tf.cast(values, tf.float32)
-    if values.shape.rank == 0:  # a weight counts among several batches only
+    if values.shape.rank == 0:  # a weight counts only among several batches
         return values
     if weights is None:
         return tf.reduce_mean(values)
@@ -157,14 +158,14 @@ def _mean(values: Any, weights: Any) -> Any:
 
 
 def _is_here(value: Any) -> bool:
-    """Whether the step can return it: it is of no loop, branch or function within the step."""
+    """Tells if the step can return it: it is in no loop, branch or function within the step."""
     if not (isinstance(value, tf.Tensor) and tf.is_symbolic_tensor(value)):
         return True
     return not tf.executing_eagerly() and value.graph is tf.compat.v1.get_default_graph()
 
 
 def _scalars(logs: Any) -> Iterator[tuple[str, Any]]:
-    """The numbers of shape () in logs, also in dicts within; by name."""
+    """Yields the numbers of shape () in logs, including nested dicts, by name."""
     for name, value in logs.items() if isinstance(logs, Mapping) else ():
         if isinstance(value, Mapping):
             yield from _scalars(value)

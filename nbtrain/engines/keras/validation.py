@@ -1,4 +1,4 @@
-"""Evaluating a Keras model between two batches of its training."""
+"""Evaluates a Keras model between two batches of its training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nbtrain.core.errors import ArgumentError, PhaseError
 
 
 class StoppedError(PhaseError):
-    """The run was asked to stop while it evaluated."""
+    """The run was asked to stop during an evaluation."""
 
 
 class Validation:
@@ -20,10 +20,10 @@ class Validation:
 
     Args:
         model: The model.
-        data: The validation data, as `fit` takes them.
+        data: The validation data, as in `fit`.
         steps: Batches at most; None takes all.
-        batch_size: Rows of a batch, of arrays.
-        asked_to_stop: Whether the run was, which ends an evaluation.
+        batch_size: Rows of a batch, for arrays.
+        asked_to_stop: Tells if the run was asked to stop, which ends an evaluation.
     """
 
     def __init__(
@@ -41,10 +41,10 @@ class Validation:
         self._asked_to_stop = asked_to_stop
 
     def __call__(self) -> dict[str, float]:
-        """Loss and metrics by name, as `model.evaluate` gives them.
+        """Returns loss and metrics by name, as in `model.evaluate`.
 
         Raises:
-            ArgumentError: The data are a generator, which can be drawn once.
+            ArgumentError: The data are a generator, which can be drawn from only once.
             StoppedError: The run was asked to stop meanwhile.
         """
         if isinstance(self._data, Iterator):
@@ -69,7 +69,7 @@ class Validation:
 
     @contextlib.contextmanager
     def _metrics_kept(self) -> Iterator[None]:
-        """Evaluating counts in the metrics that the training of an epoch counts in."""
+        """Preserves the metrics of the epoch's training, which evaluating updates too."""
         metrics = [variable for metric in self._model.metrics for variable in metric.variables]
         values = [variable.numpy() for variable in metrics]
         try:
@@ -87,6 +87,6 @@ class _Stop(keras.callbacks.Callback):
         self._asked = asked
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Of a batch."""
+        """Checks for a stop after a batch."""
         if self._asked():
             self.model.stop_evaluating = True
