@@ -1,7 +1,7 @@
-"""TensorFlow 1's graphs: `supervise` and `monitor`, and TensorFlow's own classes made whole.
+"""TensorFlow 1's graphs: `supervise`, `monitor`, and replacements for TensorFlow's own classes.
 
-Each class takes the arguments of the one in `tf.compat.v1.train` whose name it has, so that a
-program of TensorFlow 1 runs with its import changed:
+Each class takes the arguments of its namesake in `tf.compat.v1.train`, so a TensorFlow 1 program
+needs only its import changed:
 
     from nbtrain.tf1 import Supervisor
 """

@@ -1,1 +1,1 @@
-"""What trains a TF1 graph: under a Supervisor, or in a MonitoredSession."""
+"""Trains a TF1 graph, under a Supervisor or in a MonitoredSession."""

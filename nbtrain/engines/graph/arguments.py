@@ -1,4 +1,4 @@
-"""What is given to train a graph, looked at before anything starts."""
+"""Checks the arguments for training a graph before anything starts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ v1 = tf.compat.v1
 
 
 def graph_of(train_op: Any, supervisor: Any) -> tf.Graph:
-    """The graph to train.
+    """Returns the graph to train.
 
     Raises:
-        ArgumentError: The train op is none of a graph, or the Supervisor is not for it.
+        ArgumentError: The train op belongs to no graph, or the Supervisor to another one.
     """
     if supervisor is not None and not isinstance(supervisor, Supervisor):
         raise ArgumentError(
@@ -58,10 +58,10 @@ def graph_of(train_op: Any, supervisor: Any) -> tf.Graph:
 
 
 def tensors_of(graph: tf.Graph, scalars: Any) -> dict[str, tf.Tensor]:
-    """The tensors of some scalars by their tags.
+    """Returns the tensors of some scalars by tag.
 
     Raises:
-        ArgumentError: They are not given by tags, or are no numbers of this graph.
+        ArgumentError: They are not given by tag, or are not numbers of this graph.
     """
     if scalars is None:
         return {}
@@ -71,7 +71,7 @@ def tensors_of(graph: tf.Graph, scalars: Any) -> dict[str, tf.Tensor]:
 
 
 def scalar_of(graph: tf.Graph, tag: str, given: Any, *, among: str = "scalars") -> Any:
-    """The tensor of shape () that was given under a tag, itself or by its name.
+    """Returns the tensor of shape () that was given under a tag, directly or by name.
 
     Args:
         graph: Its graph.
@@ -80,7 +80,7 @@ def scalar_of(graph: tf.Graph, tag: str, given: Any, *, among: str = "scalars") 
         among: The argument that it is part of.
 
     Raises:
-        ArgumentError: It is no number of this graph.
+        ArgumentError: It is not a number of this graph.
     """
     if isinstance(other := getattr(given, "graph", None), tf.Graph) and other is not graph:
         raise ArgumentError(
@@ -96,7 +96,7 @@ def scalar_of(graph: tf.Graph, tag: str, given: Any, *, among: str = "scalars") 
         ) from None
     if not isinstance(tag, str) or not tag:
         raise ArgumentError(f"The tag {tag!r} is no name: give a string, such as 'loss'.")
-    if tensor.dtype == tf.resource:  # the name of a variable is that of its handle
+    if tensor.dtype == tf.resource:  # a variable's name is that of its handle
         held = graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
         read = (graph.as_graph_element(v) for v in held if getattr(v, "handle", None) is tensor)
         tensor = next(read, tensor)
@@ -115,7 +115,7 @@ def scalar_of(graph: tf.Graph, tag: str, given: Any, *, among: str = "scalars") 
 
 
 def check_feed(feed: Any) -> None:
-    """Raise an ArgumentError for what cannot be called for the feed_dict of a step."""
+    """Raises an ArgumentError if `feed` cannot be called for the feed_dict of a step."""
     if feed is not None:
         check_call(
             "feed",
@@ -127,13 +127,13 @@ def check_feed(feed: Any) -> None:
 
 @contextlib.contextmanager
 def saying_how_to_feed(feed: str = "feed") -> Iterator[None]:
-    """Run a graph that is fed by the user.
+    """Replaces TensorFlow's errors about the user's feed inside the block.
 
     Args:
-        feed: What the user knows it by.
+        feed: The user's name for the feed.
 
     Raises:
-        ArgumentError: In the place of what TensorFlow raises for what it is fed with.
+        ArgumentError: TensorFlow cannot use what it is fed with.
     """
     try:
         yield
@@ -144,7 +144,7 @@ def saying_how_to_feed(feed: str = "feed") -> Iterator[None]:
 
 
 def _on_feeding(error: str, feed: str) -> str | None:
-    """What to do about an error that TensorFlow raises for what the graph is fed with."""
+    """Says what to do about a TensorFlow error caused by the feed; None for other errors."""
     if error.startswith("Cannot interpret feed_dict key"):
         return (
             f"{feed} returned a key that is no tensor of this graph ({error}) Return the graph's "

@@ -1,4 +1,4 @@
-"""Whether a checkpoint fits a graph's saver: told by names, before anything is restored."""
+"""Checks by names, before anything is restored, that a checkpoint fits a graph's saver."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from nbtrain.engines.graph.servers import LOST
 
 v1 = tf.compat.v1
 
-# The one key that only a checkpoint of objects has.
+# The one key that only an object-based checkpoint has.
 _OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 _BETA_POWER = re.compile(r"beta[12]_power(_\d+)?")
 
 
 def check_fit(saver: tf.compat.v1.train.Saver, path: str) -> Restored | None:
-    """See that a checkpoint has a value of the right shape for every variable of a saver.
+    """Checks that a checkpoint has a value of the right shape for every variable of a saver.
 
     Returns:
-        The proof of what a restore will do. None for a checkpoint of objects, in which
+        The proof of what a restore will do. None for an object-based checkpoint, in which
         TensorFlow finds the variables by other names.
 
     Raises:
-        MissingVariableError: It lacks variables; it names them.
-        ShapeError: It has variables in other shapes; it names them.
+        MissingVariableError: It lacks variables; the message names them.
+        ShapeError: It has variables in other shapes; the message names them.
         NoCheckpointError: No checkpoint has this path.
         UnreadableError: It cannot be read.
     """
@@ -59,17 +59,17 @@ def check_fit(saver: tf.compat.v1.train.Saver, path: str) -> Restored | None:
         matched=tuple(saved),
         slots=len(slots_among(item.op for item, _ in saved.values() if _in_graph(item))),
         missing=(),
-        # A saver that was imported with a meta graph does not tell what it saves.
+        # A saver imported with a meta graph does not tell what it saves.
         unused=tuple(sorted(set(held) - set(saved))) if saved else (),
     )
 
 
 @contextlib.contextmanager
 def restoring(path: str) -> Iterator[None]:
-    """Restore a checkpoint.
+    """Translates an error of restoring a checkpoint inside the block.
 
     Raises:
-        UnreadableError: It was cut short: TensorFlow says that the input is exhausted.
+        UnreadableError: The file is truncated; TensorFlow says that the input is exhausted.
     """
     try:
         yield
@@ -81,7 +81,7 @@ def restoring(path: str) -> Iterator[None]:
 
 
 def read_all(path: str) -> None:
-    """Raise an UnreadableError unless every tensor of a checkpoint can be read."""
+    """Raises an UnreadableError unless every tensor of a checkpoint can be read."""
     reader = _reader(path)
     with _reading(path):
         for name in reader.get_variable_to_shape_map():
@@ -89,7 +89,7 @@ def read_all(path: str) -> None:
 
 
 def _reader(path: str) -> Any:
-    """A reader of the checkpoint of this path, also where a folder has that name."""
+    """Opens the checkpoint of this path, even if a folder has the same name."""
     # TensorFlow's old format has no index.
     if not path or not tf.io.gfile.glob([f"{path}.index", path]):
         raise NoCheckpointError(
@@ -110,16 +110,16 @@ def _reading(path: str) -> Iterator[None]:
 
 
 def saved_variables(saver: Any) -> Iterator[tf.Variable]:
-    """The variables of real numbers that a saver saves, as far as it tells."""
-    items = saver._var_list or ()  # named by nothing public
+    """Yields the variables of real numbers that a saver saves, if it tells."""
+    items = saver._var_list or ()  # there is no public name for this
     for item in items.values() if isinstance(items, dict) else items:
         if isinstance(item, tf.Variable) and item.dtype.is_floating:
             yield item
 
 
 def _saved(saver: Any) -> Iterator[tuple[str, tuple[Any, tf.TensorShape]]]:
-    """What a saver saves, by the names in a checkpoint; the whole of a partitioned variable."""
-    items = saver._var_list or ()  # named by nothing public
+    """Yields what a saver saves, by names in a checkpoint; a partitioned variable as a whole."""
+    items = saver._var_list or ()  # there is no public name for this
     pairs = items.items() if isinstance(items, dict) else ((None, item) for item in items)
     for name, item in pairs:
         slices = getattr(item, "_get_save_slice_info", lambda: None)()
@@ -132,14 +132,14 @@ def _saved(saver: Any) -> Iterator[tuple[str, tuple[Any, tf.TensorShape]]]:
 
 
 def _in_graph(item: Any) -> bool:
-    """Whether this is a variable of a graph; one of eager execution has no operation."""
+    """Tells if a variable belongs to a graph; an eager one has no operation."""
     return hasattr(item, "shape") and hasattr(item, "op")
 
 
 def slots_among(ops: Iterable[tf.Operation]) -> set[tf.Operation]:
-    """Those that are an optimizer's: named after a trainable variable, or powers of Adam's betas.
+    """Returns an optimizer's slots: named after a trainable variable, or powers of Adam's betas.
 
-    Named so too, but no slots, are moving averages.
+    Moving averages are named like that too, but are not slots.
     """
     ops = tuple(ops)
     variables = ops[0].graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES) if ops else ()
@@ -149,7 +149,7 @@ def slots_among(ops: Iterable[tf.Operation]) -> set[tf.Operation]:
         *scopes, last = name.split("/")
         if _BETA_POWER.fullmatch(last):
             return True
-        # Made inside a variable scope, a slot has that before the variable's name.
+        # A slot made inside a variable scope has the scope before the variable's name.
         owners = ("/".join(scopes[start:]) for start in range(len(scopes)))
         return (
             name not in trained

@@ -1,4 +1,4 @@
-"""What a fetch is computed from."""
+"""Finds the operations that a fetch depends on."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import tensorflow as tf
 
 
 def ops_below(fetches: Iterable[Any], fed: Iterable[Any] = ()) -> dict[tf.Operation, None]:
-    """The operations that a session runs for some fetches, these first.
+    """Returns the operations that a session runs for some fetches, the fetches first.
 
     Args:
         fetches: Tensors or operations.
-        fed: Tensors, or their names, that are fed: what they are computed from is not run.
+        fed: Tensors that are fed, or their names; their own inputs are not run.
     """
     names = {getattr(key, "name", key) for key in fed}
     found: dict[tf.Operation, None] = {}
@@ -29,5 +29,5 @@ def ops_below(fetches: Iterable[Any], fed: Iterable[Any] = ()) -> dict[tf.Operat
 
 
 def placeholders_below(fetches: Iterable[Any], fed: Iterable[Any] = ()) -> list[tf.Operation]:
-    """The placeholders that must be fed besides, or the session refuses to run the fetches."""
+    """Returns the other placeholders that must be fed before the session can run the fetches."""
     return [op for op in ops_below(fetches, fed) if op.type == "Placeholder"]

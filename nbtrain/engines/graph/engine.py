@@ -1,4 +1,4 @@
-"""Training a TF1 graph under a Supervisor."""
+"""Trains a TF1 graph under a Supervisor."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class GraphEngine:
 
     Args:
         supervisor: The Supervisor.
-        train_op: What is run at every step.
+        train_op: The operation or tensor run at every step.
         scalars: Tag to tensor of shape (), fetched together with it.
-        feed: Gives the feed_dict of each step; None feeds nothing.
-        directory: Folder of the checkpoints; None saves nothing.
-        hyperparameters: What can be set while it trains.
-        evaluate: Evaluates what it trains, given the session; None: nothing.
-        reopen: Whether the graph, finalized while it trains, takes more operations afterwards.
-        supervised: Makes a Supervisor that saves into another folder; None where the user has
-            made this one.
+        feed: Returns the feed_dict of each step; None feeds nothing.
+        directory: The folder of the checkpoints; None saves nothing.
+        hyperparameters: The variables that can be set while it trains.
+        evaluate: Evaluates what it trains, given the session; None for nothing.
+        reopen: Whether the graph, finalized while it trains, can be added to afterwards.
+        supervised: Makes a Supervisor that saves into another folder; None if the user made this
+            one.
     """
 
     kind = "Supervisor"
@@ -81,7 +81,7 @@ class GraphEngine:
 
     @property
     def resumes(self) -> Path | None:
-        """The folder of its checkpoints; None where it saves nothing."""
+        """The folder of its checkpoints; None if it saves nothing."""
         return self._directory if saves(self._supervisor.saver) else None
 
     def models(self) -> list[object]:
@@ -89,14 +89,14 @@ class GraphEngine:
         return [self._supervisor.graph]
 
     def roots(self) -> list[object]:
-        """The graph, and what trains it."""
+        """The graph and the objects that train it."""
         return [self._supervisor, self._supervisor.graph, self._fetches[0]]
 
     def branched(self, folder: Logdir) -> GraphEngine:
-        """The same graph under a further Supervisor, that saves into another folder.
+        """Returns the same graph under another Supervisor, which saves into another folder.
 
         Raises:
-            ArgumentError: The Supervisor was given.
+            ArgumentError: The Supervisor was given by the user.
         """
         if self._supervised is None:
             raise ArgumentError(
@@ -119,10 +119,10 @@ class GraphEngine:
 
     @contextlib.contextmanager
     def session(self) -> Iterator[GraphSaver | None]:
-        """The Supervisor's managed session, its timed saves left to the run.
+        """Opens the Supervisor's managed session and leaves its timed saves to the run.
 
         Raises:
-            CheckpointError: The latest checkpoint of the folder cannot be gone on from.
+            CheckpointError: The latest checkpoint of the folder cannot be restored.
         """
         supervisor = self._supervisor
         saver: GraphSaver | None = None
@@ -138,7 +138,8 @@ class GraphEngine:
         supervisor.graph.finalize()
         try:
             with contextlib.ExitStack() as stack:
-                # TensorFlow's own, whose body is eager as the cells are: a feed may read a dataset.
+                # TensorFlow's own method, whose body is eager like the cells: a feed may read a
+                # dataset.
                 managed = v1.train.Supervisor.managed_session(supervisor)
                 with hushed(), saver.opening() if saver else contextlib.nullcontext():
                     self._sess = stack.enter_context(managed)
@@ -152,11 +153,11 @@ class GraphEngine:
                 supervisor.graph._unsafe_unfinalize()  # as TensorFlow's MonitoredSession does
 
     def train(self, run: Run) -> None:
-        """Run the train op until the run stops.
+        """Runs the train op until the run stops.
 
         Raises:
-            ArgumentError: The train op leaves the graph's global step as it was, or the graph
-                is fed with what it cannot take.
+            ArgumentError: The train op does not advance the graph's global step, or the graph
+                cannot use what it is fed with.
         """
         assert self._sess is not None, "the run opens the session first"
         step = every = self._stepper(self._sess)
@@ -181,7 +182,7 @@ class GraphEngine:
             run.drive(values)
 
     def _stepper(self, sess: tf.compat.v1.Session) -> Callable[[], Sequence[Any]]:
-        """One step; without a feed at a third of what `Session.run` adds to it."""
+        """Returns a function that runs a step, with a third of the overhead if there is no feed."""
         fetches, feed = self._fetches, self._feed
         if feed is None:
             made: Callable[[], Sequence[Any]] = sess.make_callable(fetches)
@@ -221,36 +222,36 @@ def supervise(
     grace: float = 10.0,
     start: bool = True,
 ) -> Run:
-    """Train a TF1 graph in the background under a Supervisor, and return the run at once.
+    """Trains a TF1 graph in the background under a Supervisor, and returns the run at once.
 
     Args:
         train_op: An operation or tensor of the graph, run once a step.
-        scalars: What to record of every step: tag to tensor of shape (), or to its name.
-        supervisor: An `nbtrain.Supervisor` of the graph, whose saver, init ops and logdir
-            are used; None makes one.
-        feed: Called before every step; gives its feed_dict. It ends the run by raising
+        scalars: The scalars recorded at every step: tag to tensor of shape (), or to its name.
+        supervisor: An `nbtrain.Supervisor` of the graph, whose saver, init ops and logdir are used;
+            None makes one.
+        feed: Called before every step; returns its feed_dict. It ends the run by raising
             StopIteration.
-        steps: Global step at which the run finishes; None trains until stopped, or until
-            an input queue is exhausted.
-        hyperparameters: What `run.set` and the panel can change while it trains: name to a
-            variable of the graph, such as the one given to the optimizer as learning rate.
+        steps: The global step at which the run finishes; None trains until stopped, or until an
+            input queue is exhausted.
+        hyperparameters: The variables that `run.set` and the panel can change during training: name
+            to a variable of the graph, such as the one given to the optimizer as learning rate.
         evaluate: Called with the session, between two steps, in the training thread; returns
             scalars by name, recorded as `val_<name>`.
-        evaluate_secs: Seconds between two evaluations; None or 0 evaluates none by time.
-        evaluate_steps: Steps between two evaluations; None evaluates none by steps.
-        logdir: Folder of the run; None takes the Supervisor's, else `runs/<name>`.
-        name: The run's name; None takes the folder's, or a new numbered one. A run in a
-            folder that has checkpoints goes on from the latest.
-        save_secs: Seconds between two checkpoints; None or 0 saves none by time.
-        save_steps: Steps between two checkpoints; None saves none by steps.
-        keep: Checkpoints that stay, where no supervisor is given; None keeps all.
-        on_nan: As in `train`; in a cluster the losses alone are looked at, and nothing is copied.
+        evaluate_secs: Seconds between two evaluations; None or 0 disables this.
+        evaluate_steps: Steps between two evaluations; None disables this.
+        logdir: The folder of the run; None takes the Supervisor's, else `runs/<name>`.
+        name: The run's name; None takes the folder's, or a new numbered one. A run in a folder with
+            checkpoints continues from the latest.
+        save_secs: Seconds between two checkpoints; None or 0 disables this.
+        save_steps: Steps between two checkpoints; None disables this.
+        keep: The number of checkpoints to keep, if no supervisor is given; None keeps all.
+        on_nan: As in `train`; in a cluster only the losses are checked, and nothing is copied.
         jump: As in `train`.
         grace: Seconds that the end of the process waits for the run to stop and save; see README.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
-        ArgumentError: An argument that cannot be used; nothing was started.
+        ArgumentError: An argument cannot be used; nothing was started.
         BusyError: A run that has not ended holds the folder or the graph.
 
     Example:
@@ -297,7 +298,7 @@ def supervise(
 
 
 def _check_saving(supervisor: Supervisor, settings: Settings) -> None:
-    """Raise an ArgumentError if the run is to save what its Supervisor cannot."""
+    """Raises an ArgumentError if the run is to save variables that its Supervisor cannot."""
     lacks = "logdir" if not supervisor.save_path else "" if saves(supervisor.saver) else "saver"
     for name, cadence in (("save_steps", settings.save_steps), ("save_secs", settings.save_secs)):
         if lacks and cadence and cadence != getattr(Settings(), name):
@@ -308,7 +309,7 @@ def _check_saving(supervisor: Supervisor, settings: Settings) -> None:
 
 
 def _supervisor(graph: tf.Graph, keep: int | None, directory: Path) -> Supervisor:
-    """A Supervisor that leaves saving and summaries to the run."""
+    """Makes a Supervisor that leaves saving and summaries to the run."""
     adopt_global_step(graph)
     with graph.as_default():
         found = find_saver(graph, None)

@@ -1,4 +1,4 @@
-"""Evaluation between two training steps: validation curves beside those of the training."""
+"""Evaluates between two training steps, for validation curves beside the training's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ v1 = tf.compat.v1
 
 Feeds = Mapping[Any, Any] | Callable[[], Any]
 
-# Of an evaluation without a limit it is told each time it has lasted so much longer.
+# For an evaluation without a limit, a message appears each time that this many more batches were
+# used.
 _MANY_BATCHES = 1_000
 _LONG_SECS = 10.0
 
@@ -32,27 +33,26 @@ _LONG_SECS = 10.0
 class EvalHook(tf.compat.v1.train.SessionRunHook):
     """Evaluates metrics on a validation set, and records them under their tags in the run.
 
-    It works in the training thread of a run (`nbtrain.monitor`, or `RunHook` in a loop of
-    one's own), between two steps, in the training's own session; other hooks do not see
-    what it runs.
+    It works in the training thread of a run (`nbtrain.monitor`, or `RunHook` in the user's own
+    loop), between two steps, in the training's own session. Other hooks do not see its calls.
 
     Args:
-        metrics: Tag to tensor of shape () or its name, averaged over the batches; or to the
-            pair (value, update_op) of `tf.compat.v1.metrics`, whose local variables are
-            reset before each evaluation.
-        feed: The feed_dict of the only batch; or a function that is called for each batch
-            and returns its feed_dict, or for each evaluation and returns the iterable of its
-            feed_dicts; eager as a cell is. None feeds nothing.
-        every_steps: Global steps between two evaluations; None evaluates none by steps.
-        every_secs: Seconds between two; None evaluates none by time.
-        steps: Batches of an evaluation at most. None takes them until the feed, or the
-            input of the graph, is exhausted, and the panel says how many it has taken where
-            that lasts; one where there is nothing to exhaust. A stop of the run ends an
-            evaluation between two, and nothing of it is recorded.
+        metrics: Tag to tensor of shape () or its name, averaged over the batches; or to the pair
+            (value, update_op) of `tf.compat.v1.metrics`, whose local variables are reset before
+            each evaluation.
+        feed: The feed_dict of a single batch; or a function. It is called for each batch and
+            returns its feed_dict, or for each evaluation and returns an iterable of feed_dicts; it
+            runs eagerly, like a cell. None feeds nothing.
+        every_steps: Global steps between two evaluations; None disables this.
+        every_secs: Seconds between two evaluations; None disables this.
+        steps: The most batches of an evaluation. None uses all until the feed, or the input of the
+            graph, is exhausted; if that takes long, the panel shows their number. If nothing can be
+            exhausted, None uses one batch. A stop of the run ends an evaluation between two
+            batches, and nothing of it is recorded.
         init_op: Run before each evaluation, such as the initializer of an iterator.
 
     Raises:
-        ArgumentError: An argument that cannot be used.
+        ArgumentError: An argument cannot be used.
 
     Example:
         >>> evaluate = nbtrain.EvalHook({"val_loss": loss}, feed={x: x_val}, every_steps=100)
@@ -103,16 +103,16 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
 
     @property
     def tags(self) -> frozenset[str]:
-        """Under which it records."""
+        """The tags that it records."""
         return frozenset(self._metrics)
 
     # --- as a hook --------------------------------------------------------------
 
     def begin(self) -> None:
-        """Find the run, the tensors, and what is reset.
+        """Finds the run, the tensors, and the variables to reset.
 
         Raises:
-            ArgumentError: This is no run's training thread, or a metric cannot be one.
+            ArgumentError: This is not a run's training thread, or a metric is unusable.
         """
         self._owner = owner.get()
         if self._owner is None:
@@ -148,22 +148,23 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         session: tf.compat.v1.Session,
         coord: tf.train.Coordinator,  # noqa: ARG002 - TensorFlow's
     ) -> None:
-        """Count from here."""
+        """Counts from here."""
         self._due.start(step_of(session, self._global_step) or self._runs, time.monotonic())
 
     def before_run(self, run_context: Any) -> Any:  # noqa: ARG002 - TensorFlow's
-        """Ask for the step: as it was, or as it will be."""
+        """Fetches the global step, with its value before or after this step."""
         return self._request
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Evaluate if it is due."""
+        """Evaluates if it is due."""
         now = time.monotonic()
         if self._request is None:
             self._runs += 1
             if self._due(self._runs, now):
                 self._evaluate(run_context.session, None)
             return
-        # The value from before this step or after it: TensorFlow reads and counts at once.
+        # The value from before this step or after it: TensorFlow does not order reading and
+        # counting.
         about = int(np.ravel(run_values.results)[0])
         if about < self._last:  # the training went back to a checkpoint
             self._due.start(step_of(run_context.session, self._global_step) or 0, now)
@@ -185,7 +186,7 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         try:
             for feed in _eagerly(self._batches()):
                 if batches and self._owner.asked_to_stop():
-                    return  # what some of the batches say is no validation
+                    return  # a part of the batches is not a validation
                 with saying_how_to_feed("EvalHook's feed"):
                     means, _ = session.run([self._means, self._updates], feed)
                 batches += 1
@@ -194,7 +195,7 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
                 if self._steps is None and lasting(batches, time.monotonic()):
                     self._tell(batches)
         except (StopIteration, tf.errors.OutOfRangeError):
-            pass  # the validation set is exhausted, and not the training's input
+            pass  # the validation set is exhausted, not the training's input
         finally:
             self._tell(None)
         if batches:
@@ -209,7 +210,7 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
             )
 
     def _tell(self, batches: int | None) -> None:
-        """Say in the panel that an evaluation lasts; None: that it has ended."""
+        """Says in the panel that an evaluation takes long; None: that it has ended."""
         assert self._owner is not None, "begin() has found it"
         text = (
             None
@@ -221,22 +222,22 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         self._owner.note("evaluation", text)
 
     def _batches(self) -> Iterator[Mapping[Any, Any] | None]:
-        """The feed_dict of each batch of one evaluation."""
+        """Yields the feed_dict of each batch of one evaluation."""
         feed, most = self._feed, self._steps
         if callable(feed):
             return itertools.islice(_called(feed), most)
         if most is None and self._init_op is None:
-            most = 1  # there is nothing to exhaust
+            most = 1  # nothing can be exhausted
         return itertools.islice(itertools.repeat(feed), most)
 
 
 def _is_count(given: object) -> bool:
-    """Whether this is a whole number of at least 1, Python's or NumPy's."""
+    """Tells if it is a whole number of at least 1, Python's or NumPy's."""
     return isinstance(given, Integral) and not isinstance(given, bool) and int(given) >= 1
 
 
 def _called(feed: Callable[[], Any]) -> Iterator[Mapping[Any, Any]]:
-    """What a function feeds: a dict each time it is called, or all dicts at once."""
+    """Yields the dicts of a feed function, which returns one at each call or all at once."""
     with contextlib.suppress(StopIteration):
         given = feed()
         if not isinstance(given, Mapping):
@@ -248,7 +249,7 @@ def _called(feed: Callable[[], Any]) -> Iterator[Mapping[Any, Any]]:
 
 
 def _eagerly(feeds: Iterator[Any]) -> Iterator[Any]:
-    """The same, each computed outside the graph in which hooks are called."""
+    """Yields the same dicts, each computed outside the graph in which hooks are called."""
     while True:
         with tf.__internal__.eager_context.eager_mode():
             try:

@@ -1,4 +1,4 @@
-"""A `FileWriter` whose file no other writer has."""
+"""A `FileWriter` whose file no other writer uses."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _opened = itertools.count()
 
 
 class EventFile(tf.compat.v1.summary.FileWriter):
-    """A `tf.compat.v1.summary.FileWriter` with a file of its own; on disk within a second.
+    """A `tf.compat.v1.summary.FileWriter` with a file of its own, flushed within a second.
 
-    TensorFlow names a file by the second in which it is opened: a second one in this
-    second would overwrite the first.
+    TensorFlow names a file by the second in which it is opened, so a second file in the same second
+    would overwrite the first.
 
     Args:
         logdir: The folder.
     """
 
     def __init__(self, logdir: str) -> None:
-        # Padded: files are read in the order of their names.
+        # Padded, because files are read in the order of their names.
         suffix = f".{os.getpid()}.{next(_opened):06}"
         super().__init__(logdir, flush_secs=1, filename_suffix=suffix)
         self._logdir = logdir
 
     def reopen(self) -> None:
-        """Go on after `close`, in a further file."""
+        """Continues after `close` in another file."""
         if self._closed:
             self.event_writer: Any = EventFile(self._logdir).event_writer
         super().reopen()

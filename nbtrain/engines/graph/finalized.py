@@ -1,4 +1,4 @@
-"""What to say where a graph takes no further operation."""
+"""Errors for adding to a finalized graph."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
 
-# What to do where a session has to add to a finalized graph.
+# Advice for a session that has to add to a finalized graph.
 ANEW = (
     "build it anew, or give the session a Scaffold that was finalized with it; what a Supervisor "
     "of your own has trained stays finalized."
@@ -18,25 +18,25 @@ ANEW = (
 
 @contextlib.contextmanager
 def adding_to(graph: tf.Graph, what: str, advice: str) -> Iterator[None]:
-    """Add to a graph.
+    """Adds to a graph inside the block, and translates the error if it is finalized.
 
     Args:
         graph: The graph.
         what: What has to add to it.
-        advice: What to do where it is finalized.
+        advice: What to do if it is finalized.
 
     Raises:
-        ArgumentError: It is finalized; in the place of TensorFlow's error.
+        ArgumentError: It is finalized.
     """
     try:
         yield
     except RuntimeError as error:
-        # Not the error of a step that trains: the graph may be finalized then.
+        # Leaves errors of a training step alone, during which the graph may be finalized.
         if not (graph.finalized and "finalized" in str(error)):
             raise
         raise cannot_add(what, advice) from None
 
 
 def cannot_add(what: str, advice: str) -> ArgumentError:
-    """What to say where something has to add to a finalized graph; arguments as `adding_to`."""
+    """Returns the error for adding to a finalized graph; arguments as in `adding_to`."""
     return ArgumentError(f"The graph is finalized, and {what} has to add to it: {advice}")

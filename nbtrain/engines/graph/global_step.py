@@ -1,4 +1,4 @@
-"""The global step of a graph: found where TensorFlow's look-up does not see it, and read."""
+"""Finds the global step of a graph, even if TensorFlow's look-up does not, and reads it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ v1 = tf.compat.v1
 
 
 def adopt_global_step(graph: tf.Graph) -> Any:
-    """The graph's global step; one that is known by its name only is made known. Or None.
+    """Returns the graph's global step, or None. Registers one that is known only by name.
 
-    A resource variable named `global_step` is not found by TensorFlow's own look-up.
+    TensorFlow's own look-up does not find a resource variable named `global_step`.
     """
     known = graph.get_collection(v1.GraphKeys.GLOBAL_STEP)
     if known:
@@ -26,5 +26,5 @@ def adopt_global_step(graph: tf.Graph) -> Any:
 
 
 def step_of(sess: tf.compat.v1.Session, global_step: Any) -> int | None:
-    """The global step of a session at this moment; None where the graph has none."""
+    """Returns the current global step of a session; None if the graph has none."""
     return None if global_step is None else int(np.ravel(sess.run(global_step))[0])

@@ -1,8 +1,8 @@
-"""TensorFlow's session manager, saver and queue runner, inside their graph wherever they are used.
+"""TensorFlow's session manager, saver and queue runner, usable outside their graph's scope.
 
-Eager execution and the default graph are settings of a thread: outside
-`with graph.as_default()`, in a cell or a thread, TensorFlow's own classes refuse to work
-or look into an empty graph. These enter the graph that their arguments belong to.
+Eager execution and the default graph are settings of a thread. Outside `with graph.as_default()`,
+in a cell or a thread, TensorFlow's own classes raise errors or see an empty graph. These classes
+enter the graph that their arguments belong to.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ _EARLIER = "make it before a Supervisor or a session that trains, or in a graph 
 
 
 def _told_as(method: Callable[..., Any]) -> Callable[[_Method], _Method]:
-    """Give an override the signature and the docstring of TensorFlow's method."""
+    """Gives an override the signature and the docstring of TensorFlow's method."""
     return cast("Callable[[_Method], _Method]", functools.wraps(method))
 
 
 class SessionManager(tf.compat.v1.train.SessionManager):
     """A `tf.compat.v1.train.SessionManager` for any cell and thread.
 
-    It takes the same arguments and has the same methods. Two things differ:
+    It has the same arguments and methods. Two things differ:
 
-    - A wait ends when `coord` stops: TensorFlow's hears no stop for as long as it waits.
-    - A checkpoint of another model is refused before anything is restored, as in `Saver`.
+    - A wait ends when `coord` stops. TensorFlow's class ignores a stop while it waits.
+    - A checkpoint of another model raises an error before anything is restored, as in `Saver`.
 
     Args:
-        args, kwargs: TensorFlow's arguments. For graph=None it takes the graph of the
-            operations given, or the default graph.
-        coord: Its stop ends a wait; None waits on.
+        args, kwargs: TensorFlow's arguments. For graph=None it takes the graph of the operations
+            given, or the default graph.
+        coord: Its stop ends a wait; None never ends one.
 
     Raises:
         ArgumentError: There is no graph: the default graph is empty, and was not entered.
@@ -67,7 +67,7 @@ class SessionManager(tf.compat.v1.train.SessionManager):
     def wait_for_session(
         self, master: str, config: Any = None, max_wait_secs: float | None = float("inf")
     ) -> tf.compat.v1.Session:
-        """A session that another thread or process has made ready.
+        """Returns a session that another thread or process has prepared.
 
         Args:
             master: Address of the TensorFlow master.
@@ -99,7 +99,7 @@ class SessionManager(tf.compat.v1.train.SessionManager):
         max_wait_secs: float | None = 7200,
         config: Any = None,
     ) -> tuple[tf.compat.v1.Session, bool]:
-        """What `prepare_session` and `recover_session` begin with."""
+        """Does the first part of `prepare_session` and `recover_session`."""
         path = checkpoint_filename_with_path
 
         def latest() -> str | None:
@@ -134,18 +134,16 @@ class SessionManager(tf.compat.v1.train.SessionManager):
 class Saver(tf.compat.v1.train.Saver):
     """A `tf.compat.v1.train.Saver` for any cell and thread.
 
-    It takes the same arguments, and writes and reads the same files. Variables of eager
-    execution are saved and restored with None for the session, as by TensorFlow's. Three
-    things differ:
+    It has the same arguments, and writes and reads the same files. Eager variables are saved and
+    restored with None for the session, as in TensorFlow. Three things differ:
 
-    - It saves and restores between two steps of a session that an `nbtrain.Supervisor` has
-      made, whichever thread asks for it: TensorFlow's then saves a mixture of two steps.
-    - A checkpoint that does not fit is refused before anything is restored. TensorFlow's
-      takes a value of another shape without a word, and a later step fails.
-    - A restore that fails raises a CheckpointError that says what to do. It is the error of
-      TensorFlow's too, except for a file that was cut short: that is a
-      `tf.errors.DataLossError`, and not TensorFlow's OutOfRangeError, which a Supervisor
-      takes for the end of the input.
+    - It saves and restores between two steps of a session made by an `nbtrain.Supervisor`,
+      whichever thread calls it. TensorFlow's class would save a mixture of two steps.
+    - A checkpoint that does not fit raises an error before anything is restored. TensorFlow's class
+      silently takes a value of another shape, and a later step fails.
+    - A restore that fails raises a CheckpointError that says what to do. It is also an instance of
+      TensorFlow's error. The exception is a truncated file: it raises a `tf.errors.DataLossError`
+      instead of OutOfRangeError, which a Supervisor takes for the end of the input.
 
     Args:
         args, kwargs: TensorFlow's arguments. var_list=None saves all variables of the default
@@ -176,17 +174,17 @@ class Saver(tf.compat.v1.train.Saver):
         return path
 
     def restore(self, sess: tf.compat.v1.Session | None, save_path: str) -> None:
-        """Set the variables from a checkpoint.
+        """Sets the variables from a checkpoint.
 
         Args:
-            sess: The session; None for variables of eager execution.
+            sess: The session; None for eager variables.
             save_path: The path that `save` returned.
 
         Raises:
-            CheckpointError: Nothing was restored. It is also a `ValueError` where no checkpoint
-                has this path, a `tf.errors.NotFoundError` where variables are missing, a
-                `tf.errors.InvalidArgumentError` where they have other shapes, and a
-                `tf.errors.DataLossError` where the files cannot be read.
+            CheckpointError: Nothing was restored. It is also a `ValueError` if no checkpoint has
+                this path, a `tf.errors.NotFoundError` if variables are missing, a
+                `tf.errors.InvalidArgumentError` if they have other shapes, and a
+                `tf.errors.DataLossError` if the files cannot be read.
         """
         if self._is_empty:
             return
@@ -204,14 +202,14 @@ class Saver(tf.compat.v1.train.Saver):
 
     @staticmethod
     def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
-        """A saver that runs operations of the default graph, as a `SaverDef` describes them."""
+        """Returns a saver for the default graph, as described by a `SaverDef`."""
         return Saver(saver_def=saver_def, name=import_scope)
 
 
 class QueueRunner(tf.compat.v1.train.QueueRunner):
     """A `tf.compat.v1.train.QueueRunner` that can be made in any cell and thread.
 
-    It takes the same arguments. Supervisors and `tf.compat.v1.train.add_queue_runner` take it.
+    It has the same arguments. Supervisors and `tf.compat.v1.train.add_queue_runner` accept it.
 
     Args:
         args, kwargs: TensorFlow's arguments.
@@ -229,15 +227,15 @@ class QueueRunner(tf.compat.v1.train.QueueRunner):
 
     @staticmethod
     def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
-        """A queue runner of operations of the default graph, as a `QueueRunnerDef` describes it."""
+        """Returns a queue runner for the default graph, as described by a `QueueRunnerDef`."""
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
 
 def graph_of(items: Iterable[Any], of: str) -> tf.Graph:
-    """The graph of the first item that has one, or else the default graph.
+    """Returns the graph of the first item that has one, or else the default graph.
 
     Raises:
-        ArgumentError: That is empty, and nobody has entered it.
+        ArgumentError: The default graph is empty, and was not entered.
     """
     for item in items:
         graph = getattr(item, "graph", None)
@@ -253,12 +251,12 @@ def graph_of(items: Iterable[Any], of: str) -> tf.Graph:
 
 
 def is_nobodys(graph: tf.Graph) -> bool:
-    """Whether a default graph is the empty one that every thread has; not one that was entered."""
+    """Tells if a default graph is the empty one of each thread, and was not entered."""
     return tf.executing_eagerly() and not graph.get_operations()
 
 
 def _are_eager(items: list[Any]) -> bool:
-    """Whether these are variables of eager execution."""
+    """Tells if all items are eager variables."""
     return bool(items) and all(
         isinstance(item, tf.Variable) and getattr(item, "graph", None) is None for item in items
     )
@@ -266,7 +264,7 @@ def _are_eager(items: list[Any]) -> bool:
 
 @contextlib.contextmanager
 def _entered(items: Iterable[Any], *, eager: bool) -> Iterator[tf.Graph]:
-    """Inside the graph of some items; or else in eager execution."""
+    """Enters the graph of some items, or else eager execution."""
     if eager:
         with tf.__internal__.eager_context.eager_mode():
             yield v1.get_default_graph()

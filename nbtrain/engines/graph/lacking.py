@@ -1,4 +1,4 @@
-"""The variables of a graph that are trained and that its saver does not save."""
+"""Finds the trained variables of a graph that its saver does not save."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ v1 = tf.compat.v1
 
 
 def lacking(graph: tf.Graph, saver: Any) -> str:
-    """The variables, by scope and with counts, in words; empty where there are none.
+    """Names these variables by scope, with counts; returns "" if there are none.
 
-    One is trained that an operation changes besides its initializer and those of savers. Counters,
-    which are whole numbers, and metrics, which are local variables, are not.
+    A variable is trained if an operation changes it, other than its initializer and those of
+    savers. Counters (whole numbers) and metrics (local variables) do not count.
 
     Args:
         graph: The graph.
-        saver: Its saver; one that was imported with a meta graph does not tell what it saves.
+        saver: Its saver; one imported with a meta graph does not tell what it saves.
     """
-    items = getattr(saver, "_var_list", None)  # named by nothing public
+    items = getattr(saver, "_var_list", None)  # there is no public name for this
     if not items:
         return ""
     wholes = items.values() if isinstance(items, dict) else items

@@ -1,4 +1,4 @@
-"""Training a TF1 graph in a MonitoredSession, its hooks beside the run."""
+"""Trains a TF1 graph in a MonitoredSession with the run's hooks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ v1 = tf.compat.v1
 
 # Makes a MonitoredSession with the hooks given as hooks=.
 MakeSession = Callable[..., Any]
-# The same with these hooks, and puts on the stack what must be closed after it.
+# Makes one with these hooks, and registers on the stack what must be closed after it.
 _Make = Callable[[Sequence[Any], contextlib.ExitStack], Any]
 # Steps between two summaries.
 _SUMMARY_STEPS = 100
@@ -41,19 +41,19 @@ class MonitorEngine:
 
     Args:
         graph: The graph.
-        train_op: What is run at every step.
+        train_op: The operation or tensor run at every step.
         scalars: Tag to tensor of shape (), fetched together with it.
-        feed: Gives the feed_dict of each step; None feeds nothing.
+        feed: Returns the feed_dict of each step; None feeds nothing.
         hooks: The user's hooks.
-        make: Makes the session, given all hooks and what is closed after it.
-        scaffold: Brings the saver; None takes the graph's.
-        hyperparameters: What can be set while it trains.
+        make: Makes the session from all hooks and the stack of what is closed after it.
+        scaffold: Provides the saver; None takes the graph's.
+        hyperparameters: The variables that can be set while it trains.
     """
 
     kind = "MonitoredSession"
-    evaluate = None  # an EvalHook does
+    evaluate = None  # an EvalHook does it
     origin: str | None = None
-    resumes = None  # its session goes on from a folder of its own
+    resumes = None  # its session restores from its own folder
 
     def __init__(
         self,
@@ -82,26 +82,26 @@ class MonitorEngine:
         return [self._graph]
 
     def roots(self) -> list[object]:
-        """The graph, and what trains it."""
+        """The graph and the objects that train it."""
         return [self._graph, self._train_op]
 
     def branched(self, folder: Logdir) -> MonitorEngine:
-        """It cannot be: its session and its hooks were made for their folder."""
+        """Raises an error: the session and its hooks were made for their folder."""
         raise ArgumentError(
             f"A run of nbtrain.monitor cannot be branched, to {folder.name!r} or another name: its "
             "session and its hooks were made for its own folder. One of nbtrain.supervise can."
         )
 
     def session(self) -> contextlib.AbstractContextManager[None]:
-        """Nothing: the session is opened where it is used, and attached by its hook."""
+        """Does nothing: the session is opened later, and attached by its hook."""
         return contextlib.nullcontext()
 
     def train(self, run: Run) -> None:
-        """Open the session, and run the train op until the session or the run stops."""
+        """Opens the session, and runs the train op until the session or the run stops."""
         hook = RunHook(run, self._scalars, scaffold=self._scaffold)
         hook.train_op, hook.hyperparameters = self._train_op, self.hyperparameters
         with contextlib.ExitStack() as stack:
-            # Opened and closed inside the graph; between that a feed is eager, as a cell is.
+            # Opened and closed inside the graph; in between, a feed is eager like a cell.
             with self._graph.as_default():
                 sess = self._open(hook, stack).__enter__()
             stack.push(functools.partial(self._exit, sess))
@@ -129,10 +129,10 @@ class MonitorEngine:
             else:
                 while not sess.should_stop():
                     fed = feed()
-                    with self._graph.as_default():  # where hooks are called, and it is recovered
+                    with self._graph.as_default():  # for hooks and recoveries
                         sess.run(train_op, fed)
         except NoSession:
-            raise  # no hook is to end what is not there
+            raise  # no hook may end a session that does not exist
         except (StopIteration, tf.errors.OutOfRangeError):
             pass  # the input is exhausted
 
@@ -158,38 +158,38 @@ def monitor(
     grace: float = 10.0,
     start: bool = True,
 ) -> Run:
-    """Train a TF1 graph in the background in a MonitoredSession, and return the run at once.
+    """Trains a TF1 graph in the background in a MonitoredSession, and returns the run at once.
 
     Args:
         train_op: An operation or tensor of the graph, run once a step.
-        scalars: What to record of every step: tag to tensor of shape (), or to its name.
+        scalars: The scalars recorded at every step: tag to tensor of shape (), or to its name.
         hooks: `SessionRunHook`s, called in the training thread inside the graph.
-        chief_only_hooks: More of them, called before; not with `session`.
+        chief_only_hooks: More hooks, called before `hooks`; not with `session`.
         scaffold: A `tf.compat.v1.train.Scaffold`; None makes one.
-        session: Makes the session when called with `hooks=`, in the training thread inside
-            the graph: `tf.compat.v1.train.SingularMonitoredSession`, `MonitoredSession`,
-            `functools.partial(MonitoredTrainingSession, scaffold=..., checkpoint_dir=...)`
-            or a function. None makes a `MonitoredTrainingSession` that goes on from the
-            run's checkpoints and writes the graph's summaries to its folder every 100 steps.
-        feed: Called before every step, eager as a cell is; gives its feed_dict. It ends the
-            run by raising StopIteration.
-        steps: Global step at which the run finishes; None trains until a hook requests a
-            stop, the input is exhausted, or the run is stopped.
-        hyperparameters: What `run.set` and the panel can change while it trains: name to a
-            variable of the graph, such as the one given to the optimizer as learning rate.
-        logdir: Folder of the run; None takes `runs/<name>`.
-        name: The run's name; None takes a new numbered one. A run in a folder that has
-            checkpoints goes on from the latest.
-        save_secs: Seconds between two checkpoints; None or 0 saves none by time.
-        save_steps: Steps between two checkpoints; None saves none by steps.
-        keep: Checkpoints that stay; None keeps all.
-        on_nan: As in `train`; in a cluster the losses alone are looked at, and nothing is copied.
+        session: Makes the session when called with `hooks=`, in the training thread inside the
+            graph: `tf.compat.v1.train.SingularMonitoredSession`, `MonitoredSession`,
+            `functools.partial(MonitoredTrainingSession, scaffold=..., checkpoint_dir=...)` or a
+            function. None makes a `MonitoredTrainingSession` that continues from the run's
+            checkpoints and writes the graph's summaries to its folder every 100 steps.
+        feed: Called before every step, eagerly like a cell; returns its feed_dict. It ends the run
+            by raising StopIteration.
+        steps: The global step at which the run finishes; None trains until a hook requests a stop,
+            the input is exhausted, or the run is stopped.
+        hyperparameters: The variables that `run.set` and the panel can change during training: name
+            to a variable of the graph, such as the one given to the optimizer as learning rate.
+        logdir: The folder of the run; None takes `runs/<name>`.
+        name: The run's name; None takes a new numbered one. A run in a folder with checkpoints
+            continues from the latest.
+        save_secs: Seconds between two checkpoints; None or 0 disables this.
+        save_steps: Steps between two checkpoints; None disables this.
+        keep: The number of checkpoints to keep; None keeps all.
+        on_nan: As in `train`; in a cluster only the losses are checked, and nothing is copied.
         jump: As in `train`.
         grace: Seconds that the end of the process waits for the run to stop and save; see README.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
-        ArgumentError: An argument that cannot be used; nothing was started.
+        ArgumentError: An argument cannot be used; nothing was started.
         BusyError: A run that has not ended holds the folder or the graph.
 
     Example:
@@ -218,7 +218,7 @@ def monitor(
 
 
 def _check_hooks(**given: Any) -> None:
-    """Raise an ArgumentError for what is no sequence of hooks."""
+    """Raises an ArgumentError for arguments that are not sequences of hooks."""
     kind = v1.train.SessionRunHook
     for name, hooks in given.items():
         if isinstance(hooks, kind):
@@ -230,7 +230,7 @@ def _check_hooks(**given: Any) -> None:
 
 
 def _check_tags(scalars: Iterable[str], hooks: Sequence[Any]) -> None:
-    """Raise an ArgumentError for a tag under which two would record: a curve is of one thing."""
+    """Raises an ArgumentError for a tag that two would record, as a curve shows one thing."""
     taken = set(scalars)
     for hook in hooks:
         if not isinstance(hook, EvalHook):
@@ -250,16 +250,16 @@ def _training_session(
     folder: Logdir,
     grace_secs: float,
 ) -> _Make:
-    """A MonitoredTrainingSession that leaves saving and counting to the run."""
+    """Makes a MonitoredTrainingSession that leaves saving and counting to the run."""
 
     def make(hooks: Sequence[Any], stack: contextlib.ExitStack) -> Any:
         filled = scaffold or v1.train.Scaffold()
-        # A SummarySaverHook adds to the graph, needs a global step, and costs each step as much
-        # as all the rest of its hooks: also where there is nothing to summarize.
+        # A SummarySaverHook adds to the graph and needs a global step. At each step it costs as
+        # much as all its other hooks together, even if there are no summaries.
         summarizes = _has_summaries(graph, scaffold) and not graph.finalized
         if summarizes and adopt_global_step(graph) is not None:
-            # Not by summary_dir: the file, and a thread for it, would stay open in TensorFlow's
-            # cache as long as the kernel lives.
+            # summary_dir is not used: its file and thread would stay open in TensorFlow's cache
+            # until the kernel ends.
             writer = EventFile(str(folder.path))
             stack.callback(writer.close)
             writer.add_graph(graph)
@@ -269,7 +269,7 @@ def _training_session(
             hooks = [*hooks, summary_hook]
         return v1.train.MonitoredTrainingSession(
             scaffold=filled,
-            # No checkpoint_dir: the first hook restores, by a saver of its own.
+            # No checkpoint_dir: the first hook restores, with its own saver.
             hooks=hooks,
             chief_only_hooks=chief_only_hooks,
             save_checkpoint_secs=None,

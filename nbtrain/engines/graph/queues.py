@@ -1,4 +1,4 @@
-"""The queues of a graph, closed by a stop: whoever waits at one then gets an answer."""
+"""Closes the queues of a graph at a stop, so that waiting threads return."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import tensorflow as tf
 
 from nbtrain.run.threads import Coordinator
 
-# Where a graph keeps the operations: a finalized one takes no more of them.
+# The collection that holds the operations, as a finalized graph takes no more of them.
 _CLOSING = "nbtrain_closing_queues"
 
 _QUEUES = {"FIFOQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2"}
 
 
 def add_closing(graph: tf.Graph) -> None:
-    """Add to a graph what closes its queues, where that is missing; not to a finalized one."""
+    """Adds operations that close the queues, if missing and the graph is not finalized."""
     if graph.finalized:
         return
     closed = {op.inputs[0].op for op in graph.get_collection(_CLOSING)}
@@ -29,10 +29,10 @@ def add_closing(graph: tf.Graph) -> None:
 
 
 def close_on_stop(sess: tf.compat.v1.Session, coord: Coordinator) -> None:
-    """Close the queues of a session's graph when its coordinator stops.
+    """Closes the queues of a session's graph when its coordinator stops.
 
-    TensorFlow closes those that have a queue runner. One that is filled in another way (a
-    thread that feeds it) would let a training step wait at it for ever.
+    TensorFlow closes queues that have a queue runner. A training step could wait forever at any
+    other, such as one filled by a thread.
     """
     ops = sess.graph.get_collection(_CLOSING)
     if not ops:
@@ -46,5 +46,5 @@ def close_on_stop(sess: tf.compat.v1.Session, coord: Coordinator) -> None:
 
 def _close(sess: tf.compat.v1.Session, ops: list[Any], coord: Coordinator) -> None:
     coord.wait_for_stop()
-    with contextlib.suppress(tf.errors.OpError, RuntimeError):  # the session is closed already
+    with contextlib.suppress(tf.errors.OpError, RuntimeError):  # the session is already closed
         sess.run(ops)

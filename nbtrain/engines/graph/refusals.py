@@ -1,6 +1,6 @@
-"""Refusals of a checkpoint: each is nbtrain's error, and the one that TensorFlow raises.
+"""Errors for checkpoints that do not fit: each is both nbtrain's error and TensorFlow's.
 
-A program of TensorFlow catches its own; `except nbtrain.NbtrainError` catches them all.
+A TensorFlow program catches its own; `except nbtrain.NbtrainError` catches them all.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from nbtrain.core.errors import CheckpointError
 
 
 class NoCheckpointError(CheckpointError, ValueError):
-    """A path that no checkpoint has; `Saver.restore` of TensorFlow raises a ValueError."""
+    """No checkpoint has this path; TensorFlow's `Saver.restore` raises a ValueError."""
 
 
 class _OpError(CheckpointError, tf.errors.OpError):
-    """An error that an operation of TensorFlow's raises while it restores."""
+    """An error that a TensorFlow operation raises while restoring."""
 
     code: ClassVar[int]
 
@@ -27,22 +27,22 @@ class _OpError(CheckpointError, tf.errors.OpError):
 
 
 class MissingVariableError(_OpError, tf.errors.NotFoundError):
-    """A checkpoint without a variable of the saver."""
+    """The checkpoint lacks a variable of the saver."""
 
     code = tf.errors.NOT_FOUND
 
 
 class ShapeError(_OpError, tf.errors.InvalidArgumentError):
-    """A checkpoint in which a variable has another shape."""
+    """The checkpoint has a variable in another shape."""
 
     code = tf.errors.INVALID_ARGUMENT
 
 
 class UnreadableError(_OpError, tf.errors.DataLossError):
-    """A checkpoint that cannot be read.
+    """The checkpoint cannot be read.
 
-    For a file that was cut short TensorFlow raises an OutOfRangeError. This is none: a
-    Supervisor takes that for the end of the input, and would end as if all were well.
+    For a truncated file TensorFlow raises an OutOfRangeError. A Supervisor takes that for the end
+    of the input and would end without an error, so this class is not one.
     """
 
     code = tf.errors.DATA_LOSS

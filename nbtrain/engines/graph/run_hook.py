@@ -1,8 +1,8 @@
 """The hook that puts a MonitoredSession under a run.
 
 hook.begin()                        # the graph may still change: its saver, its global step
-hook.after_create_session(...)      # the run's saver is the session's; and after a recovery again
-    hook.before_run(...)            # asks for the scalars
+hook.after_create_session(...)      # takes the session's saver; called again after a recovery
+    hook.before_run(...)            # fetches the scalars
     hook.after_run(...)             # the step boundary: record, save, commands, pause, stop
 hook.end(...)                       # a last checkpoint
 """
@@ -37,22 +37,22 @@ from nbtrain.run.run import Run
 
 v1 = tf.compat.v1
 
-# Kinds of fetches whose count is remembered.
+# The most kinds of fetches whose step count is remembered.
 _MOST_KINDS = 64
 
 
 class RunHook(tf.compat.v1.train.SessionRunHook):
-    """Puts the MonitoredSession of a loop of one's own under its run.
+    """Puts the MonitoredSession of the user's own loop under its run.
 
-    For `MonitoredSession`, `SingularMonitoredSession` and `MonitoredTrainingSession`,
-    inside `@nbtrain.background` or `%%nbtrain`. The graph's global step counts: a `run` call
-    that leaves it alone, such as one that evaluates, is no step of the run. Put it first
-    among the hooks: so the others find the session as the checkpoint left it.
+    For `MonitoredSession`, `SingularMonitoredSession` and `MonitoredTrainingSession`, inside
+    `@nbtrain.background` or `%%nbtrain`. The graph's global step counts: a `run` call that does not
+    advance it, such as an evaluation, is not a step of the run. Put this hook first, so that the
+    others see the session as restored.
 
     Args:
-        run: The run, in whose training thread the session is made.
-        scalars: What to record of every step: tag to tensor of shape (), or to its name.
-        scaffold: The session's scaffold, where it brings a saver of its own.
+        run: The run; the session is made in its training thread.
+        scalars: The scalars recorded at every step: tag to tensor of shape (), or to its name.
+        scaffold: The session's scaffold, if it has a saver of its own.
 
     Example:
         >>> @nbtrain.background
@@ -81,10 +81,10 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._loop: HookLoop | None = None
 
     def begin(self) -> None:
-        """Before the graph is finalized: its saver, its global step, and whether all fits.
+        """Prepares the saver and the global step before the graph is finalized.
 
         Raises:
-            ArgumentError: This is not the training thread of the run, or a scalar is none.
+            ArgumentError: This is not the training thread of the run, or a scalar is invalid.
             CheckpointError: The folder holds checkpoints of another model.
         """
         if owner.get() is not self._run.handle.host:
@@ -115,9 +115,9 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._attempts = SessionRetry(
             graph, self._run.coord, self._run.handle.host.note, self._latest
         )
-        self._lost = 0  # sessions in a row that were lost without a step
+        self._lost = 0  # sessions in a row that were lost without completing a step
         self._told_to_stop = False
-        self._steps: int | None = None  # by which the fetches at hand advance it, once known
+        self._steps: int | None = None  # advance of the step by the current fetches, once known
         self._known: dict[tuple[int, ...] | int, tuple[int, Any, Any]] = {}
         self._run.handle.drop_lines(self._is_false)
         self._run.handle.host.at_end(self.close)
@@ -144,7 +144,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             coord.request_stop()
 
     def before_run(self, run_context: Any) -> Any:
-        """Ask for the scalars, where the run trains."""
+        """Fetches the scalars if the run trains."""
         fetches = run_context.original_args.fetches
         kind = type(fetches)
         if kind is list or kind is tuple:
@@ -179,7 +179,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._attempts.end()
 
     def close(self) -> None:
-        """Undo what TensorFlow leaves when a hook raises while the session is made."""
+        """Undoes what TensorFlow leaves behind if a hook raises while the session is made."""
         self._attempts.end()
         self._close_session()
         if self._graph.finalized and not self._was_finalized:
@@ -201,7 +201,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         return saver
 
     def _latest(self, saver: Any) -> str | None:
-        """The latest checkpoint, if that saver can initialize all variables from it."""
+        """The latest checkpoint, if the saver can initialize all variables from it."""
         checkpoints = listed(self._directory)
         if not checkpoints or not isinstance(saver, v1.train.Saver):
             return None
@@ -221,25 +221,25 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         return Saved(self._graph, saver, path, self._global_step, ready_op)
 
     def _what_to_ask(self, args: Any) -> Any:
-        """The scalars, unless they need a feed that these fetches do without.
+        """The scalars, unless they need a feed that these fetches do not need.
 
-        What the fetches need as well, another hook may feed.
+        Another hook may feed what the fetches need as well.
         """
         feed = args.feed_dict
-        fed = feed if isinstance(feed, Mapping) else ()  # or else TensorFlow refuses it
+        fed = feed if isinstance(feed, Mapping) else ()  # otherwise TensorFlow raises an error
         needed = placeholders_below(self._fed, fed)
         if needed and not set(needed) <= set(placeholders_below(self._elements(args.fetches))):
             return None
         return self._request
 
     def _elements(self, fetches: Any) -> Iterator[Any]:
-        """The tensors and operations of some fetches."""
+        """Yields the tensors and operations of some fetches."""
         for item in tf.nest.flatten(fetches, expand_composites=True):
-            with contextlib.suppress(KeyError, TypeError, ValueError):  # TensorFlow refuses it
+            with contextlib.suppress(KeyError, TypeError, ValueError):  # TensorFlow raises
                 yield self._graph.as_graph_element(item)
 
     def _learn(self, fetches: Any) -> int:
-        """By how much these fetches advance the global step; without one, each run is a step."""
+        """Returns how far these fetches advance the step; each run is a step if there is none."""
         steps = 1
         if self._before is not None:
             steps = (step_of(self._session, self._global_step) or 0) - self._before
@@ -251,14 +251,14 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
                 )
         if len(self._known) >= _MOST_KINDS:
             self._known.clear()
-        # With the fetches themselves: as long as they are alive, no others have their ids.
+        # Holds the fetches themselves: as long as they live, no others have their ids.
         self._known[self._key] = steps, self._asked if steps else None, fetches
         return steps
 
     def _stop(self, run_context: Any, steps: int) -> None:
-        """Have the loop end at the next `should_stop`; one that trains on without asking, by force.
+        """Ends the loop at the next `should_stop`, or by an error if it trains on without asking.
 
-        By force, a second call in the same turn of the loop would be an error.
+        A second call between two checks is taken for training on.
         """
         if not self._told_to_stop and self._opened is not None:
             self._told_to_stop = True
@@ -267,15 +267,15 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             run_context.request_stop()
 
     def _is_false(self, line: str) -> bool:
-        """Whether TensorFlow says that a step has not counted, and it is known to.
+        """Tells if TensorFlow's message that a step has not counted is known to be wrong.
 
-        Its StepCounterHook reads the global step beside the train op, sometimes before that
-        has counted and sometimes after: so two steps in a row may show it the same number.
+        Its StepCounterHook reads the global step beside the train op, before or after it has
+        counted. So two steps in a row may show the same number.
         """
         return line.startswith("It seems that global step") and bool(self._steps)
 
     def _recount(self, expected: int) -> int:
-        """The exact step. Another than expected: these fetches count unevenly."""
+        """Returns the exact step. If it differs from `expected`, these fetches count unevenly."""
         step = step_of(self._session, self._global_step)
         if step is None or step == expected:
             return expected
@@ -283,7 +283,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         return step
 
     def _wait(self) -> None:
-        """Wait after a session was lost; a stop ends that, and the training.
+        """Waits after a session was lost; a stop ends the wait and the training.
 
         Raises:
             StopIteration: The run was asked to stop.

@@ -1,4 +1,4 @@
-"""Saving and restoring the variables of a graph's session."""
+"""Saves and restores the variables of a graph's session."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_NUMBERS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What is saved: the variables of a graph.
+    """The variables of a graph and how they are saved.
 
     Attributes:
         graph: The graph.
@@ -47,7 +47,7 @@ class Saved:
 
     @classmethod
     def by(cls, supervisor: Any) -> Saved:
-        """What a Supervisor saves."""
+        """Describes what a Supervisor saves."""
         step, ready_op = supervisor.global_step, supervisor.ready_op
         return cls(supervisor.graph, supervisor.saver, supervisor.save_path, step, ready_op)
 
@@ -58,11 +58,11 @@ class GraphSaver:
     Args:
         saved: What it saves.
         directory: The folder of the checkpoints.
-        origin: Path of the checkpoint to begin at while the folder has none; or None.
+        origin: Path of the checkpoint to start from while the folder has none; or None.
 
     Attributes:
         sess: The session, once it is open.
-        prefix: What the paths of its checkpoints begin with.
+        prefix: The prefix of its checkpoints' paths.
         mended: As in `Saver`.
     """
 
@@ -77,11 +77,11 @@ class GraphSaver:
 
     @contextlib.contextmanager
     def opening(self) -> Iterator[None]:
-        """Open the session, into which the Supervisor restores the latest checkpoint.
+        """Opens the session, into which the Supervisor restores the latest checkpoint.
 
         Raises:
-            CheckpointError: That cannot be read, lacks variables, or has other shapes, which
-                TensorFlow does not look at.
+            CheckpointError: It cannot be read, lacks variables, or has other shapes, which
+                TensorFlow does not check.
         """
         self.mended = mend_states(self.directory)
         with contextlib.ExitStack() as stack:
@@ -93,10 +93,10 @@ class GraphSaver:
     def resume(self, timeline: RunTimeline | None = None) -> Restored | None:
         """The proof of what the Supervisor restored when it prepared the session.
 
-        Where that does not count any more, or a copy is newer, that is restored instead.
+        If that checkpoint was abandoned, or a copy is newer, restores the right one instead.
 
         Raises:
-            CheckpointError: There was nothing to restore, and the origin cannot be.
+            CheckpointError: There was nothing to restore, and the origin cannot be restored.
         """
         held = latest(self.directory, timeline)
         if held is not None and held in listed(self.directory)[-1:]:
@@ -106,7 +106,7 @@ class GraphSaver:
         return self._restored
 
     def save(self, step: int) -> int:
-        """Write `model.ckpt-<global step>`, the step read from the session at this moment.
+        """Writes `model.ckpt-<global step>`, with the current step of the session.
 
         Raises:
             CheckpointError: It cannot be written, or a server that holds variables is lost.
@@ -120,12 +120,12 @@ class GraphSaver:
             return step
 
     def write(self, step: int) -> None:
-        """Write the files of a checkpoint."""
-        # No graph: every checkpoint is of the one that was written at the start.
+        """Writes the files of a checkpoint."""
+        # No graph: every checkpoint uses the one written at the start.
         self._saved.saver.save(self.sess, self.prefix, global_step=step, write_meta_graph=False)
 
     def restore(self, path: str) -> Restored:
-        """Set the variables from a checkpoint.
+        """Sets the variables from a checkpoint.
 
         Raises:
             CheckpointError: It cannot be read, lacks variables of the graph, has them in other
@@ -143,24 +143,24 @@ class GraphSaver:
         return self._restored
 
     def non_finite(self) -> tuple[str, ...]:
-        """Names of the variables that hold NaN or Inf; in a cluster they are not looked at."""
+        """Names of the variables that hold NaN or Inf; not checked in a cluster."""
         assert self.sess is not None, "the session is open"
-        if self.sess.sess_str:  # all of them would travel here
+        if self.sess.sess_str:  # all of them would be sent here
             return ()
         return tuple(
             variable.op.name
             for few in _batches(saved_variables(self._saved.saver))
             for variable, value in zip(few, self.sess.run(few), strict=True)
-            # A sum is finite only if all is: no array is made to know it.
+            # A sum is finite only if all numbers are: this needs no extra array.
             if not np.isfinite(value.sum()) and not np.isfinite(value.astype(np.float64)).all()
         )
 
     def lacking(self) -> str:
-        """The variables of the graph that its training assigns to, and the saver does not save."""
+        """Names the variables that the training assigns to and the saver does not save."""
         return lacking(self._saved.graph, self._saved.saver)
 
     def side_saver(self, name: str, keep: int) -> GraphSaver | None:
-        """As in `Saver`: none in a cluster, and for a saver of another kind."""
+        """As in `Saver`; None in a cluster, and for a saver of another kind."""
         assert self.sess is not None, "the session is open"
         saved, directory = self._saved, self.directory / name
         if self.sess.sess_str or not isinstance(saved.saver, tf.compat.v1.train.Saver):
@@ -173,14 +173,14 @@ class GraphSaver:
         return side
 
     def global_step(self, otherwise: int) -> int:
-        """The global step now; `otherwise` where the graph has none."""
+        """Returns the current global step; `otherwise` if the graph has none."""
         assert self.sess is not None, "the session is open"
         step = step_of(self.sess, self._saved.global_step)
         return otherwise if step is None else step
 
     @contextlib.contextmanager
     def _answering(self) -> Iterator[None]:
-        """Refuse what would wait for ever for a server, and what one that is lost has failed.
+        """Avoids waiting forever for a server, and translates errors of a lost one.
 
         Raises:
             CheckpointError: A server that holds variables is lost: no file is to blame.
@@ -198,19 +198,19 @@ class GraphSaver:
             raise
 
     def _fitting(self, path: str) -> Restored:
-        """The proof of a checkpoint that has a value for every variable of the saver."""
+        """Returns the proof of a checkpoint that has a value for every variable of the saver."""
         proof = check_fit(self._saved.saver, path)
         if proof is None:
             raise misfit(path, "a tf.train.Checkpoint wrote it, of objects")
         return proof
 
     def _counted(self, proof: Restored) -> Restored:
-        """The proof with the step that the session is at."""
+        """Returns the proof with the current step of the session."""
         return replace(proof, step=self.global_step(proof.step))
 
 
 def _batches(variables: Iterable[tf.Variable]) -> Iterator[list[tf.Variable]]:
-    """The same, some at a time: to make room for all of them takes longer than to read them."""
+    """Yields the variables in groups: allocating memory for all takes longer than reading them."""
     few: list[tf.Variable] = []
     room = _MOST_NUMBERS
     for variable in variables:

@@ -1,6 +1,6 @@
 """The savers of a graph: each keeps the checkpoints of one folder.
 
-One saver in two folders deletes in each what it wrote in the other.
+A saver used for two folders would delete files of one for those of the other.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from nbtrain.engines.graph.in_graph import Saver
 
 v1 = tf.compat.v1
 
-# With TensorFlow's 0 for "all", its `checkpoint` file would name the latest alone.
+# With 0, TensorFlow's value for "all", the `checkpoint` file would only name the latest.
 _ALL = 2**31 - 1
-# Where a saver keeps the folder of a Supervisor.
+# The attribute of a saver that holds the folder of a Supervisor.
 _FOLDER = "_nbtrain_folder"
 
 
 def find_saver(graph: tf.Graph, scaffold: Any) -> Any:
-    """The saver of a scaffold or a graph; made where there is none and can be one.
+    """Returns the saver of a scaffold or a graph, and makes one if possible.
 
     Returns:
-        None for a graph without variables, one that is finalized and has no saver, and a saver
-        of no variables.
+        None for a graph without variables, a finalized one without a saver, and a saver of no
+        variables.
     """
     saver = scaffold.saver if scaffold is not None else None
     known = graph.get_collection(v1.GraphKeys.SAVERS)
@@ -40,22 +40,22 @@ def find_saver(graph: tf.Graph, scaffold: Any) -> Any:
         return None
     with graph.as_default():
         saver = Saver()
-    # Where a Scaffold looks for it, and a cell that is run again.
+    # A Scaffold looks for it here, and so does a cell that is run again.
     graph.add_to_collection(v1.GraphKeys.SAVERS, saver)
     return saver
 
 
 def saves(saver: Any) -> bool:
-    """Whether there is a saver, and it has variables; one of allow_empty=True may have none."""
-    return saver is not None and not getattr(saver, "_is_empty", False)  # nowhere public
+    """Tells if there is a saver with variables; one of allow_empty=True may have none."""
+    return saver is not None and not getattr(saver, "_is_empty", False)  # not public
 
 
 def own_saver(saver: Any, directory: Path, keep: int | None) -> Any:
-    """A saver of a run's, that runs the operations of another."""
+    """Returns a run's own saver, which runs the operations of another."""
     saver.build()
     definition = SaverDef.FromString(saver.as_saver_def().SerializeToString())
     definition.max_to_keep = keep or _ALL
-    variables = saver._var_list  # named by nothing public
+    variables = saver._var_list  # there is no public name for this
     own = v1.train.Saver(
         variables, reshape=saver._reshape, saver_def=definition, save_relative_paths=True
     )
@@ -64,14 +64,14 @@ def own_saver(saver: Any, directory: Path, keep: int | None) -> Any:
 
 
 def supervised_saver(graph: tf.Graph, folder: str | os.PathLike[str] | None) -> Any:
-    """The graph's saver for a Supervisor; where it saves elsewhere, a further one just like it.
+    """Returns the graph's saver for a Supervisor; a copy if it already saves elsewhere.
 
     Args:
         graph: The graph.
-        folder: Where the Supervisor saves; None for nowhere.
+        folder: The folder of the Supervisor; None if it does not save.
 
     Returns:
-        None as `find_saver` does.
+        None in the same cases as `find_saver`.
     """
     saver = find_saver(graph, None)
     if not folder or not isinstance(saver, v1.train.Saver):

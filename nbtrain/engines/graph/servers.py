@@ -1,8 +1,7 @@
-"""Asking the servers of a session's cluster, any of which may be dead.
+"""Calls to the servers of a session's cluster, any of which may be dead.
 
-TensorFlow sets no limit to a call, and one that waits for a dead server inside it cannot
-be ended. What has a limit here is asked in a thread of its own, which is left to itself
-where no answer comes.
+TensorFlow has no timeout for a call, and a call that waits for a dead server cannot be ended. So
+calls with a timeout run in a thread of their own, which is abandoned if there is no answer.
 """
 
 from __future__ import annotations
@@ -18,25 +17,25 @@ import tensorflow as tf
 
 # Seconds for a server to answer. A dead one never does, and no call to it ends.
 SERVER_SECS = 10.0
-# After these there is no server that holds the variables.
+# Errors after which the server with the variables is gone.
 LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
 # What to do then.
 REMEDY = "Once it has been started again, the training can go on from the latest checkpoint."
-# Seconds in which threads end that have waited for what the closing cancels.
+# Seconds for threads to end that were waiting for what the closing cancels.
 _LAST_SECS = 1.0
-# How TensorFlow names the server that a call was made to.
+# TensorFlow's name for the server that was called.
 _CALLED = re.compile(r"remote target (/job:\S+)")
 
-# Where a session stands is told under this topic; None: there is nothing to tell any more.
+# Reports the state of a session under this topic; None withdraws the report.
 Tell = Callable[[str, str | None], object]
 
 
 def unanswered(sess: tf.compat.v1.Session, *asked: Any) -> str | None:
-    """In words that a server of a session's cluster is lost or silent; None where all answer.
+    """Says which server of a session's cluster is lost or silent; None if all answer.
 
     Args:
-        sess: The session; one of this process needs no server.
-        asked: What is run to ask every server that holds a variable, as far as is known.
+        sess: The session; one in this process needs no server.
+        asked: Operations that together call every known server with variables.
     """
     ops = [op for op in asked if op is not None]
     errors: list[Exception] = []
@@ -48,7 +47,7 @@ def unanswered(sess: tf.compat.v1.Session, *asked: Any) -> str | None:
 
 
 def lost(sess: tf.compat.v1.Session, error: BaseException | None) -> str | None:
-    """In words that a server of a session's cluster is lost; None for any other error."""
+    """Says that a server of a session's cluster is lost; None for any other error."""
     if not sess.sess_str or not isinstance(error, LOST):
         return None
     called = _CALLED.search(error.message)
@@ -59,7 +58,7 @@ def lost(sess: tf.compat.v1.Session, error: BaseException | None) -> str | None:
 def ends_soon(
     ask: Callable[[], object], failed: Callable[[Exception], object] = lambda _error: None
 ) -> bool:
-    """Whether a server answers within `SERVER_SECS`, be it with an error, given to `failed`."""
+    """Tells if a server answers within `SERVER_SECS`; an error counts, and goes to `failed`."""
 
     def asking() -> None:
         try:
@@ -74,10 +73,9 @@ def ends_soon(
 
 
 def ask_all(master: str, config: Any) -> bool:
-    """Ask every server that a session needs; lasts until all have answered.
+    """Calls every server that a session needs; returns when all have answered.
 
-    Not by a session of the graph that is trained: as long as that waits for a server, whoever
-    adds to the graph waits too.
+    Uses its own graph: a session that waits for a server blocks whoever adds to its graph.
     """
     with tf.Graph().as_default():
         nothing = tf.no_op()
@@ -90,12 +88,12 @@ def ask_all(master: str, config: Any) -> bool:
 
 
 def close_session(sess: tf.compat.v1.Session) -> None:
-    """Close a session, which in a cluster with a dead server may take for ever."""
+    """Closes a session, which may take forever in a cluster with a dead server."""
     close_in_time(sess.close, tf.compat.v1.logging.warning)
 
 
 def close_in_time(close: Callable[[], object], tell: Callable[[str], object]) -> None:
-    """Call what closes a session; if it has not ended in time, leave it and say so."""
+    """Calls a function that closes a session; if it takes too long, abandons it and says so."""
     if not ends_soon(close):
         tell(
             f"The session has not closed within {SERVER_SECS:g} s, and is left to itself: a "
@@ -106,19 +104,19 @@ def close_in_time(close: Callable[[], object], tell: Callable[[str], object]) ->
 def limit_closing(
     sess: tf.compat.v1.Session, tell: Tell, threads: Iterable[threading.Thread] = ()
 ) -> None:
-    """Have a session's `close` return in time, whoever calls it, and say what is left behind.
+    """Makes a session's `close` return in time for any caller, and reports what is left behind.
 
     Args:
-        sess: The session; its own `close` is called once, and waited for as long as a server
-            has to answer.
-        tell: Is told of a session that has not closed, and of threads that have not ended.
-        threads: The session's, looked at when it is closed: they have been stopped by then.
+        sess: The session; its own `close` is called once, with the time that a server has to
+            answer.
+        tell: Reports a session that has not closed, and threads that have not ended.
+        threads: The session's threads, which should have stopped when it is closed.
     """
     close: Any = sess.close
 
     def close_once() -> None:
-        sess.close = _nothing  # whoever comes second need not wait again
-        if sys.is_finalizing():  # no thread runs any more, and nothing is left behind
+        sess.close = _nothing  # a second caller need not wait again
+        if sys.is_finalizing():  # threads no longer run, and nothing is left behind
             return
         close_in_time(close, lambda text: tell("close", text))
         if alive := _still_alive(threads):
@@ -146,4 +144,4 @@ def _master(sess: tf.compat.v1.Session) -> str:
 
 
 def _nothing() -> None:
-    """Closed already."""
+    """Does nothing: the session is already closed."""

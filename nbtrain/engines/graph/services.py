@@ -1,4 +1,4 @@
-"""What a chief Supervisor does beside the training: summaries, steps a second, checkpoints."""
+"""The services of a chief Supervisor: summaries, steps a second, checkpoints."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from nbtrain.engines.graph.session_mutex import SessionMutex
 from nbtrain.engines.graph.writing import CheckpointWriter
 from nbtrain.run.threads import Coordinator, LooperThread
 
-# A summary is on disk within a second, also the last of a burst.
+# A summary is on disk within a second, even the last of a burst.
 _FLUSH_SECS = 1.0
-# Seconds between two looks at whether another thread trains than the one that has the turns.
+# Seconds between two checks if a thread other than the owner of the mutex trains.
 _FOLLOW_SECS = 0.1
-# To save between two steps: the first may find that another thread trains.
+# Attempts to save between two steps: the first may find that another thread trains.
 _ATTEMPTS = 3
-# Seconds for the last summary, which may wait for input that comes no more.
+# Seconds for the last summary, which may wait for input that never comes.
 _SUMMARY_SECS = 5.0
-# What a summary of queues says that have ended, were closed by the stop, or stand empty.
+# Messages of a summary of queues that have ended, were closed by the stop, or are empty.
 _NO_INPUT = (
     tf.errors.OutOfRangeError,
     tf.errors.CancelledError,
@@ -35,7 +35,7 @@ _NO_INPUT = (
 
 
 class Supervised(Protocol):
-    """What the services know of their Supervisor."""
+    """The interface between the services and their Supervisor."""
 
     coord: Coordinator
     saver: Any
@@ -47,26 +47,25 @@ class Supervised(Protocol):
     global_step: Any
 
     def write_summary(self, summary: Any, step: int | None) -> None:
-        """Write a summary, serialized or not."""
+        """Writes a summary, serialized or not."""
 
     def step_of(self, sess: tf.compat.v1.Session) -> int | None:
-        """The global step of a session."""
+        """Returns the global step of a session."""
 
 
 class Services:
     """The services of one session.
 
-    A checkpoint is saved when it is its turn, between two calls of the thread that trains.
-    Summaries are computed beside it, as TensorFlow's: they may need what that thread feeds
-    to a queue. The first act of each comes at once, as TensorFlow's does; the last ones are
-    in `finish`.
+    Checkpoints are saved between two calls of the training thread. Summaries are computed
+    concurrently, as in TensorFlow: they may need data that the training thread puts into a queue.
+    Each service acts first at once, as in TensorFlow, and last in `finish`.
 
     Args:
-        supervisor: Whose saver, summaries and writer these are.
-        turns: The turns at the session.
-        save_model_secs: Seconds between two checkpoints; 0 or None saves none by time.
-        save_model_steps: Steps between two; None saves none by steps.
-        save_summaries_steps: Steps between two summaries; None computes none by steps.
+        supervisor: Provides saver, summaries and writer.
+        turns: The mutex of the session.
+        save_model_secs: Seconds between two checkpoints; 0 or None disables this.
+        save_model_steps: Steps between two checkpoints; None disables this.
+        save_summaries_steps: Steps between two summaries; None disables this.
     """
 
     def __init__(
@@ -107,7 +106,7 @@ class Services:
             _check_unfed(supervisor.summary_op)
 
     def start(self) -> list[LooperThread]:
-        """Start the threads, each named and under the Supervisor's coordinator."""
+        """Starts the threads, each named and under the Supervisor's coordinator."""
         step = self._step()
         if step is not None and self._writer:
             start = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START)
@@ -122,17 +121,17 @@ class Services:
         return threads
 
     def finish(self, secs: float) -> None:
-        """The last checkpoint and summary, of the state in which the training ended.
+        """Writes the last checkpoint and summary, of the state in which the training ended.
 
         Args:
-            secs: Seconds that a call of the training thread may last until then; beyond them
-                nothing is written, and a warning says so.
+            secs: Seconds to wait for a running call of the training thread; after that nothing is
+                written, and a warning says so.
 
         Raises:
             tf.errors.UnavailableError: A server of the session does not answer.
         """
         self._mutex.before_run.clear()
-        if getattr(self._sess, "_closed", False):  # as a program may, before it stops
+        if getattr(self._sess, "_closed", False):  # a program may close it before it stops
             if self._saves:
                 tf.compat.v1.logging.warning(
                     "The last checkpoint was not saved: the session was closed before the "
@@ -151,12 +150,12 @@ class Services:
             )
 
     def unanswered(self) -> str | None:
-        """In words that a server of the session is lost or silent; None where all answer."""
+        """Says which server of the session is lost or silent; None if all answer."""
         supervisor = self._supervisor
         return unanswered(self._sess, supervisor.ready_op, supervisor.global_step)
 
     def try_to_finish(self, first: Exception) -> None:
-        """The same after an error, which remains the one to raise."""
+        """Does the same after an error, which remains the one to raise."""
         if isinstance(first, LOST):
             return
         try:
@@ -199,9 +198,9 @@ class Services:
         return self._supervisor.step_of(self._sess)
 
     def _look(self) -> None:
-        """Before a call of the thread that trains: what is due by steps.
+        """Does what is due by steps, before a call of the training thread.
 
-        The step is read only when it can be due, at the pace of the calls before.
+        The step is read only when something can be due, at the speed of the calls so far.
         """
         self._calls += 1
         if self._calls < self._calls_left:
@@ -209,7 +208,7 @@ class Services:
         step = self._step() or 0
         back = self._looked is not None and step < self._looked
         for every, act in self._by_steps:
-            if back:  # the program restored a checkpoint: counted from there
+            if back:  # the program restored a checkpoint: count from there
                 every.start(step, 0.0)
             elif every(step, 0.0):
                 act()
@@ -219,21 +218,21 @@ class Services:
         self._calls, self._looked = 0, step
 
     def _follow(self) -> None:
-        """What is due by steps is looked for in the thread that trains: find it.
+        """Finds the thread that trains, in which services due by steps are called.
 
-        Not in a cluster, where other processes train too, and a dead server answers nobody.
+        Does nothing in a cluster, where other processes train too and a dead server never answers.
         """
         self._mutex.take(self._see_who_trains, self._supervisor.coord.should_stop)
 
     def _see_who_trains(self) -> None:
-        """It is another thread, if steps were taken while the one that has the turns was silent."""
+        """Detects that another thread trains: steps were taken while the owner was silent."""
         heard, step = (self._calls, self._looked), self._step()
         (before, at), self._seen = self._seen, (heard, step)
         if (self._mixed or (heard == before and step != at)) and self._mutex.hand_over():
             self._mixed, self._calls_left = False, 0
 
     def _summarize(self, options: Any = None, *, last: bool = False) -> None:
-        """Compute a summary, and write it; the last not, where it is equal to the one before."""
+        """Computes and writes a summary; the last one only if it differs from the one before."""
         supervisor = self._supervisor
         fetches = {"summary": supervisor.summary_op}
         if supervisor.global_step is not None:
@@ -247,7 +246,7 @@ class Services:
         supervisor.write_summary(fetched["summary"], self._summed_step)
 
     def _count_steps(self) -> None:
-        """Steps a second since the last time; the first time there is nothing to tell."""
+        """Writes the steps a second since the last time; nothing the first time."""
         now, step = time.monotonic(), self._step() or 0
         before, self._count = self._count, (now, step)
         if before is None or now <= before[0]:
@@ -263,7 +262,7 @@ class Services:
             self._mixed = True
 
     def _save_in_turn(self) -> None:
-        # Once stopping, it is left to `finish`.
+        # Once stopping, `finish` saves.
         for _ in range(_ATTEMPTS):
             mixture = self._mutex.take(self._save_whole, self._supervisor.coord.should_stop)
             if mixture is None:
@@ -277,9 +276,9 @@ class Services:
         )
 
     def _save_whole(self) -> str | None:
-        """Save; the path if another thread than the turns' owner has trained meanwhile.
+        """Saves; returns the path if a thread other than the mutex's owner has trained meanwhile.
 
-        In a cluster other processes do at any time, and no checkpoint of it is of one step.
+        In a cluster other processes may always train, and no checkpoint is of a single step.
         """
         path = self._save()
         if self._sess.sess_str or self._saved_step in (None, self._step()):
@@ -290,7 +289,7 @@ class Services:
         saver, self._saved_step = self._supervisor.saver, None
         tf.compat.v1.train.remove_checkpoint(path)
         kept = [(held, when) for held, when in saver._last_checkpoints if held != path]
-        saver.set_last_checkpoints_with_time(kept)  # the times are nowhere public
+        saver.set_last_checkpoints_with_time(kept)  # there is no public name for the times
 
     def _save(self) -> str:
         step = self._step()
@@ -300,7 +299,7 @@ class Services:
 
 
 def _check_unfed(summary_op: Any) -> None:
-    """Raise an ArgumentError if a summary cannot be computed without a feed."""
+    """Raises an ArgumentError if a summary cannot be computed without a feed."""
     for op in placeholders_below([summary_op]):
         raise ArgumentError(
             f"The summary op depends on the placeholder {op.name!r}, and a service has "

@@ -1,8 +1,8 @@
-"""Turns at a session: what must happen between two calls of the thread that trains.
+"""A mutex for a session: runs functions between two calls of the training thread.
 
-A checkpoint that another thread takes during a training step holds a mixture of two.
-Here it waits for its turn: the training thread takes it before its next call, or,
-where that thread does something else, the waiting thread takes it at once.
+A checkpoint that another thread takes during a training step would hold a mixture of two steps.
+Here the other thread waits. The training thread does the work before its next call; if it is busy
+elsewhere, the waiting thread does it at once.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ import tensorflow as tf
 from nbtrain.core.errors import ArgumentError
 from nbtrain.run.threads import serves
 
-# Seconds between two looks at whether the training thread has left the session alone.
+# Seconds between two checks if the training thread has left the session alone.
 _PATIENCE_SECS = 0.05
-# In what TensorFlow says of an operation of another graph.
+# Part of TensorFlow's message about an operation of another graph.
 _STRANGE = "is not an element of this graph"
-# Where a session keeps them.
+# The attribute of a session that holds its mutex.
 _TURNS = "_nbtrain_turns"
 
 
 class SessionMutex:
-    """The turns at one session, owned by the thread that makes this object.
+    """The mutex of one session, owned by the thread that makes this object.
 
-    Calls of other threads (input queues, loopers) pass as ever: they may be what the
-    training thread waits for.
+    Calls of other threads (input queues, loopers) are not delayed: the training thread may be
+    waiting for them.
 
     Args:
-        sess: The session; its `run` and `make_callable` keep the turns until `end`.
+        sess: The session; its `run` and `make_callable` use the mutex until `end`.
 
     Attributes:
         sess: The session.
-        before_run: Called by the owner, in turn, before each call of its own; cheap.
+        before_run: Called by the owner, holding the mutex, before each call of its own; cheap.
     """
 
     def __init__(self, sess: tf.compat.v1.Session) -> None:
@@ -48,33 +48,33 @@ class SessionMutex:
         self.before_run: list[Callable[[], object]] = []
         self._owner = threading.get_ident()
         self._waiting: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
-        self._turn = threading.RLock()  # held during a call of the owner's, and during what waits
-        self._taker: int | None = None  # the thread that does what waits, or `before_run`
-        self._other: int | None = None  # the thread of the program that called last beside it
-        self._calling: set[int] = set()  # threads in a call that began beside the turns
+        self._turn = threading.RLock()  # held during the owner's calls and the waiting work
+        self._taker: int | None = None  # the thread that does the waiting work, or `before_run`
+        self._other: int | None = None  # the program's thread that last called besides the owner
+        self._calling: set[int] = set()  # threads in a call that began without the mutex
         setattr(sess, _TURNS, self)
         make_callable = sess.make_callable
         sess.run = self._in_turn(sess.run)
         sess.make_callable = lambda *args, **kwargs: self._in_turn(make_callable(*args, **kwargs))
 
     def end(self) -> None:
-        """Leave the session as it was; what waits for it now is done at once."""
+        """Restores the session's methods; waiting work is done at once."""
         self.before_run.clear()
         for name in ("run", "make_callable", _TURNS):
             vars(self.sess).pop(name, None)
 
     def take(self, act: Callable[[], Any], give_up: Callable[[], bool] = lambda: False) -> Any:
-        """Do something while the owner is between two calls, and return its result; any thread.
+        """Does something while the owner is between two calls, and returns its result; any thread.
 
         Args:
-            act: What to do.
-            give_up: Asked while the owner's call lasts; once true, nothing is done.
+            act: The function to call.
+            give_up: Asked during the owner's call; once it returns True, nothing is done.
 
         Returns:
-            What `act` returned; None if it was given up.
+            The result of `act`; None if it was given up.
 
         Raises:
-            BaseException: What `act` raised, in the thread that asked for it.
+            BaseException: The error of `act`, in the thread that asked for it.
         """
         if threading.get_ident() == self._owner:
             return act()
@@ -91,15 +91,15 @@ class SessionMutex:
                 finally:
                     self._turn.release()
             elif give_up():
-                done.cancel()  # not if it has begun
+                done.cancel()  # unless it has begun
         with contextlib.suppress(CancelledError):
             return done.result()
 
     def hand_over(self) -> bool:
-        """Give the turns to the thread of the program that called last beside the owner.
+        """Passes the mutex to the program's thread that last called besides the owner.
 
         Returns:
-            Whether there is one; not in a call of the owner's, for which it would have to wait.
+            Whether there is one; False during a call of the owner, for which it would have to wait.
         """
         if self._other is None or threading.get_ident() == self._owner:
             return False
@@ -108,7 +108,7 @@ class SessionMutex:
         return True
 
     def _in_turn(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """The same call; if it is the owner's, what waits goes before it."""
+        """Wraps a call so that, for the owner, waiting work is done first."""
 
         def called(*args: Any, **kwargs: Any) -> Any:
             caller = threading.get_ident()
@@ -118,7 +118,7 @@ class SessionMutex:
                 self._other = caller
                 self._calling.add(caller)
                 try:
-                    if caller != self._owner:  # still: whoever hands over sees it calling
+                    if caller != self._owner:  # still: hand_over() must see that it is calling
                         return call(*args, **kwargs)
                 finally:
                     self._calling.discard(caller)
@@ -161,7 +161,7 @@ class SessionMutex:
 
 
 def strange(error: Exception) -> ArgumentError:
-    """What to say of a fetch that a session does not know."""
+    """Returns the error for a fetch that a session does not know."""
     found = re.search(r'[Nn]ame: "?([^"\n]+)|Tensor\("?([^",]+)', str(error))
     name = repr(found[1] or found[2]) if found else "What was fetched"
     return ArgumentError(
@@ -171,6 +171,6 @@ def strange(error: Exception) -> ArgumentError:
 
 
 def turns_at(sess: Any) -> SessionMutex | None:
-    """The turns at a session; None where nothing keeps them."""
+    """Returns the mutex of a session; None if it has none."""
     turns: SessionMutex | None = getattr(sess, _TURNS, None)
     return turns

@@ -1,8 +1,8 @@
-"""The attempts to make a MonitoredSession, which TensorFlow neither ends nor tells of.
+"""Controls the attempts to make a MonitoredSession, which TensorFlow neither ends nor reports.
 
-A session that cannot be made, as its server does not answer, is attempted again at once
-and for ever; a worker waits half an hour for its chief, and looks twice a minute. No stop
-is heard in all that. Here one is.
+If a session cannot be made because its server does not answer, TensorFlow retries at once and
+forever. A worker waits half an hour for its chief, and checks twice a minute. TensorFlow ignores a
+stop during all that; here a stop ends it.
 """
 
 from __future__ import annotations
@@ -21,34 +21,33 @@ from nbtrain.engines.graph.servers import Tell
 
 v1 = tf.compat.v1
 
-# Seconds until the next attempt: doubled each time, as long as none succeeds.
+# Seconds until the next attempt, doubled after each failure.
 _FIRST_WAIT_SECS = 0.1
 _LONGEST_WAIT_SECS = 30.0
-# Seconds between two looks of a worker at whether its chief has made the session ready.
+# Seconds between two checks of a worker for whether its chief has prepared the session.
 _RECOVERY_WAIT_SECS = 1.0
 
 
 class NoSession(StopIteration):
     """A stop was requested while there was no session.
 
-    A subclass: on a bare StopIteration TensorFlow calls each hook's `end` with a session,
-    and there is none that is open.
+    A subclass, because for a bare StopIteration TensorFlow calls each hook's `end` with a session,
+    and none is open.
     """
 
 
 class SessionRetry:
-    """The attempts to make the session of a graph; each after a pause that a stop ends.
+    """The attempts to make the session of a graph, with pauses that a stop ends.
 
-    TensorFlow tells nobody of an attempt that failed. But each begins with
-    `Scaffold.finalize`, which finalizes the graph: this is where the pause is made, in the
-    graph's own `finalize`, until `end`; and where the creator of the session is given a
-    session manager that hears a stop.
+    TensorFlow does not report a failed attempt. But each begins with `Scaffold.finalize`, which
+    finalizes the graph. So until `end`, the graph's own `finalize` makes the pause, and gives the
+    creator of the session a session manager that reacts to a stop.
 
     Args:
         graph: The graph.
-        coord: Whose stop ends a pause, a wait for a server, and the attempts.
-        tell: Is told how it stands.
-        latest: Gives the checkpoint that a saver can initialize all variables from, or None.
+        coord: The coordinator whose stop ends a pause, a wait for a server, and the attempts.
+        tell: Reports the state of the attempts.
+        latest: Returns the checkpoint that a saver can initialize all variables from, or None.
 
     Attributes:
         for_worker: Whether the session is a worker's, whose variables its chief initializes.
@@ -75,7 +74,7 @@ class SessionRetry:
             graph._check_not_finalized = self._refuse
 
     def succeeded(self) -> None:
-        """The session has been made."""
+        """Notes that the session has been made."""
         self._under_way = False
         self._allow()
         if self._failed:
@@ -83,22 +82,22 @@ class SessionRetry:
             self._tell("attempts", None)
 
     def end(self) -> None:
-        """Leave the graph as it was."""
+        """Restores the graph's methods."""
         self._allow()
-        if self._graph.finalize == self._begin:  # and not another's
+        if self._graph.finalize == self._begin:  # and not replaced by another
             del self._graph.finalize
 
     def _refuse(self) -> None:
-        """In the place of TensorFlow's error, which does not say who wants to add."""
+        """Replaces TensorFlow's error, which does not say who adds to the graph."""
         if self._graph.finalized:
             raise cannot_add("the session", ANEW)
 
     def _allow(self) -> None:
-        with contextlib.suppress(AttributeError):  # nothing was refused
+        with contextlib.suppress(AttributeError):  # nothing was replaced
             del self._graph._check_not_finalized
 
     def _begin(self) -> None:
-        """An attempt begins; it is not the first if the one before has not succeeded.
+        """Begins an attempt, after a pause if the last one has not succeeded.
 
         Raises:
             NoSession: A stop was requested.
@@ -124,7 +123,7 @@ class SessionRetry:
         self._meet(_creator())
 
     def _meet(self, creator: Any) -> None:
-        """See for whom a session is made, and lend its creator what makes it."""
+        """Finds out for whom a session is made, and gives its creator a session manager."""
         self.for_worker = isinstance(creator, v1.train.WorkerSessionCreator)
         if creator is None:
             return
@@ -143,7 +142,7 @@ class SessionRetry:
             )
 
     def _lend_checkpoint(self, creator: Any) -> None:
-        """Have a chief restore before workers see its variables, and train initial values."""
+        """Makes a chief restore before workers see its variables and train initial values."""
         own = creator._checkpoint_dir or creator._checkpoint_filename_with_path
         if not own or own == self.restored:
             self.restored = self._latest(creator._scaffold.saver)
@@ -151,14 +150,14 @@ class SessionRetry:
 
 
 def wait_secs(attempts: int) -> float:
-    """How long to wait before an attempt, after so many others that were in vain."""
+    """Returns the seconds to wait after `attempts` failed attempts."""
     return float(min(_FIRST_WAIT_SECS * 2.0 ** min(attempts, 16), _LONGEST_WAIT_SECS))
 
 
 def _creator() -> Any:
-    """Who makes the session, at this moment; None where it is none of TensorFlow's.
+    """Returns the current session creator; None if it is not TensorFlow's.
 
-    Nothing but the call under way knows: a MonitoredSession tells no hook of its creator.
+    Only the call stack knows it: a MonitoredSession does not tell its hooks.
     """
     frame: FrameType | None = sys._getframe()
     while frame is not None:

@@ -1,4 +1,4 @@
-"""A run's own checkpoints of a session that hooks watch, beside those of TensorFlow's hooks."""
+"""A run's own checkpoints of a session with hooks, beside those of TensorFlow's hooks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nbtrain.rundir.timeline import RunTimeline
 
 
 class SessionSaver(GraphSaver):
-    """Saves and restores the variables of a session that somebody else opens and closes.
+    """Saves and restores the variables of a session that is opened and closed elsewhere.
 
     Attributes:
         restored: Path of the checkpoint that its variables were initialized from, or None.
@@ -23,10 +23,10 @@ class SessionSaver(GraphSaver):
     restored: str | None = None
 
     def save(self, step: int) -> int:
-        """Write a checkpoint.
+        """Writes a checkpoint.
 
         Raises:
-            CheckpointError: It cannot be written, or the session is closed: an error ended it.
+            CheckpointError: It cannot be written, or an error has closed the session.
         """
         try:
             return super().save(step)
@@ -43,7 +43,7 @@ class SessionSaver(GraphSaver):
         if held.path == self.restored:  # workers may have trained on since
             return self._counted(self._fitting(held.path))
         left = [each.step for each in listed(self.directory)[-1:] if each != held]
-        if step < held.step or step in left:  # of these TensorFlow knows no better
+        if step < held.step or step in left:  # TensorFlow does not know about abandoned ones
             return self.restore(held.path)
         return self._fitting(held.path) if step == held.step else None
 
@@ -51,7 +51,7 @@ class SessionSaver(GraphSaver):
 def session_saver(
     saved: Saved, sess: tf.compat.v1.Session, *, restored: str | None = None
 ) -> SessionSaver:
-    """The saver of one session, initialized from the checkpoint `restored`, if there is one."""
+    """Returns the saver of a session, initialized from the checkpoint `restored` if given."""
     directory = Path(saved.save_path).parent
     directory.mkdir(parents=True, exist_ok=True)
     session_saver = SessionSaver(saved, directory)

@@ -1,4 +1,4 @@
-"""The signatures of TensorFlow's classes, for those that take their place."""
+"""The signatures of TensorFlow's classes, for the classes that replace them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def taking(theirs: Callable[..., Any]) -> Callable[[_Method], _Method]:
-    """Show the parameters of TensorFlow's method, then what the method adds by keyword."""
-    # Unwrapped: TensorFlow's advice to use something else stands before some of them.
+    """Shows the parameters of TensorFlow's method, then the method's own keyword parameters."""
+    # Unwrapped: some are decorated with TensorFlow's advice to use something else.
     parameters = inspect.signature(inspect.unwrap(theirs)).parameters.values()
 
     def show(own: _Method) -> _Method:
@@ -27,10 +27,10 @@ def taking(theirs: Callable[..., Any]) -> Callable[[_Method], _Method]:
 
 
 def bound(kind: type[Any], *args: Any, **kwargs: Any) -> inspect.BoundArguments:
-    """The arguments of TensorFlow's class by name, `self` left out, with its defaults.
+    """Returns the arguments of TensorFlow's class by name, with its defaults, without `self`.
 
     Raises:
-        TypeError: It does not take them.
+        TypeError: The class does not take them.
     """
     try:
         given = inspect.signature(kind).bind(*args, **kwargs)

@@ -1,12 +1,12 @@
-"""TensorFlow's Supervisor, working beside eager execution.
+"""TensorFlow's Supervisor, usable beside eager execution.
 
-Eager execution and the default graph are settings of a thread. A Supervisor's
-service threads, and every cell outside `with graph.as_default()`, run eagerly, where
-its savers and counters fail. Here each of its threads and methods enters its graph.
+Eager execution and the default graph are settings of a thread. A Supervisor's service threads, and
+every cell outside `with graph.as_default()`, run eagerly, where its savers and counters fail. Here
+each of its threads and methods enters its graph.
 
 with sv.managed_session() as sess:         # restored, or initialized; services start
     while not sv.should_stop():
-        sess.run(train_op)                 # what services save, they save between two
+        sess.run(train_op)                 # services save between two of these calls
 # stop: threads joined, last summary, last checkpoint, STOP in the event file, closed
 """
 
@@ -54,34 +54,34 @@ _VARIABLES = {"Variable", "VariableV2", "VarHandleOp"}
 class Supervisor(tf.compat.v1.train.Supervisor):
     """A `tf.compat.v1.train.Supervisor` for programs in which eager execution stays on.
 
-    It takes the same arguments, and its threads and methods do the same in the same order.
-    It differs where TensorFlow's loses or misnames what was trained:
+    It has the same arguments, and its threads and methods do the same in the same order. It differs
+    where TensorFlow's class loses or misnames training results:
 
-    - It writes a last summary and a last checkpoint when it stops: TensorFlow's loses what
+    - It writes a last summary and a last checkpoint when it stops. TensorFlow's class loses what
       was trained since the last timed ones.
-    - It saves between two `run` calls of the thread that trains, under the step that the
-      checkpoint holds: TensorFlow's timer saves in the midst of a step.
-    - It finds a global step that is a resource variable, as `tf.Variable` is now, or has the
-      shape [1]: TensorFlow's then counts nothing, or fails.
-    - It raises an error that comes after a request to stop, and heeds such a request before
-      and while it prepares its session: TensorFlow's loses the one and ignores the other.
-    - It leaves out the first `global_step/sec`: TensorFlow's is always 0.0, of an interval that
-      has only begun.
-    - It refuses a checkpoint that does not fit, as `nbtrain.Saver` does.
+    - It saves between two `run` calls of the training thread, under the step that the checkpoint
+      holds. TensorFlow's timer saves in the middle of a step.
+    - It finds a global step that is a resource variable, as `tf.Variable` is now, or has the shape
+      [1]. TensorFlow's class counts nothing, or fails.
+    - It raises an error that comes after a request to stop, and reacts to such a request before and
+      while it prepares its session. TensorFlow's class loses the error and ignores the request.
+    - It leaves out the first `global_step/sec`. TensorFlow's is always 0.0, for an interval that
+      has just begun.
+    - It raises an error for a checkpoint that does not fit, as `nbtrain.Saver` does.
 
-    In the training thread of a run it trains under that run, and writes the same files. A stop
-    that the program itself requests, in its loop or a thread of `loop`, ends the run as finished.
+    In the training thread of a run it trains under that run, and writes the same files. A stop that
+    the program itself requests, in its loop or a thread of `loop`, ends the run as finished.
 
     Args:
         args, kwargs: TensorFlow's arguments. For graph=None it takes the default graph of the
             calling thread.
-        save_model_steps: Steps between two checkpoints; None saves none by steps.
-        save_summaries_steps: Steps between two summaries; None computes none by steps.
+        save_model_steps: Steps between two checkpoints; None disables this.
+        save_summaries_steps: Steps between two summaries; None disables this.
 
     Raises:
-        ArgumentError: There is no graph: the default graph is empty, and was not entered; it is
-            finalized and lacks what must be added; or something is to be saved by steps, and
-            there is no logdir.
+        ArgumentError: There is no graph: the default graph is empty, and was not entered. Or it is
+            finalized and lacks operations that must be added. Or something is to be saved by steps
+            without a logdir.
     """
 
     @taking(v1.train.Supervisor.__init__)
@@ -107,9 +107,9 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 saver = supervised_saver(graph, given.arguments["logdir"])
                 given.arguments["saver"] = saver or self.USE_DEFAULT
             own = given.arguments["summary_writer"] is self.USE_DEFAULT
-            if own:  # made last: a Supervisor that is refused leaves nothing behind
+            if own:  # made last: a failing constructor leaves nothing behind
                 given.arguments["summary_writer"] = None
-            # Unwrapped: without the advice, in every notebook, to use something else.
+            # Unwrapped: without TensorFlow's advice, in every notebook, to use something else.
             inspect.unwrap(v1.train.Supervisor.__init__)(self, *given.args, **given.kwargs)
             if own and self._logdir:
                 self._summary_writer = EventFile(self._logdir)
@@ -118,7 +118,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         self._save_summaries_steps = save_summaries_steps
         self._services: Services | None = None
         self._mutex: SessionMutex | None = None
-        self._run: Owner | None = None  # under which it trains, and which saves in its place
+        self._run: Owner | None = None  # under which it trains, and which saves for it
 
     @property
     def graph(self) -> tf.Graph:
@@ -135,14 +135,14 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,
     ) -> tf.compat.v1.Session:
-        """A session that is ready: restored, or initialized; for a worker, when the chief's is.
+        """Returns a prepared session: restored or initialized, or for a worker, the chief's.
 
-        In the training thread of a run it comes under that run, until `stop`.
+        In the training thread of a run, the session belongs to that run until `stop`.
 
         Raises:
             tf.errors.CancelledError: A stop was requested while it waited.
-            tf.errors.DeadlineExceededError: Nothing came within `max_wait_secs`.
-            RuntimeError: The init ops leave variables uninitialized; it names them.
+            tf.errors.DeadlineExceededError: It was not ready within `max_wait_secs`.
+            RuntimeError: The init ops leave variables uninitialized; the message names them.
             BusyError: It trains under another run.
         """
         self._check_free()
@@ -158,10 +158,10 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             else:
                 sess = self._wait_for_chief(master, config, max_wait_secs)
             limit_closing(sess, tell)
-            undo.callback(sess.close)  # in time, as is any other call of it
+            undo.callback(sess.close)  # in time, as with any call of close()
             self._turns_at(sess)
             undo.callback(self._end_turns)
-            if not master:  # in a cluster, queues may be shared with others
+            if not master:  # in a cluster, others may share the queues
                 close_on_stop(sess, self._coord)
             if self.is_chief:
                 self._write_graph()
@@ -177,7 +177,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             return sess
 
     def _check_free(self) -> None:
-        """See that no other run trains with it: its threads and its folder are one."""
+        """Checks that no other run trains with it, as it has one set of threads and one folder."""
         if self._run is not None and self._run is not owner.get():
             raise BusyError(
                 f"This Supervisor trains under the run {self._run.name!r}, which has not ended: "
@@ -213,22 +213,22 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         *,
         max_wait_secs: float = 7200,
     ) -> Iterator[tf.compat.v1.Session]:
-        """A session with its services; they stop, and it closes, when the block ends.
+        """Opens a session with its services; they stop, and it closes, when the block ends.
 
-        Its body runs inside the graph. An error of the body, or the first of a service, is
-        raised again at its end; `tf.errors.OutOfRangeError` ends it cleanly.
+        The block runs inside the graph. At its end, its error or the first error of a service is
+        raised again; `tf.errors.OutOfRangeError` ends it cleanly.
 
         Args:
             master: Address of the TensorFlow master; "" for this process.
             config: A `ConfigProto`, or None.
             start_standard_services: Whether to start services and queue runners.
             close_summary_writer: Whether to close the summary writer at the end.
-            max_wait_secs: Seconds to wait for a session that is ready.
+            max_wait_secs: Seconds to wait for the session.
 
         Raises:
             BusyError: It trains under another run.
         """
-        self._check_free()  # before `stop`, which would be that run's
+        self._check_free()  # before `stop`, which would stop that run
         with self.graph.as_default():
             try:
                 sess = self.prepare_or_wait_for_session(
@@ -238,13 +238,13 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                     start_standard_services=start_standard_services,
                 )
             except BaseException:
-                with contextlib.suppress(Exception):  # the first error is the one to tell
+                with contextlib.suppress(Exception):  # the first error is the one to raise
                     self.stop(close_summary_writer=close_summary_writer)
                 raise
             try:
                 yield sess
             except Exception as error:  # noqa: BLE001 - raised again by stop()
-                self._leave_run()  # which hears the error itself, and was not asked to stop
+                self._leave_run()  # the run sees the error itself, and was not asked to stop
                 if why := lost(sess, error):
                     tell("lost", f"{why}. {REMEDY}")
                 self.request_stop(error)
@@ -255,8 +255,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                     sess.close()
 
     def should_stop(self) -> bool:
-        """Whether to leave the loop; in the training thread of a run, its step boundary."""
-        run = self._run  # which another thread's `stop` forgets
+        """Tells if the loop should end; in the training thread of a run, its step boundary."""
+        run = self._run  # another thread's `stop` clears it
         if run is not None and self._mutex is not None:
             return run.should_stop()
         return bool(self._coord.should_stop())
@@ -300,7 +300,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         )
 
     def _turns_at(self, sess: tf.compat.v1.Session) -> SessionMutex:
-        """The turns at a session, which is the one supervised from now on."""
+        """Returns the mutex of a session, which is supervised from now on."""
         if self._mutex is None or self._mutex.sess is not sess:
             self._end_turns()
             self._mutex = SessionMutex(sess)
@@ -314,14 +314,14 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     # --- services ---------------------------------------------------------------
 
     def start_standard_services(self, sess: tf.compat.v1.Session) -> Sequence[Any] | None:
-        """Start what saves, summarizes and counts beside the training; chief only.
+        """Starts the threads that save, summarize and count beside the training; chief only.
 
         Returns:
             The threads; None without a logdir, where there is nothing to write to.
 
         Raises:
-            RuntimeError: This is no chief.
-            ArgumentError: The summary op needs a feed, which no service has.
+            RuntimeError: This is not the chief.
+            ArgumentError: The summary op needs a feed, which services do not have.
         """
         if not self.is_chief:
             raise RuntimeError(
@@ -348,7 +348,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     def start_queue_runners(
         self, sess: tf.compat.v1.Session, queue_runners: Sequence[Any] | None = None
     ) -> Any:
-        """Start the threads of the graph's queue runners, or of those given."""
+        """Starts the threads of the graph's queue runners, or of those given."""
         with self.graph.as_default():
             return super().start_queue_runners(sess, queue_runners)
 
@@ -359,7 +359,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
-        """Call `target` every so many seconds in a thread of the graph, until a stop."""
+        """Calls `target` every so many seconds in a thread of the graph, until a stop."""
         name = f"nbtrain loop {getattr(target, '__name__', '')}".rstrip()
         looper = LooperThread(
             self._coord, timer_interval_secs, target, name=name, args=args, kwargs=kwargs
@@ -370,10 +370,10 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     def summary_computed(
         self, sess: tf.compat.v1.Session, summary: Any, global_step: int | None = None
     ) -> None:
-        """Write a summary that the program computed, under the current step or the one given.
+        """Writes a summary that the program computed, at the current step or the one given.
 
         Raises:
-            RuntimeError: There is no summary writer, for want of a logdir.
+            RuntimeError: There is no summary writer because there is no logdir.
         """
         if not self._summary_writer:
             raise RuntimeError("Writing a summary requires a summary writer.")
@@ -382,7 +382,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         self.write_summary(summary, global_step)
 
     def write_summary(self, summary: Any, step: int | None) -> None:
-        """Write a summary; its scalars are also recorded by the run that it trains under."""
+        """Writes a summary; the run that it trains under also records its scalars."""
         self._summary_writer.add_summary(summary, step)
         run = self._run
         if run is not None:
@@ -392,13 +392,13 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             run.add(step, scalars)
 
     def step_of(self, sess: tf.compat.v1.Session) -> int | None:
-        """The global step of a session at this moment; None where the graph has none."""
+        """Returns the current global step of a session; None if the graph has none."""
         return step_of(sess, self.global_step)
 
     # --- stopping ---------------------------------------------------------------
 
     def request_stop(self, ex: Any = None) -> None:
-        """Ask every thread to stop; also before the session, which then stops at once."""
+        """Asks every thread to stop; if called before the session is made, that stops at once."""
         self._coord.request_stop(ex)
         self._coord.unanswered = True
 
@@ -408,20 +408,20 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         close_summary_writer: bool = True,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Stop the threads, write the last checkpoint and summary; the session stays open.
+        """Stops the threads and writes the last checkpoint and summary; the session stays open.
 
-        The first error of a thread is raised; what then keeps the last checkpoint from being
-        written is told by a warning.
+        The first error of a thread is raised. If the last checkpoint then cannot be written, a
+        warning says why.
         """
         self._leave_run()
         services, self._services = self._services, None
         with self.graph.as_default(), contextlib.ExitStack() as last_first:
-            if self._run is owner.get():  # elsewhere, its loop has not ended yet
+            if self._run is owner.get():  # in another thread, the run's loop has not ended yet
                 last_first.callback(setattr, self, "_run", None)
             if close_summary_writer and self._summary_writer:
                 last_first.callback(self._close_writer)
             last_first.callback(self._end_turns)
-            if services is not None and services.unanswered():  # nor are its threads answered
+            if services is not None and services.unanswered():  # its threads get no answers either
                 ignore_live_threads, given = True, self.__dict__["_stop_grace_secs"]
                 last_first.callback(self.__dict__.update, _stop_grace_secs=given)
                 self.__dict__.update(_stop_grace_secs=min(given, servers.SERVER_SECS))
@@ -437,14 +437,14 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 services.finish(self._stop_grace_secs)
 
     def _leave_run(self) -> None:
-        """In the training thread: a last checkpoint; a stop is not the run's any more."""
+        """Writes a last checkpoint in the training thread; later stops no longer affect the run."""
         if self._run is not None and self._run is owner.get():
             self._run.release(self._coord)
             if self._mutex is not None:
                 self._mutex.before_run.clear()
 
     def _left_open(self) -> None:
-        """The run ends: stop and close what its loop has left open."""
+        """Stops and closes what the run's loop has left open when the run ends."""
         if self._run is None or self._run is not owner.get():
             return
         turns = self._mutex
@@ -459,7 +459,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             self.stop()
         finally:
             if turns is not None:
-                turns.sess.close()  # in time
+                turns.sess.close()  # with a time limit
 
     def _close_writer(self) -> None:
         if getattr(self._summary_writer, "_closed", False):  # by an earlier stop
@@ -470,7 +470,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         self._graph_added_to_summary = False
 
     def _verify_setup(self) -> None:
-        """Like TensorFlow's, which does not know resource variables."""
+        """Does the same checks as TensorFlow's method, which does not know resource variables."""
         for op in () if self._is_chief else self._graph.get_operations():
             if op.type in _VARIABLES and not op.device:
                 raise ValueError(
@@ -489,10 +489,10 @@ class Supervisor(tf.compat.v1.train.Supervisor):
 
 
 def _graph(given: Any) -> tf.Graph:
-    """The graph that was given; for None the default graph.
+    """Returns the given graph; for None the default graph.
 
     Raises:
-        ArgumentError: It is none, or nobody has entered one.
+        ArgumentError: It is not a graph, or no default graph was entered.
     """
     if given is None and is_nobodys(v1.get_default_graph()):
         raise ArgumentError(
@@ -505,7 +505,7 @@ def _graph(given: Any) -> tf.Graph:
 
 
 def _check_unsaved(name: str, steps: int | None) -> None:
-    """Raise an ArgumentError for what is to be saved although there is no folder."""
+    """Raises an ArgumentError if something is to be saved without a folder."""
     if steps:
         raise ArgumentError(
             f"{name}={steps!r}, and without a logdir there is no folder to save into: give "

@@ -1,4 +1,4 @@
-"""Waiting for what another process makes ready, in which a stop is heard."""
+"""Waits for what another process prepares; a stop ends the wait."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from nbtrain.run.owner import tell
 
 Made = TypeVar("Made")
 
-# Seconds between two looks at whether an attempt has ended or a stop was requested.
+# Seconds between two checks if an attempt has ended or a stop was requested.
 _PATIENCE_SECS = 0.05
 _UNSAVED = "What was trained since the latest checkpoint is lost."
-# Seconds that an attempt under way may last beyond the time to wait.
+# Seconds that a running attempt may exceed the time to wait.
 _ATTEMPT_SECS = 5.0
-# Seconds after which it is told that a server is waited for: the first answer takes a moment.
+# Seconds after which waiting for a server is reported: the first answer takes a moment.
 _TELL_SECS = 1.0
 
 
@@ -33,19 +33,19 @@ def wait_for(
     discard: Callable[[Made], object] = lambda _made: None,
     late: Callable[[], object] = lambda: None,
 ) -> Made | None:
-    """Attempt something until it succeeds.
+    """Attempts something until it succeeds.
 
     Args:
-        attempt: Gives None while it is not ready. Called in a thread of its own: where a
-            server does not answer, it may never return.
-        coord: Whose stop ends the waiting.
+        attempt: Returns None while it is not ready. Called in its own thread, because it may never
+            return if a server does not answer.
+        coord: The coordinator whose stop ends the wait.
         every_secs: Seconds between two attempts.
         max_wait_secs: Seconds in all.
-        discard: Called with what comes of an attempt that is waited for no more.
-        late: Called once in each attempt that lasts.
+        discard: Called with the late result of an abandoned attempt.
+        late: Called once in each attempt that takes long.
 
     Returns:
-        What the attempt gave; None if it was not ready in time.
+        The result of the attempt; None if it was not ready in time.
 
     Raises:
         tf.errors.CancelledError: A stop was requested.
@@ -70,12 +70,12 @@ def ready_session(
     every_secs: float,
     max_wait_secs: float,
 ) -> tf.compat.v1.Session:
-    """The session that another thread or process makes ready.
+    """Returns the session that another thread or process prepares.
 
     Args:
-        attempt: Gives the session, or raises a `tf.errors.DeadlineExceededError` at once.
+        attempt: Returns the session, or raises a `tf.errors.DeadlineExceededError` at once.
         graph: Its graph.
-        coord: Whose stop ends the waiting.
+        coord: The coordinator whose stop ends the wait.
         master: Address of the TensorFlow master.
         config: The session's `ConfigProto`, or None.
         every_secs: Seconds between two attempts.
@@ -88,7 +88,7 @@ def ready_session(
     wait_for_servers(master, config, coord, max_wait_secs)
 
     def attempt_in_graph() -> tf.compat.v1.Session | None:
-        if master:  # one may have died since
+        if master:  # a server may have died since
             ask_all(master, config)
         with graph.as_default():
             try:
@@ -116,12 +116,12 @@ def ready_session(
 def wait_for_servers(
     master: str, config: Any, coord: tf.train.Coordinator, max_wait_secs: float = float("inf")
 ) -> None:
-    """Until every server that a session needs answers, for one does until it is made.
+    """Waits until every server that a session needs answers, as making the session needs one to.
 
     Args:
-        master: Address of the TensorFlow master; "" for this process, where none is needed.
+        master: Address of the TensorFlow master; "" for this process, which needs no server.
         config: The session's `ConfigProto`, whose `device_filters` say which are needed; or None.
-        coord: Whose stop ends the waiting.
+        coord: The coordinator whose stop ends the wait.
         max_wait_secs: Seconds to wait.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The checkpoints of a Supervisor: what TensorFlow's writes beside the variables."""
+"""Writes the checkpoints of a Supervisor with the files that TensorFlow's adds to the variables."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import tensorflow as tf
 
 from nbtrain.engines.graph.saver import GraphSaver, Saved
 
-# What a saver of several files writes behind the path of a checkpoint; no .meta file has it.
+# A sharded saver appends this to the path of a checkpoint; .meta files do not have it.
 _SHARDS = re.compile(r"-[\d?]+-of-\d+$")
 
 
 class Writing(Protocol):
-    """What the writer knows of its Supervisor."""
+    """The interface between the writer and its Supervisor."""
 
     saver: Any
     save_path: str
@@ -27,11 +27,11 @@ class Writing(Protocol):
 class CheckpointWriter:
     """Writes a Supervisor's checkpoints: the variables, the graph, and an event.
 
-    The graph is finalized, and takes longer to serialize than small variables to save: it is
-    serialized once, and the later checkpoints have links to that file.
+    Serializing the graph takes longer than saving small variables. As it is finalized, it is
+    serialized once, and later checkpoints link to that file.
 
     Args:
-        supervisor: Whose saver and summary writer these are.
+        supervisor: Provides saver and summary writer.
     """
 
     def __init__(self, supervisor: Writing) -> None:
@@ -39,17 +39,17 @@ class CheckpointWriter:
         self._meta: Path | None = None  # the file written last
 
     def write(self, sess: tf.compat.v1.Session, prefix: str, step: int | None) -> str:
-        """Write a checkpoint, and return its path.
+        """Writes a checkpoint, and returns its path.
 
         Args:
             sess: The session.
-            prefix: What its path begins with.
-            step: The global step, which its name ends with; None where there is none.
+            prefix: The prefix of the path.
+            step: The global step, at the end of its name; None if there is none.
         """
         supervisor, log = self._supervisor, tf.compat.v1.SessionLog
         saver = supervisor.saver
-        usual = isinstance(saver, tf.compat.v1.train.Saver)  # one of another kind is let alone
-        with sess.graph.as_default():  # the thread whose turn it is may be an eager one
+        usual = isinstance(saver, tf.compat.v1.train.Saver)  # other kinds of savers are left alone
+        with sess.graph.as_default():  # the calling thread may be eager
             path: str = saver.save(sess, prefix, global_step=step, write_meta_graph=not usual)
             if usual:
                 self._write_graph(Path(f"{_SHARDS.sub('', path)}.meta"))
@@ -71,12 +71,12 @@ class CheckpointWriter:
 
 
 class SupervisorSaver(GraphSaver):
-    """Saves under a run what a Supervisor saves outside one.
+    """Saves under a run the same files that a Supervisor saves without one.
 
     Args:
         supervisor: The Supervisor.
         directory: The folder of the checkpoints.
-        origin: Path of the checkpoint to begin at while the folder has none; or None.
+        origin: Path of the checkpoint to start from while the folder has none; or None.
     """
 
     def __init__(self, supervisor: Any, directory: Path, origin: str | None = None) -> None:
@@ -84,5 +84,5 @@ class SupervisorSaver(GraphSaver):
         self._writer = CheckpointWriter(supervisor)
 
     def write(self, step: int) -> None:
-        """Write the files of a checkpoint, the graph beside them, and an event."""
+        """Writes the files of a checkpoint, the graph beside them, and an event."""
         self._writer.write(self.sess, self.prefix, step)
