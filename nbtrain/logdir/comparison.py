@@ -1,4 +1,4 @@
-"""Runs side by side: what they were told that differs, and what their scalars came to.
+"""Compares runs: the hyperparameters in which they differ, and the results of their scalars.
 
 both = nbtrain.compare("runs", runs="adam|sgd")
 both.differing["learning_rate"]["adam"], both.metrics["val_loss"]["adam"].min
@@ -20,21 +20,21 @@ Hyperparameter = float | str | bool
 
 
 class Comparison:
-    """Runs side by side; any thread.
+    """A comparison of runs; any thread may use it.
 
-    What it holds is what had been written at the last `refresh`.
+    It holds the data written up to the last `refresh`.
 
     Args:
-        scalars: The runs, and the tags.
+        scalars: The runs and the tags.
 
     Attributes:
-        scalars: The runs, and the tags.
+        scalars: The runs and the tags.
         runs: The names of the runs that have scalars, sorted.
-        hparams: By run, what it was told; without the runs that were told nothing.
-        differing: By name, the value of each hyperparameter that is not the same in all runs
-            that have any; a run that was not told it is left out.
-        same: By name, the value of each that is.
-        metrics: By tag and run, what the scalars came to.
+        hparams: The hyperparameters of each run; runs without any are left out.
+        differing: By name, the values of each hyperparameter that is not the same in all runs with
+            hyperparameters; runs without this one are left out.
+        same: By name, the value of each hyperparameter that is the same in all.
+        metrics: By tag and run, the results of the scalars.
     """
 
     def __init__(self, scalars: Scalars) -> None:
@@ -59,16 +59,16 @@ class Comparison:
                 self.differing[name] = values
 
     def refresh(self) -> bool:
-        """Read what was written since; whether there was something."""
+        """Reads what was written since; tells if there was anything."""
         found = self.scalars.refresh()
         self._load()
         return found
 
     def to_dataframe(self) -> Any:
-        """A `pandas.DataFrame` of one row a run.
+        """Returns a `pandas.DataFrame` with one row per run.
 
-        Its columns are "hparams" and a name, for what differs, and a tag with "last", "min",
-        "max" and "best_step". What a run has not is NaN.
+        Its columns are "hparams" and a name, for differing hyperparameters, and a tag with "last",
+        "min", "max" and "best_step". Missing values are NaN.
 
         Raises:
             ModuleNotFoundError: pandas is not installed.
@@ -113,17 +113,17 @@ def _told(tag: str, extent: Extent) -> dict[str, float]:
 
 
 def compare(logdir: str | os.PathLike[str], *, runs: str | None = None) -> Comparison:
-    """The runs below a folder side by side: hyperparameters that differ, and their scalars.
+    """Compares the runs below a folder: differing hyperparameters, and their scalars.
 
-    A run has the hyperparameters of the nearest run above it that wrote some; runs without
-    any are compared by their scalars alone.
+    A run has the hyperparameters of the nearest run above it that wrote some. Runs without any are
+    compared by their scalars alone.
 
     Args:
         logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
-        runs: A regular expression; runs in whose names it is found.
+        runs: A regular expression, found anywhere in the names of the runs.
 
     Raises:
-        ArgumentError: The folder cannot be read, or the pattern is no regular expression.
+        ArgumentError: The folder cannot be read, or the pattern is not a regular expression.
     """
     found = Scalars(Reader(given(logdir)), runs)
     found.refresh()

@@ -1,6 +1,7 @@
-"""The layouts of custom scalars: which tags one chart shows together, as a program wrote it.
+"""Layouts of custom scalars: which tags are shown together in one chart.
 
-TensorBoard's Custom Scalars plugin (tensorboard/plugins/custom_scalar/layout.proto).
+The format is that of TensorBoard's Custom Scalars plugin
+(tensorboard/plugins/custom_scalar/layout.proto).
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ LAYOUT = "custom_scalars__config__"
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """A value between two others.
+    """A value with a lower and an upper bound.
 
     Attributes:
         value: The tag of the value.
-        lower: The tag of what it is above.
-        upper: The tag of what it is below.
+        lower: The tag of the lower bound.
+        upper: The tag of the upper bound.
     """
 
     value: str
@@ -35,11 +36,11 @@ class Margin:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart of several tags; one of the two is not empty.
+    """A chart of several tags; either `tags` or `margins` is not empty.
 
     Attributes:
         title: Its title.
-        tags: Regular expressions: each tag is shown at whose beginning one is found.
+        tags: Regular expressions: each tag is shown whose beginning matches one.
         margins: Values, each shown with its margin.
     """
 
@@ -50,12 +51,12 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """Charts that belong together.
+    """A group of charts.
 
     Attributes:
         title: Its title.
         charts: The charts.
-        closed: Whether it is shown closed at first.
+        closed: Whether it is collapsed at first.
     """
 
     title: str
@@ -64,10 +65,10 @@ class Category:
 
 
 def custom_scalars(reader: Reader) -> tuple[Category, ...]:
-    """The layouts of all runs in one, as TensorBoard merges them.
+    """Merges the layouts of all runs, as TensorBoard does.
 
-    Categories of the same title become one, in the order of the runs' names; a chart that
-    comes again is left out. A layout that cannot be read is left out as well.
+    Categories with the same title become one, in the order of the runs' names. Repeated charts are
+    left out, and so are layouts that cannot be read.
     """
     merged: dict[str, Category] = {}
     for run in reader.runs:
@@ -82,7 +83,7 @@ def custom_scalars(reader: Reader) -> tuple[Category, ...]:
 
 
 def _layout(reader: Reader, run: str) -> Iterator[Category]:
-    """What the latest layout of a run says."""
+    """Yields the categories of a run's latest layout."""
     from tensorboard.plugins.custom_scalar.layout_pb2 import Layout
 
     if LAYOUT not in reader.tags(run, "custom_scalars"):

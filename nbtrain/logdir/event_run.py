@@ -1,4 +1,4 @@
-"""The events of one run: its scalars in columns, and where the values of all else lie."""
+"""The events of one run: its scalars in columns, and the file positions of all other values."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from nbtrain.tfevents.framing import FOOTER, HEADER
 from nbtrain.tfevents.tail import Other, Piece, Tail
 from nbtrain.tfevents.tensors import array_of
 
-# What is kept beside scalars, by TensorBoard's names of its plugins.
+# The kinds that are kept beside scalars, by the names of TensorBoard's plugins.
 KINDS = ("images", "histograms", "text", "audio", "hparams", "custom_scalars")
-_SCALARS = ("scalars", None)  # what a tag is whose kind is not told
+_SCALARS = ("scalars", None)  # for a tag without a stated kind
 _FIELDS = {"simple_value": "scalars", "image": "images", "histo": "histograms", "audio": "audio"}
 
 
 class EventRun:
-    """The events of one folder; one thread at a time may call.
+    """The events of one folder; for one thread at a time.
 
     Args:
         folder: The folder.
-        verify: Whether a record with a wrong checksum is skipped.
+        verify: Whether to skip records with a wrong checksum.
 
     Attributes:
-        series: The scalars by tag, in the order the tags first came.
-        indexes: By kind, of `KINDS`, and tag, where the values of all else lie.
+        series: The scalars by tag, in the order in which the tags first appeared.
+        indexes: By kind (one of `KINDS`) and tag, the file positions of other values.
         starts: Step and wall time of each restart of the program.
         before: How many points of each tag came before each of these.
         skipped: Bytes of the files that could not be read, being damaged.
@@ -55,12 +55,12 @@ class EventRun:
         self._rows: list[int] = []  # of the restarts of a piece
         self.skipped = self.doubtful = 0
         self._decoder = Decoder(verify=self._verify)
-        self._kinds: dict[str, str] = {}  # of the tags, as the first metadata of each says
+        self._kinds: dict[str, str] = {}  # of the tags, from the first metadata of each
         self._tails: dict[str, Tail] = {}
 
     @property
     def files(self) -> set[str]:
-        """The names of the files that it has read of."""
+        """The names of the files of which anything was read."""
         return set(self._tails)
 
     @property
@@ -74,7 +74,7 @@ class EventRun:
         return sum(tail.size for tail in self._tails.values())
 
     def look(self, names: list[str]) -> None:
-        """See what its files have to be read; `names` in the order of their making."""
+        """Checks what there is to read in its files; `names` in order of creation."""
         for name in names:
             if name not in self._tails:
                 self._tails[name] = Tail(f"{self.folder}/{name}", self._decoder)
@@ -88,22 +88,22 @@ class EventRun:
             self.look(names)
 
     def read(self) -> Iterator[None]:
-        """Read what is new, and pause after every piece.
+        """Reads what is new, and pauses after every piece.
 
-        While it pauses another thread may look: if a file was replaced, all is read anew.
+        Another thread may look during a pause: if a file was replaced, everything is read again.
         """
         tails = self._tails
         for file, tail in enumerate(list(tails.values())):
             with self._trying(tail):
                 while self._take(tail.poll(), file):
-                    yield  # holding nothing: others may pause as well, each with its piece
+                    yield  # holding nothing, so that other readers may pause too
                     if self._tails is not tails:
                         yield from self.read()
                         return
 
     @contextlib.contextmanager
     def _trying(self, tail: Tail) -> Iterator[None]:
-        """Try a file: what was read of it stays, whatever becomes of it."""
+        """Keeps what was read of a file even if an error follows."""
         try:
             yield
         except FileNotFoundError:
@@ -112,15 +112,15 @@ class EventRun:
             self.unreadable[tail.path] = error.strerror or str(error)
 
     def of(self, kind: str) -> Mapping[str, Series | Index]:
-        """What there is of a kind, by tag."""
+        """Returns the values of a kind, by tag."""
         return self.series if kind == "scalars" else self.indexes.get(kind, {})
 
     def points(self, tag: str) -> Points:
-        """All points of a tag."""
+        """Returns all points of a tag."""
         return self.series[tag].points(self.starts)
 
     def places(self, kind: str, tag: str) -> Places:
-        """Where all values of a tag lie."""
+        """Returns the file positions of all values of a tag."""
         paths = tuple(tail.path for tail in self._tails.values())
         return self.indexes[kind][tag].places(paths, self.starts)
 
@@ -148,7 +148,7 @@ class EventRun:
         return True
 
     def _one_by_one(self, others: list[Other], file: int) -> Iterator[Decoded]:
-        """The scalars of records that hold other things too; notes restarts, and these things."""
+        """Yields the scalars of records that also hold other things; notes these, and restarts."""
         for other in others:
             if messages.is_file_version(other.payload):
                 continue
@@ -180,7 +180,7 @@ class EventRun:
                     )
 
     def _kind(self, value: Any) -> str:
-        """What a value is; many writers say it only with the first value of a tag."""
+        """Returns the kind of a value; many writers state it only with the first value of a tag."""
         said = _FIELDS.get(value.WhichOneof("value"), value.metadata.plugin_data.plugin_name)
         if said:
             self._kinds.setdefault(value.tag, said)
@@ -223,7 +223,7 @@ def _in_order(several: list[Decoded]) -> tuple[Any, Any, Any]:
 
 
 def _number(value: Any) -> float | None:
-    """The scalar that a `Summary.Value` holds; None for something else."""
+    """Returns the scalar in a `Summary.Value`; None for other values."""
     if value.WhichOneof("value") == "simple_value":
         return float(value.simple_value)
     shape = [dim.size for dim in value.tensor.tensor_shape.dim]

@@ -1,4 +1,4 @@
-"""The runs of a logdir: the folders that hold event files, and these files."""
+"""Finds the runs of a logdir: the folders with event files, and these files."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pathlib import Path
 from nbtrain.core.errors import ArgumentError
 from nbtrain.tfevents.tail import is_remote, remotely
 
-# What TensorBoard knows an event file by.
+# TensorBoard recognizes an event file by this part of its name.
 _FILE = "tfevents"
-# Seconds for which the time of a folder's change may not tell of a later one.
+# Seconds within which a later change may leave a folder's modification time the same.
 _COARSE_SECS = 2.0
 
 
 class Folders:
-    """The folders below a logdir; one thread at a time may call.
+    """The folders below a logdir; for one thread at a time.
 
     Args:
         logdir: Their root.
 
     Raises:
-        ArgumentError: It is no folder that can be read.
+        ArgumentError: It is not a readable folder.
     """
 
     def __init__(self, logdir: str) -> None:
@@ -36,7 +36,7 @@ class Folders:
             _check(logdir)
 
     def look(self) -> Iterator[tuple[str, str, list[str]]]:
-        """The name of each run, its folder, and its event files in the order of their names."""
+        """Yields the name of each run, its folder, and its event files sorted by name."""
         if is_remote(self._root):
             yield from _walk_remote(self._root)
             return
@@ -46,7 +46,7 @@ class Folders:
     def _walk(
         self, path: str, run: str, above: tuple[str, ...]
     ) -> Iterator[tuple[str, str, list[str]]]:
-        """As `look`; `above` has the paths without links of the folder and of those it is in."""
+        """Does the same for one folder; `above` has the real paths of it and its parents."""
         folder = self._seen.get(path)
         try:
             changed = os.stat(path).st_mtime  # noqa: PTH116 - twice as quick, for hundreds
@@ -62,12 +62,12 @@ class Folders:
         for below, name, is_link in folder.folders:
             own = os.path.join(above[-1], os.path.basename(below))  # noqa: PTH118, PTH119 - quicker
             real = os.path.realpath(below) if is_link else own
-            if real not in above:  # links may lead round in a circle
+            if real not in above:  # links may form a cycle
                 yield from self._walk(below, name, (*above, real))
 
 
 class _Folder:
-    """What a folder held when it was last changed: event files, and folders with their runs."""
+    """The contents of a folder at its last change: event files, and folders with their runs."""
 
     def __init__(self, path: str, run: str, changed: float) -> None:
         self._changed, self._read = changed, time.time()
@@ -88,10 +88,10 @@ class _Folder:
 
 
 def given(logdir: object) -> str:
-    """The path that was given.
+    """Returns the given path.
 
     Raises:
-        ArgumentError: It is none.
+        ArgumentError: It is not a path.
     """
     if isinstance(logdir, (str, os.PathLike)):
         path = os.fspath(logdir)
@@ -101,12 +101,12 @@ def given(logdir: object) -> str:
 
 
 def as_text(path: str) -> str:
-    r"""A path as text: what of its bytes is none becomes an escape, `\xff`."""
+    r"""Converts a path to text; invalid bytes become escapes like `\xff`."""
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a folder, or a link to one; a link to itself leads nowhere."""
+    """Tells if it is a folder or a link to one; False for a link to itself."""
     try:
         return entry.is_dir()
     except OSError:
@@ -114,14 +114,14 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _leads_up(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a link to a folder that holds it: a way without an end."""
+    """Tells if it is a link to a folder that contains it: such a path would never end."""
     return entry.is_symlink() and Path(entry.path).parent.resolve().is_relative_to(
         Path(entry.path).resolve()
     )
 
 
 def _check(logdir: str) -> None:
-    """Raise an error where a folder cannot be read."""
+    """Raises an error if a folder cannot be read."""
     try:
         with os.scandir(logdir):
             return
@@ -131,7 +131,7 @@ def _check(logdir: str) -> None:
         problem = "it is a file: give the folder that holds it"
     except OSError as error:
         problem = error.strerror or str(error)
-    except ValueError as error:  # no path: it holds a null
+    except ValueError as error:  # not a path: it contains a null character
         problem = str(error)
     raise ArgumentError(f"logdir={logdir!r} cannot be read: {problem}.")
 

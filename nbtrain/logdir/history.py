@@ -1,4 +1,4 @@
-"""The values of one tag in one run, each read from its file when it is asked for."""
+"""The values of one tag in one run, each read from its file on request."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from nbtrain.tfevents.values import Value, value_of
 
 
 class History:
-    """The values of one tag, in the order they were written; any thread.
+    """The values of one tag, in the order in which they were written; any thread may use it.
 
     Args:
-        kind: What they are: "images", "histograms", "text" or "audio".
+        kind: Their kind: "images", "histograms", "text" or "audio".
         tag: Their tag.
-        places: Where they lie.
+        places: Their file positions.
 
     Attributes:
         steps: int64 of shape (n,).
         wall_times: float64 of shape (n,): seconds since the epoch.
-        abandoned: bool of shape (n,), as `Points` has it.
+        abandoned: bool of shape (n,), as in `Points`.
     """
 
     def __init__(self, kind: str, tag: str, places: Places) -> None:
@@ -39,16 +39,16 @@ class History:
         self._kind, self._tag, self._places = kind, tag, places
 
     def __len__(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return len(self.steps)
 
     def __getitem__(self, index: SupportsIndex) -> Value:
-        """A value, read from its file.
+        """Reads a value from its file.
 
         Raises:
-            IndexError: There are not so many.
-            OSError: Its file has gone, or is not what it was.
-            ArgumentError: What was written has not the form of its kind.
+            IndexError: There are not that many.
+            OSError: Its file is gone or was changed.
+            ArgumentError: The value does not have the format of its kind.
         """
         number = operator.index(index)
         if not -len(self) <= number < len(self):
@@ -64,10 +64,10 @@ class History:
 
 
 def summary_value(places: Places, index: int, tag: str) -> Any:
-    """The `Summary.Value` that lies at one of the places of a tag.
+    """Reads the `Summary.Value` at one of the positions of a tag.
 
     Raises:
-        OSError: Its file has gone, or is not what it was.
+        OSError: Its file is gone or was changed.
     """
     file, offset, length, which = places.records[index].tolist()
     path = places.paths[file]
@@ -83,7 +83,7 @@ def summary_value(places: Places, index: int, tag: str) -> Any:
         values, wall_time = event.summary.value, np.float64(event.wall_time)
         if (
             event.step == places.steps[index]
-            and wall_time.tobytes() == places.wall_times[index].tobytes()  # NaN is one
+            and wall_time.tobytes() == places.wall_times[index].tobytes()  # also equal for NaN
             and len(values) > which
             and values[which].tag == tag
         ):

@@ -18,9 +18,9 @@ from nbtrain.logdir.sessions import Session, Sessions
 
 
 class HParams:
-    """The runs that have hyperparameters, one a row; any thread.
+    """The runs that have hyperparameters, one per row; any thread may use it.
 
-    What it holds is what had been written at the last `refresh`.
+    It holds the data written up to the last `refresh`.
 
     Args:
         scalars: The runs.
@@ -46,7 +46,7 @@ class HParams:
 
     @property
     def metrics(self) -> list[str]:
-        """The names of the metrics, in the order of the rows' own."""
+        """The names of the metrics, in the order in which the rows have them."""
         return list(dict.fromkeys(name for row in self.rows for name in row.metrics))
 
     @property
@@ -55,15 +55,15 @@ class HParams:
         return self._sessions.unreadable
 
     def refresh(self) -> bool:
-        """Read what was written since; whether there was something."""
+        """Reads what was written since; tells if there was anything."""
         found = self.scalars.refresh()
         self._sessions = Sessions(self.scalars.reader)
         return found
 
     def to_dataframe(self) -> Any:
-        """A `pandas.DataFrame` of one row a run: under "hparams", "metrics" and "session".
+        """Returns a `pandas.DataFrame` with one row per run: "hparams", "metrics" and "session".
 
-        Times are in seconds since the epoch; what a run has not is NaN.
+        Times are in seconds since the epoch; missing values are NaN.
 
         Raises:
             ModuleNotFoundError: pandas is not installed.
@@ -98,17 +98,17 @@ class HParams:
 
 
 def hparams(logdir: str | os.PathLike[str], *, runs: str | None = None) -> HParams:
-    """The hyperparameters of every run below a folder, and what its metrics came to.
+    """Returns the hyperparameters and metrics of every run below a folder.
 
-    They are found as TensorBoard finds them: written by `tensorboard.plugins.hparams.api`,
-    `hp.KerasCallback`, PyTorch's or tensorboardX's `add_hparams`.
+    They are found as in TensorBoard, if written by `tensorboard.plugins.hparams.api`,
+    `hp.KerasCallback`, or `add_hparams` of PyTorch or tensorboardX.
 
     Args:
         logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
-        runs: A regular expression; runs in whose names it is found.
+        runs: A regular expression, found anywhere in the names of the runs.
 
     Raises:
-        ArgumentError: The folder cannot be read, or the pattern is no regular expression.
+        ArgumentError: The folder cannot be read, or the pattern is not a regular expression.
     """
     found = Scalars(Reader(given(logdir)), runs)
     found.refresh()

@@ -1,4 +1,4 @@
-"""Where the values of one tag lie in a run's files: what is no scalar is read when asked for."""
+"""The file positions of one tag's values, which are read on request unless they are scalars."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from nbtrain.logdir.series import abandoned
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the values of one tag lie, in the order they were written.
+    """The file positions of one tag's values, in the order in which they were written.
 
     Attributes:
         steps: int64 of shape (n,).
         wall_times: float64 of shape (n,): seconds since the epoch.
-        abandoned: bool of shape (n,), as `Points` has it.
+        abandoned: bool of shape (n,), as in `Points`.
         paths: The run's files.
-        records: int64 of shape (n, 4): which of the files, where in it the payload of the
-            record begins, its bytes, and which value of its summary is meant.
+        records: int64 of shape (n, 4): index of the file, offset of the record's payload in it, its
+            bytes, and index of the value within the summary.
     """
 
     steps: IntArray
@@ -34,7 +34,7 @@ class Places:
 
 
 class Index:
-    """The places of one tag; not thread-safe, its owner holds the lock."""
+    """The positions of one tag; not thread-safe, its owner holds the lock."""
 
     def __init__(self) -> None:
         self._steps = array("q")
@@ -43,17 +43,17 @@ class Index:
 
     @property
     def count(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return len(self._steps)
 
     def add(self, step: int, wall_time: float, record: tuple[int, int, int, int]) -> None:
-        """Add a value; its `record` as a row of `Places.records`."""
+        """Adds a value; `record` is a row of `Places.records`."""
         self._steps.append(step)
         self._wall_times.append(wall_time)
         self._records.extend(record)
 
     def places(self, paths: tuple[str, ...], starts: Sequence[tuple[int, float]] = ()) -> Places:
-        """All places, copied.
+        """Returns a copy of all positions.
 
         Args:
             paths: The run's files.

@@ -1,4 +1,4 @@
-"""How far a run had come when its event file was written last; read from the end of that alone."""
+"""Finds the last step of a run by reading only the end of its event file."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from nbtrain.tfevents.framing import frames_in, next_frame
 from nbtrain.tfevents.writer import ENDING
 
-# Bytes of the end that are read, until there is a step among them: a hundred steps of a loss, or
-# a large histogram.
+# Bytes that are read from the end, until they contain a step: enough for a hundred steps of a loss,
+# or for a large histogram.
 _ENDS = (1 << 13, 1 << 18, 1 << 22)
 
 
 def last_step(folder: Path) -> int | None:
-    """The last step that a run has recorded in its newest event file; None where there is none.
+    """The last step that a run has recorded in its newest event file; None if there is none.
 
-    Steps that the run has gone back behind do not count.
+    Abandoned steps do not count.
     """
     for path in _newest_first(folder):
         for size in _ENDS:
@@ -34,25 +34,25 @@ def last_step(folder: Path) -> int | None:
 
 
 def _newest_first(folder: Path) -> list[Path]:
-    """The event files that nbtrain has written, by their names: see `EventWriter`."""
+    """The event files written by nbtrain, by name: see `EventWriter`."""
     with contextlib.suppress(OSError):
         return sorted(folder.glob(f"*{ENDING}"), key=_order, reverse=True)
     return []
 
 
 def _order(path: Path) -> tuple[int, int]:
-    """The time in the name, which only grows in a folder; in old names two may have the same."""
+    """The time in the name, which only grows within a folder; old names may have equal times."""
     numbers = [part for part in path.name.removesuffix(ENDING).split(".") if part.isdigit()]
     return (int(numbers[0]), int(numbers[-1])) if numbers else (0, 0)
 
 
 def _events(path: Path, size: int) -> Iterator[Event]:
-    """The whole events among the last bytes of a file."""
+    """Yields the complete events among the last bytes of a file."""
     with open(path, "rb") as file:
         begin = max(0, os.fstat(file.fileno()).st_size - size)
         file.seek(begin)
         data = np.frombuffer(file.read(size), np.uint8)
-    if begin:  # in the midst of a record
+    if begin:  # within a record
         first = next_frame(data)
         data = data[len(data) if first is None else first :]
     frames = frames_in(data)
@@ -62,11 +62,11 @@ def _events(path: Path, size: int) -> Iterator[Event]:
 
 
 def _last(events: Iterator[Event]) -> int | None:
-    """The step that they lead to."""
+    """Returns the step after these events."""
     last = None
     for event in events:
         if event.session_log.status == SessionLog.START:
-            last = event.step - 1  # the mark bears the step that comes next
+            last = event.step - 1  # the mark has the next step
         elif event.step and event.HasField("summary"):
             last = event.step if last is None else max(last, event.step)
     return last

@@ -1,8 +1,7 @@
-"""A logdir and its runs, read again and again as they grow.
+"""A logdir and its runs, read repeatedly as they grow.
 
-Runs are TensorBoard's: folders that hold event files. What is written live, be it by this
-kernel, another one or another machine, is seen at the next poll; nothing is ever written,
-locked or held open.
+Runs are defined as in TensorBoard: folders that hold event files. What this kernel, another one or
+another machine writes is seen at the next poll. Nothing is ever written, locked or held open.
 """
 
 from __future__ import annotations
@@ -17,23 +16,24 @@ from nbtrain.logdir.folders import Folders, as_text
 from nbtrain.logdir.index import Places
 from nbtrain.logdir.series import Points
 
-# Between two pieces of a reading in slices: without it, who waits for the lock would never get it.
+# Seconds between two pieces of a sliced reading: otherwise waiting threads would never get the
+# lock.
 _TURN_SECS = 0.0005
 
 
 class Reader:
-    """Every run below a folder; its methods may be called from any thread.
+    """The runs below a folder; any thread may call its methods.
 
     Args:
         logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
-        verify: Whether a record with a wrong checksum is skipped.
+        verify: Whether to skip records with a wrong checksum.
 
     Attributes:
-        version: Another number whenever something has been read, or has gone, in whatever thread.
-        gone: Runs that have no event files any more; what was read of them is kept.
+        version: A number that changes whenever something was read, or is gone, in any thread.
+        gone: Runs without event files; what was read of them is kept.
 
     Raises:
-        ArgumentError: It is no folder that can be read.
+        ArgumentError: It is not a readable folder.
     """
 
     def __init__(self, logdir: str, *, verify: bool = True) -> None:
@@ -47,55 +47,55 @@ class Reader:
 
     @property
     def runs(self) -> list[str]:
-        """The names of the runs, sorted: their folders below the logdir; "." is the logdir."""
+        """The sorted names of the runs: their folders below the logdir; "." is the logdir."""
         with self._lock:
             return sorted(self._runs)
 
     def tags(self, run: str, kind: str = "scalars") -> list[str]:
-        """The tags of a run's scalars, or of another of its `KINDS`, in the order they came."""
+        """The tags of a run's scalars, or of another of its `KINDS`, in order of appearance."""
         with self._lock:
             return list(self._runs[run].of(kind))
 
     def count(self, run: str, tag: str, kind: str = "scalars") -> int:
-        """How many points, or values of another kind, a tag of a run has."""
+        """The number of points, or of values of another kind, of a tag in a run."""
         with self._lock:
             found = self._runs[run].of(kind).get(tag) if run in self._runs else None
             return found.count if found else 0
 
     def has_lost_files(self) -> bool:
-        """Whether it holds what was read of a file that is there no more."""
+        """Whether it holds data of a file that no longer exists."""
         with self._lock:
             there = {run: set(names) for run, _, names in self._folders.look()}
             return any(run.files - there.get(name, set()) for name, run in self._runs.items())
 
     def progress(self) -> float:
-        """How much of what was found at the last look has been read: from 0 to 1."""
+        """The fraction read of what was found at the last look: from 0 to 1."""
         with self._lock:
             size = sum(run.size for run in self._runs.values())
             return 1 - sum(run.left for run in self._runs.values()) / size if size else 1.0
 
     def points(self, run: str, tag: str) -> Points:
-        """All points of a tag in a run, copied."""
+        """Returns a copy of all points of a tag in a run."""
         with self._lock:
             return self._runs[run].points(tag)
 
     def places(self, run: str, tag: str, kind: str) -> Places:
-        """Where the values of a tag of another kind lie."""
+        """Returns the file positions of the values of a tag of another kind."""
         with self._lock:
             return self._runs[run].places(kind, tag)
 
     def skipped(self) -> dict[str, int]:
-        """For each run with damaged files, how many of their bytes could not be read."""
+        """For each run with damaged files, the number of bytes that could not be read."""
         with self._lock:
             return {name: run.skipped for name, run in sorted(self._runs.items()) if run.skipped}
 
     def doubtful(self) -> dict[str, int]:
-        """For each run how many of its records were read in spite of a wrong checksum."""
+        """For each run, the number of records read in spite of a wrong checksum."""
         with self._lock:
             return {name: run.doubtful for name, run in sorted(self._runs.items()) if run.doubtful}
 
     def unreadable(self) -> dict[str, str]:
-        """Folders and files that could not be read at the last try, and why."""
+        """Folders and files that could not be read at the last attempt, and why."""
         with self._lock:
             found = dict(self._folders.unreadable)
             for run in self._runs.values():
@@ -103,7 +103,7 @@ class Reader:
             return {as_text(path): why for path, why in found.items()}
 
     def look(self) -> None:
-        """See which runs and files there are, and how long they have become."""
+        """Finds the current runs and files, and their sizes."""
         with self._lock:
             there = set()
             for run, folder, names in self._folders.look():
@@ -116,10 +116,10 @@ class Reader:
             self.gone = gone
 
     def read(self, secs: float = math.inf) -> bool:
-        """Read what was found at the last look, all runs by turns.
+        """Reads what was found at the last look, alternating between the runs.
 
         Args:
-            secs: After how many seconds to leave the rest to the next call.
+            secs: Seconds after which to leave the rest to the next call.
 
         Returns:
             Whether there was something to read.

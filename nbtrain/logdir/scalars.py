@@ -1,4 +1,4 @@
-"""The scalars of a logdir: what TensorBoard would draw, as columns, without a server.
+"""The scalars of a logdir as columns: what TensorBoard would draw, without a server.
 
 log = nbtrain.scalars("runs")            # every run below the folder
 log["adam", "loss"].values               # of one run and tag
@@ -24,14 +24,14 @@ _COLUMNS = ("run", "tag", "step", "wall_time", "value")
 
 
 class Scalars(Selection[Points]):
-    """Runs and tags, and the points of each: `scalars["run", "tag"].values`; any thread.
+    """Runs and tags with their points: `scalars["run", "tag"].values`; any thread may use it.
 
-    What it holds is what had been written at the last `refresh`.
+    It holds the data written up to the last `refresh`.
 
     Args:
         reader: Reads the event files.
-        runs: A regular expression; runs in whose names it is found.
-        tags: A regular expression; tags in which it is found.
+        runs: A regular expression, found anywhere in the names of the runs.
+        tags: A regular expression, found anywhere in the tags.
     """
 
     def __init__(self, reader: Reader, runs: str | None = None, tags: str | None = None) -> None:
@@ -41,9 +41,9 @@ class Scalars(Selection[Points]):
         return self._reader.points(run, tag)
 
     def to_dataframe(self) -> Any:
-        """A `pandas.DataFrame` of one row a point: run, tag, step, wall_time, value, abandoned.
+        """Returns a `pandas.DataFrame` with one row per point.
 
-        The wall time is in seconds since the epoch.
+        Its columns are run, tag, step, wall_time (seconds since the epoch), value and abandoned.
 
         Raises:
             ModuleNotFoundError: pandas is not installed.
@@ -65,7 +65,7 @@ class Scalars(Selection[Points]):
         return pd.DataFrame(names | dict(zip(columns, map(joined, fields), strict=True)))
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write one line a point, without what was abandoned: run, tag, step, wall_time, value."""
+        """Writes one line per point that was not abandoned: run, tag, step, wall_time, value."""
         with open(path, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(_COLUMNS)
@@ -83,20 +83,20 @@ def scalars(
     tags: str | None = None,
     verify: bool = True,
 ) -> Scalars:
-    """The scalars of every run below a folder, from its event files alone.
+    """Reads the scalars of every run below a folder from its event files.
 
-    They are read as TensorBoard reads them, whoever wrote them; a file is never changed,
-    locked or held open.
+    They are read as in TensorBoard, whoever wrote them. Files are never changed, locked or held
+    open.
 
     Args:
         logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
-        runs: A regular expression; runs in whose names it is found.
-        tags: A regular expression; tags in which it is found.
-        verify: False reads records whose checksums are wrong too, and warns of them: for files
-            of which only the checksums are damaged.
+        runs: A regular expression, found anywhere in the names of the runs.
+        tags: A regular expression, found anywhere in the tags.
+        verify: False also reads records with wrong checksums, with a warning: for files in which
+            only the checksums are damaged.
 
     Raises:
-        ArgumentError: The folder cannot be read, or a pattern is no regular expression.
+        ArgumentError: The folder cannot be read, or a pattern is not a regular expression.
     """
     reader = Reader(given(logdir), verify=verify)
     found = Scalars(reader, runs, tags)

@@ -1,4 +1,4 @@
-"""What is chosen of a logdir's runs and tags, by regular expressions."""
+"""A selection of a logdir's runs and tags by regular expressions."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ T = TypeVar("T")
 
 
 class Selection(Mapping[tuple[str, str], T]):
-    """Runs and tags, and what each has of one kind; any thread.
+    """Runs and tags with their values of one kind; any thread may use it.
 
-    What it holds is what had been written at the last `refresh`.
+    It holds the data written up to the last `refresh`.
 
     Args:
         reader: Reads the event files.
         kind: "scalars", or another of the reader's `KINDS`.
-        runs: A regular expression; runs in whose names it is found.
-        tags: A regular expression; tags in which it is found.
+        runs: A regular expression, found anywhere in the names of the runs.
+        tags: A regular expression, found anywhere in the tags.
     """
 
     def __init__(
@@ -42,11 +42,11 @@ class Selection(Mapping[tuple[str, str], T]):
 
     @abstractmethod
     def _of(self, run: str, tag: str) -> T:
-        """What a tag of a run has; a KeyError where there is no such tag."""
+        """Returns the values of a tag of a run; raises a KeyError if there is no such tag."""
 
     @property
     def runs(self) -> list[str]:
-        """The names of the runs that have some, sorted: their folders below the logdir."""
+        """The sorted names of the runs that have values: their folders below the logdir."""
         return list(dict.fromkeys(run for run, _ in self))
 
     @property
@@ -56,23 +56,23 @@ class Selection(Mapping[tuple[str, str], T]):
 
     @property
     def kind(self) -> str:
-        """What each of them has: "scalars", "images" and so on."""
+        """The kind of the values: "scalars", "images" etc."""
         return self._kind
 
     @property
     def reader(self) -> Reader:
-        """What reads the event files: of this and of every `filter` of it."""
+        """The reader of the event files, shared with every `filter` of this selection."""
         return self._reader
 
     def filter(self, runs: str | None = None, tags: str | None = None) -> Self:
-        """Some runs and tags of the same logdir.
+        """Selects some of these runs and tags.
 
         Args:
-            runs: A regular expression, found in the names of the runs; None for all there were.
-            tags: A regular expression, found in the tags; None for all there were.
+            runs: A regular expression, found anywhere in the names of the runs; None for all.
+            tags: A regular expression, found anywhere in the tags; None for all.
 
         Raises:
-            ArgumentError: It is no regular expression.
+            ArgumentError: It is not a regular expression.
         """
         fewer = copy.copy(self)
         fewer._runs = [*_patterns("runs", runs), *self._runs]
@@ -80,37 +80,37 @@ class Selection(Mapping[tuple[str, str], T]):
         return fewer
 
     def like(self, other: Selection[Any]) -> Self:
-        """Those of the runs and tags that another selection means."""
+        """Selects the runs and tags of another selection."""
         same = copy.copy(self)
         same._runs, same._tags = other._runs, other._tags
         return same
 
     def chooses(self, run: str) -> bool:
-        """Whether a run has one of the names that are meant."""
+        """Tells if a run's name is selected."""
         return _found(self._runs, run)
 
     def having(self, tag: str) -> list[str]:
-        """The names of the runs that have a tag, sorted."""
+        """The sorted names of the runs that have a tag."""
         return [run for run in self._reader.runs if (run, tag) in self]
 
     def count(self, run: str, tag: str) -> int:
-        """How many points or values a tag of a run has; 0 where there is no such tag."""
+        """The number of points or values of a tag in a run; 0 if there is no such tag."""
         chosen = self.chooses(run) and _found(self._tags, tag)
         return self._reader.count(run, tag, self._kind) if chosen else 0
 
     def there(self) -> Iterator[tuple[tuple[str, str], T]]:
-        """The items, without what another thread, on finding a file replaced, is reading anew."""
+        """Yields the items, except of a replaced file that another thread is reading again."""
         for key in self:
             with contextlib.suppress(UnknownTagError):
                 yield key, self[key]
 
     def refresh(self) -> bool:
-        """Read what was written since; whether there was something."""
+        """Reads what was written since; tells if there was anything."""
         self._reader.look()
         return self._reader.read()
 
     def follow(self, secs: float = 1.0) -> Iterator[Self]:
-        """What there is now, and again whenever something was written; until it is left.
+        """Yields the selection now and whenever something was written, without end.
 
         Args:
             secs: Seconds between two looks at the files.
@@ -122,7 +122,7 @@ class Selection(Mapping[tuple[str, str], T]):
                 yield self
 
     def __getitem__(self, key: tuple[str, str]) -> T:
-        """What a tag of a run has, copied.
+        """Returns a copy of the values of a tag in a run.
 
         Raises:
             UnknownTagError: There is no such run, or it has no such tag.
@@ -171,13 +171,13 @@ class Selection(Mapping[tuple[str, str], T]):
         return f"<{self._kind} of {found} {where}{self._damaged()}>"
 
     def _damaged(self) -> str:
-        """In words, how much was skipped of the runs that are meant."""
+        """Says how much of the selected runs was skipped."""
         size = sum(size for run, size in self._reader.skipped().items() if self.chooses(run))
         return f"; {size:,} damaged bytes were skipped" if size else ""
 
 
 def _patterns(name: str, given: str | None) -> list[re.Pattern[str]]:
-    """What a name must fit; nothing where nothing was given, for there may be many names."""
+    """The patterns that a name must match; empty if none were given, as there may be many names."""
     try:
         return [re.compile(given)] if given is not None else []
     except (re.error, TypeError) as error:

@@ -10,20 +10,20 @@ import numpy.typing as npt
 
 from nbtrain.core.arrays import FloatArray, IntArray
 
-# Rows of a block: of 24 bytes each; the first is small, for there may be ten thousand tags.
+# Rows of a block, of 24 bytes each; the first is small, as there may be ten thousand tags.
 _FIRST, _LARGEST = 64, 8192
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """All points of one tag, in the order they were written.
+    """All points of one tag, in the order in which they were written.
 
     Attributes:
         steps: int64 of shape (n,).
         wall_times: float64 of shape (n,): seconds since the epoch.
         values: float64 of shape (n,).
-        abandoned: bool of shape (n,): whether the program went back to a step at or before
-            this one, so that another point took its place.
+        abandoned: bool of shape (n,): whether the program later went back to this step or before,
+            so that another point replaced this one.
     """
 
     steps: IntArray
@@ -32,7 +32,7 @@ class Points:
     abandoned: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
-        """How many points there are."""
+        """The number of points."""
         return len(self.values)
 
 
@@ -45,7 +45,7 @@ class Series:
         self._room = 0  # rows left in the last block
 
     def extend(self, steps: IntArray, wall_times: FloatArray, values: FloatArray) -> None:
-        """Add points in the order they were written; all of shape (n,)."""
+        """Adds points in the order in which they were written; all of shape (n,)."""
         done, count = 0, len(values)
         rows = (steps, wall_times.view(np.int64), values.view(np.int64))
         while done < count:
@@ -60,11 +60,11 @@ class Series:
         self.count += count
 
     def points(self, starts: Sequence[tuple[int, float]] = ()) -> Points:
-        """All points.
+        """Returns all points.
 
         Args:
-            starts: The run's restarts: step from which on, and wall time before which, what
-                was written was abandoned.
+            starts: The run's restarts: points from this step on, written before this wall time,
+                were abandoned.
         """
         blocks = [*self._blocks]
         if blocks:
@@ -78,7 +78,7 @@ class Series:
 def abandoned(
     steps: IntArray, wall_times: FloatArray, starts: Sequence[tuple[int, float]]
 ) -> npt.NDArray[np.bool_]:
-    """Which of the points another one took the place of; arguments as in `Series`."""
+    """Marks the points that others replaced; arguments as in `Series`."""
     gone = _gone_back(steps)
     for step, wall_time in starts:
         gone |= (steps >= step) & (wall_times < wall_time)
@@ -86,7 +86,7 @@ def abandoned(
 
 
 def _gone_back(steps: IntArray) -> npt.NDArray[np.bool_]:
-    """Which points have a step that a later one went back to, or behind."""
+    """Marks the points whose step a later one went back to, or before."""
     back = np.flatnonzero(steps[1:] < steps[:-1]) + 1
     gone = np.zeros(len(steps), np.bool_)
     if len(back):

@@ -1,8 +1,7 @@
-"""The runs of a logdir that have hyperparameters: what TensorBoard's HParams plugin reads.
+"""The runs of a logdir that have hyperparameters, as read by TensorBoard's HParams plugin.
 
-Such a run is a session, and the scalars of the runs below it, as those of Keras's `train`
-and `validation`, are its metrics (tensorboard/plugins/hparams/backend_context.py and
-list_session_groups.py).
+Such a run is a session. Its metrics are the scalars of the runs below it, such as Keras's `train`
+and `validation` (tensorboard/plugins/hparams/backend_context.py and list_session_groups.py).
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.logdir.summary_stats import extent_of
 
-START = "_hparams_/session_start_info"  # what tells that a run is a session
+START = "_hparams_/session_start_info"  # marks a run as a session
 
-# Of a metric: the run below the session's own, "" for this one, and the tag.
+# A metric: the run below the session's own ("" for itself), and the tag.
 _Metric = tuple[str, str]
 
-_STATUSES = {1: "success", 2: "failure", 3: "running"}  # of tensorboard/plugins/hparams/api.proto
+_STATUSES = {1: "success", 2: "failure", 3: "running"}  # from tensorboard/plugins/hparams/api.proto
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +31,13 @@ class Session:
 
     Attributes:
         run: Its name.
-        hparams: What it was told, by name.
-        metrics: The last value of each: by its tag, or "run/tag" for that of a run below. They
-            are those that an experiment names; where it has none of them, the scalars that any
-            session has.
+        hparams: Its hyperparameters, by name.
+        metrics: The last value of each metric: by its tag, or "run/tag" for a run below. They are
+            the metrics that an experiment names; if there are none, the scalars of all sessions.
         status: "running", "success", "failure" or "unknown".
-        start_time: Seconds since the epoch; None where it was not written.
-        end_time: Seconds since the epoch; None where it was not written.
-        group: The name that sessions of the same hyperparameters have; often that of the run.
+        start_time: Seconds since the epoch; None if it was not written.
+        end_time: Seconds since the epoch; None if it was not written.
+        group: The common name of sessions with the same hyperparameters; often the run's name.
     """
 
     run: str
@@ -52,7 +50,7 @@ class Session:
 
 
 class Sessions:
-    """The sessions of a logdir, as they had been written when they were looked up.
+    """The sessions of a logdir at the time of the look-up.
 
     Args:
         reader: Reads the event files.
@@ -74,12 +72,12 @@ class Sessions:
             self.by_run[run] = _session(run, start, ends.get(run), metrics)
 
     def of(self, run: str) -> Session | None:
-        """The session that a run belongs to: its own, or the nearest above."""
+        """Returns the session that a run belongs to: its own, or the nearest above."""
         above = _nearest(self.by_run, run)
         return None if above is None else self.by_run[above]
 
     def _infos(self, tag: str) -> Iterator[tuple[str, Any]]:
-        """What the runs that have one of the plugin's tags say under it, for the first time."""
+        """Yields the runs that have one of the plugin's tags, with its first content."""
         from tensorboard.plugins.hparams import metadata
         from tensorboard.plugins.hparams.error import HParamsError
 
@@ -102,7 +100,7 @@ class Sessions:
         return list(dict.fromkeys((info.name.group, info.name.tag) for info in infos))
 
     def _found(self, sessions: Collection[str]) -> list[_Metric]:
-        """The scalars of all sessions, and of runs below that have no session of their own."""
+        """The scalars of all sessions, and of runs below them without their own session."""
         found: dict[_Metric, None] = {}
         for run in self._reader.runs:
             above = _nearest(sessions, run)
@@ -112,7 +110,7 @@ class Sessions:
         return list(found)
 
     def _values(self, run: str, metrics: list[_Metric]) -> dict[str, float]:
-        """The last value of each metric that a session has."""
+        """The last value of each metric of a session."""
         values = {}
         for group, tag in metrics:
             below = f"{run}/{group.strip('/')}".removeprefix("./") if group else run
@@ -135,7 +133,7 @@ def _session(run: str, start: Any, end: Any, metrics: dict[str, float]) -> Sessi
 
 
 def _nearest(sessions: Collection[str], run: str) -> str | None:
-    """The session that a run belongs to."""
+    """Returns the session that a run belongs to."""
     while run not in sessions:
         if run == ".":
             return None
@@ -149,7 +147,7 @@ def _name(group: str, tag: str) -> str:
 
 
 def _plain(value: Any) -> Iterator[float | str | bool]:
-    """The number, string or truth that a `google.protobuf.Value` holds, if it holds one."""
+    """Yields the number, string or bool in a `google.protobuf.Value`, if it has one."""
     kind = value.WhichOneof("kind")
     if kind in ("number_value", "string_value", "bool_value"):
         yield getattr(value, kind)

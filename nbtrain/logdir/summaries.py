@@ -1,4 +1,4 @@
-"""What a logdir holds beside scalars: images, histograms, text and audio.
+"""The images, histograms, text and audio of a logdir.
 
 log = nbtrain.summaries("runs", "images")   # every run below the folder
 log["adam", "samples"].steps                # of one run and tag
@@ -19,18 +19,18 @@ from nbtrain.tfevents.values import DECODERS
 
 
 class Summaries(Selection[History]):
-    """Runs and tags, and the history of each: `summaries["run", "tag"][-1]`; any thread.
+    """Runs and tags with their histories: `summaries["run", "tag"][-1]`; any thread may use it.
 
-    What it holds is what had been written at the last `refresh`. No value is kept in memory.
+    It holds the data written up to the last `refresh`. No value is kept in memory.
 
     Args:
         reader: Reads the event files.
         kind: "images", "histograms", "text" or "audio".
-        runs: A regular expression; runs in whose names it is found.
-        tags: A regular expression; tags in which it is found.
+        runs: A regular expression, found anywhere in the names of the runs.
+        tags: A regular expression, found anywhere in the tags.
 
     Raises:
-        ArgumentError: There is no such kind, or a pattern is no regular expression.
+        ArgumentError: There is no such kind, or a pattern is not a regular expression.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Summaries(Selection[History]):
 
     @property
     def scalars(self) -> Scalars:
-        """The scalars of the runs and tags that are meant."""
+        """The scalars of the selected runs and tags."""
         return Scalars(self._reader).like(self)
 
     def _of(self, run: str, tag: str) -> History:
@@ -53,19 +53,19 @@ class Summaries(Selection[History]):
 def summaries(
     logdir: str | os.PathLike[str], kind: str, *, runs: str | None = None, tags: str | None = None
 ) -> Summaries:
-    """The images, histograms, text or audio of every run below a folder, from its event files.
+    """Finds the images, histograms, text or audio of every run below a folder.
 
-    They are found as TensorBoard finds them, whoever wrote them, and each is read when it is
-    asked for; a file is never changed, locked or held open.
+    They are found in its event files as in TensorBoard, whoever wrote them. Each value is read on
+    request. Files are never changed, locked or held open.
 
     Args:
         logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
         kind: "images", "histograms", "text" or "audio".
-        runs: A regular expression; runs in whose names it is found.
-        tags: A regular expression; tags in which it is found.
+        runs: A regular expression, found anywhere in the names of the runs.
+        tags: A regular expression, found anywhere in the tags.
 
     Raises:
-        ArgumentError: The folder cannot be read, there is no such kind, or a pattern is no
+        ArgumentError: The folder cannot be read, there is no such kind, or a pattern is not a
             regular expression.
     """
     found = Summaries(Reader(given(logdir)), kind, runs, tags)

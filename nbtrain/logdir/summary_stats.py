@@ -1,4 +1,4 @@
-"""What the points of a scalar came to: the last, the lowest, the highest, and the best."""
+"""Summarizes the points of a scalar: the last, the lowest, the highest and the best."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOWER = re.compile("loss|err", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What some points came to, without those abandoned; NaN where there are none.
+    """Statistics of points that were not abandoned; NaN if there are none.
 
     Attributes:
         last: The last value.
@@ -27,7 +27,7 @@ class Extent:
         min_step: The first step that has it.
         max: The highest finite value.
         max_step: The first step that has it.
-        count: How many points there are.
+        count: The number of points.
     """
 
     last: float
@@ -39,12 +39,12 @@ class Extent:
     count: int
 
     def best_step(self, tag: str) -> float:
-        """The step of the highest value, or of the lowest, as the tag's name has it."""
+        """The step of the best value: the highest or the lowest, depending on the tag's name."""
         return self.max_step if higher_is_better(tag) else self.min_step
 
 
 def extent_of(points: Points) -> Extent:
-    """What some points came to."""
+    """Computes the statistics of some points."""
     kept = ~points.abandoned
     steps, values = points.steps[kept].astype(np.float64), points.values[kept]
     finite = np.flatnonzero(np.isfinite(values))
@@ -59,5 +59,5 @@ def extent_of(points: Points) -> Extent:
 
 
 def higher_is_better(tag: str) -> bool:
-    """Whether the best value of a tag is its highest, as its name has it."""
+    """Tells from a tag's name if its best value is the highest."""
     return bool(_HIGHER.search(tag)) and not _LOWER.search(tag)
