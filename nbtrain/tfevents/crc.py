@@ -1,9 +1,9 @@
-"""CRC-32C of many equally long records at once.
+"""Computes the CRC-32C of many records of equal length at once.
 
-The checksum of TensorFlow's record files (Castagnoli polynomial, then masked;
-tensorflow/core/lib/hash/crc32c.h). A CRC is affine: the checksum of a record is
-that of a template with some bytes zero, XORed with one table entry for each of
-these bytes. So a whole column of records costs one table look-up per varying byte.
+This is the checksum of TensorFlow's record files (Castagnoli polynomial, then masked;
+tensorflow/core/lib/hash/crc32c.h). A CRC is affine: the checksum of a record is that of a template
+with some bytes zero, XORed with one table entry for each of these bytes. So a whole column of
+records costs one table look-up per varying byte.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ UInt32Array = npt.NDArray[np.uint32]
 
 _POLYNOMIAL = 0x82F63B78
 
-# Tables are functions of their place alone, and never changed: whichever thread needs one first,
-# and however many make it at the same time, it is the same.
+# A table depends only on its position and never changes, so threads may create the same one
+# concurrently.
 
 
 @functools.cache
 def _place_table(following: int) -> UInt32Array:
-    """What each value of a byte adds to the checksum with `following` bytes after it.
+    """The contribution of each byte value to the checksum with `following` bytes after it.
 
-    One more byte turns a table into that of the next place. Many more bytes at once are four
+    One more byte turns a table into that of the next position. Many more bytes at once take four
     look-ups, one for each byte of the checksum so far, as in "slicing by four".
     """
     if not following:
@@ -47,19 +47,19 @@ def _place_table(following: int) -> UInt32Array:
 
 
 def crc32c(data: bytes) -> int:
-    """The CRC-32C of `data`, not masked."""
+    """Computes the CRC-32C of `data`, not masked."""
     return int(google_crc32c.value(data))
 
 
 def crc32c_columns(
     template: bytes, columns: dict[int, npt.NDArray[np.uint8]], count: int
 ) -> UInt32Array:
-    """The CRC-32C of `count` records that differ from a template in some bytes.
+    """Computes the CRC-32C of `count` records that differ from a template in some bytes.
 
     Args:
-        template: The record with zero in every varying place.
-        columns: For each varying place its bytes, uint8 of shape (count,).
-        count: How many records there are.
+        template: The record with zero at every varying position.
+        columns: For each varying position its bytes, uint8 of shape (count,).
+        count: The number of records.
 
     Returns:
         The checksums, not masked, uint32 of shape (count,).
@@ -70,12 +70,12 @@ def crc32c_columns(
 
 
 def add_columns(crcs: UInt32Array, length: int, columns: dict[int, npt.NDArray[np.uint8]]) -> None:
-    """Put bytes into the checksums of records of `length` bytes that had zeros in their place.
+    """Updates checksums of records of `length` bytes when zeros are replaced by other bytes.
 
     Args:
         crcs: The checksums, uint32 of shape (n,), changed in place.
         length: Bytes of each record.
-        columns: For each place its bytes, uint8 of shape (n,).
+        columns: For each position its bytes, uint8 of shape (n,).
     """
     for place, column in columns.items():
         table = _place_table(length - 1 - place)
@@ -86,6 +86,6 @@ def add_columns(crcs: UInt32Array, length: int, columns: dict[int, npt.NDArray[n
 
 
 def masked(crcs: UInt32Array) -> UInt32Array:
-    """The checksums as record files hold them: rotated right by 15, plus a constant."""
+    """Masks checksums as in record files: rotated right by 15, plus a constant."""
     turned: UInt32Array = (crcs >> np.uint32(15)) | (crcs << np.uint32(17))
     return turned + np.uint32(0xA282EAD8)

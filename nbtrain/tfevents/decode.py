@@ -1,9 +1,9 @@
-"""The scalars of many event records at once.
+"""Decodes the scalars of many event records at once.
 
-Records of one length, with steps of one length, mostly have one layout: their wall times,
-steps and values are columns. What lies between the columns is compared with a record of
-the same tags, and checksums are those of that record with the varying bytes put in. What
-has no such layout is left to be read one by one.
+Records of one length, with steps of one length, mostly share a layout: their wall times, steps and
+values are columns. The bytes between the columns are compared with a record of the same tags.
+Checksums are those of that record, updated with the varying bytes. Records without such a layout
+are left to be read one by one.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from nbtrain.tfevents.layout import STEP, WALL_TIME, Layout, layout_of
 _WORD = 8
 _SHORTEST, _LONGEST = 24, 4096  # bytes of an event that may have a layout
 _MOST_STEP_BYTES = 8  # a step below 2 ** 56
-_ROUNDS = 4  # layouts that records of one length, and of steps of one length, may have
-_FEW = 8  # records that are not worth it
+_ROUNDS = 4  # most layouts of records with equal lengths of record and step
+_FEW = 8  # fewer records are not worth it
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)  # of Fibonacci hashing
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # for Fibonacci hashing
 _CONTINUED = np.uint64(0x8080808080808080)
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Decoded of some records that have one layout.
+    """The decoded scalars of records with one layout.
 
     Attributes:
-        rows: Which record each comes from, int64 of shape (n,), ascending.
-        tags: Index of each one's tag within `Decoder.tags`, int64 of shape (n,).
+        rows: The index of the record of each, int64 of shape (n,), ascending.
+        tags: The index of its tag within `Decoder.tags`, int64 of shape (n,).
         steps: int64 of shape (n,).
         wall_times: float64 of shape (n,): seconds since the epoch.
         values: float64 of shape (n,).
-        bare: Whether they are tensors of plugins that are not named, as `Place` has it.
+        bare: Whether they are tensors of plugins without a name, as in `Place`.
     """
 
     rows: IntArray
@@ -54,12 +54,12 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What some records hold.
+    """The contents of some records.
 
     Attributes:
-        scalars: Those of the usual layouts.
-        damaged: Records whose checksum is wrong.
-        others: Records to be read one by one, their checksums not looked at.
+        scalars: The scalars in common layouts.
+        damaged: Records with a wrong checksum.
+        others: Records to be read one by one, with unchecked checksums.
         doubtful: Records that were read in spite of a wrong checksum.
     """
 
@@ -94,7 +94,7 @@ class _Group:
 
 
 class _Known:
-    """A layout, and the rows of tags that records of it were seen to have."""
+    """A layout, and the rows of tags that its records have had."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -104,12 +104,12 @@ class _Known:
         offsets = [*range(0, last, _WORD), last]
         masks = [self.mask[offset : offset + _WORD].view("<u8")[0] for offset in offsets]
         self.words = [(o, mask) for o, mask in zip(offsets, masks, strict=True) if mask]
-        self.rows: dict[bytes, int] = {}  # by the bytes that are the same; -1: another layout
+        self.rows: dict[bytes, int] = {}  # by the bytes that stay the same; -1: another layout
         self.tags = np.empty((0, len(layout.places)), np.int64)
-        self.crcs = np.empty(0, np.uint32)  # of these records with zeros where they vary
+        self.crcs = np.empty(0, np.uint32)  # of these records with zeros at varying positions
 
     def add(self, same: bytes, tags: list[int]) -> int:
-        """A row of tags that is new; its index."""
+        """Adds a new row of tags, and returns its index."""
         self.tags = np.vstack([self.tags, np.array([tags], np.int64)])
         self.crcs = np.append(self.crcs, np.uint32(crc32c(same)))
         self.rows[same] = len(self.crcs) - 1
@@ -124,7 +124,7 @@ class Decoder:
 
     Attributes:
         verify: As given.
-        tags: Every tag seen so far, in the order in which they came.
+        tags: Every tag seen so far, in order of appearance.
     """
 
     def __init__(self, *, verify: bool = True) -> None:
@@ -134,7 +134,7 @@ class Decoder:
         self._layouts: dict[Layout, _Known] = {}
 
     def decode(self, data: ByteArray, frames: Frames) -> Batch:
-        """What the records in a stretch of a file hold."""
+        """Decodes the records in a stretch of a file."""
         batch = Batch([])
         for group, length in self._groups(data, frames, batch):
             for _ in range(_ROUNDS):
@@ -170,7 +170,7 @@ class Decoder:
         return _decoded(layout, group.rows, ids, steps, wall_times, _values(group, layout))
 
     def tag_id(self, tag: str) -> int:
-        """The index of a tag."""
+        """Returns the index of a tag."""
         known = self._tag_ids.get(tag)
         if known is None:
             known = self._tag_ids[tag] = len(self.tags)
@@ -180,7 +180,7 @@ class Decoder:
     def _groups(
         self, data: ByteArray, frames: Frames, batch: Batch
     ) -> Iterator[tuple[_Group, int]]:
-        """The records by their lengths, and those of their steps."""
+        """Yields the records by their lengths and those of their steps."""
         lengths = frames.lengths
         usual = (lengths >= _SHORTEST) & (lengths < _LONGEST)
         if not usual.all():
@@ -205,7 +205,7 @@ class Decoder:
             yield _group(data, rows, frames.starts[rows], (kind >> 4) + FOOTER), kind >> 4
 
     def _decode(self, group: _Group, length: int, batch: Batch) -> _Group | None:
-        """Decode the records that have the layout of the first; gives the others."""
+        """Decodes the records that have the layout of the first; returns the others."""
         found = layout_of(group.one(0, length))
         if found is None:
             batch.others.extend(group.rows.tolist())
@@ -224,7 +224,7 @@ class Decoder:
         return rest
 
     def _which(self, group: _Group, known: _Known) -> IntArray:
-        """Which of the known rows of tags each record has; -1 for another layout."""
+        """Finds the known row of tags of each record; -1 for another layout."""
         words = [group.column(offset, "<u8") & mask for offset, mask in known.words]
         count = len(group.rows)
         if all((word == word[0]).all() for word in words):
@@ -252,7 +252,7 @@ class Decoder:
         return which
 
     def _rows_of_tags(self, group: _Group, known: _Known, which: IntArray) -> IntArray:
-        """The rows of tags of some of the records; -1 for another layout."""
+        """Finds the rows of tags of some of the records; -1 for another layout."""
         length = known.layout.length
         shape, strides = (len(group.rows), length), (group.stride, 1)
         records = np.ndarray(shape, np.uint8, group.buffer, group.begin, strides)[which]
@@ -272,7 +272,7 @@ class Decoder:
 
 
 def _step_bytes(data: ByteArray, frames: Frames, usual: npt.NDArray[np.bool_]) -> IntArray:
-    """The bytes of each record's step as a varint; 0 where it has none."""
+    """The bytes of each record's step as a varint; 0 if it has none."""
     starts = frames.starts if usual.all() else np.where(usual, frames.starts, 0)
     has = data[starts + STEP - 1] == 0x10
     ended = ~_gathered(data, starts + STEP, "<u8") & _CONTINUED
@@ -291,7 +291,7 @@ def _gathered(data: ByteArray, offsets: IntArray, dtype: str) -> npt.NDArray[np.
 
 
 def _group(data: ByteArray, rows: IntArray, starts: IntArray, width: int) -> _Group:
-    """Records as rows of a buffer: where they lie, or, if not evenly spaced, gathered."""
+    """Returns records as rows of a buffer: in place if evenly spaced, or else copied."""
     stride = int(starts[1] - starts[0])
     if (np.diff(starts) == stride).all():
         return _Group(rows, data, int(starts[0]), stride)
@@ -317,7 +317,7 @@ def _columns(group: _Group, known: _Known, which: IntArray, batch: Batch, *, ver
         batch.doubtful.extend(group.rows[~whole].tolist())
     elif not whole.all():
         batch.damaged.extend(rows[~whole].tolist())
-        if not whole.any():  # one whose damage looks like a layout of its own
+        if not whole.any():  # a record whose damage looks like a layout of its own
             return
         rows, tags, steps, wall_times = rows[whole], tags[whole], steps[whole], wall_times[whole]
         values = [column[whole] for column in values]
@@ -362,7 +362,7 @@ def _add(
     column: npt.NDArray[Any],
     size: int | None = None,
 ) -> None:
-    """Put the bytes of a column into checksums of records that had zeros in their place."""
+    """Updates checksums when zeros are replaced by the bytes of a column."""
     octets = column.view(np.uint8).reshape(len(column), column.itemsize)
     places = {offset + byte: octets[:, byte] for byte in range(size or column.itemsize)}
     add_columns(crcs, length, places)

@@ -1,8 +1,8 @@
-"""Where the records of an event file lie, and whether their lengths are true.
+"""Finds the records of an event file and checks their lengths.
 
-A record is a length (uint64), the masked CRC-32C of these eight bytes (uint32), the
-payload, and the masked CRC-32C of the payload (uint32); all little-endian.
-Source: tensorflow/core/lib/io/record_writer.h.
+A record is a length (uint64), the masked CRC-32C of these eight bytes (uint32), the payload, and
+the masked CRC-32C of the payload (uint32); all little-endian. Source:
+tensorflow/core/lib/io/record_writer.h.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ ByteArray = npt.NDArray[np.uint8]
 
 HEADER, FOOTER = 12, 4  # bytes around a payload
 
-_PERIOD = 64  # records after which their lengths may come again
+_PERIOD = 64  # records after which their lengths may repeat
 
 _length_at = struct.Struct("<Q").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """The whole records in a stretch of a file.
+    """The complete records in a stretch of a file.
 
     Attributes:
-        starts: Where their payloads begin, int64 of shape (n,).
+        starts: The offsets of their payloads, int64 of shape (n,).
         lengths: Bytes of their payloads, int64 of shape (n,).
-        end: Where the last of them ends.
-        damaged: Whether what lies at `end` is no record, nor the beginning of one.
-        wanted: Bytes of the record that begins at `end`, as far as its header tells; 0 where
-            there is no whole header.
+        end: The end of the last of them.
+        damaged: Whether the bytes at `end` cannot be the beginning of a record.
+        wanted: Bytes of the record that begins at `end`, according to its header; 0 if the header
+            is incomplete.
     """
 
     starts: IntArray
@@ -47,7 +47,7 @@ class Frames:
 
 
 def frames_in(data: ByteArray) -> Frames:
-    """The records of a stretch that begins with one."""
+    """Finds the records of a stretch that begins with one."""
     offsets = _walk(data)
     if not len(offsets):
         return Frames(offsets, offsets, 0, damaged=False, wanted=0)
@@ -64,7 +64,7 @@ def frames_in(data: ByteArray) -> Frames:
 
 
 def next_frame(data: ByteArray) -> int | None:
-    """Where, beyond its first byte, a stretch has the first true header; None where nowhere."""
+    """Finds the first valid header of a stretch beyond its first byte; None if there is none."""
     count = len(data) - HEADER + 1
     if count <= 1:
         return None
@@ -77,7 +77,7 @@ def next_frame(data: ByteArray) -> int | None:
 
 
 def _walk(data: ByteArray) -> IntArray:
-    """Where headers lie, if all the lengths are true; the last record may not be whole."""
+    """The offsets of headers if all lengths are right; the last record may be incomplete."""
     offset, last = 0, len(data) - HEADER
     buffer: Any = data
     parts: list[IntArray] = []
@@ -95,7 +95,7 @@ def _walk(data: ByteArray) -> IntArray:
 
 
 def _repeated(data: ByteArray, offsets: IntArray, offset: int) -> IntArray:
-    """Where further headers lie if the latest lengths come again and again, as they mostly do."""
+    """Predicts further headers, assuming that the latest lengths repeat, as they mostly do."""
     sizes = np.diff(offsets, append=offset)
     periods = (p for p in range(1, _PERIOD + 1) if (sizes[p:] == sizes[:-p]).all())
     period = next(periods, None)
@@ -114,13 +114,13 @@ def _repeated(data: ByteArray, offsets: IntArray, offset: int) -> IntArray:
 
 
 def _column(data: ByteArray, offsets: IntArray, dtype: str) -> npt.NDArray[np.unsignedinteger]:
-    """What lies at each of these offsets."""
+    """Reads the numbers at these offsets."""
     size = int(dtype[-1])
     return np.ndarray((len(data) - size + 1,), dtype, data, 0, (1,))[offsets]
 
 
 def _crcs_of(lengths: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.uint32]:
-    """The checksums that these lengths have in a header."""
+    """The checksums of these lengths in a header."""
     columns = np.ascontiguousarray(lengths, "<u8").view(np.uint8).reshape(-1, 8)
     varying = {place: columns[:, place] for place in range(8) if columns[:, place].any()}
     return masked(crc32c_columns(bytes(8), varying, len(lengths)))

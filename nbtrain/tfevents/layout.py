@@ -1,8 +1,8 @@
-"""Where the scalars lie in a serialized event.
+"""Locates the scalars in a serialized event.
 
-Events that a program writes step by step have the same bytes but for the wall time, the
-step and the values. A layout says where these are; what is the same holds the tags.
-Messages: tensorflow/core/util/event.proto, core/framework/summary.proto, tensor.proto.
+Events that a program writes step by step differ only in the wall time, the step and the values. A
+layout tells where these are; the other bytes hold the tags. Messages:
+tensorflow/core/util/event.proto, core/framework/summary.proto, tensor.proto.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-WALL_TIME, STEP = 1, 10  # where the wall time lies, and the step if there is one
+WALL_TIME, STEP = 1, 10  # offsets of the wall time, and of the step if there is one
 
-# tensorflow/core/framework/types.proto: the numbers of types that have a fixed size.
+# tensorflow/core/framework/types.proto: the numbers of types with a fixed size.
 _FLOAT, _DOUBLE = 1, 2
 _CONTENT = {1: "<f4", 2: "<f8", 3: "<i4", 4: "u1", 5: "<i2", 6: "i1", 9: "<i8", 17: "<u2"} | {
     19: "<f2",
@@ -24,12 +24,13 @@ _PLUGIN = "scalars"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value lies, and what it is.
+    """The position and type of a value.
 
     Attributes:
         offset: Its first byte within the event.
-        dtype: Its type, as NumPy spells it.
-        bare: Whether it is a tensor of a plugin that is not named: what the first of its tag was.
+        dtype: Its type, as in NumPy.
+        bare: Whether it is a tensor without a plugin's name: then it is what the first of its tag
+            was.
     """
 
     offset: int
@@ -39,11 +40,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the wall time, the step and the values of an event lie.
+    """The positions of the wall time, the step and the values of an event.
 
     Attributes:
         length: Bytes of the event.
-        step_bytes: Bytes of its step; 0 where it has none, which stands for step 0.
+        step_bytes: Bytes of its step; 0 if it has none, which stands for step 0.
         places: Its values.
     """
 
@@ -52,7 +53,7 @@ class Layout:
     places: tuple[Place, ...]
 
     def varying(self) -> Iterator[int]:
-        """The bytes that are not the same in all events of this layout and these tags."""
+        """Yields the bytes that differ between events with this layout and the same tags."""
         yield from range(WALL_TIME, WALL_TIME + 8)
         yield from range(STEP, STEP + self.step_bytes)
         for place in self.places:
@@ -64,7 +65,7 @@ class _Unusual(Exception):  # noqa: N818 - not an error: the event is read in th
 
 
 def layout_of(event: bytes) -> tuple[Layout, tuple[str, ...]] | None:
-    """The layout of an event and the tags of its values; None where it is not of this kind."""
+    """Returns the layout of an event and its tags; None if it is not of this kind."""
     try:
         return _layout_of(event)
     except (_Unusual, IndexError, UnicodeDecodeError):
@@ -92,7 +93,7 @@ def _layout_of(event: bytes) -> tuple[Layout, tuple[str, ...]]:
 
 
 def _value(event: bytes, at: int, end: int) -> tuple[str, Place]:
-    """The tag of a `Summary.Value` and the place of its scalar."""
+    """Returns the tag of a `Summary.Value` and the position of its scalar."""
     _expect(event[at] == 0x0A)
     begin, at = _inside(event, at + 1)
     tag = event[begin:at].decode()
@@ -112,7 +113,7 @@ def _value(event: bytes, at: int, end: int) -> tuple[str, Place]:
 
 
 def _tensor(event: bytes, at: int, end: int) -> Place:
-    """The place of the one number in a `TensorProto`."""
+    """Returns the position of the single number in a `TensorProto`."""
     _expect(event[at] == 0x08)
     kind, at = event[at + 1], at + 2
     if event[at] == 0x12:  # a shape without dimensions
@@ -128,7 +129,7 @@ def _tensor(event: bytes, at: int, end: int) -> Place:
 
 
 def _plugin(event: bytes, at: int, end: int) -> str:
-    """The plugin's name in a `SummaryMetadata`."""
+    """Returns the plugin's name in a `SummaryMetadata`."""
     name = ""
     while at < end:
         field = event[at]
@@ -144,7 +145,7 @@ def _plugin(event: bytes, at: int, end: int) -> str:
 
 
 def _inside(event: bytes, at: int) -> tuple[int, int]:
-    """Where a field that begins with its length has its payload, and where that ends."""
+    """Returns the begin and end of the payload of a length-delimited field."""
     length, at = _varint(event, at)
     _expect(at + length <= len(event))
     return at, at + length

@@ -1,7 +1,7 @@
-"""Encoded pictures of a file that anybody may have written, made fit for a page.
+"""Prepares encoded pictures from untrusted files for a page.
 
-What a picture is, its first bytes say, not its writer; it is decoded only when it is shown,
-and only after its header was looked at: a few kilobytes can hold gigabytes of pixels.
+The type of a picture is taken from its first bytes, not from its writer. It is decoded only when it
+is shown, and after a look at its header: a few kilobytes can hold gigabytes of pixels.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.ImageFile import ImageFile
 
-# Pixels and bytes up to which a picture is given as it is, and pixels that are decoded at most:
-# 128 MB of them.
+# Larger pictures (in pixels or bytes) are scaled down; the last is the most pixels that are
+# decoded: 128 MB of them.
 MOST_PIXELS, MOST_BYTES, MOST_DECODED = 1 << 22, 1 << 22, 1 << 25
 
-# A side up to which a picture in a cell is enlarged.
+# Pictures with a shorter side are enlarged in a cell.
 FEW_PIXELS = 160
 
-# By the first bytes: the type, and Pillow's class. These classes are called by themselves:
-# `Image.open` would try its other formats, and only warn of what is too large.
+# Type and Pillow's class by the first bytes. These classes are called directly: `Image.open` would
+# try other formats, and only warn of oversized pictures.
 _FORMATS = (
     (b"\x89PNG\r\n\x1a\n", "image/png", "PngImagePlugin.PngImageFile"),
     (b"\xff\xd8\xff", "image/jpeg", "JpegImagePlugin.JpegImageFile"),
@@ -37,15 +37,15 @@ _WEBP = ("image/webp", "WebPImagePlugin.WebPImageFile")
 def picture(
     encoded: bytes, *, most_pixels: int = MOST_PIXELS, most_bytes: int = MOST_BYTES
 ) -> tuple[bytes, str]:
-    """A picture that a page can show, and its type: the same bytes, or a smaller PNG.
+    """Returns a picture that a page can show, and its type: the same bytes, or a smaller PNG.
 
     Args:
         encoded: PNG, JPEG, GIF, BMP or WebP.
-        most_pixels: Pixels above which it is scaled down.
-        most_bytes: Bytes above which it is.
+        most_pixels: Larger pictures are scaled down.
+        most_bytes: Larger files are scaled down.
 
     Raises:
-        ArgumentError: It is none of these, damaged, or too large to be decoded.
+        ArgumentError: It is of another type, damaged, or too large to be decoded.
     """
     kind = _format_of(encoded)[0]
     try:
@@ -53,7 +53,7 @@ def picture(
         width, height = image.size
         if width * height <= MOST_DECODED:
             return _fit(image, encoded, kind, most_pixels, most_bytes)
-    except Exception as error:  # Pillow raises anything over a damaged picture
+    except Exception as error:  # Pillow raises any error for a damaged picture
         raise ArgumentError(f"The image of type {kind} is damaged: {error}.") from error
     raise ArgumentError(
         f"The image of {width} × {height} pixels is too large to be shown: write a smaller one; "
@@ -62,7 +62,7 @@ def picture(
 
 
 def enlarged(encoded: bytes, kind: str) -> tuple[bytes, str]:
-    """A picture of `picture`, and its type; one of few pixels with each of them as a square."""
+    """Enlarges a picture of few pixels, each to a square; returns it with its type."""
     image = _opened(encoded)
     scale = FEW_PIXELS // max(image.size)
     if scale < 2:
@@ -97,7 +97,7 @@ def _fit(
     width, height = image.size
     scale = min(1.0, (most_pixels / (width * height)) ** 0.5)
     if scale == 1 and len(encoded) <= most_bytes:
-        image.load()  # raises an error where it is damaged
+        image.load()  # raises an error if it is damaged
         return encoded, kind
     image.draft("RGB", (int(width * scale), int(height * scale)))  # a JPEG can be decoded smaller
     whole = _in_usual_mode(image)
@@ -111,7 +111,7 @@ def _fit(
 
 
 def _in_usual_mode(image: ImageFile) -> Image:
-    """An image whose pixels can be averaged, 8 bits a channel."""
+    """Converts an image so that its pixels can be averaged, 8 bits a channel."""
     if image.mode in ("L", "LA", "RGB", "RGBA"):
         return image
     if image.mode == "I;16":

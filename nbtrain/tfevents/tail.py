@@ -1,7 +1,7 @@
-"""One event file, followed as it grows.
+"""Follows one event file as it grows.
 
-Between two polls nothing is held but an offset: no handle and no buffer. What may still be
-written is waited for; what can never be read is skipped, and counted.
+Between two polls only an offset is kept: no handle and no buffer. Incomplete records are waited
+for; unreadable bytes are skipped and counted.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from nbtrain.tfevents.crc import crc32c, masked
 from nbtrain.tfevents.decode import Decoded, Decoder
 from nbtrain.tfevents.framing import FOOTER, HEADER, ByteArray, Frames, frames_in, next_frame
 
-# Bytes that are read at once, unless one record has more; and where a record is looked for.
+# Bytes that are read at once, unless one record has more; and the range of a search for a record.
 CHUNK = 1 << 21
 _SEARCHED = 1 << 18
 
 # Bytes of the largest record that is read: a serialized event has fewer than 2 GiB.
 _LARGEST = 1 << 31
 
-# Bytes by which a file is known again: its first record tells when it was begun.
+# Bytes that identify a file: its first record tells when it was begun.
 _HEAD = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A whole record that holds something else than scalars.
+    """A complete record that does not hold only scalars.
 
     Attributes:
-        row: Which record of its piece it is.
-        offset: Where its payload begins in the file.
+        row: Its index within the piece.
+        offset: The offset of its payload in the file.
         payload: The serialized `Event`.
     """
 
@@ -47,12 +47,12 @@ class Other:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What a stretch of a file holds.
+    """The contents of a stretch of a file.
 
     Attributes:
         scalars: The scalars of records that hold nothing else.
         others: The other records, in the order of the file.
-        skipped: Bytes of what is no record, or has a wrong checksum.
+        skipped: Bytes that are not records, or have a wrong checksum.
         doubtful: Records that were read in spite of a wrong checksum.
     """
 
@@ -63,7 +63,7 @@ class Piece:
 
 
 class Tail:
-    """Follows one event file; one thread at a time may call.
+    """Follows one event file; for one thread at a time.
 
     Args:
         path: The file; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
@@ -71,22 +71,22 @@ class Tail:
 
     Attributes:
         offset: Bytes read so far.
-        size: Bytes that the file had when it was last looked at.
+        size: Bytes of the file at the last look.
     """
 
     def __init__(self, path: str, decoder: Decoder) -> None:
         self.path = path
         self.offset = self.size = 0
         self._decoder = decoder
-        self._number = 0  # of the file, on this machine
+        self._number = 0  # the file's inode
         self._head = b""
-        self._searched = 0  # up to where no record was found beyond a damage
+        self._searched = 0  # end of the search for a record after damage
 
     def look(self) -> bool:
-        """See how long the file is; whether it is another than before, to be read anew.
+        """Updates the size; tells if the file was replaced and must be read again.
 
         Raises:
-            OSError: It is not there, or may not be looked at.
+            OSError: It does not exist, or access is denied.
         """
         size, number = _stat(self.path)
         before, self.size = self.size, size
@@ -102,7 +102,7 @@ class Tail:
         return anew
 
     def poll(self) -> Piece | None:
-        """The next piece of what the file had at the last look; None where all has been read.
+        """Returns the next piece of the file as of the last look; None if all has been read.
 
         Raises:
             OSError: It cannot be read; the next poll may succeed.
@@ -130,7 +130,7 @@ class Tail:
         return None if self.offset == begin else piece
 
     def _piece(self, data: ByteArray, frames: Frames) -> tuple[Piece, int, bool]:
-        """What some records hold, where they end, and whether what follows is no record."""
+        """Decodes some records; returns them, their end, and whether damage follows."""
         batch = self._decoder.decode(data, frames)
         wrong, others, doubtful = set(batch.damaged), [], len(batch.doubtful)
         for row in sorted(batch.others):
@@ -145,14 +145,14 @@ class Tail:
                 wrong.add(row)
         end, damaged, last = frames.end, frames.damaged, len(frames.starts) - 1
         at_end = self.offset + end == self.size
-        if last in wrong and (damaged or at_end):  # its length may be wrong; or it is not written
+        if last in wrong and (damaged or at_end):  # its length may be wrong, or it is incomplete
             wrong.remove(last)
             end, damaged = int(frames.starts[last]) - HEADER, True
         skipped = sum(int(frames.lengths[row]) + HEADER + FOOTER for row in wrong)
         return Piece(batch.scalars, others, skipped, doubtful), end, damaged
 
     def _next_record(self) -> int | None:
-        """Where a record begins beyond a damage; None while there is none."""
+        """Finds the next record after damage; None while there is none."""
         begin = max(self.offset, self._searched)
         while begin + HEADER < self.size:
             data = self._array(begin, _SEARCHED)
@@ -171,7 +171,7 @@ class Tail:
 
 
 def read_at(path: str, offset: int, size: int) -> bytes:
-    """Bytes of a file; fewer where it ends.
+    """Reads bytes of a file; fewer at its end.
 
     Raises:
         OSError: It cannot be read.
@@ -188,13 +188,13 @@ def read_at(path: str, offset: int, size: int) -> bytes:
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path is not this machine's own."""
+    """Tells if a path is not on this machine."""
     return "://" in path
 
 
 @contextlib.contextmanager
 def remotely() -> Iterator[None]:
-    """Use `tf.io.gfile`: its errors become those that a file of this machine raises."""
+    """Translates errors of `tf.io.gfile` inside the block to those of local files."""
     import tensorflow as tf
 
     try:
@@ -206,13 +206,13 @@ def remotely() -> Iterator[None]:
 
 
 def _stat(path: str) -> tuple[int, int]:
-    """The size of a file, and its number on this machine."""
+    """The size of a file, and its inode."""
     if is_remote(path):
         import tensorflow as tf
 
         with remotely():
             return int(tf.io.gfile.stat(path).length), 0
     found = os.stat(path)  # noqa: PTH116 - twice as quick, for hundreds of files ten times a second
-    if not stat.S_ISREG(found.st_mode):  # to open a pipe would wait for its writer
+    if not stat.S_ISREG(found.st_mode):  # opening a pipe would wait for its writer
         raise OSError(errno.EINVAL, "It is no regular file")
     return found.st_size, found.st_ino

@@ -1,4 +1,4 @@
-"""The arrays of tensors in a file, which may say anything of themselves."""
+"""Reads the arrays of tensors in a file that may be malformed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 
 def array_of(tensor: Any) -> npt.NDArray[Any]:
-    """The array that a `TensorProto` holds.
+    """Returns the array in a `TensorProto`.
 
-    TensorFlow takes one element for as many equal ones as a shape has; no summary is written
-    so, and a few bytes could ask for gigabytes: an element must be there to be read.
+    Every element must be present. TensorFlow also allows a single element for a shape of equal
+    ones, but no summary is written so, and a few bytes could ask for gigabytes.
 
     Raises:
-        ValueError: It holds less than its shape says, or nothing that can be read.
+        ValueError: It holds less than its shape says, or nothing readable.
     """
     from tensorboard.util.tensor_util import make_ndarray  # here: it takes a while to load
 
@@ -24,6 +24,6 @@ def array_of(tensor: Any) -> npt.NDArray[Any]:
         raise ValueError(f"its shape is {tuple(shape)}, and it has {tensor.ByteSize()} bytes")
     try:
         array: npt.NDArray[Any] = make_ndarray(tensor)
-    except (TypeError, KeyError, OverflowError) as error:  # a type that is none, or its own limits
+    except (TypeError, KeyError, OverflowError) as error:  # not a type, or NumPy's own limits
         raise ValueError(f"its type is {tensor.dtype}: {error}") from error
     return array

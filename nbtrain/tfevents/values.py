@@ -1,4 +1,4 @@
-"""What a summary holds that is no scalar: images, a histogram, text, audio.
+"""The values of summaries other than scalars: images, histograms, text, audio.
 
 Each was written either as a message of TensorFlow 1 or as a tensor of TensorFlow 2
 (tensorboard/data_compat.py and tensorboard/plugins/*/summary_v2.py).
@@ -19,7 +19,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.tfevents.pictures import MOST_PIXELS, enlarged, picture
 from nbtrain.tfevents.tensors import array_of
 
-# What sounds begin with: a page is told a type only of what is of it.
+# The first bytes of sounds: a page is told a type only if the bytes match.
 _SOUNDS = {
     b"ID3": "audio/mpeg",
     b"\xff\xfb": "audio/mpeg",
@@ -30,12 +30,12 @@ _SOUNDS = {
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """The images of one step, as they were encoded; a cell shows the first, a tiny one enlarged.
+    """The encoded images of one step; a cell shows the first, enlarged if it is tiny.
 
     Attributes:
-        width: Pixels, as the writer says.
-        height: Pixels, as the writer says.
-        encoded: Each image: PNG, mostly.
+        width: Pixels, according to the writer.
+        height: Pixels, according to the writer.
+        encoded: Each image: usually PNG.
     """
 
     width: int
@@ -43,14 +43,14 @@ class Images:
     encoded: tuple[bytes, ...]
 
     def shown(self, index: int = 0, *, most_pixels: int = MOST_PIXELS) -> tuple[bytes, str]:
-        """An image that a page can show, and its type; a large one scaled down, as PNG.
+        """Returns an image that a page can show, and its type; a large one is scaled down, as PNG.
 
         Args:
-            index: Which of the images.
-            most_pixels: Pixels above which it is scaled down.
+            index: The index of the image.
+            most_pixels: Larger images are scaled down.
 
         Raises:
-            ArgumentError: It is damaged, too large, or of no type that can be shown.
+            ArgumentError: It is damaged, too large, or of a type that cannot be shown.
         """
         return picture(self.encoded[index], most_pixels=most_pixels)
 
@@ -72,7 +72,7 @@ class Images:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many values lay where, at one step.
+    """The histogram of one step.
 
     Attributes:
         buckets: float64 of shape (k, 3): the left edge, the right edge and the count of each.
@@ -83,7 +83,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The text of one step, and nothing but text: it may hold Markdown or HTML.
+    """The plain text of one step; it may contain Markdown or HTML.
 
     Attributes:
         array: Strings, of any shape: `()` for one text, two dimensions for a table.
@@ -92,7 +92,7 @@ class Text:
     array: npt.NDArray[np.object_]
 
     def __str__(self) -> str:
-        """The text: cells of a row between tabs, rows on lines of their own."""
+        """Returns the text: cells separated by tabs, rows on separate lines."""
         if not self.array.size:
             return ""
         rows = self.array.reshape(-1, self.array.shape[-1] if self.array.ndim > 1 else 1)
@@ -101,13 +101,13 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Audio:
-    """The sounds of one step, as they were encoded.
+    """The encoded sounds of one step.
 
     Attributes:
-        clips: Each sound: a WAV file, mostly.
-        content_type: The type of the first, as its first bytes have it; what is not known is
-            "application/octet-stream".
-        labels: What the writer says of each, often nothing.
+        clips: Each sound: usually a WAV file.
+        content_type: The type of the first, by its first bytes; "application/octet-stream" if
+            unknown.
+        labels: The writer's label for each, often empty.
     """
 
     clips: tuple[bytes, ...]
@@ -122,10 +122,10 @@ Value = Images | Histogram | Text | Audio
 
 
 def value_of(kind: str, value: Any) -> Value:
-    """What a `Summary.Value` of a kind holds.
+    """Decodes a `Summary.Value` of a kind.
 
     Raises:
-        ArgumentError: It is of another form than its kind has.
+        ArgumentError: It does not have the format of its kind.
     """
     try:
         return DECODERS[kind](value)
@@ -153,10 +153,10 @@ def _histogram(value: Any) -> Histogram:
 
 
 def _buckets(histo: Any) -> FloatArray:
-    """A histogram of TensorFlow 1 as one of TensorFlow 2, as TensorBoard makes it.
+    """Converts a TensorFlow 1 histogram to one of TensorFlow 2, as TensorBoard does.
 
-    Its outermost limits are those of all numbers: the least and the greatest value take
-    their place, and empty buckets beyond these are left out.
+    Its outermost limits are the limits of floats. They are replaced by the lowest and highest
+    value, and empty buckets beyond these are left out.
     """
     counts = np.array(histo.bucket)
     full = np.flatnonzero(counts > 0)
@@ -192,11 +192,11 @@ def _type_of(clip: bytes) -> str:
 
 
 def strings(value: Any, ndim: int | None = None) -> npt.NDArray[np.object_]:
-    """The strings that a `Summary.Value` holds, as bytes.
+    """Returns the strings in a `Summary.Value`, as bytes.
 
     Args:
         value: The value.
-        ndim: The dimensions that its tensor has; None for any.
+        ndim: The expected number of dimensions; None for any.
 
     Raises:
         ValueError: It holds something else.

@@ -1,8 +1,8 @@
-"""An event file, written in bulk.
+"""Writes an event file in bulk.
 
-Records that have the same tags differ in few bytes: the wall time, the step and
-the values. So a batch of them is one template, filled column by column.
-Framing: tensorflow/core/lib/io/record_writer.h; message: tensorflow/core/util/event.proto.
+Records with the same tags differ in few bytes: the wall time, the step and the values. So a batch
+of them is one template, filled column by column. Framing: tensorflow/core/lib/io/record_writer.h;
+message: tensorflow/core/util/event.proto.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from nbtrain.tfevents.framing import FOOTER, HEADER
 
 ByteArray = npt.NDArray[np.uint8]
 
-# How the names of its files end: a folder may have those of other writers, too.
+# The ending of its files' names: a folder may have files of other writers, too.
 ENDING = ".nbtrain"
 
-# Records of each batch whose checksums are computed a second time, by google-crc32c.
+# Records of each batch whose checksums are verified with google-crc32c.
 _PROVEN = 8
 
-# How they begin, as those of TensorFlow.
+# Their prefix, as in TensorFlow.
 _NAME = "events.out.tfevents."
 
 _numbers = itertools.count()
@@ -42,22 +42,23 @@ _numbers = itertools.count()
 class EventWriter:
     """One event file in a run's folder, for TensorBoard and `summary_iterator`.
 
-    Every call is on disk when it returns, whole; of one that fails no torn record is left, and
-    the next may succeed. One thread at a time may call.
+    Every call has written its data completely to disk when it returns. A call that fails leaves no
+    partial record, and the next may succeed. For one thread at a time.
 
     Args:
         logdir: The folder; it must exist.
 
     Attributes:
         path: The file.
-        doubt: Why checksums are computed record by record; None while those in bulk are right.
+        doubt: Why checksums are computed record by record; None while the bulk computation is
+            right.
 
     Raises:
         OSError: The file cannot be written; also from every other method.
     """
 
     def __init__(self, logdir: Path) -> None:
-        # TensorFlow's own form of name, which TensorBoard looks for and sorts by.
+        # TensorFlow's format of names, which TensorBoard looks for and sorts by.
         name = f"{_NAME}{_time_of_next(logdir):010d}.{socket.gethostname()}"
         self.path = logdir / f"{name}.{os.getpid()}.{next(_numbers)}{ENDING}"
         self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 - closed by close()
@@ -72,30 +73,30 @@ class EventWriter:
 
     @property
     def in_place(self) -> bool:
-        """Whether what is written can be found under `path`: it was not deleted or renamed."""
+        """Whether the file is still at `path`: it was not deleted or renamed."""
         try:
             return os.path.samestat(self.path.stat(), self._made)
         except (FileNotFoundError, NotADirectoryError):
             return False
-        except OSError:  # a folder of the network that does not answer
+        except OSError:  # a network folder that does not answer
             return True
 
     def session_start(self, step: int, wall_time: float) -> None:
-        """Mark that the run goes on from `step`: TensorBoard drops what lies beyond it.
+        """Marks that the run continues from `step`: TensorBoard drops what lies beyond.
 
-        The mark bears the next step: TensorBoard drops what has its step, and all beyond.
+        The mark has the next step, because TensorBoard drops that step and all later ones.
         """
         log = SessionLog(status=SessionLog.START)
         self._write_event(session_log=log, step=step + 1, wall_time=wall_time)
 
     def hyperparameters(self, values: Mapping[str, float], wall_time: float) -> None:
-        """Write the values that a run begins with, for TensorBoard's HParams dashboard."""
-        from tensorboard.plugins.hparams.api import hparams_pb  # here: it takes a while
+        """Writes the values that a run begins with, for TensorBoard's HParams dashboard."""
+        from tensorboard.plugins.hparams.api import hparams_pb  # here, as this import is slow
 
         self._write_summary(hparams_pb(values, start_time_secs=wall_time), wall_time)
 
     def session_end(self, *, failed: bool, wall_time: float) -> None:
-        """Mark the end of what `hyperparameters` began."""
+        """Marks the end of the session that `hyperparameters` began."""
         from tensorboard.plugins.hparams.api_pb2 import STATUS_FAILURE, STATUS_SUCCESS
         from tensorboard.plugins.hparams.summary import session_end_pb
 
@@ -108,21 +109,21 @@ class EventWriter:
         wall_times: npt.NDArray[np.float64],
         values: Mapping[str, npt.NDArray[np.float64]],
     ) -> None:
-        """Write one event a step, holding all `values` (tag -> float64 of shape (n,))."""
+        """Writes one event per step with all `values` (tag -> float64 of shape (n,))."""
         lengths, records = _varint_lengths(steps), []
         for length in np.unique(lengths):
             rows = lengths == length
             part = {tag: column[rows] for tag, column in values.items()}
             made = _scalar_records(steps[rows], wall_times[rows], part, int(length))
             records.append(self._proven(made))
-        self._append(b"".join(records))  # all of them or none: what fails may be tried again
+        self._append(b"".join(records))  # all or none, so that a failed call can be repeated
 
     def close(self) -> None:
-        """Close the file; calling it again does nothing."""
+        """Closes the file; calling it again does nothing."""
         self._file.close()
 
     def _write_summary(self, made: Any, wall_time: float) -> None:
-        """Write a summary of TensorBoard's, of its own class or of TensorFlow's."""
+        """Writes a summary of TensorBoard's, of its own class or TensorFlow's."""
         summary = Summary.FromString(made.SerializeToString())
         self._write_event(summary=summary, wall_time=wall_time)
 
@@ -132,7 +133,7 @@ class EventWriter:
         self._append(header + _checksum(header) + payload + _checksum(payload))
 
     def _proven(self, records: ByteArray) -> bytes:
-        """The records; where the first have other checksums than google-crc32c's, all get those."""
+        """Verifies the first records with google-crc32c; if it differs, uses it for all."""
         if self.doubt is None and any(map(_is_wrong, records[:_PROVEN])):
             self.doubt = (
                 "Checksums computed for many records at once were wrong, and are computed one by "
@@ -156,10 +157,10 @@ class EventWriter:
 
 
 def _time_of_next(logdir: Path) -> int:
-    """The time in the name of a new file: now, but later than in all names that are there.
+    """The time in the name of a new file: now, but later than in all existing names.
 
-    The files of a run are read in the order of these, here and by TensorBoard, and a clock may have
-    been set back.
+    The files of a run are read in this order, here and in TensorBoard, and a clock may have been
+    set back.
     """
     names = [path.name for path in logdir.iterdir() if path.name.endswith(ENDING)]
     times = [name.removeprefix(_NAME).partition(".")[0] for name in names]
@@ -171,12 +172,12 @@ def _checksum(data: bytes) -> bytes:
 
 
 def _checksum_of(record: ByteArray) -> bytes:
-    """The checksum that a framed record should end with."""
+    """The right checksum of a framed record."""
     return _checksum(record[HEADER:-FOOTER].tobytes())
 
 
 def _is_wrong(record: ByteArray) -> bool:
-    """Whether a framed record ends with another checksum than it should."""
+    """Tells if a framed record ends with a wrong checksum."""
     return record[-FOOTER:].tobytes() != _checksum_of(record)
 
 
@@ -195,14 +196,14 @@ def _varint_lengths(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def _varint_columns(numbers: npt.NDArray[np.int64], length: int) -> ByteArray:
-    """The varints of numbers that all take `length` bytes: uint8 of shape (n, length)."""
+    """Encodes numbers as varints of `length` bytes each: uint8 of shape (n, length)."""
     septets = (numbers[:, None] >> (7 * np.arange(length))) & 0x7F
     septets[:, :-1] |= 0x80
     return septets.astype(np.uint8)
 
 
 def _field(number: int, payload: bytes) -> bytes:
-    """A length-delimited protobuf field."""
+    """Encodes a length-delimited protobuf field."""
     return bytes([number << 3 | 2]) + _varint(len(payload)) + payload
 
 
@@ -212,7 +213,7 @@ def _scalar_records(
     values: Mapping[str, npt.NDArray[np.float64]],
     length: int,
 ) -> ByteArray:
-    """Framed records of events whose steps all take `length` bytes as a varint, a row each."""
+    """Encodes framed records of events whose steps all take `length` bytes, one per row."""
     # Event: 1 wall_time (double), 2 step (varint), 5 summary; Summary: 1 value;
     # Value: 1 tag, 2 simple_value (float).
     head = b"\x09" + bytes(8) + b"\x10" + bytes(length)
