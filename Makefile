@@ -97,7 +97,7 @@ demo: .venv/made
 # Its tools are installed when it is first built: neither a user nor a test needs them.
 docs: .venv/made
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[docs]'
-	$(BIN)/python -m sphinx --quiet docs docs/_build
+	$(BIN)/python -m sphinx --quiet --fail-on-warning docs docs/_build
 
 screenshots: .venv/made
 	@mkdir -p docs

@@ -163,7 +163,7 @@ def monitor(
     Args:
         train_op: An operation or tensor of the graph, run once a step.
         scalars: The scalars recorded at every step: tag to tensor of shape (), or to its name.
-        hooks: `SessionRunHook`s, called in the training thread inside the graph.
+        hooks: `SessionRunHook` objects, called in the training thread inside the graph.
         chief_only_hooks: More hooks, called before `hooks`; not with `session`.
         scaffold: A `tf.compat.v1.train.Scaffold`; None makes one.
         session: Makes the session when called with `hooks=`, in the training thread inside the
