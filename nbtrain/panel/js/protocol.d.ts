@@ -1,0 +1,337 @@
+// The messages between a page and its kernel, both ways. The page is checked against them by
+// `npm run types`; what Python sends and takes, by tests/training/test_protocol.py.
+//
+// JSON has no NaN and no infinities: where a message may hold one, it has its name as a text.
+// Buffers travel beside a message; their contents are described where they belong.
+
+// --- the panel of a run -------------------------------------------------------------------
+
+/** From a page to its panel. */
+export type ToPanel =
+  Hello | There | { t: "alive"; seq: number } | ({ t: "cmd"; id: string } & Command);
+
+/** From a panel to its pages. */
+export type FromPanel = Snapshot | Update | { t: "here" } | Acknowledgement | Note | Still;
+
+/** A view has opened, or has missed a message. */
+export interface Hello {
+  t: "hello";
+}
+
+/** A page that nobody looks at is still open. */
+export interface There {
+  t: "there";
+}
+
+export type Command =
+  | { command: "pause" | "resume" | "save" | "stop" | "evaluate" }
+  | { command: "restore"; checkpoint: string | number | null }
+  | { command: "set"; values: Record<string, number | string> }
+  | {
+      command: "try";
+      values: Record<string, number | string>;
+      steps: number;
+      keep_if: string | null;
+    };
+
+/** Everything there is. Buffers: the steps of all series (float64); mean, lo, hi (float32). */
+export interface Snapshot {
+  t: "snap";
+  seq: number;
+  status: Status;
+  series: { tag: string; segment: number; stride: number; n: number; abandoned: boolean }[];
+  marks: MarkRow[];
+}
+
+/** The changes since the message before: buffers as in a snapshot. */
+export interface Update {
+  t: "pts";
+  seq: number;
+  status: Partial<Status>;
+  series: SeriesUpdate[];
+  marks?: MarkRow[];
+}
+
+/** The index of a curve, its stride, the bucket from which on it is sent, and how many are sent. */
+export type SeriesUpdate =
+  | [index: number, stride: number, from: number, n: number]
+  | [
+      index: number,
+      stride: number,
+      from: number,
+      n: number,
+      tag: string,
+      segment: number,
+      abandoned: boolean,
+    ];
+
+export type Phase =
+  "created" | "preparing" | "running" | "paused" | "stopping" | "finished" | "stopped" | "failed";
+
+export interface Status {
+  name: string;
+  engine: string;
+  phase: Phase;
+  step: number;
+  total: number | null;
+  /** From 0 to 1. */
+  progress: number | null;
+  /** The numbers of the head line: label and text. */
+  line: [label: string, text: string][];
+  /** The last value of each tag; an update has those that changed. */
+  last: Record<string, string>;
+  /** For each tag of a validation the tag in whose chart it is. */
+  validations: Record<string, string>;
+  /** The newest first. */
+  checkpoints: Checkpoint[];
+  /** How many older ones there are. */
+  unlisted: number;
+  controls: Controls;
+  receipts: Receipt[];
+  hyperparameters: [name: string, lowest: number, highest: number, scale: Scale][];
+  /** Of the hyperparameters, in their order. */
+  values: (number | string)[];
+  /** The rates that schedules give now; null for a hyperparameter without one. */
+  rates: (string | null)[];
+  message: string | null;
+  notice: string | null;
+  error: string | null;
+  failure: string | null;
+  log: string;
+  usage: Usage | null;
+}
+
+export type Checkpoint = [name: string, step: number, wall: number];
+
+export type Scale = "log" | "linear" | "whole";
+
+/** Which buttons can do something now; `try` and `evaluate` only where the run has them. */
+export interface Controls {
+  pause: boolean;
+  resume: boolean;
+  stop: boolean;
+  save: boolean;
+  restore: boolean;
+  set: boolean;
+  try?: boolean;
+  evaluate?: boolean;
+}
+
+export interface Receipt {
+  /** The page's own number of the click; null where the command came from elsewhere. */
+  id: string | null;
+  command: string;
+  state: "requested" | "applied" | "refused";
+  text: string;
+}
+
+export interface Usage {
+  shares: [kind: string, percent: number][];
+  beside: string;
+  process: string;
+}
+
+export type MarkRow =
+  | [event: string, step: number, wall: number, text: string]
+  | [event: string, step: number, wall: number, text: string, more: MarkDetails];
+
+export interface MarkDetails {
+  /** The step that the run went to. */
+  to?: number;
+  edits?: Edit[];
+  /** Of the end of a trial: whether its values stay. */
+  kept?: boolean;
+  /** Of a "nan": the step of the last good checkpoint. */
+  good?: number;
+}
+
+export type Edit = [name: string, old: number | string, new_: number | string];
+
+/** A click has arrived. */
+export interface Acknowledgement {
+  t: "ack";
+  id: string;
+  text: string;
+}
+
+/** Something went wrong, in words. */
+export interface Note {
+  t: "note";
+  text: string;
+}
+
+/** The picture below the widget, and the words below that, as outputs of the notebook. */
+export interface Still {
+  t: "still";
+  id: string;
+  picture: Record<string, string>;
+  words: Record<string, string>;
+}
+
+// --- the board of a logdir ----------------------------------------------------------------
+
+/** From a page to its board. */
+export type ToBoard =
+  | Hello
+  | There
+  | { t: "alive" }
+  | { t: "follow"; on: boolean }
+  | { t: "options"; text: string }
+  | (Question & { id: number });
+
+/** From a board to its pages. */
+export type FromBoard = Index | Grew | Note | Still | (Answer & { id: number });
+
+export type Question =
+  | ({ t: "want"; known: string | null } & Want)
+  | ({ t: "csv" } & Want)
+  | { t: "history"; kind: Kind; tag: string; run: string; known?: string | null }
+  | { t: "summary"; kind: Kind; tag: string; run: string; at: number }
+  | { t: "hparams"; known: string | null }
+  | { t: "compare"; runs: string[]; tags: string[] | null; known: string | null }
+  | { t: "layout"; known: string | null };
+
+export type Axis = "step" | "relative" | "wall";
+
+export type Kind = "images" | "histograms" | "distributions" | "text" | "audio";
+
+/** The curves of a tag. */
+export interface Want {
+  tag: string;
+  /** null: of all runs that have the tag. */
+  runs: string[] | null;
+  x: Axis;
+  log_x: boolean;
+  range: [low: number, high: number] | null;
+  smooth: number;
+}
+
+export interface Progress {
+  version: number;
+  /** Whether the files have not been read to their end yet. */
+  reading: boolean;
+  /** The part that has been read, from 0 to 1; only while `reading`. */
+  progress?: number;
+  follow: boolean;
+}
+
+/** There are more points, and no other names. */
+export interface Grew extends Progress {
+  t: "grew";
+}
+
+/** Everything there is by name. */
+export interface Index extends Progress, Tags {
+  t: "index";
+  runs: string[];
+  /** The tags of each kind but the scalars, which are beside it. */
+  kinds: Record<string, Tags>;
+  tabs: string[];
+  /** For a tab without anything to show, why. */
+  empty: Record<string, string>;
+  begin: { tab: string; x: Axis; smooth: number; kept?: string };
+  damaged: [run: string, bytes: number][];
+  doubtful: [run: string, records: number][];
+  gone: string[];
+  unreadable: [path: string, why: string][];
+}
+
+/** Tags; of each the index of the set of runs that have it; of each set the indices of its runs. */
+export interface Tags {
+  tags: string[];
+  of: number[];
+  sets: number[][];
+}
+
+export type Answer =
+  | { t: "same" }
+  | { t: "refused"; text: string }
+  | Curves
+  | { t: "file" } // buffer: the file
+  | { t: "history"; known: string } // buffer: steps, then wall times (float64)
+  | Summary
+  | Hparams
+  | Compare
+  | Layout;
+
+/** Buffer: see `curves` in curves.py. */
+export interface Curves {
+  t: "curves";
+  known: string;
+  runs: {
+    run: string;
+    /** Whether the best value is the highest. */
+    higher: boolean;
+    /** How many points have no place on the axis. */
+    left_out: number;
+    n: number;
+    stride: number;
+    /** The lengths of the abandoned tails. */
+    tails: number[];
+  }[];
+}
+
+export type Summary = { t: "summary"; step: number } & (Images | Sounds | Text | Histograms);
+
+/** A buffer for each sample without a problem. */
+export interface Images {
+  width: number;
+  height: number;
+  samples: ({ type: string; scaled: boolean } | { problem: string })[];
+  more: number;
+}
+
+/** A buffer for each sample without a problem. */
+export interface Sounds {
+  samples: { label: string; type?: string; seconds?: number | null; problem?: string }[];
+  more: number;
+}
+
+export interface Text {
+  rows: string[][];
+  table: boolean;
+  note: string;
+}
+
+/** The places among the steps that are shown. Buffer: edges and counts, or percentiles. */
+export interface Histograms {
+  shown: number[];
+}
+
+export type Cell = number | string | boolean | null | { float: "NaN" | "Infinity" | "-Infinity" };
+
+export interface Hparams {
+  t: "hparams";
+  known: string;
+  hparams: string[];
+  metrics: string[];
+  /** Of each metric whether its best value is the highest. */
+  higher: boolean[];
+  /** The values of the hyperparameters, then those of the metrics. */
+  rows: { run: string; status: string; values: Cell[] }[];
+  words: string[];
+}
+
+/** Buffer: for each tag and each run the numbers of `Extent` (float64). */
+export interface Compare {
+  t: "compare";
+  known: string;
+  runs: string[];
+  hparams: { name: string; values: Cell[]; same: boolean }[];
+  tags: string[];
+  higher: boolean[];
+}
+
+export interface Layout {
+  t: "layout";
+  known: string;
+  categories: { title: string; closed: boolean; charts: LayoutChart[] }[];
+}
+
+export interface LayoutChart {
+  title: string;
+  tags: string[];
+  /** Of a chart of margins, else null. */
+  series: { value: string; lower: string; upper: string }[] | null;
+  words: string[];
+}

@@ -1,0 +1,212 @@
+"""The messages between a page and its kernel are those that protocol.d.ts declares.
+
+TypeScript's own compiler checks them: each is written as a constant of its declared type.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtrain.core.commands import COMMANDS
+from nbtrain.core.ranges import Hyperparameter, Scale
+from nbtrain.core.states import Checkpoint, Phase, Usage
+from nbtrain.panel.board_index import KIND_OF
+from nbtrain.panel.curves import AXES
+from nbtrain.rundir.journal import Mark
+from tests import ROOT
+from tests.core.test_panel import Clock, FakeRun, ShownPanel
+from tests.core.test_still import Shows
+from tests.core.test_store import add
+from tests.logdirs import write_cards, write_tables
+from tests.training.test_board import ShownBoard, board_of, run_of
+
+PROTOCOL = ROOT / "nbtrain/panel/js/protocol.d.ts"
+TSC = ROOT / "node_modules/.bin/tsc"
+Message = dict[str, Any]
+
+needs_typescript = pytest.mark.skipif(not TSC.exists(), reason="needs TypeScript: run npm ci")
+
+
+def errors(folder: Path, **messages: Sequence[Message]) -> list[str]:
+    """What TypeScript says of messages, by the name of their declared type."""
+    lines = [
+        f"export const {name}{number}: protocol.{name} = {as_json(message)};"
+        for name, each in messages.items()
+        for number, message in enumerate(each)
+    ]
+    return compiled(folder, lines)
+
+
+def lacking(folder: Path, **messages: Sequence[Message]) -> list[str]:
+    """What TypeScript says of these kinds of messages as all kinds that the type has."""
+    seen = {name: {message["t"]: True for message in each} for name, each in messages.items()}
+    lines = [
+        f'export const {name}: Record<protocol.{name}["t"], true> = {as_json(kinds)};'
+        for name, kinds in seen.items()
+    ]
+    return compiled(folder, lines)
+
+
+def as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def compiled(folder: Path, lines: Sequence[str]) -> list[str]:
+    """The errors that TypeScript finds in these lines."""
+    path = folder / "messages.ts"
+    path.write_text("\n".join([f'import type * as protocol from "{PROTOCOL}";', *lines]), "utf-8")
+    how = ["--noEmit", "--strict", "--module", "esnext", "--moduleResolution", "bundler"]
+    told = subprocess.run(
+        [TSC, "--ignoreConfig", *how, path], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 0 or "error TS" in told.stdout, told.stdout + told.stderr
+    return [line for line in told.stdout.splitlines() if "error TS" in line]
+
+
+@pytest.fixture
+def panel() -> tuple[ShownPanel, list[Message]]:
+    """A panel that has sent what it can send, and what it was sent."""
+    run, clock = FakeRun(), Clock()
+    shown = ShownPanel(run, clock)
+    heard: list[Message] = []
+
+    def hear(**content: Any) -> None:
+        heard.append(content)
+        shown.hear(**content)
+        clock.now += 1.0
+        shown.tick()
+
+    tuned = Hyperparameter("learning_rate", 1e-3, 1e-5, 1.0, Scale.LOG)
+    factor = Hyperparameter("learning_rate_factor", float("nan"), 0.0, 1.0, Scale.LINEAR, rate=0.1)
+    add(run.scalars, "loss", 0, 1.0, 0.5, 0.25)
+    for mark in (
+        Mark("save", 3, 1.7e9, "saved"),
+        Mark("set", 4, 1.7e9, "set", edits=(("learning_rate", 1e-3, float("inf")),)),
+        Mark("try", 4, 1.7e9, kept=True),
+        Mark("nan", 4, 1.7e9, "NaN", good=3),
+        Mark("restore", 4, 1.7e9, to=3),
+    ):
+        run.marks.add(mark)
+    hear(t="hello")
+    add(run.scalars, "loss", 3, 0.2)
+    add(run.scalars, "val_loss", 3, float("nan"))
+    run.marks.add(Mark("pause", 9, 1.7e9))
+    run.now(
+        phase=Phase.PAUSED,
+        step=9,
+        total_steps=10,
+        steps_per_s=2.0,
+        eta_s=0.5,
+        values={"loss": 0.5, "val_loss": float("nan")},
+        checkpoints=(Checkpoint(3, "runs/digits/checkpoints/ckpt-3", 1.7e9),),
+        message="It has gone bad.",
+        notice="It is warm.",
+        log=("a line",),
+        hyperparameters=(tuned, factor),
+        evaluates=True,
+        usage=Usage({"step": 9.0}, {"step": 0.9}, 0.01, 1.5, 10**9, 8 * 10**9),
+    )
+    hear(t="alive", seq=1)
+    for name in COMMANDS.keys() - {"restore"}:
+        hear(t="cmd", id=name, command=name)
+    hear(t="cmd", id="r1", command="restore", checkpoint="ckpt-3")
+    hear(t="cmd", id="r2", command="restore", checkpoint=None)
+    hear(t="cmd", id="s", command="set", values={"learning_rate": 0.1, "factor": "x"})
+    hear(t="cmd", id="t", command="try", values={"learning_rate": 1}, steps=9, keep_if=None)
+    hear(t="there")
+    hear(t="alive", seq=10**6)  # is told of in a note
+    clock.now += 11.0
+    shown.hear(t="alive", seq=1)
+    shown.tick()
+    run.now(phase=Phase.FAILED, error="Traceback", failure="ValueError: no")
+    hear(t="hello")
+    return shown, heard
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> tuple[ShownBoard, list[Message]]:
+    """A board that has sent what it can send, and what it was sent."""
+    write_cards(tmp_path, range(2))
+    write_tables(tmp_path)
+    run_of(tmp_path / "other", [1.0, float("nan"), 0.5])
+    shown, heard = board_of(tmp_path), list[Message]()
+
+    def hear(**content: Any) -> Message:
+        heard.append(content)
+        return shown.hear(**content)[0]
+
+    hear(t="hello")
+    hear(t="alive")
+    hear(t="there")
+    hear(t="follow", on=True)
+    hear(t="options", text="{}")
+    shown.tell()
+    shown.tell(reading=True)
+    shown.note("odd")
+    want = {"tag": "loss", "runs": None, "log_x": False, "range": None, "smooth": 0.5}
+    for axis in AXES:
+        hear(t="want", id=1, known=None, **want, x=axis)
+    hear(t="want", id=1, known=None, **want | {"runs": ["other"], "range": [0, 1]}, x="step")
+    hear(t="want", id=1, known=None, **want | {"smooth": 2}, x="step")  # refused
+    hear(t="csv", id=1, **want, x="step")
+    index = next(content for content, _ in shown.sent if content["t"] == "index")
+    for kind, source in KIND_OF.items():
+        if kind != "scalars":
+            which = {"kind": kind, "run": "adam", "tag": index["kinds"][source]["tags"][0]}
+            hear(t="history", id=2, **which)
+            hear(t="summary", id=2, at=0, **which)
+    for name in ("hparams", "layout"):
+        known = hear(t=name, id=3, known=None)["known"]
+    hear(t="layout", id=3, known=known)
+    hear(t="compare", id=4, runs=["trial-0", "other"], tags=None, known=None)
+    hear(t="compare", id=4, runs=["trial-0", "other"], tags=["loss"], known=None)
+    return shown, heard
+
+
+@needs_typescript
+def test_what_a_panel_sends_and_takes_is_declared(
+    panel: tuple[ShownPanel, list[Message]], tmp_path: Path
+) -> None:
+    shown, heard = panel
+    shows = Shows()
+    shows.still._update()
+    sent = [content for content, _ in shown.sent] + list(shows.widget.sent)
+    assert errors(tmp_path, FromPanel=sent, ToPanel=heard) == []
+    assert lacking(tmp_path, FromPanel=sent, ToPanel=heard) == []
+    assert {answer["text"] for answer in sent if answer["t"] == "ack"} == {"requested"}
+    assert len([None for message in sent if message["t"] == "note"]) == 1
+
+
+@needs_typescript
+def test_what_a_board_sends_and_takes_is_declared(
+    board: tuple[ShownBoard, list[Message]], tmp_path: Path
+) -> None:
+    shown, heard = board
+    sent = [content for content, _ in shown.sent]
+    assert errors(tmp_path, FromBoard=sent, ToBoard=heard) == []
+    assert lacking(tmp_path, FromBoard=[*sent, {"t": "still"}], ToBoard=heard) == []
+    assert len([None for message in sent if message["t"] == "refused"]) == 1
+
+
+@needs_typescript
+@pytest.mark.parametrize(
+    ("message", "wrong"),
+    [
+        ({"t": "ack", "id": "1"}, "FromPanel"),
+        ({"t": "ack", "id": "1", "text": "", "at": 1}, "at"),
+        ({"t": "ack", "id": 1, "text": ""}, "number"),
+        ({"t": "pts", "seq": 1, "status": {"stop": 1}, "series": []}, "stop"),
+    ],
+)
+def test_a_message_that_is_not_as_declared_is_found(
+    message: Message, wrong: str, tmp_path: Path
+) -> None:
+    (error,) = errors(tmp_path, FromPanel=[message])
+    assert re.search(rf"\b{wrong}\b", error)
