@@ -57,7 +57,7 @@ types: .venv/made
 # The front end's own tests need Node.js 20.19; the browser tests cover it where that is missing.
 js: .venv/made
 	@if node -e 'const [a, b] = process.versions.node.split("."); process.exit(Number(a < 20 || (a == 20 && b < 19)))' 2>/dev/null; \
-	then $(MAKE) --no-print-directory node_modules/made && npm run --silent lint && npm test --silent; \
+	then $(MAKE) --no-print-directory node_modules/made && npm run --silent lint && npm run --silent types && npm test --silent; \
 	else echo 'skipped: the front end is checked by Node.js 20.19 or newer'; fi
 
 # The building of the package leaves what the bundle needs, and none of the tools.

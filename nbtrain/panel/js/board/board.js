@@ -18,7 +18,10 @@ import * as theme from "../shared/theme.js";
 
 class View {
   constructor(connection, host) {
-    Object.assign(this, { connection, pages: new Map(), options: null, inSight: true });
+    this.connection = connection;
+    this.pages = new Map();
+    this.options = null;
+    this.inSight = true;
     this.#controls();
     this.runs = new RunList({
       changed: (filter) => {
@@ -160,7 +163,7 @@ class View {
     if (reading) {
       const percent = Math.round(100 * (index.progress ?? 0));
       this.fill.style.width = `${percent}%`;
-      this.bar.setAttribute("aria-valuenow", percent);
+      this.bar.setAttribute("aria-valuenow", String(percent));
     }
     const empty = index?.empty?.[this.tab ?? index?.begin?.tab];
     const lines = [];

@@ -5,7 +5,12 @@ import { Connection } from "../shared/connection.js";
 const LATE_MS = 1500;
 const KEEP_MS = 300; // what is chosen within this is sent at once
 
+/** @import { Answer, FromBoard, Index, Question, ToBoard } from "../protocol.d.ts" */
+/** @import { Bytes } from "../types.d.ts" */
+
+/** @extends {Connection<FromBoard, ToBoard>} */
 export class BoardConnection extends Connection {
+  /** @type {Omit<Index, "t"> | null} */
   index = null;
   note = "";
   gone = ""; // in words, why nobody answers
@@ -22,7 +27,11 @@ export class BoardConnection extends Connection {
     return this.index !== null;
   }
 
-  // The answer to a message, {content, buffers}; when the kernel has gone, of the kind "lost".
+  /**
+   * The answer to a question; when the kernel has gone, of the kind "lost".
+   * @param {Question} message
+   * @returns {Promise<{content: Answer | {t: "lost"}, buffers: Bytes[]}>}
+   */
   ask(message) {
     const id = this.#next++;
     return new Promise((answer) => {
@@ -64,6 +73,10 @@ export class BoardConnection extends Connection {
     if (looks && !this.gone) this.send({ t: "alive" });
   }
 
+  /**
+   * @param {FromBoard} content
+   * @param {Bytes[]} buffers
+   */
   receive(content, buffers) {
     this.gone = "";
     if (content.t === "index" || content.t === "grew") {

@@ -6,16 +6,14 @@ const CLOCK = { now: () => performance.now(), later: (act, ms) => setTimeout(act
 export class Latest {
   // take: called with the answer, {content, buffers, question}, if it is another one.
   constructor(connection, take, clock = CLOCK) {
-    Object.assign(this, {
-      connection,
-      take,
-      clock,
-      asked: null,
-      known: null,
-      question: null,
-      rested: 0,
-      waits: false,
-    });
+    this.connection = connection;
+    this.take = take;
+    this.clock = clock;
+    this.asked = null;
+    this.known = null;
+    this.question = null;
+    this.rested = 0;
+    this.waits = false;
   }
 
   // Ask, unless the answer to this question is here; one question at a time, the newest last.
@@ -34,7 +32,9 @@ export class Latest {
     this.asking = false;
     if (content.t === "lost") return;
     const ended = this.clock.now();
-    Object.assign(this, { asked: key, question, rested: ended + (SHARE - 1) * (ended - began) });
+    this.asked = key;
+    this.question = question;
+    this.rested = ended + (SHARE - 1) * (ended - began);
     if (content.t !== "same") {
       this.known = content.known ?? null;
       this.take({ content, buffers, question });

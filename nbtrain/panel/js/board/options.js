@@ -1,7 +1,14 @@
 // What the reader of a board has chosen. The kernel keeps it as a text, so that a page that is
 // loaded again, or another view, begins where the reader was. Knows no page.
 
-// begin: what the cell asked for, {tab, x, smooth}, and perhaps kept, of `written`.
+/** @import { Index } from "../protocol.d.ts" */
+/** @import { Options } from "../types.d.ts" */
+
+/**
+ * begin: what the cell asked for, {tab, x, smooth}, and perhaps kept, of `written`.
+ * @param {Index["begin"]} begin
+ * @returns {Options}
+ */
 export function optionsOf({ kept, ...begin }) {
   const found = {
     logX: false,
@@ -23,6 +30,7 @@ export function optionsOf({ kept, ...begin }) {
   };
 }
 
+/** @param {Options} options */
 export function written(options) {
   return JSON.stringify(options, (name, value) =>
     value instanceof Map || value instanceof Set ? [...value] : value,

@@ -7,14 +7,13 @@ import { filter } from "./tags.js";
 export class RunList {
   // changed: called with the filter when other runs are to be drawn; point: with the run pointed at, or null.
   constructor({ changed, point, styleOf }) {
-    Object.assign(this, {
-      changed,
-      point,
-      styleOf,
-      off: new Set(),
-      rows: new Map(),
-      fits: () => true,
-    });
+    this.changed = changed;
+    this.point = point;
+    this.styleOf = styleOf;
+    this.off = new Set();
+    this.rows = new Map();
+    /** @type {(run: string) => boolean} */
+    this.fits = () => true;
     this.input = el("input", {
       type: "search",
       placeholder: "filter runs (regex)",

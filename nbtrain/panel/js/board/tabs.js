@@ -7,7 +7,9 @@ let boards = 0; // that this page has seen: ids must differ
 export class Tabs {
   // choose: called with the name of a tab.
   constructor(choose) {
-    Object.assign(this, { choose, id: `nbt-tab-${boards++}`, tabs: new Map() });
+    this.choose = choose;
+    this.id = `nbt-tab-${boards++}`;
+    this.tabs = new Map();
     this.root = el("div", {
       class: "nbt-tabs",
       role: "tablist",

@@ -11,7 +11,11 @@ export class TagGroups {
   // root: gives the element of a card, by its key; open: for each group that was folded or unfolded
   // whether it is open, a Map; changed: called when one was.
   constructor(root, { open, changed }) {
-    Object.assign(this, { rootOf: root, open, changed, more: new Map(), most: AT_ONCE });
+    this.rootOf = root;
+    this.open = open;
+    this.changed = changed;
+    this.more = new Map();
+    this.most = AT_ONCE;
     this.root = el("div", { class: "nbt-groups", "data-role": "groups" });
   }
 
@@ -34,7 +38,8 @@ export class TagGroups {
           this.show(found);
         }),
       );
-    if (grouped.length === 1 && !grouped[0].name) this.root.firstChild.classList.add("nbt-sole");
+    if (grouped.length === 1 && !grouped[0].name)
+      this.root.firstElementChild.classList.add("nbt-sole");
   }
 
   #more(text, act) {

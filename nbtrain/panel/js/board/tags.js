@@ -1,8 +1,13 @@
 // Tags and runs by their names: groups, filters, and how a run's line looks. Knows no page.
 
+/** @import { Tags } from "../protocol.d.ts" */
+
 const DASHES = [[], [10, 4], [2, 3], [10, 3, 2, 3], [18, 4]];
 
-// [{name, tags}]: tags by what stands before their first slash; those without one come first.
+/**
+ * [{name, tags}]: tags by what stands before their first slash; those without one come first.
+ * @param {string[]} tags
+ */
 export function groups(tags) {
   const found = new Map([["", []]]);
   for (const tag of tags) {
@@ -14,23 +19,35 @@ export function groups(tags) {
   return [...found].filter(([, of]) => of.length).map(([name, of]) => ({ name, tags: of }));
 }
 
-// For each tag the runs that have it, a Map; tags, sets and of: see board_index.py.
+/**
+ * For each tag the runs that have it, a Map; tags, sets and of: see board_index.py.
+ * @param {Tags} tags
+ * @param {string[]} runs
+ */
 export function having({ tags, sets, of }, runs) {
   const named = sets.map((set) => set.map((run) => runs[run]));
   return new Map(tags.map((tag, i) => [tag, named[of[i]]]));
 }
 
-// Whether a name is meant by a regular expression; with one that is none, every name is.
+/**
+ * Whether a name is meant by a regular expression; with one that is none, every name is.
+ * @param {string} text
+ * @returns {{fits: (name: string) => boolean, error: string | null}}
+ */
 export function filter(text) {
   try {
     const pattern = new RegExp(text, "i");
     return { fits: (name) => pattern.test(name), error: null };
   } catch (error) {
-    return { fits: () => true, error: error.message };
+    return { fits: () => true, error: error instanceof Error ? error.message : String(error) };
   }
 }
 
-// The n-th run's line: of thirty runs no two look the same, whoever cannot tell the colours.
+/**
+ * The n-th run's line: of thirty runs no two look the same, whoever cannot tell the colours.
+ * @param {number} n
+ * @param {string[]} colours
+ */
 export function style(n, colours) {
   return { colour: colours[n % colours.length], dash: DASHES[n % DASHES.length] };
 }

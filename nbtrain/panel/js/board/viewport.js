@@ -5,7 +5,9 @@ const PASSING_MS = 80; // a card that is in sight for less was scrolled past
 export class Viewport {
   // shown: called with a card that stays in sight; hidden: with one that is no longer.
   constructor({ shown, hidden }) {
-    Object.assign(this, { shown, hidden, seen: new Set() });
+    this.shown = shown;
+    this.hidden = hidden;
+    this.seen = new Set();
     this.observer = new IntersectionObserver(
       (entries) => entries.forEach((entry) => this.#sighted(entry)),
       { rootMargin: "120px" },
@@ -35,7 +37,8 @@ export class Viewport {
     for (const card of this.seen) this.#hide(card);
   }
 
-  #sighted({ target: { card }, isIntersecting }) {
+  #sighted({ target, isIntersecting }) {
+    const { card } = /** @type {any} */ (target);
     if (!isIntersecting) return this.#hide(card);
     this.seen.add(card);
     setTimeout(() => this.seen.has(card) && this.shown(card), PASSING_MS);

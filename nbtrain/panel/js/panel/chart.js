@@ -9,6 +9,8 @@ import { BaseChart } from "../shared/base_chart.js";
 import { axes, besidePointer, drawMarks, isArrow, steps, yScale } from "../shared/plot.js";
 import { describe, describeValidation, tally } from "../shared/format.js";
 
+/** @import { Bucket } from "../types.d.ts" */
+
 const WIDE = 560; // pixels from which a chart is higher
 const REACH = 6; // pixels from a point of the validation to a pointer that means it
 const APART = 12; // pixels from which, on average, the points of a validation are seen as such
@@ -19,17 +21,15 @@ export class Chart extends BaseChart {
   constructor({ tag, syncKey, paint, open }) {
     const strip = new MarksStrip(paint);
     super("", strip.tip);
-    Object.assign(this, {
-      tag,
-      syncKey,
-      paint,
-      open,
-      strip,
-      log: false,
-      hovered: false,
-      lines: [],
-      found: [],
-    });
+    this.tag = tag;
+    this.syncKey = syncKey;
+    this.paint = paint;
+    this.open = open;
+    this.strip = strip;
+    this.log = false;
+    this.hovered = false;
+    this.lines = [];
+    this.found = [];
     this.name = el("span", { class: "nbt-tag", text: tag, title: tag });
     this.last = el("span", { class: "nbt-last" });
     this.legend = el("span", { class: "nbt-legend", "data-role": "legend" });
@@ -71,9 +71,9 @@ export class Chart extends BaseChart {
   draw(lines = this.lines, done = this.strip.marks) {
     this.lines = lines;
     this.strip.marks = done;
-    this.root.dataset.timeline = done.length;
+    this.root.dataset.timeline = String(done.length);
     this.found = lines.map(({ curves }) => marks(curves, { log: this.log }));
-    this.root.dataset.marks = this.found.flat().length;
+    this.root.dataset.marks = String(this.found.flat().length);
     const tags = lines.map(({ tag }) => tag).join(" and ");
     this.host.setAttribute(
       "aria-label",
@@ -132,7 +132,7 @@ export class Chart extends BaseChart {
     if (!this.plot || this.drawn !== this.look) this.#build(data, tails, auto);
     else {
       this.plot.series.slice(1, 1 + tails).forEach((tail) => (tail.auto = auto));
-      this.plot.setData(data, !zoom);
+      this.plot.setData(/** @type {any} */ (data), !zoom);
     }
     if (zoom) this.plot.setScale("x", zoom);
   }
@@ -226,7 +226,8 @@ export class Chart extends BaseChart {
   // The pointer is in the strip, and the cursor below it.
   #along(left) {
     const { clientWidth } = this.plot.over;
-    this.plot.setCursor({ left: Math.min(clientWidth, Math.max(0, left)), top: 0 }, true, true);
+    const place = { left: Math.min(clientWidth, Math.max(0, left)), top: 0 };
+    /** @type {any} */ (this.plot).setCursor(place, true, true); // to the other charts as well
   }
 
   // The other charts of the panel move their cursors too.
@@ -270,6 +271,7 @@ export class Chart extends BaseChart {
     return [bucket, bucketUpTo(second.curves, step, bucket)];
   }
 
+  /** @param {Bucket[]} [buckets] */
   #tell([bucket, validated] = []) {
     if (!bucket) this.legend.textContent = tally(this.found.flat());
     else

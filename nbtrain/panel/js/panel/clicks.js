@@ -1,11 +1,17 @@
 // Clicks on their way to the kernel: posted, acknowledged, answered by a receipt.
 
+/** @import { Status, ToPanel } from "../protocol.d.ts" */
+
 const ENDED = ["finished", "stopped", "failed"];
 const BUSY_AFTER_MS = 1500;
 const LISTED_AFTER_MS = 1500; // a receipt that is not listed by then has left the list again
 
 export class Clicks {
-  // send: posts a message to the kernel. changed: called when time has made a difference.
+  /**
+   * send: posts a message to the kernel. changed: called when time has made a difference.
+   * @param {(message: ToPanel) => void} send
+   * @param {() => void} changed
+   */
   constructor(send, changed) {
     this.send = send;
     this.changed = changed;
@@ -25,7 +31,10 @@ export class Clicks {
     this.changed();
   }
 
-  // The kernel has taken a click.
+  /**
+   * The kernel has taken a click.
+   * @param {string} id
+   */
   acknowledged(id) {
     const click = this.waiting.get(id);
     if (!click) return;
@@ -38,7 +47,10 @@ export class Clicks {
     }, LISTED_AFTER_MS);
   }
 
-  // A click waits until its receipt has an outcome, or others have pushed it off the list.
+  /**
+   * A click waits until its receipt has an outcome, or others have pushed it off the list.
+   * @param {Partial<Status>} status
+   */
   settle({ receipts = [], phase }) {
     const answers = new Map(receipts.map((receipt) => [receipt.id, receipt]));
     for (const [id, click] of [...this.waiting]) {
@@ -51,6 +63,7 @@ export class Clicks {
     }
   }
 
+  /** @param {string} command */
   of(command) {
     return [...this.waiting.values()].find((click) => click.command === command);
   }

@@ -4,7 +4,10 @@
 const PATIENCE = 4; // looks in a row without a word; a live run says one every ten seconds
 
 export class Contact {
-  // now: gives the time of day, a Date.
+  /**
+   * now: gives the time of day, a Date.
+   * @param {() => Date} [now]
+   */
   constructor(now = () => new Date()) {
     this.now = now;
     this.heard();

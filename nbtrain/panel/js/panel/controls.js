@@ -1,6 +1,6 @@
 // The head of the panel: phase, numbers, progress, buttons, what became of the clicks.
 
-import { el, say } from "../shared/dom.js";
+import { el, elementIn, say } from "../shared/dom.js";
 import { Hyperparameters } from "./hyperparameters.js";
 import { listed, latest } from "./marks.js";
 import { Trial } from "./trial.js";
@@ -219,9 +219,10 @@ export class Controls {
       const pair =
         this.line.children[i] ?? el("span", { children: [el("small"), " ", el("span")] });
       if (!pair.isConnected) this.line.append(pair);
-      say(pair.firstChild, label);
-      say(pair.lastChild, text);
-      pair.lastChild.dataset.role = label;
+      say(elementIn(pair, "small"), label);
+      const number = elementIn(pair, "span");
+      say(number, text);
+      number.dataset.role = label;
     });
   }
 
@@ -229,7 +230,7 @@ export class Controls {
     const known = typeof progress === "number";
     this.bar.classList.toggle("nbt-endless", !known && phase === "running" && !this.silentSince);
     this.fill.style.width = known ? `${100 * progress}%` : this.silentSince ? "0" : "";
-    if (known) this.bar.setAttribute("aria-valuenow", Math.round(100 * progress));
+    if (known) this.bar.setAttribute("aria-valuenow", String(Math.round(100 * progress)));
     else this.bar.removeAttribute("aria-valuenow");
   }
 

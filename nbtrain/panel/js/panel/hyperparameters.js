@@ -7,6 +7,8 @@
 import { el } from "../shared/dom.js";
 import { brief, exact, places } from "./scale.js";
 
+/** @import { Status } from "../protocol.d.ts" */
+
 // JupyterLab leaves their keys to them: or else the arrows, which move a slider, are the notebook's.
 const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 
@@ -21,10 +23,11 @@ export class Hyperparameters {
     this.root = el("div", { class: "nbt-rows", role: "group", "aria-label": "hyperparameters" });
   }
 
-  show(
-    { hyperparameters = [], values = [], rates = [], controls = {}, receipts = [] },
-    silentSince,
-  ) {
+  /**
+   * @param {Partial<Status>} status
+   * @param {string | null} silentSince
+   */
+  show({ hyperparameters = [], values = [], rates = [], controls, receipts = [] }, silentSince) {
     const answered = receipts.filter(({ state }) => state !== "requested").map(({ text }) => text);
     const names = hyperparameters.map(([name]) => name);
     for (const [name, row] of this.rows) {
@@ -39,7 +42,7 @@ export class Hyperparameters {
       }
       this.rows
         .get(name)
-        .show(values[i], range, !silentSince && controls.set, answered.join("\n"), rates[i]);
+        .show(values[i], range, !silentSince && controls?.set, answered.join("\n"), rates[i]);
     });
     this.root.hidden = !names.length;
   }
@@ -125,14 +128,14 @@ class Row {
     const range = `${exact(lowest)} to ${exact(highest)}`;
     if (this.slider.title === range) return;
     this.places = places(lowest, highest, kind);
-    this.slider.max = this.places.last;
+    this.slider.max = String(this.places.last);
     this.slider.title = range;
   }
 
   #place(place, text) {
-    if (Number(this.slider.value) !== place) this.slider.value = place;
+    if (Number(this.slider.value) !== place) this.slider.value = String(place);
     this.slider.setAttribute("aria-valuetext", text);
-    this.slider.style.setProperty("--part", place / this.places.last);
+    this.slider.style.setProperty("--part", String(place / this.places.last));
   }
 
   #write(value) {

@@ -81,7 +81,7 @@ export function trouble(all) {
 // what was abandoned. number: how many there are, without what came by cadence about another mark.
 // lefts: where they lie; what lies elsewhere is left out. wide: how broad the sign of a number is.
 // What came by cadence gives way: near to another mark it does not move it.
-export function grouped(marks, lefts, { apart, from, to, wide = () => 0 }) {
+export function grouped(marks, lefts, { apart, from, to, wide = (_number) => 0 }) {
   const room = (one, other) => Math.max(apart, (wide(one) + wide(other)) / 2);
   const order = marks
     .map((_, i) => i)

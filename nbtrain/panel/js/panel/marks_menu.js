@@ -10,7 +10,9 @@ const LISTED = 6; // marks of a group, at first and with each "more"
 export class MarksMenu {
   // clicks, state: see offers.js.
   constructor(clicks, state) {
-    Object.assign(this, { state, marks: [], listed: LISTED });
+    this.state = state;
+    this.marks = [];
+    this.listed = LISTED;
     this.popover = new Popover("marks");
     this.offers = new Offers(clicks, state, {
       heads: true,
@@ -52,6 +54,6 @@ export class MarksMenu {
     this.show();
     const come = list.children[before];
     come?.scrollIntoView({ block: "nearest" });
-    come?.focus({ preventScroll: true });
+    if (come instanceof HTMLElement) come.focus({ preventScroll: true });
   }
 }

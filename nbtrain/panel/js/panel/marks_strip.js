@@ -18,7 +18,9 @@ const GRAVE = ["nan", "failed"];
 export class MarksStrip {
   // paint: gives what to paint with; see theme.js.
   constructor(paint) {
-    Object.assign(this, { paint, marks: [], groups: [] });
+    this.paint = paint;
+    this.marks = [];
+    this.groups = [];
     this.tip = el("div", { class: "nbt-tip", role: "status", hidden: "", "data-role": "mark" });
     this.strip = el("div", { class: "nbt-strip" });
   }

@@ -13,7 +13,8 @@ export class Notices {
 
   // page: the window. changed: called when `on` or `refusal` is another.
   constructor(changed, page = globalThis) {
-    Object.assign(this, { changed, page });
+    this.changed = changed;
+    this.page = page;
   }
 
   // On a click, or else the browser does not ask its reader.
@@ -44,7 +45,8 @@ export class Notices {
       const shown = new this.page.Notification(`${status.name}: ${status.phase}`, { body, tag });
       shown.onclick = () => this.page.focus();
     } catch {
-      Object.assign(this, { on: false, refusal: NONE }); // a phone's browser: only a service worker may
+      this.on = false;
+      this.refusal = NONE; // a phone's browser: only a service worker may
       this.changed();
     }
   }

@@ -1,6 +1,6 @@
 // Buttons for what can be done about some marks, and what became of it.
 
-import { el, say } from "../shared/dom.js";
+import { el, elementIn, focusedIn, say } from "../shared/dom.js";
 import { glyph, titled } from "./marks.js";
 import { halved, offersOf } from "./remedies.js";
 
@@ -12,7 +12,13 @@ export class Offers {
   // heads: whether each mark is told above its buttons; retreat: gets the focus of a button that
   // is there no more; done: called when what was chosen has been applied, all of it.
   constructor(clicks, state, { heads, retreat, done = () => {} }) {
-    Object.assign(this, { clicks, state, heads, retreat, done, shown: "[]", told: [] });
+    this.clicks = clicks;
+    this.state = state;
+    this.heads = heads;
+    this.retreat = retreat;
+    this.done = done;
+    this.shown = "[]";
+    this.told = [];
     this.list = el("div");
     this.answers = el("div", { class: "nbt-answers", role: "status", "data-role": "answers" });
     say(this.answers, "");
@@ -25,12 +31,11 @@ export class Offers {
     const shown = JSON.stringify(items);
     if (shown === this.shown) return;
     this.shown = shown;
-    const focused =
-      this.list.contains(document.activeElement) && document.activeElement.dataset.offer;
+    const focused = focusedIn(this.list)?.dataset.offer;
     this.list.replaceChildren(...items.map((item) => this.#item(item)));
     if (focused)
       (
-        this.list.querySelector(`[data-offer="${CSS.escape(focused)}"]:enabled`) ?? this.retreat
+        elementIn(this.list, `[data-offer="${CSS.escape(focused)}"]:enabled`) ?? this.retreat
       ).focus();
   }
 
@@ -74,7 +79,7 @@ export class Offers {
   }
 
   // The second command follows the first when that was applied: what is halved is known then.
-  #post({ command, more, halve }, told) {
+  #post({ command, more, halve = undefined }, told) {
     const place = told.push(WAITS) - 1;
     const before = halve && this.#value(halve);
     this.#tell(told);

@@ -1,7 +1,7 @@
 // A box above the page, beside what it is about. The browser closes it on Escape and on a click
 // elsewhere, and gives the focus back.
 
-import { el } from "../shared/dom.js";
+import { el, elementIn } from "../shared/dom.js";
 
 const GAP = 6; // pixels to what it is about, and to the edge of the window
 
@@ -26,11 +26,12 @@ export class Popover {
 
   // anchor: the element it is about; left: the place in it, in pixels; else its left edge.
   open(anchor, label, left = 0) {
-    Object.assign(this, { anchor, left });
+    this.anchor = anchor;
+    this.left = left;
     this.root.setAttribute("aria-label", label);
     this.root.showPopover();
     this.#place();
-    (this.root.querySelector("button:enabled, select, input") ?? this.root).focus({
+    (elementIn(this.root, "button:enabled, select, input") ?? this.root).focus({
       preventScroll: true,
     });
   }

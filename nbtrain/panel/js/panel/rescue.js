@@ -27,6 +27,8 @@ export class Rescue {
     if (other || status.phase === "running") this.offers.clear();
     this.wall = mark?.wall ?? this.wall;
     this.offers.show(mark ? [mark] : []);
-    this.root.hidden = !this.offers.list.querySelector("button") && this.offers.answers.hidden;
+    this.root.hidden = Boolean(
+      !this.offers.list.querySelector("button") && this.offers.answers.hidden,
+    );
   }
 }

@@ -5,6 +5,10 @@ import { Notices } from "./notices.js";
 import { Connection } from "../shared/connection.js";
 import { Store } from "./store.js";
 
+/** @import { FromPanel, ToPanel } from "../protocol.d.ts" */
+/** @import { Bytes } from "../types.d.ts" */
+
+/** @extends {Connection<FromPanel, ToPanel>} */
 export class RunConnection extends Connection {
   contact = new Contact();
   notices = new Notices(() => this.changed());
@@ -33,6 +37,10 @@ export class RunConnection extends Connection {
     this.changed();
   }
 
+  /**
+   * @param {FromPanel} content
+   * @param {Bytes[]} buffers
+   */
   receive(content, buffers) {
     this.contact.heard();
     if (content.t === "ack") for (const view of this.views) view.clicks.acknowledged(content.id);

@@ -1,13 +1,27 @@
 // The places of a slider, and the values that they stand for. Knows no page.
 
+/** @import { Scale } from "../protocol.d.ts" */
+/** @import { Places } from "../types.d.ts" */
+
 const PER_DECADE = 20; // a place is 12 % more than the one before, and has two digits of its own
 const EACH = 200; // so many whole numbers have a place each
 
-// kind: "log", "linear" or "whole"; places are whole numbers from 0 to last.
+/**
+ * kind: "log", "linear" or "whole"; places are whole numbers from 0 to last.
+ * @param {number} lowest
+ * @param {number} highest
+ * @param {Scale} kind
+ * @returns {Places}
+ */
 export function places(lowest, highest, kind) {
   return kind === "log" ? decades(lowest, highest) : even(lowest, highest, kind === "whole");
 }
 
+/**
+ * @param {number} lowest
+ * @param {number} highest
+ * @returns {Places}
+ */
 function decades(lowest, highest) {
   const last = Math.max(1, Math.round(PER_DECADE * Math.log10(highest / lowest)));
   const inside = (place) => Math.min(last, Math.max(0, place));
@@ -20,6 +34,12 @@ function decades(lowest, highest) {
   };
 }
 
+/**
+ * @param {number} lowest
+ * @param {number} highest
+ * @param {boolean} whole
+ * @returns {Places}
+ */
 function even(lowest, highest, whole) {
   const span = highest - lowest || 1;
   const step = 10 ** (Math.ceil(Math.log10(span)) - 2);
@@ -32,7 +52,11 @@ function even(lowest, highest, whole) {
   };
 }
 
-// A value in at most so many characters: all its digits, or as many as there is room for.
+/**
+ * A value in at most so many characters: all its digits, or as many as there is room for.
+ * @param {number | string} value
+ * @param {number} most
+ */
 export function brief(value, most) {
   if (typeof value !== "number" || exact(value).length <= most) return exact(value);
   for (let digits = most; digits > 0; digits--) {
@@ -43,7 +67,10 @@ export function brief(value, most) {
   return value.toExponential(0);
 }
 
-// A value with all its digits: "0.001", "1e-5", "0.85", "1e+15".
+/**
+ * A value with all its digits: "0.001", "1e-5", "0.85", "1e+15".
+ * @param {number | string} value
+ */
 export function exact(value) {
   if (typeof value !== "number") return String(value);
   const size = Math.abs(value);

@@ -41,14 +41,18 @@ export class Statusbar {
   #spend({ shares, beside, process }) {
     say(this.beside, `${beside} beside`);
     say(this.process, process);
-    for (const parent of [this.bar, this.words]) {
-      while (parent.children.length > shares.length) parent.lastChild.remove();
-      while (parent.children.length < shares.length) parent.append(el("span"));
-    }
+    const [parts, words] = [this.bar, this.words].map((parent) => spans(parent, shares.length));
     shares.forEach(([kind, percent], i) => {
-      this.bar.children[i].style.flexGrow = percent;
-      say(this.words.children[i], `${kind} ${percent}%`);
-      for (const node of [this.bar.children[i], this.words.children[i]]) node.dataset.kind = kind;
+      parts[i].style.flexGrow = String(percent);
+      say(words[i], `${kind} ${percent}%`);
+      for (const node of [parts[i], words[i]]) node.dataset.kind = kind;
     });
   }
+}
+
+// So many spans in an element: those that it has stay.
+function spans(parent, count) {
+  while (parent.children.length > count) parent.lastChild.remove();
+  while (parent.children.length < count) parent.append(el("span"));
+  return [...parent.querySelectorAll("span")];
 }

@@ -1,20 +1,33 @@
 // What has arrived of one run: its status and its curves. Knows no page.
 
+/** @import { FromPanel, MarkRow, Snapshot, Status, Update } from "../protocol.d.ts" */
+/** @import { Bytes, Curve, Mark } from "../types.d.ts" */
+
 const MOST_MARKS = 1000; // as many as the kernel holds
 
 export class Store {
-  // ask: called when a message was missed and everything is needed again.
+  /**
+   * ask: called when a message was missed and everything is needed again.
+   * @param {() => void} ask
+   */
   constructor(ask) {
     this.ask = ask;
     this.seq = -1;
     this.ready = false;
+    /** @type {Partial<Status>} */
     this.status = {};
+    /** @type {Curve[]} */
     this.curves = [];
-    this.marks = []; // see marks.js
+    /** @type {Mark[]} */
+    this.marks = [];
     this.markedAt = -1; // the message that last changed a mark, or what can be done at one
   }
 
-  // Take a message; returns whether there is something new to show.
+  /**
+   * Take a message; returns whether there is something new to show.
+   * @param {FromPanel} content
+   * @param {Bytes[]} [buffers]
+   */
   receive(content, buffers) {
     if (content.t === "snap") return this.#snapshot(content, buffers);
     if (content.t === "pts") return this.#update(content, buffers);
@@ -42,15 +55,23 @@ export class Store {
     return [...found.values()].filter((lines) => lines.length);
   }
 
+  /** @param {string} tag */
   of(tag) {
     return this.curves.filter((curve) => curve.tag === tag);
   }
 
-  // The message that last changed a curve of this tag.
+  /**
+   * The message that last changed a curve of this tag.
+   * @param {string} tag
+   */
   changedAt(tag) {
     return Math.max(...this.of(tag).map((curve) => curve.seq));
   }
 
+  /**
+   * @param {Snapshot} content
+   * @param {Bytes[]} [buffers]
+   */
   #snapshot(content, buffers) {
     const read = reader(buffers);
     this.curves = content.series.map(({ tag, segment, abandoned, stride, n }) => {
@@ -75,6 +96,10 @@ export class Store {
     return true;
   }
 
+  /**
+   * @param {Update} content
+   * @param {Bytes[]} [buffers]
+   */
   #update(content, buffers) {
     if (!this.ready || content.seq <= this.seq) return false;
     if (content.seq !== this.seq + 1) {
@@ -88,7 +113,17 @@ export class Store {
     if (last) this.status.last = { ...this.status.last, ...last };
     const read = reader(buffers);
     for (const [id, stride, from, n, tag, segment, abandoned] of content.series) {
-      this.curves[id] ??= { tag, segment, abandoned, stride, x: [], mean: [], lo: [], hi: [] };
+      this.curves[id] ??= {
+        seq: content.seq,
+        tag,
+        segment,
+        abandoned,
+        stride,
+        x: [],
+        mean: [],
+        lo: [],
+        hi: [],
+      };
       const curve = this.curves[id];
       curve.seq = content.seq;
       while (curve.stride < stride) fold(curve);
@@ -101,12 +136,19 @@ export class Store {
   }
 }
 
-// `place` is where it stands on the axis: where the run went on.
+/**
+ * `place` is where it stands on the axis: where the run went on.
+ * @param {MarkRow} row
+ * @returns {Mark}
+ */
 function mark([event, step, wall, text, { to = step, edits = [], kept, good } = {}]) {
   return { event, step, wall, text, edits, kept, good, place: to };
 }
 
-// Neighbouring buckets become one, exactly as the kernel folds its own.
+/**
+ * Neighbouring buckets become one, exactly as the kernel folds its own.
+ * @param {Curve} curve
+ */
 export function fold(curve) {
   const n = Math.ceil(curve.x.length / 2);
   for (let i = 0; i < n; i++) {
@@ -120,7 +162,10 @@ export function fold(curve) {
   curve.stride *= 2;
 }
 
-// Reads bucket after bucket: steps from the first buffer, mean, lo and hi from the second.
+/**
+ * Reads bucket after bucket: steps from the first buffer, mean, lo and hi from the second.
+ * @param {Bytes[] | undefined} buffers
+ */
 function reader([steps, values]) {
   const x = new Float64Array(aligned(steps));
   const y = new Float32Array(aligned(values));
@@ -135,10 +180,13 @@ function reader([steps, values]) {
   };
 }
 
-// A copy that begins at byte 0: a message's buffer may begin anywhere.
+/**
+ * A copy that begins at byte 0: a message's buffer may begin anywhere.
+ * @param {Bytes | undefined} buffer
+ */
 function aligned(buffer) {
   const view = ArrayBuffer.isView(buffer)
     ? new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength)
-    : new Uint8Array(buffer ?? 0);
+    : new Uint8Array(buffer ?? new ArrayBuffer(0));
   return view.slice().buffer;
 }

@@ -11,7 +11,10 @@ const USUAL = "val_loss"; // what decides where nothing else is asked for
 export class Trial {
   // clicks: see clicks.js; answered: called with the receipt, at the end of a trial.
   constructor(clicks, answered) {
-    Object.assign(this, { clicks, answered, status: {}, refused: null }); // refused: what the form then had, to be corrected
+    this.clicks = clicks;
+    this.answered = answered;
+    this.status = {};
+    this.refused = null; // refused: what the form then had, to be corrected
     this.name = el("select", { "data-role": "trial-name" });
     this.name.addEventListener("change", () => {
       this.refused = null;

@@ -5,26 +5,63 @@ import uPlot from "uplot";
 import { el } from "./dom.js";
 import { besidePointer, moveByKey } from "./plot.js";
 
+/** @import { PlotOptions } from "../types.d.ts" */
+
 const NOWHERE = { left: -10, top: -10 }; // of a cursor that shows nothing
 
-// A kind of chart has `height` in pixels, `draw`, which draws what there is, and `told`, the nodes of
-// the tip at a cursor.
 export class BaseChart {
-  // tip: shown beside the pointer.
+  /**
+   * @param {string} label
+   * @param {HTMLElement} [tip] shown beside the pointer
+   */
   constructor(label, tip = el("div", { class: "nbt-tip", hidden: "", "data-role": "values" })) {
-    Object.assign(this, { tip, plot: null, stale: false, drawn: null }); // drawn: the look of the plot
+    this.tip = tip;
+    /** @type {uPlot | null} */
+    this.plot = null;
+    this.stale = false;
+    this.drawn = ""; // the look of the plot
     this.host = el("div", { class: "nbt-plot", tabindex: 0, role: "group", "aria-label": label });
     this.host.addEventListener("keydown", (event) => this.#key(event));
     this.host.addEventListener("blur", (event) => this.leave(event));
   }
 
-  get size() {
-    return { width: this.host.clientWidth, height: this.height };
+  // --- what a kind of chart has of its own
+
+  // In pixels.
+  get height() {
+    return 0;
   }
 
   // What a plot cannot change once it is made: where that is another, it is made again.
   get look() {
     return "";
+  }
+
+  // Draw what there is.
+  draw() {}
+
+  /**
+   * The nodes of the tip at a cursor.
+   * @param {uPlot} _u
+   * @returns {Node[]}
+   */
+  told(_u) {
+    return [];
+  }
+
+  /**
+   * Act on a key; whether it was one of the chart's.
+   * @param {uPlot} u
+   * @param {KeyboardEvent} event
+   */
+  press(u, event) {
+    return moveByKey(u, event);
+  }
+
+  // --- what all have
+
+  get size() {
+    return { width: this.host.clientWidth, height: this.height };
   }
 
   // Whether there is room to draw: what is hidden is drawn when it shows.
@@ -33,16 +70,17 @@ export class BaseChart {
     return !this.stale;
   }
 
-  // Make the plot; options and hooks: uPlot's, without what all charts have.
+  /**
+   * Make the plot.
+   * @param {any[]} data uPlot's columns
+   * @param {PlotOptions} options without what all charts have
+   */
   build(data, { hooks, ...options }) {
     this.destroy();
     this.drawn = this.look;
     const all = { setCursor: [(u) => this.hover(u)], ...hooks };
-    this.plot = new uPlot(
-      { ...this.size, ...options, legend: { show: false }, hooks: all },
-      data,
-      this.host,
-    );
+    const own = { series: [], ...options, ...this.size, legend: { show: false }, hooks: all };
+    this.plot = new uPlot(own, /** @type {any} */ (data), this.host);
     this.plot.over.append(this.tip);
   }
 
@@ -60,6 +98,7 @@ export class BaseChart {
     this.tip.hidden = true;
   }
 
+  /** @param {uPlot} u */
   hover(u) {
     const nodes = u.cursor.left >= 0 ? this.told(u) : [];
     this.tip.hidden = !nodes.length;
@@ -68,12 +107,8 @@ export class BaseChart {
     besidePointer(this.tip, u);
   }
 
-  // Act on a key; whether it was one of the chart's.
-  press(u, event) {
-    return moveByKey(u, event);
-  }
-
-  leave() {
+  /** @param {FocusEvent} [_event] */
+  leave(_event) {
     this.plot?.setCursor(NOWHERE);
   }
 

@@ -1,7 +1,12 @@
 // The curves of one tag as uPlot's columns, and what there is to say about them at a step.
 // In a column null is a gap, and undefined says that there is nothing at this step.
 
-// The curves that still count, and the tails that a restore abandoned; newest last.
+/** @import { Bucket, Bytes, Column, Curve, UnseenBucket } from "../types.d.ts" */
+
+/**
+ * The curves that still count, and the tails that a restore abandoned; newest last.
+ * @param {Curve[]} curves
+ */
 export function divided(curves) {
   const found = curves.filter(({ x }) => x.length);
   return {
@@ -10,15 +15,23 @@ export function divided(curves) {
   };
 }
 
-// Whether nothing of these curves counts any more.
+/**
+ * Whether nothing of these curves counts any more.
+ * @param {Curve[]} curves
+ */
 export function isAbandoned(curves) {
   const { kept, tails } = divided(curves);
   return tails.length > 0 && !kept.length;
 }
 
-// [steps, a column for each tail ..., highest, lowest, mean]: what still counts is one line,
-// drawn last, and so above the tails. The last bucket of a thinned curve is left out of its line: it
-// may not be full, and a single point among means of many looks like a turn of the curve.
+/**
+ * [steps, a column for each tail ..., highest, lowest, mean]: what still counts is one line,
+ * drawn last, and so above the tails. The last bucket of a thinned curve is left out of its line: it
+ * may not be full, and a single point among means of many looks like a turn of the curve.
+ * @param {Curve[]} curves
+ * @param {{log?: boolean, x?: Float64Array}} [how]
+ * @returns {[Float64Array, ...Column[]]}
+ */
 export function columns(curves, { log = false, x = union(curves) } = {}) {
   const { kept, tails } = divided(curves);
   const floor = log ? lowestPositive(kept) : -Infinity;
@@ -35,7 +48,11 @@ export function columns(curves, { log = false, x = union(curves) } = {}) {
   ];
 }
 
-// Where a tail leaves what came before it in its segment: a curve of that bucket, if there is one.
+/**
+ * Where a tail leaves what came before it in its segment: a curve of that bucket, if there is one.
+ * @param {Curve[]} curves
+ * @param {Curve} tail
+ */
 function left(curves, tail) {
   const before = curves.filter(
     ({ x, segment }) => segment === tail.segment && x.at(-1) < tail.x[0],
@@ -45,13 +62,20 @@ function left(curves, tail) {
   return last ? [{ x: [last.x[i]], mean: [last.mean[i]] }] : [];
 }
 
-// How many buckets of a curve its line leads through.
+/**
+ * How many buckets of a curve its line leads through.
+ * @param {{x: ArrayLike<number>, stride: number}} curve
+ */
 function inLine({ x, stride }) {
   return stride > 1 && x.length > 1 ? x.length - 1 : x.length;
 }
 
-// [steps, the tails of all lines ..., highest, lowest, mean of each line ...]; lines: the curves of
-// each; places: steps at which something was done, to be in sight from the first on.
+/**
+ * [steps, the tails of all lines ..., highest, lowest, mean of each line ...]; lines: the curves of
+ * each; places: steps at which something was done, to be in sight from the first on.
+ * @param {Curve[][]} lines
+ * @param {{log?: boolean, places?: number[]}} [how]
+ */
 export function together(lines, { log = false, places = [] } = {}) {
   const x = reaching(union(lines.flat()), places);
   const each = lines.map((curves) => columns(curves, { log, x }));
@@ -62,8 +86,13 @@ export function together(lines, { log = false, places = [] } = {}) {
   ];
 }
 
-// The buckets that no line can show: [{x, kind, abandoned, several}]; several: whether a bucket holds
-// more than one value.
+/**
+ * The buckets that no line can show: [{x, kind, abandoned, several}]; several: whether a bucket holds
+ * more than one value.
+ * @param {Curve[]} curves
+ * @param {{log?: boolean}} [how]
+ * @returns {UnseenBucket[]}
+ */
 export function marks(curves, { log = false } = {}) {
   const { kept, tails } = divided(curves);
   const found = [];
@@ -76,7 +105,11 @@ export function marks(curves, { log = false } = {}) {
   return found;
 }
 
-// The bucket to speak of at a step: of what still counts where it reaches, else the nearest.
+/**
+ * The bucket to speak of at a step: of what still counts where it reaches, else the nearest.
+ * @param {Curve[]} curves
+ * @param {number} step
+ */
 export function bucketAt(curves, step) {
   const { kept, tails } = divided(curves);
   let best = null;
@@ -90,7 +123,12 @@ export function bucketAt(curves, step) {
   return best && bucket(best);
 }
 
-// The latest bucket up to a step: of what still counts or, beside a tail, of whatever came.
+/**
+ * The latest bucket up to a step: of what still counts or, beside a tail, of whatever came.
+ * @param {Curve[]} curves
+ * @param {number} step
+ * @param {{abandoned?: boolean}} [how]
+ */
 export function bucketUpTo(curves, step, { abandoned = false } = {}) {
   const { kept, tails } = divided(curves);
   let best = null;
@@ -101,11 +139,20 @@ export function bucketUpTo(curves, step, { abandoned = false } = {}) {
   return best && bucket(best);
 }
 
+/**
+ * @param {{curve: Curve, i: number}} place
+ * @returns {Bucket}
+ */
 function bucket({ curve, i }) {
   const { x, mean, lo, hi, abandoned } = curve;
   return { x: x[i], mean: mean[i], lo: lo[i], hi: hi[i], kind: kindOf(curve, i), abandoned };
 }
 
+/**
+ * @param {{mean: ArrayLike<number>, lo: ArrayLike<number>, hi: ArrayLike<number>}} curve
+ * @param {number} i
+ * @param {boolean} [log]
+ */
 export function kindOf({ mean, lo, hi }, i, log = false) {
   if (hi[i] === Infinity) return "∞";
   if (lo[i] === -Infinity) return "−∞";
@@ -113,13 +160,18 @@ export function kindOf({ mean, lo, hi }, i, log = false) {
   return log && mean[i] <= 0 ? "≤ 0" : null;
 }
 
+/** @param {{x: number[]}[]} curves */
 export function union(curves) {
   const all = Float64Array.from(curves.flatMap(({ x }) => x)).sort();
   return all.filter((x, i) => i === 0 || x !== all[i - 1]);
 }
 
-// The steps, and before them the first place: but for what lies further off than the steps are apart,
-// as the curve would be small.
+/**
+ * The steps, and before them the first place: but for what lies further off than the steps are apart,
+ * as the curve would be small.
+ * @param {Float64Array} x
+ * @param {number[]} places
+ */
 function reaching(x, places) {
   const far = Math.max(1, x.at(-1) - x[0]);
   const first = Math.min(...places.filter((place) => place >= x[0] - far));
@@ -137,6 +189,7 @@ export function column(x, curves, value) {
   return result;
 }
 
+/** @param {Curve[]} curves */
 function lowestPositive(curves) {
   let lowest = Infinity;
   for (const { mean, lo } of curves) {
@@ -147,6 +200,10 @@ function lowestPositive(curves) {
   return lowest;
 }
 
+/**
+ * @param {ArrayLike<number>} sorted
+ * @param {number} value
+ */
 function countUpTo(sorted, value) {
   let [from, to] = [0, sorted.length];
   while (from < to) {
@@ -157,14 +214,21 @@ function countUpTo(sorted, value) {
   return from;
 }
 
+/**
+ * @param {ArrayLike<number>} sorted
+ * @param {number} value
+ */
 export function nearest(sorted, value) {
   const right = countUpTo(sorted, value);
   if (right === 0 || right === sorted.length) return Math.max(0, right - 1);
   return value - sorted[right - 1] <= sorted[right] - value ? right - 1 : right;
 }
 
-// The float64 of a message's buffer: a view that need not be aligned, or an ArrayBuffer.
+/**
+ * The float64 of a message's buffer: a view that need not be aligned, or an ArrayBuffer.
+ * @param {Bytes | undefined} buffer
+ */
 export function floats(buffer) {
-  const view = ArrayBuffer.isView(buffer) ? buffer : new Uint8Array(buffer ?? 0);
+  const view = ArrayBuffer.isView(buffer) ? buffer : new Uint8Array(buffer ?? new ArrayBuffer(0));
   return new Float64Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
 }

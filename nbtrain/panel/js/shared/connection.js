@@ -1,8 +1,9 @@
-// What the views of one model share: the way to the kernel. A kind of connection has `receive`, called
-// with what arrives, `answered`, whether what it shows has come, `broke`, and `alive`, which tells
-// the kernel of a view that is looked at.
+// What the views of one model share: the way to the kernel.
 
 import { keep } from "./still.js";
+
+/** @import { Hello, Still, There } from "../protocol.d.ts" */
+/** @import { Bytes } from "../types.d.ts" */
 
 const LOOK_MS = 4000;
 // Of a kernel: the process that the page spoke with has gone, whatever comes in its place.
@@ -30,11 +31,16 @@ export function widget(Kind, View) {
   };
 }
 
+/**
+ * @template {{t: string}} In The messages from the kernel.
+ * @template {{t: string}} Out The messages to it.
+ */
 export class Connection {
   constructor(model) {
-    Object.assign(this, { model, views: new Set() });
+    this.model = model;
+    this.views = new Set();
     this.heed = {
-      "msg:custom": (...message) => this.take(...message),
+      "msg:custom": (content, buffers) => this.take(content, buffers),
       comm_live_update: () => this.broke(),
     };
     for (const [name, act] of Object.entries(this.heed)) model.on(name, act);
@@ -47,6 +53,28 @@ export class Connection {
     document.addEventListener("visibilitychange", this.seen);
   }
 
+  // --- what a kind of connection has of its own
+
+  /**
+   * A message has arrived.
+   * @param {In} _content
+   * @param {Bytes[]} _buffers
+   */
+  receive(_content, _buffers) {}
+
+  // Whether what is shown has come.
+  get answered() {
+    return true;
+  }
+
+  // Tell the kernel of a view that is looked at.
+  alive() {}
+
+  // There is no way to the kernel any more. One that speaks all the same is back.
+  broke() {}
+
+  // --- what all have
+
   enter(view) {
     this.views.add(view);
     this.alive();
@@ -56,7 +84,10 @@ export class Connection {
     this.views.delete(view);
   }
 
-  // The comm of a kernel that died, was restarted or shut down throws (JupyterLab 4).
+  /**
+   * Send a message. The comm of a kernel that died, was restarted or shut down throws (JupyterLab 4).
+   * @param {Out | Hello | There} message
+   */
   send(message) {
     try {
       this.model.send(message);
@@ -65,8 +96,12 @@ export class Connection {
     }
   }
 
+  /**
+   * @param {In | Still} content
+   * @param {Bytes[]} buffers
+   */
   take(content, buffers) {
-    if (content.t === "still") keep(this.model, content);
+    if (isStill(content)) keep(this.model, content);
     else this.receive(content, buffers);
   }
 
@@ -89,4 +124,12 @@ export class Connection {
   changed() {
     for (const view of this.views) view.changed();
   }
+}
+
+/**
+ * @param {{t: string}} content
+ * @returns {content is Still}
+ */
+function isStill(content) {
+  return content.t === "still";
 }

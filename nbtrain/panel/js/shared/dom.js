@@ -1,4 +1,4 @@
-// One element in one line; text is only ever text.
+// Elements of the page.
 
 const SCROLLS = new Set([
   "ArrowUp",
@@ -12,6 +12,13 @@ const SCROLLS = new Set([
   " ",
 ]);
 
+/**
+ * One element in one line; text is only ever text.
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {{text?: string, children?: (Node | string)[], [attribute: string]: any}} [how]
+ * @returns {HTMLElementTagNameMap[T]}
+ */
 export function el(tag, { text, children = [], ...attributes } = {}) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
@@ -20,14 +27,43 @@ export function el(tag, { text, children = [], ...attributes } = {}) {
   return node;
 }
 
-// Set a text, and hide the element when there is none; leaves what is right untouched.
+/**
+ * The element within a node that has the focus; null where it has not.
+ * @param {HTMLElement} node
+ */
+export function focusedIn(node) {
+  const { activeElement } = document;
+  return activeElement instanceof HTMLElement && node.contains(activeElement)
+    ? activeElement
+    : null;
+}
+
+/**
+ * The first element within a node that a selector means; null where there is none.
+ * @param {Element} node
+ * @param {string} selector
+ * @returns {HTMLElement | null}
+ */
+export function elementIn(node, selector) {
+  return node.querySelector(selector);
+}
+
+/**
+ * Set a text, and hide the element when there is none; leaves what is right untouched.
+ * @param {HTMLElement} node
+ * @param {string | null | undefined} text
+ */
 export function say(node, text) {
   const wanted = text ?? "";
   if (node.textContent !== wanted) node.textContent = wanted;
   node.hidden = wanted === "";
 }
 
-// A button that shows and hides an element.
+/**
+ * A button that shows and hides an element.
+ * @param {string} text
+ * @param {HTMLElement} node
+ */
 export function unfolding(text, node) {
   const button = el("button", {
     type: "button",
@@ -42,8 +78,12 @@ export function unfolding(text, node) {
   return button;
 }
 
-// A region with scroll bars of its own, also for the keyboard: the notebook has its own meaning
-// for the keys that scroll.
+/**
+ * A region with scroll bars of its own, also for the keyboard: the notebook has its own meaning
+ * for the keys that scroll.
+ * @param {string} label
+ * @param {HTMLElement[]} children
+ */
 export function scroller(label, children) {
   const node = el("div", {
     class: "nbt-sheet",

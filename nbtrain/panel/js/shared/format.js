@@ -1,6 +1,12 @@
 // Numbers and buckets in words. A value looks as it does where the kernel writes it.
 
-// Four digits, like Python's ".4g"; what is not finite by its name.
+/** @import { Axis } from "../protocol.d.ts" */
+/** @import { Bucket, UnseenBucket } from "../types.d.ts" */
+
+/**
+ * Four digits, like Python's ".4g"; what is not finite by its name.
+ * @param {number} value
+ */
 export function number(value) {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
@@ -9,7 +15,10 @@ export function number(value) {
   return `${digits}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
 
-// The labels of an axis: short, and all with the digits that tell them apart.
+/**
+ * The labels of an axis: short, and all with the digits that tell them apart.
+ * @param {number[]} values
+ */
 export function ticks(values) {
   const size = Math.max(...values.map(Math.abs));
   const gap = values.length > 1 ? Math.abs(values[1] - values[0]) : size;
@@ -22,7 +31,10 @@ export function ticks(values) {
   );
 }
 
-// Those of a logarithmic axis; null is a line without a label.
+/**
+ * Those of a logarithmic axis; null is a line without a label.
+ * @param {(number | null)[]} values
+ */
 export function logTicks(values) {
   const plain = (value) => value >= 1e-3 && value < 1e4;
   return values.map((value) =>
@@ -30,13 +42,19 @@ export function logTicks(values) {
   );
 }
 
-// Those of an axis of seconds: "2.5 s" below a minute, else like a clock.
+/**
+ * Those of an axis of seconds: "2.5 s" below a minute, else like a clock.
+ * @param {number[]} values
+ */
 export function timeTicks(values) {
   const most = Math.max(...values.map(Math.abs));
   return most < 60 ? ticks(values).map((text) => `${text} s`) : values.map(duration);
 }
 
-// Seconds as "1:02:03", or "2:03" below an hour, with days before them where there are any.
+/**
+ * Seconds as "1:02:03", or "2:03" below an hour, with days before them where there are any.
+ * @param {number} seconds
+ */
 export function duration(seconds) {
   const whole = Math.round(Math.abs(seconds));
   const [days, hours, minutes] = [
@@ -50,7 +68,11 @@ export function duration(seconds) {
   return `${seconds < 0 ? "−" : ""}${days ? `${days} d ` : ""}${clock}`;
 }
 
-// A place on an axis: "step 1,200", "0:02:10", "2026-03-01 12:04:33".
+/**
+ * A place on an axis: "step 1,200", "0:02:10", "2026-03-01 12:04:33".
+ * @param {number} x
+ * @param {Axis} axis
+ */
 export function place(x, axis) {
   if (axis === "relative") return Math.abs(x) < 60 ? `${number(x)} s` : duration(x);
   if (axis === "step") return `step ${x.toLocaleString("en")}`;
@@ -60,13 +82,20 @@ export function place(x, axis) {
   return `${day} ${date.toTimeString().slice(0, 8)}`;
 }
 
-// A time of the day, after its date where that is not today's.
+/**
+ * A time of the day, after its date where that is not today's.
+ * @param {number} wall
+ * @param {Date} [now]
+ */
 export function clock(wall, now = new Date()) {
   const [day, time] = place(wall, "wall").split(" ");
-  return place(now / 1000, "wall").startsWith(day) ? time : `${day} ${time}`;
+  return place(now.getTime() / 1000, "wall").startsWith(day) ? time : `${day} ${time}`;
 }
 
-// What a legend says of a bucket; see columns.js.
+/**
+ * What a legend says of a bucket; see columns.js.
+ * @param {Bucket | null} bucket
+ */
 export function describe(bucket) {
   if (!bucket) return "";
   const { x, kind, mean, lo, hi, abandoned } = bucket;
@@ -74,13 +103,20 @@ export function describe(bucket) {
   return `step ${x.toLocaleString("en")}  ${kind ?? number(mean)}${range}${abandoned ? "  abandoned" : ""}`;
 }
 
-// What it says, beside a bucket at step x, of that of its validation, which may be an earlier one.
+/**
+ * What it says, beside a bucket at step x, of that of its validation, which may be an earlier one.
+ * @param {Bucket} bucket
+ * @param {number} x
+ */
 export function describeValidation({ x: own, kind, mean, abandoned }, x) {
   return `val ${kind ?? number(mean)}${own === x ? "" : ` at ${own.toLocaleString("en")}`}${abandoned ? "  abandoned" : ""}`;
 }
 
-// How many values a line cannot show, by kind: "2 NaN · 1 ∞"; "NaN" where that is not known, as of
-// buckets of several.
+/**
+ * How many values a line cannot show, by kind: "2 NaN · 1 ∞"; "NaN" where that is not known, as of
+ * buckets of several.
+ * @param {UnseenBucket[]} marks
+ */
 export function tally(marks) {
   const counts = new Map(); // NaN: it is not known how many
   for (const { kind, abandoned, several } of marks)
@@ -90,13 +126,21 @@ export function tally(marks) {
     .join(" · ");
 }
 
-// The beginning of a text, in whole words but for very long ones.
+/**
+ * The beginning of a text, in whole words but for very long ones.
+ * @param {string} text
+ * @param {number} most
+ */
 export function shortened(text, most) {
   if (text.length <= most) return text;
   return `${text.slice(0, most + 1).replace(/\s\S{0,20}$/, "")} …`;
 }
 
-// A value as "7.5e-5", with two digits more than its size has over the gap to its neighbour.
+/**
+ * A value as "7.5e-5", with two digits more than its size has over the gap to its neighbour.
+ * @param {number} value
+ * @param {number} gap
+ */
 function power(value, gap) {
   if (value === 0) return "0";
   const digits = Math.max(
@@ -107,6 +151,7 @@ function power(value, gap) {
   return `${factor}e${exponent}`;
 }
 
+/** @param {number} step */
 function decimals(step) {
   let places = 0;
   while (places < 9 && Math.abs(step * 10 ** places - Math.round(step * 10 ** places)) > 1e-6)

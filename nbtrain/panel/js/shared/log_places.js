@@ -2,8 +2,13 @@
 
 const EVENLY = 5; // lines of a range that is shorter than a decade, about
 
-// 1 to 9 of every decade between two positive numbers; in a short range, evenly; where there are
-// more than `most` decades, the first of every second, or third ...
+/**
+ * 1 to 9 of every decade between two positive numbers; in a short range, evenly; where there are
+ * more than `most` decades, the first of every second, or third ...
+ * @param {number} min
+ * @param {number} max
+ * @param {number} [most]
+ */
 export function logPlaces(min, max, most = Infinity) {
   if (!(min > 0)) return [];
   const [low, high] = [min, max].map(Math.log10);
@@ -17,13 +22,21 @@ export function logPlaces(min, max, most = Infinity) {
   return found.filter((place) => place >= min && place <= max);
 }
 
-// Whether a line is named: where there are many, those that begin a decade.
+/**
+ * Whether a line is named: where there are many, those that begin a decade.
+ * @param {number[]} places
+ * @param {number} i
+ */
 export function isNamed(places, i) {
   const first = places[i].toExponential()[0];
   const decades = Math.log10(places.at(-1)) - Math.log10(places[0]);
   return decades < 1 || first === "1" || (decades < 3 && "25".includes(first));
 }
 
+/**
+ * @param {number} min
+ * @param {number} max
+ */
 function evenly(min, max) {
   const about = (max - min) / EVENLY;
   const unit = 10 ** Math.floor(Math.log10(about));

@@ -111,7 +111,11 @@ export function drawMarks(u, found, { mark, gone }) {
   ctx.restore();
 }
 
-// Put a tip beside the pointer, on the side where there is more room, or where there is some.
+/**
+ * Put a tip beside the pointer, on the side where there is more room, or where there is some.
+ * @param {HTMLElement} tip
+ * @param {uPlot} u
+ */
 export function besidePointer(tip, { cursor: { left }, over: { clientWidth } }) {
   const [before, after] = [left - APART - tip.offsetWidth, left + APART];
   const fits = after + tip.offsetWidth <= clientWidth;

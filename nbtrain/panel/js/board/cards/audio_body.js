@@ -5,7 +5,8 @@ import { number } from "../../shared/format.js";
 
 export class AudioBody {
   constructor(card) {
-    Object.assign(this, { card, urls: [] });
+    this.card = card;
+    this.urls = [];
     this.root = el("div", { class: "nbt-sounds" });
   }
 

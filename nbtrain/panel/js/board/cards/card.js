@@ -8,7 +8,14 @@ import { place } from "../../shared/format.js";
 export class Card {
   // board: see pages.js; page: {kind, Body, option, seen}; key: [tag, run].
   constructor(board, page, [tag, run]) {
-    Object.assign(this, { board, page, tag, run, steps: [], walls: [], chosen: null, shown: null });
+    this.board = board;
+    this.page = page;
+    this.tag = tag;
+    this.run = run;
+    this.steps = [];
+    this.walls = [];
+    this.chosen = null;
+    this.shown = null;
     this.body = new page.Body(this);
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
     this.sample = el("span", {
@@ -133,8 +140,8 @@ export class Card {
     if (!this.range || !this.steps.length) return;
     const { at } = this;
     const words = place(this.steps[at], "step");
-    this.range.max = this.steps.length - 1;
-    this.range.value = at;
+    this.range.max = String(this.steps.length - 1);
+    this.range.value = String(at);
     this.range.disabled = this.steps.length < 2;
     this.range.setAttribute("aria-valuetext", words);
     this.told.replaceChildren(el("b", { text: words }), ` ${place(this.walls[at], "wall")}`);

@@ -12,7 +12,9 @@ const MEDIAN = 4;
 const OPAQUE = ["1f", "33", "4d", "66"]; // of the bands, from the widest to the narrowest
 
 export class DistributionBody extends PlotBody {
-  height = 200;
+  get height() {
+    return 200;
+  }
 
   static several = true; // of all steps at once: it needs no slider
 

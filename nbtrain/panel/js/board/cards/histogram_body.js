@@ -12,7 +12,9 @@ import { number, place, ticks } from "../../shared/format.js";
 const stepped = uPlot.paths.stepped({ align: 1 });
 
 export class HistogramBody extends PlotBody {
-  height = 250;
+  get height() {
+    return 250;
+  }
 
   static option = { text: "overlay", title: "Draw the histograms of all steps over each other" };
 
@@ -30,20 +32,22 @@ export class HistogramBody extends PlotBody {
     const bins = (numbers.length - 1) / (shown.length + 1);
     const counts = shown.map((_, i) => numbers.subarray(bins * (i + 1) + 1, bins * (i + 2) + 1));
     const steps = shown.map((i) => this.card.steps[i]);
-    Object.assign(this, {
-      shown,
-      steps,
-      counts,
-      edges: numbers.subarray(0, bins + 1),
-      marked: shown.indexOf(at),
-    });
+    this.shown = shown;
+    this.steps = steps;
+    this.counts = counts;
+    this.edges = numbers.subarray(0, bins + 1);
+    this.marked = shown.indexOf(at);
     this.choose();
     this.root.dataset.ridges = shown.length;
   }
 
   choose() {
     this.overlay = this.card.page.option;
-    Object.assign(this, ridges(this));
+    const { data, order, bases, rise } = ridges(this);
+    this.data = data;
+    this.order = order;
+    this.bases = bases;
+    this.rise = rise;
     this.draw();
   }
 

@@ -15,7 +15,9 @@ export class ImageBody {
   };
 
   constructor(card) {
-    Object.assign(this, { card, urls: [], turn: 0 });
+    this.card = card;
+    this.urls = [];
+    this.turn = 0;
     this.root = el("div", { class: "nbt-samples" });
   }
 

@@ -2,11 +2,15 @@
 
 import { BaseChart } from "../../shared/base_chart.js";
 
+/** @import { PlotOptions } from "../../types.d.ts" */
+
 export class PlotBody extends BaseChart {
-  // Others say what is drawn: `data` and `options`.
+  // Others say what is drawn: `data` and `options()`.
   constructor(card, label) {
     super(`${label} of ${card.tag} in ${card.run}: the arrow keys, Home and End read values`);
-    Object.assign(this, { card, data: null, root: this.host });
+    this.card = card;
+    this.data = null;
+    this.root = this.host;
   }
 
   get colour() {
@@ -15,6 +19,11 @@ export class PlotBody extends BaseChart {
 
   get look() {
     return JSON.stringify(this.paint());
+  }
+
+  /** @returns {PlotOptions} */
+  options() {
+    return { series: [] };
   }
 
   paint = () => this.card.board.paint();

@@ -20,7 +20,8 @@ export class TextBody {
   }
 
   show({ rows, table, note }) {
-    Object.assign(this, { rows, table });
+    this.rows = rows;
+    this.table = table;
     say(this.note, note);
     this.choose();
   }

@@ -8,7 +8,8 @@ const SMOOTHEST = 0.999;
 export class AxisTools {
   // options: {x, logX, smooth}, changed in place; changed: called with what has changed of them.
   constructor(options, changed) {
-    Object.assign(this, { options, changed });
+    this.options = options;
+    this.changed = changed;
     this.axis = el("select", {
       "aria-label": "horizontal axis",
       "data-role": "axis",

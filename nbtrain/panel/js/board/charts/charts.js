@@ -7,7 +7,9 @@ import { decode } from "./overlay.js";
 export class Charts {
   // board: see board.js; seen: the charts in sight, a Set; runsOf: gives the runs of a tag.
   constructor(board, { seen, runsOf }) {
-    Object.assign(this, { board, seen, runsOf });
+    this.board = board;
+    this.seen = seen;
+    this.runsOf = runsOf;
   }
 
   get options() {

@@ -8,18 +8,24 @@ import { OverlayChart } from "./overlay_chart.js";
 import { swatch } from "../swatch.js";
 import { style } from "../tags.js";
 
+/** @import { LayoutChart } from "../../protocol.d.ts" */
+
 export class CustomChart {
-  // chart: {title, tags, series, words}, with series only a margin chart; page: {board, seen,
-  // runsOf(tag)}.
+  /**
+   * @param {LayoutChart} chart
+   * @param {{board: any, seen: Set<CustomChart>, runsOf: (tag: string) => string[]}} page
+   */
   constructor(chart, { board, seen, runsOf }) {
-    Object.assign(this, chart, {
-      board,
-      seen,
-      runsOf,
-      found: new Map(),
-      known: new Map(),
-      lines: new Map(),
-    });
+    this.title = chart.title;
+    this.tags = chart.tags;
+    this.series = chart.series;
+    this.words = chart.words;
+    this.board = board;
+    this.seen = seen;
+    this.runsOf = runsOf;
+    this.found = new Map();
+    this.known = new Map();
+    this.lines = new Map();
     this.chart = new OverlayChart(chart.title, this);
     this.legend = el("div", { class: "nbt-tags", "data-role": "tags" });
     this.chart.problem.before(this.legend);
@@ -64,7 +70,8 @@ export class CustomChart {
     );
     this.asking = false;
     if (answers.some(({ content }) => content.t === "lost")) return;
-    Object.assign(this, { shown: key, version });
+    this.shown = key;
+    this.version = version;
     if (JSON.stringify(this.#wants()) === key) this.#take(wants, answers);
     this.wanted(); // something else may be wanted by now
   }

@@ -1,13 +1,23 @@
 // The lines of a chart of several tags. Knows no page.
 
-// What a line is called, by what tells it from the others: its tag, its run, or both.
+/** @import { LayoutChart } from "../../protocol.d.ts" */
+/** @import { LineOf, RunCurve } from "../../types.d.ts" */
+
+/**
+ * What a line is called, by what tells it from the others: its tag, its run, or both.
+ * @param {LineOf} of
+ * @param {{tags: number, runs: number}} many
+ */
 export function labelOf({ tag, run }, { tags, runs }) {
   if (tags > 1) return runs > 1 ? `${tag} · ${run}` : tag;
   return run;
 }
 
-// The curves of all tags as one chart has them: each with its label for its run, and what it is
-// of. found: for each tag its curves, a Map.
+/**
+ * The curves of all tags as one chart has them: each with its label for its run, and what it is
+ * of. found: for each tag its curves, a Map.
+ * @param {Map<string, RunCurve[]>} found
+ */
 export function labelled(found) {
   const lines = [...found].flatMap(([tag, curves]) => curves.map((curve) => ({ tag, curve })));
   const many = { tags: found.size, runs: new Set(lines.map(({ curve }) => curve.run)).size };
@@ -17,8 +27,12 @@ export function labelled(found) {
   });
 }
 
-// {found, problems}: the curves of a margin chart as `labelled` takes them, each value between
-// its bounds; what is wrong in words. A run that lacks one of the three has no line.
+/**
+ * {found, problems}: the curves of a margin chart as `labelled` takes them, each value between
+ * its bounds; what is wrong in words. A run that lacks one of the three has no line.
+ * @param {NonNullable<LayoutChart["series"]>} series
+ * @param {Map<string, RunCurve[]>} found
+ */
 export function margins(series, found) {
   const values = new Map();
   const problems = [];
@@ -38,11 +52,18 @@ export function margins(series, found) {
   return { found: values, problems };
 }
 
-// A bound that is no number leaves a gap in the band, and the value as it is.
+/**
+ * A bound that is no number leaves a gap in the band, and the value as it is.
+ * @param {RunCurve} curve
+ */
 function edge({ mean }) {
   return mean.map((y) => (Number.isFinite(y) ? y : NaN));
 }
 
+/**
+ * @param {number[]} one
+ * @param {number[]} other
+ */
 function same(one, other) {
   return one.length === other.length && one.every((x, i) => x === other[i]);
 }

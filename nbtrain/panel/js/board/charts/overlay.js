@@ -2,27 +2,44 @@
 
 import { column, floats, kindOf, nearest, union } from "../../shared/columns.js";
 
+/** @import { Compare, Curves } from "../../protocol.d.ts" */
+/** @import { Buckets, Bytes, Numbers, RunCurve } from "../../types.d.ts" */
+
+/** @type {(keyof Numbers)[]} */
 const NUMBERS = ["last", "lastStep", "min", "minStep", "max", "maxStep", "points"];
+/** @type {(keyof Buckets)[]} */
 const COLUMNS = ["x", "mean", "lo", "hi", "smooth"];
 const BANDS = 4; // runs up to which the band from lowest to highest is drawn
 
-// The runs of a `curves` message: [{run, higher, leftOut, stride, numbers, tails, x, mean, lo, hi,
-// smooth}]; higher: whether the best value is the highest, and not the lowest.
+/**
+ * The runs of a `curves` message: [{run, higher, leftOut, stride, numbers, tails, x, mean, lo, hi,
+ * smooth}]; higher: whether the best value is the highest, and not the lowest.
+ * @param {Curves["runs"]} runs
+ * @param {Bytes} buffer
+ * @returns {RunCurve[]}
+ */
 export function decode(runs, buffer) {
   const values = floats(buffer);
   let at = 0;
+  /** @param {number} n */
   const rows = (n) => {
+    /** @type {any} */
     const curve = Object.fromEntries(COLUMNS.map((name) => [name, new Array(n)]));
     for (let i = 0; i < n; i++) for (const name of COLUMNS) curve[name][i] = values[at++];
     return curve;
   };
   return runs.map(({ run, higher, left_out, n, stride, tails }) => {
+    /** @type {any} */
     const numbers = Object.fromEntries(NUMBERS.map((name) => [name, values[at++]]));
     return { run, higher, leftOut: left_out, stride, numbers, ...rows(n), tails: tails.map(rows) };
   });
 }
 
-// The tags of a `compare` message: [{tag, higher, numbers}], the numbers of every run in its place.
+/**
+ * The tags of a `compare` message: [{tag, higher, numbers}], the numbers of every run in its place.
+ * @param {Compare} content
+ * @param {Bytes} buffer
+ */
 export function decodeNumbers({ runs, tags, higher }, buffer) {
   const values = floats(buffer);
   let at = 0;
@@ -30,8 +47,12 @@ export function decodeNumbers({ runs, tags, higher }, buffer) {
   return tags.map((tag, i) => ({ tag, higher: higher[i], numbers: runs.map(one) }));
 }
 
-// {data, lines}: the columns, and of each but the first what it shows, {kind, run}. Tails lie
-// below bands, these below raw lines, and above all are the lines that count.
+/**
+ * {data, lines}: the columns, and of each but the first what it shows, {kind, run}. Tails lie
+ * below bands, these below raw lines, and above all are the lines that count.
+ * @param {RunCurve[]} curves
+ * @param {{log?: boolean, smooth?: boolean}} [how]
+ */
 export function overlay(curves, { log = false, smooth = false } = {}) {
   const tails = curves.flatMap(({ run, tails }) => tails.map((tail) => ({ ...tail, run })));
   const x = union([...tails, ...curves]);
@@ -46,7 +67,10 @@ export function overlay(curves, { log = false, smooth = false } = {}) {
   return { data: [x, ...data], lines: parts.map(({ kind, curve }) => ({ kind, run: curve.run })) };
 }
 
-// Where a column has a value between gaps: no line leads there, so it takes a dot.
+/**
+ * Where a column has a value between gaps: no line leads there, so it takes a dot.
+ * @param {ArrayLike<number | null | undefined>} column
+ */
 export function isolated(column) {
   const found = [];
   let [before, last] = [null, -1]; // the value before the last, and the place of the last
@@ -60,7 +84,11 @@ export function isolated(column) {
   return found;
 }
 
-// The buckets that no line can show, as `marks` in columns.js, of all runs by their place.
+/**
+ * The buckets that no line can show, as `marks` in columns.js, of all runs by their place.
+ * @param {RunCurve[]} curves
+ * @param {{log?: boolean}} [how]
+ */
 export function overlayMarks(curves, { log = false } = {}) {
   const found = [];
   for (const curve of curves) {
@@ -79,7 +107,12 @@ export function overlayMarks(curves, { log = false } = {}) {
   return found.sort((left, right) => left.x - right.x);
 }
 
-// What each run has nearest to a place, the highest value first, and what is none last.
+/**
+ * What each run has nearest to a place, the highest value first, and what is none last.
+ * @param {RunCurve[]} curves
+ * @param {number} x
+ * @param {{smooth?: boolean}} [how]
+ */
 export function valuesAt(curves, x, { smooth = false } = {}) {
   const found = curves
     .filter((curve) => curve.x.length)

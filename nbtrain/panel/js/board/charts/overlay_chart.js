@@ -15,7 +15,9 @@ const BACK = 0.15; // the opacity of a line that stands back
 const EDITED = "hyperparameters/"; // as the tags begin of what has one value until the next edit
 
 export class OverlayChart extends BaseChart {
-  height = 190;
+  get height() {
+    return 190;
+  }
 
   // board: {paint(), styleOf(run), options: see options.js, keep(), wanted(chart), csv(chart)}.
   constructor(tag, board) {
@@ -23,15 +25,13 @@ export class OverlayChart extends BaseChart {
       `chart of ${tag}: the arrow keys, Home and End read values, plus and minus zoom, Escape shows everything`,
     );
     const { zooms, logs } = board.options;
-    Object.assign(this, {
-      tag,
-      board,
-      curves: [],
-      zoom: zooms.get(tag) ?? null,
-      log: logs.has(tag),
-      found: [],
-      lines: [],
-    });
+    this.tag = tag;
+    this.board = board;
+    this.curves = [];
+    this.zoom = zooms.get(tag) ?? null;
+    this.log = logs.has(tag);
+    this.found = [];
+    this.lines = [];
     this.legend = el("span", { class: "nbt-legend", "data-role": "legend" });
     this.leftOut = el("span", { class: "nbt-soft", "data-role": "left-out" });
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
@@ -71,7 +71,7 @@ export class OverlayChart extends BaseChart {
       lines.length === this.lines.length &&
       lines.every(({ kind, run }, i) => kind === this.lines[i].kind && run === this.lines[i].run);
     this.lines = lines;
-    if (this.plot && kept && this.drawn === this.look) this.plot.setData(data);
+    if (this.plot && kept && this.drawn === this.look) this.plot.setData(/** @type {any} */ (data));
     else this.#build(data);
     Object.assign(this.root.dataset, {
       marks: this.found.length,

@@ -17,15 +17,13 @@ export function cardsPage(kind, Body, of = kind) {
 
 class CardsPage {
   constructor(board, { kind, Body, of }) {
-    Object.assign(this, {
-      board,
-      kind,
-      Body,
-      of,
-      cards: new Map(),
-      having: new Map(),
-      option: false,
-    });
+    this.board = board;
+    this.kind = kind;
+    this.Body = Body;
+    this.of = of;
+    this.cards = new Map();
+    this.having = new Map();
+    this.option = false;
     this.viewport = new Viewport({
       shown: (card) => card.wanted(),
       hidden: (card) => card.clear(),

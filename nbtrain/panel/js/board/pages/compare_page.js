@@ -12,13 +12,11 @@ const FEW = "Check two or more runs in the list: here they stand side by side.";
 
 export class ComparePage {
   constructor(board) {
-    Object.assign(this, {
-      board,
-      there: null,
-      few: false,
-      refused: "",
-      options: { base: null, same: false, extent: false },
-    });
+    this.board = board;
+    this.there = null;
+    this.few = false;
+    this.refused = "";
+    this.options = { base: null, same: false, extent: false };
     this.latest = new Latest(board.connection, (answer) => this.#take(answer));
     this.table = new CompareTable({
       swatch: board.swatch,
@@ -58,7 +56,8 @@ export class ComparePage {
 
   show(index, chosen, fits) {
     const runs = index.runs.filter(chosen);
-    Object.assign(this, { fits, few: runs.length < 2 });
+    this.fits = fits;
+    this.few = runs.length < 2;
     const tags = index.tags.length > MOST ? index.tags.filter(fits).slice(0, MOST) : null;
     if (!this.few) this.latest.want({ t: "compare", runs, tags }, index.version);
     const count = this.scalars.show(index, chosen, fits);

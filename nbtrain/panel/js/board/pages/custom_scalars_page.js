@@ -9,13 +9,11 @@ import { having } from "../tags.js";
 
 export class CustomScalarsPage {
   constructor(board) {
-    Object.assign(this, {
-      board,
-      categories: [],
-      charts: new Map(),
-      open: new Map(),
-      having: new Map(),
-    });
+    this.board = board;
+    this.categories = [];
+    this.charts = new Map();
+    this.open = new Map();
+    this.having = new Map();
     this.latest = new Latest(board.connection, ({ content }) => this.#take(content));
     this.viewport = new Viewport({
       shown: (chart) => this.#shown(chart),
@@ -31,7 +29,7 @@ export class CustomScalarsPage {
   }
 
   show(index, _chosen, fits) {
-    Object.assign(this, { fits });
+    this.fits = fits;
     if (this.drawn !== index.tags) {
       this.drawn = index.tags;
       this.having = having(index, index.runs);

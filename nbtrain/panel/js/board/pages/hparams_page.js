@@ -16,15 +16,13 @@ const SIGNS = { running: "●", success: "✓", failure: "✗" };
 
 export class HparamsPage {
   constructor(board) {
-    Object.assign(this, {
-      board,
-      hidden: new Set(),
-      columns: [],
-      rows: [],
-      runs: new Map(),
-      boxes: new Map(),
-      version: 0,
-    });
+    this.board = board;
+    this.hidden = new Set();
+    this.columns = [];
+    this.rows = [];
+    this.runs = new Map();
+    this.boxes = new Map();
+    this.version = 0;
     this.latest = new Latest(board.connection, ({ content }) => this.#take(content));
     this.filters = new HparamsFilters(() => this.#choose());
     this.table = new SortTable("hyperparameters and metrics");
@@ -62,7 +60,8 @@ export class HparamsPage {
   }
 
   show(index, _chosen, fits) {
-    Object.assign(this, { index, fits });
+    this.index = index;
+    this.fits = fits;
     this.latest.want({ t: "hparams" }, index.version);
     return this.#draw();
   }

@@ -9,7 +9,9 @@ import { having } from "../tags.js";
 
 export class ScalarsPage {
   constructor(board) {
-    Object.assign(this, { board, charts: new Map(), having: new Map() });
+    this.board = board;
+    this.charts = new Map();
+    this.having = new Map();
     this.viewport = new Viewport({
       shown: (chart) => this.#shown(chart),
       hidden: (chart) => chart.destroy(),

@@ -2,27 +2,41 @@
 
 import { isNumeric, sorted } from "./cells.js";
 
-// What can be chosen of a column: {low, high} of numbers, {values} of anything else.
+/** @import { Domain, Filter, Value } from "../../types.d.ts" */
+
+/**
+ * What can be chosen of a column: {low, high} of numbers, {values} of anything else.
+ * @param {Value[]} values
+ * @returns {Domain}
+ */
 export function domainOf(values) {
+  /** @type {any[]} */
   const numbers = values.filter(Number.isFinite);
   if (numbers.length && isNumeric(values))
     return { low: Math.min(...numbers), high: Math.max(...numbers) };
   return { values: sorted([...new Set(values)], (value) => value) };
 }
 
-// Whether a value is chosen. A choice is {low, high}, each a number or null where it is open, or
-// {without}: the set of values that are not; null where every value is.
+/**
+ * Whether a value is chosen. A choice is {low, high}, each a number or null where it is open, or
+ * {without}: the set of values that are not; null where every value is.
+ * @param {Value} value
+ * @param {Filter | null | undefined} choice
+ */
 export function chosen(value, choice) {
   if (!choice) return true;
   if (choice.without) return !choice.without.has(value);
-  const { low, high } = choice;
+  const { low, high } = /** @type {{low: number | null, high: number | null}} */ (choice);
   if (low === null && high === null) return true;
   return (
     typeof value === "number" && (low === null || value >= low) && (high === null || value <= high)
   );
 }
 
-// The number that somebody wrote; null for none, undefined for what is no number.
+/**
+ * The number that somebody wrote; null for none, undefined for what is no number.
+ * @param {string} text
+ */
 export function written(text) {
   const value = text.trim() === "" ? null : Number(text);
   return Number.isNaN(value) ? undefined : value;

@@ -2,7 +2,7 @@
 
 import { shown, whole } from "./cells.js";
 import { difference } from "./difference.js";
-import { el, scroller } from "../../shared/dom.js";
+import { el, elementIn, focusedIn, scroller } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
 
 const AT_ONCE = 100; // tags that are put into the page before more are asked for
@@ -10,7 +10,9 @@ const AT_ONCE = 100; // tags that are put into the page before more are asked fo
 export class CompareTable {
   // swatch: gives the sign of a run's line; chosen: called with the new baseline, a run or null.
   constructor({ swatch, chosen }) {
-    Object.assign(this, { swatch, chosen, most: AT_ONCE });
+    this.swatch = swatch;
+    this.chosen = chosen;
+    this.most = AT_ONCE;
     this.table = el("table");
     this.more = el("button", { type: "button", class: "nbt-more" });
     this.more.addEventListener("click", () => {
@@ -24,11 +26,11 @@ export class CompareTable {
   // options: {base, same, extent}: the baseline, whether what does not differ is shown as well,
   // and whether lowest, highest and best step are.
   show(there, options) {
-    Object.assign(this, { there, options });
+    this.there = there;
+    this.options = options;
     const { runs, hparams, scalars } = there;
     const told = options.same ? hparams : hparams.filter(({ same }) => !same);
-    const focused =
-      this.table.contains(document.activeElement) && document.activeElement.dataset.baseline;
+    const focused = focusedIn(this.table)?.dataset.baseline;
     const parts = [
       el("thead", {
         children: [el("tr", { children: [el("td"), ...runs.map((run) => this.#heading(run))] })],
@@ -48,7 +50,7 @@ export class CompareTable {
     this.table.replaceChildren(...parts);
     this.more.hidden = scalars.length <= this.most;
     this.more.textContent = `${scalars.length - this.most} more`;
-    if (focused) this.table.querySelector(`[data-baseline="${CSS.escape(focused)}"]`)?.focus();
+    if (focused) elementIn(this.table, `[data-baseline="${CSS.escape(focused)}"]`)?.focus();
   }
 
   #heading(run) {

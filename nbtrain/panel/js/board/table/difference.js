@@ -2,7 +2,11 @@
 
 import { number } from "../../shared/format.js";
 
-// By how much a value lies over another: "+0.05, +10 %"; "" where one of them is no number.
+/**
+ * By how much a value lies over another: "+0.05, +10 %"; "" where one of them is no number.
+ * @param {number} value
+ * @param {number} base
+ */
 export function difference(value, base) {
   if (!Number.isFinite(value) || !Number.isFinite(base)) return "";
   const more = value - base;
@@ -14,6 +18,10 @@ export function difference(value, base) {
   return signed(more, number) + part;
 }
 
+/**
+ * @param {number} value
+ * @param {(size: number) => string} text
+ */
 function signed(value, text) {
   return `${value < 0 ? "-" : "+"}${text(Math.abs(value))}`;
 }

@@ -7,7 +7,8 @@ import { el, unfolding } from "../../shared/dom.js";
 export class HparamsFilters {
   // changed: called when other rows are meant.
   constructor(changed) {
-    Object.assign(this, { changed, choices: new Map() });
+    this.changed = changed;
+    this.choices = new Map();
     this.root = el("div", { class: "nbt-filters", "data-role": "filters", hidden: "" });
     this.button = unfolding("Filters", this.root);
     this.clear = el("button", { type: "button", text: "clear all filters", hidden: "" });
@@ -25,7 +26,8 @@ export class HparamsFilters {
       typeof value === "number" ? String(value) : value,
     );
     if (this.look === look) return;
-    Object.assign(this, { look, domains });
+    this.look = look;
+    this.domains = domains;
     this.#fill();
   }
 

@@ -1,6 +1,11 @@
 // Which runs belong to a session, the run that a hyperparameter search has named. Knows no page.
 
-// For each session the runs in its folder, a Map; a run belongs to the deepest that holds it.
+/**
+ * For each session the runs in its folder, a Map; a run belongs to the deepest that holds it.
+ * @param {string[]} sessions
+ * @param {string[]} runs
+ * @returns {Map<string, string[]>}
+ */
 export function runsOf(sessions, runs) {
   const found = new Map(sessions.map((session) => [session, []]));
   for (const run of runs) {
@@ -10,6 +15,10 @@ export function runsOf(sessions, runs) {
   return found;
 }
 
+/**
+ * @param {Map<string, string[]>} sessions
+ * @param {string} run
+ */
 function holder(sessions, run) {
   for (let path = run; path; path = path.slice(0, Math.max(0, path.lastIndexOf("/"))))
     if (sessions.has(path)) return path;

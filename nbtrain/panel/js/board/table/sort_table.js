@@ -9,7 +9,11 @@ export class SortTable {
   // columns: [{id, text, group, numeric, down, valueOf(row), textOf(value), nodesOf(row)}]; `down`
   // for one whose highest values come first; `nodesOf` where a cell is more than its value.
   constructor(label) {
-    Object.assign(this, { columns: [], rows: [], by: null, most: AT_ONCE, made: new Map() });
+    this.columns = [];
+    this.rows = [];
+    this.by = null;
+    this.most = AT_ONCE;
+    this.made = new Map();
     this.head = el("thead");
     this.body = el("tbody");
     this.more = el("button", { type: "button", class: "nbt-more" });
@@ -32,7 +36,8 @@ export class SortTable {
       columns.map(({ id, text, group, look }) => [id, text, group, look]),
     );
     columns = columns.map((column, i) => ({ ...column, look: lookOf(column, columns[i - 1]) }));
-    Object.assign(this, { columns, rows });
+    this.columns = columns;
+    this.rows = rows;
     this.made.clear();
     if (this.heading !== heading) {
       this.heading = heading;

@@ -1,0 +1,142 @@
+// What the modules of the page hand one another. What crosses to the kernel is in protocol.d.ts.
+
+import type { Axis, Edit } from "./protocol.d.ts";
+
+/** A message's buffer: a view may begin anywhere. */
+export type Bytes = ArrayBuffer | ArrayBufferView;
+
+/** A curve of one tag and one segment: buckets of `stride` steps each. */
+export interface Curve {
+  tag: string;
+  segment: number;
+  abandoned: boolean;
+  stride: number;
+  /** The message that last changed it. */
+  seq: number;
+  x: number[];
+  mean: number[];
+  lo: number[];
+  hi: number[];
+}
+
+/** uPlot's column: null is a gap, and undefined says that there is nothing at this step. */
+export type Column = (number | null | undefined)[];
+
+/** What no line can show. */
+export type Unseen = "NaN" | "∞" | "−∞" | "≤ 0";
+
+/** A bucket that no line can show; several: whether it holds more than one value. */
+export interface UnseenBucket {
+  x: number;
+  kind: Unseen;
+  abandoned: boolean;
+  several: boolean;
+  run?: string;
+}
+
+export interface Bucket {
+  x: number;
+  mean: number;
+  lo: number;
+  hi: number;
+  kind: Unseen | null;
+  abandoned: boolean;
+}
+
+/** What was done to a run: see journal.py. */
+export interface Mark {
+  event: string;
+  step: number;
+  wall: number;
+  text: string;
+  edits: Edit[];
+  kept?: boolean;
+  good?: number;
+  /** Where it stands on the axis: where the run went on. */
+  place: number;
+}
+
+/** The places of a slider: whole numbers from 0 to last. */
+export interface Places {
+  last: number;
+  valueAt(place: number): number;
+  placeOf(value: number): number;
+}
+
+/** What a place among the steps means to the reader. */
+export interface Choice {
+  place: number;
+  step: number;
+}
+
+export interface Range {
+  min: number;
+  max: number;
+}
+
+/** What the reader of a board has chosen. */
+export interface Options {
+  tab: string;
+  x: Axis;
+  smooth: number;
+  logX: boolean;
+  /** The filters. */
+  tags: string;
+  runs: string;
+  /** Runs that are not drawn. */
+  off: Set<string>;
+  /** By tag. */
+  zooms: Map<string, Range>;
+  /** Tags whose values have a logarithmic scale. */
+  logs: Set<string>;
+  /** By tab: which groups are open. */
+  open: Map<string, Map<string, boolean>>;
+}
+
+/** A cell of a table; null where there is no value. */
+export type Value = number | string | boolean | null;
+
+/** What can be chosen of a column. */
+export type Domain = { low: number; high: number; values?: undefined } | { values: Value[] };
+
+/** What was chosen of it: null is an open end; without: the values that are not meant. */
+export type Filter =
+  { low: number | null; high: number | null; without?: undefined } | { without: Set<Value> };
+
+export interface Numbers {
+  last: number;
+  lastStep: number;
+  min: number;
+  minStep: number;
+  max: number;
+  maxStep: number;
+  points: number;
+}
+
+export interface Buckets {
+  x: number[];
+  mean: number[];
+  lo: number[];
+  hi: number[];
+  smooth: number[];
+}
+
+/** A run in a chart of several. */
+export interface RunCurve extends Buckets {
+  run: string;
+  higher: boolean;
+  leftOut: number;
+  stride: number;
+  numbers: Numbers;
+  tails: Buckets[];
+  margin?: boolean;
+}
+
+/** What a line of a chart of several tags is of. */
+export interface LineOf {
+  tag: string;
+  run: string;
+}
+
+/** uPlot's options, without what all charts have; its own type asks for tuples everywhere. */
+export type PlotOptions = Record<string, any>;
