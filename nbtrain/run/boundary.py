@@ -22,6 +22,7 @@ from nbtrain.recording.tags import KnownTags
 from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluation, Evaluator
 from nbtrain.run.executor import CommandExecutor
+from nbtrain.run.health import Health
 from nbtrain.run.hyperparameter_control import HyperparameterControl
 from nbtrain.run.recovery import Recovery
 from nbtrain.run.saving import CheckpointPolicy
@@ -63,7 +64,8 @@ class Boundary:
         self._queue = recorder.queue
         self.steps = steps = context.steps
         self.tags = KnownTags()
-        self.policy = CheckpointPolicy(settings.save_cadence(), monitor, recorder, steps)
+        health = Health(recorder, monitor, steps)
+        self.policy = CheckpointPolicy(settings.save_cadence(), monitor, health, steps)
         attend = functools.partial(setattr, steps, "next", 0)
         self._control = HyperparameterControl(
             context.hyperparameters, recorder, monitor, self.policy.outdate, attend

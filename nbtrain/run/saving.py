@@ -10,7 +10,6 @@ import contextlib
 import functools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from nbtrain.checkpoints.files import Restored, Saver, delete_all, find, listed
@@ -20,10 +19,9 @@ from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError, CheckpointError
 from nbtrain.core.states import Checkpoint
 from nbtrain.core.step_counter import StepCounter
-from nbtrain.core.tracebacks import told
-from nbtrain.recording.loss_monitor import Anomaly
-from nbtrain.recording.recorder import Recorder
+from nbtrain.run.health import Health
 from nbtrain.run.monitor import Monitor
+from nbtrain.run.restore_proof import RestoreProof
 from nbtrain.run.time_usage import RESTORE, SAVE
 from nbtrain.rundir.entries import entries
 from nbtrain.rundir.folder import LAST_GOOD, TRIAL
@@ -37,24 +35,21 @@ class CheckpointPolicy:
     Args:
         due: When a checkpoint is due, where the session has no cadence of its own.
         watch: Is told what should be known.
-        recorder: Knows whether the training has gone bad: then nothing is saved.
+        health: Knows whether the training has gone bad: then nothing is saved.
         steps: The step at hand, which it moves.
     """
 
-    def __init__(self, due: Every, watch: Monitor, recorder: Recorder, steps: StepCounter) -> None:
+    def __init__(self, due: Every, watch: Monitor, health: Health, steps: StepCounter) -> None:
         self._due = due
         self._steps = steps
         self._monitor = watch
-        self._recorder = recorder
+        self._health = health
+        self._proof = RestoreProof(watch, steps)
         self._saver: Saver | None = None
         self._last_good: LastGood | None = None
-        self._excepted: frozenset[str] = frozenset()  # variables that begin with NaN or Inf
         self._saved_step: int | None = None
         self._undecided: int | None = None  # step at which a trial began that was never decided
         self._on_trial = False  # whether where a trial began alone holds what the run goes on from
-        self._unproven: int | None = None  # step of a restore that left gaps
-        self._lacking = ""  # what is trained and no checkpoint holds
-        self._unlooked: int | None = None  # step before the first, which makes what is trained
         self._listing = Listing()
         self._begun = False  # whether it has taken up a saver: what comes later is of this life
 
@@ -100,18 +95,18 @@ class CheckpointPolicy:
         self._saver, self._saved_step = saver, None
         self._due = due or self._due
         self._last_good = None
-        if self._recorder.loss_monitor is not None:
-            self._excepted = frozenset(self._non_finite())
+        if self._health.is_looked_after:
+            self._health.begin(saver)
             last_good = saver.side_saver(LAST_GOOD, LAST_GOOD_KEPT)
             if last_good is not None:  # a branch begins without one of its own
                 self._last_good = LastGood(
                     last_good, begins=restored is None or not self.checkpoints
                 )
-        self._look_for_lacking(0 if restored is None else restored.step)
         if restored is None:
+            self._proof.look_for_lacking(saver, 0)
             return False
         self._steps.move_to(restored.step)
-        restored = replace(restored, lacking=self._lacking)
+        restored = self._proof.begin(saver, restored)
         if not begun:
             self._monitor.recall()
         self._saved_step = self._taken(restored, saver)
@@ -154,7 +149,7 @@ class CheckpointPolicy:
         if self._saver is None:
             return
         if self._due(self._steps.step, time.monotonic()):
-            if self._anomaly() is None:
+            if self._health.anomaly(self._saver) is None:
                 self._save_or_say_why(functools.partial(self._write, self._saver))
         elif self._last_good is not None and self._last_good.due(self._steps.step):
             self._copy(self._last_good, self._saver)
@@ -220,26 +215,11 @@ class CheckpointPolicy:
 
     def non_finite(self) -> str | None:
         """The name of a variable that holds NaN or Inf, and did not when it was taken up."""
-        return next((name for name in self._non_finite() if name not in self._excepted), None)
-
-    def _non_finite(self) -> tuple[str, ...]:
-        try:
-            return self._saver.non_finite() if self._saver is not None else ()
-        except Exception:  # noqa: BLE001 - why it cannot be read, it cannot be saved for
-            return ()
-
-    def _anomaly(self) -> Anomaly | None:
-        """What has gone bad, once all that is known of the step at hand has been looked at."""
-        loss_monitor = self._recorder.loss_monitor
-        if loss_monitor is None:
-            return None
-        self._monitor.folder.drain(self._steps.step)
-        loss_monitor.look_at(self.non_finite, self._steps.step)
-        return loss_monitor.anomaly
+        return self._health.non_finite(self._saver)
 
     def _check_sound(self) -> None:
         """Raise a CheckpointError where what would be saved has gone bad."""
-        if (anomaly := self._anomaly()) is not None:
+        if (anomaly := self._health.anomaly(self._saver)) is not None:
             good = self.below(anomaly.good)
             advice = "No checkpoint is good: build the model anew."
             if good:
@@ -270,7 +250,7 @@ class CheckpointPolicy:
 
     def _copy(self, last_good: LastGood, saver: Saver) -> None:
         """Add the state at hand to the last good ones, if it is."""
-        if self._anomaly() is not None:
+        if self._health.anomaly(saver) is not None:
             return
         step = self._steps.step
         try:
@@ -303,17 +283,13 @@ class CheckpointPolicy:
         with self._monitor.time_usage.during(RESTORE):
             restored = self._saver.restore(find(own, wanted).path)
         self._steps.move_to(restored.step)
-        self._look_for_lacking(restored.step)
-        restored = replace(restored, lacking=self._lacking)
+        restored = self._proof.begin(self._saver, restored)
         self._taken(restored, self._saver)
         self._saved_step = None  # what was saved under a later step is of the abandoned course
         if self._undecided is not None and restored.step <= self._undecided:
             self._undecided = None
             self._monitor.note("trial", None)
-        if (loss_monitor := self._recorder.loss_monitor) is not None:
-            self._monitor.folder.drain(restored.step)  # before: what went bad then is abandoned
-            loss_monitor.turn_back(restored.step)
-            self._monitor.note("nan", None)
+        self._health.turn_back()
         self.start()
         self._on_trial = side_folder(restored.path) == TRIAL
         if self._last_good is not None and self._on_trial:
@@ -322,37 +298,7 @@ class CheckpointPolicy:
 
     def prove(self) -> None:
         """Look again at a restore that left gaps: the first step creates what was missing."""
-        step = self._steps.step
-        if self._unlooked is not None and step > self._unlooked:
-            self._look_for_lacking(step)
-            self._unlooked = None
-        if self._unproven is None or step <= self._unproven:
-            return
-        self._unproven = None
-        try:
-            proof = self._saver.proof() if self._saver is not None else None
-        except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
-            self._monitor.note(
-                "restore", f"What was restored could not be looked at again: {error}"
-            )
-            return
-        if proof is not None:
-            self._monitor.inform(f"Goes on from {replace(proof, lacking=self._lacking)}.")
-            self._monitor.note("restore", proof.gaps or None)
-
-    def _look_for_lacking(self, step: int) -> None:
-        """Tell what is trained and not saved; again after a step, which may make it."""
-        self._unlooked = step
-        try:
-            lacking = "" if self._saver is None else self._saver.lacking()
-        except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
-            self._monitor.note("lacking", f"What is trained could not be looked at: {told(error)}")
-            return
-        text = f"Not in the checkpoint: {lacking}: after a restore they stay as they are."
-        self._monitor.note("lacking", text if lacking else None)
-        if lacking and lacking != self._lacking:
-            self._monitor.log(event="lacking", step=step, text=text)
-        self._lacking = lacking
+        self._proof.complete(self._saver)
 
     def list_again(self) -> None:
         """Drop from `checkpoints` what was deleted; any thread, once a second."""
@@ -361,7 +307,6 @@ class CheckpointPolicy:
 
     def _taken(self, restored: Restored, saver: Saver) -> int | None:
         """Remember what was restored; returns its step, where this folder has it."""
-        self._unproven = restored.step if restored.gaps else None
         step, path = restored.step, restored.path
         directory, own = Path(path).parent.resolve(), saver.directory.resolve()
         if own in (directory, *directory.parents):  # as that of a copy

@@ -10,6 +10,7 @@ from nbtrain.core.step_counter import StepCounter
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
+from nbtrain.run.health import Health
 from nbtrain.run.monitor import Monitor
 from nbtrain.run.saving import CheckpointPolicy
 from nbtrain.rundir.folder import Logdir
@@ -22,7 +23,7 @@ def test_a_folder_that_came_and_went_between_two_looks_is_listed_as_empty(tmp_pa
     folder = Logdir(None, "kept", kind="train")
     folder.acquire()
     monitor, steps = Monitor(recorder, folder, Marks(), grace_secs=5.0), StepCounter()
-    policy = CheckpointPolicy(Every(), monitor, recorder, steps)
+    policy = CheckpointPolicy(Every(), monitor, Health(recorder, monitor, steps), steps)
     saver = ObjectSaver(Counter().checkpoint, tmp_path / "checkpoints", keep=3)
     policy.take_up(saver)
     policy.list_again()
