@@ -1,1 +1,1 @@
-"""Records out of the training thread: the queue, the recorder, and every scalar's curve."""
+"""Records from the training thread: the queue, the recorder, and every scalar's curve."""

@@ -1,12 +1,12 @@
-"""What waits for room in an event file, in bounded memory.
+"""Holds writes until there is space for an event file, in bounded memory.
 
-A disk that stays full overnight must not end the training. Beyond a bound the oldest scalars are
-dropped; the marks among them stay: they tell which of the steps on disk were abandoned.
+A disk that stays full overnight must not end the training. Beyond a limit the oldest scalars are
+dropped. The marks among them stay: they tell which of the steps on disk were abandoned.
 
 backlog = Backlog()
 backlog.add(steps, lambda writer: writer.scalars(...), size=300)
-backlog.write_next(writer)    # raises an OSError where there is no room: it goes on waiting
-backlog.span                  # (1, 300): what is not on disk
+backlog.write_next(writer)    # raises an OSError if there is no space: the write stays
+backlog.span                  # (1, 300): the steps not on disk
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 # Numbers that may wait: 40 MB of steps, times and values.
 MOST = 5_000_000
 
-# What a write takes besides its numbers: its closure and its arrays.
+# The cost of a write in addition to its numbers: its closure and its arrays.
 _EACH = 100
 
-# The share that stays where some are dropped: they are not looked through for each of them.
+# The fraction that stays after dropping, so that not every write has to drop some.
 _KEPT = 0.9
 
 Write = Callable[["EventWriter"], None]
@@ -33,7 +33,7 @@ Write = Callable[["EventWriter"], None]
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A write of some steps; of no size where it is a mark."""
+    """A write of some steps; its size is 0 if it is a mark."""
 
     first: int
     last: int
@@ -42,14 +42,14 @@ class _Waiting:
 
 
 class Backlog:
-    """Writes in their order; one thread at a time.
+    """Waiting writes in their order; for one thread at a time.
 
     Args:
         most: Numbers that may wait.
 
     Attributes:
-        span: The first and the last step of what waits.
-        dropped: Those of the scalars that were dropped; None where none were.
+        span: The first and the last waiting step.
+        dropped: The first and the last dropped step; None if none were dropped.
     """
 
     def __init__(self, most: int = MOST) -> None:
@@ -59,16 +59,16 @@ class Backlog:
         self._waiting: deque[_Waiting] = deque()
 
     def __len__(self) -> int:
-        """How many writes wait."""
+        """The number of waiting writes."""
         return len(self._waiting)
 
     def add(self, steps: Sequence[int], write: Write, *, size: int = 0) -> None:
-        """Have something written.
+        """Adds a write.
 
         Args:
             steps: Its steps.
-            write: Writes it, all or nothing.
-            size: How many numbers it holds; 0 for a mark, which is never dropped.
+            write: Writes all or nothing.
+            size: The number of its numbers; 0 for a mark, which is never dropped.
         """
         added = _Waiting(steps[0], steps[-1], size + _EACH if size else 0, write)
         self.span = _span([added], self.span if self._waiting else None)
@@ -76,10 +76,10 @@ class Backlog:
         self._waiting.append(added)
 
     def write_next(self, writer: EventWriter) -> None:
-        """Write the oldest, which no longer waits unless there is no room.
+        """Does the oldest write, and removes it unless there is no space.
 
         Raises:
-            OSError: There is none.
+            OSError: There is no space.
             Exception: It cannot be written at all.
         """
         try:
@@ -93,7 +93,7 @@ class Backlog:
         self._leave()
 
     def clear(self) -> None:
-        """Forget what waits."""
+        """Drops all waiting writes."""
         self._waiting.clear()
         self._size = 0
 
@@ -101,7 +101,7 @@ class Backlog:
         self._size -= self._waiting.popleft().size
 
     def _drop(self) -> None:
-        """Drop the oldest scalars where too many wait."""
+        """Drops the oldest scalars if too many wait."""
         if self._size <= self._most:
             return
         kept: deque[_Waiting] = deque()
@@ -120,6 +120,6 @@ class Backlog:
 
 
 def _span(parts: Iterable[_Waiting], more: tuple[int, int] | None) -> tuple[int, int]:
-    """The first and the last step of these, and of more."""
+    """The first and the last step of these and of `more`."""
     steps = [step for each in parts for step in (each.first, each.last)] + [*(more or ())]
     return min(steps), max(steps)

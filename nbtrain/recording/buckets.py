@@ -1,10 +1,9 @@
-"""A curve of any length as at most 512 buckets: what a display needs of it.
+"""Reduces a curve of any length to at most 512 buckets for display.
 
-A bucket holds the first step, mean, minimum and maximum of `stride` consecutive
-points (the last one may be partial). When there are too many, neighbours are
-folded and the stride doubles, so a million points draw as quickly as a thousand
-and no peak is lost. A NaN makes its bucket NaN, an infinity its end of the range:
-what went wrong stays visible at every stride.
+A bucket holds the first step, mean, minimum and maximum of `stride` consecutive points (the last
+one may be partial). When there are too many, neighbours are folded and the stride doubles, so a
+million points draw as quickly as a thousand and no peak is lost. A NaN makes its bucket NaN, an
+infinity its end of the range, so both stay visible at every stride.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ class Buckets:
 
     @property
     def whole(self) -> slice:
-        """Those to draw a line through the means of, if the last one is here.
+        """The buckets whose means form a line, if the last one is included here.
 
-        A last one that is not full is left out: the mean of a single point among means of many
-        looks like a turn of the curve.
+        A partial last bucket is left out: the mean of a single point among means of many looks like
+        a bend of the curve.
         """
         partial = len(self.mean) > 1 and self.points % self.stride > 0
         return slice(len(self.mean) - partial)
@@ -62,11 +61,11 @@ class BucketCurve:
         self._hi = np.empty(LIMIT)
 
     def __len__(self) -> int:
-        """How many buckets there are, the partial one included."""
+        """The number of buckets, including the partial one."""
         return -(-self.points // self.stride)
 
     def extend(self, steps: npt.NDArray[np.int64], values: FloatArray) -> None:
-        """Add points in the order they were recorded; both of shape (n,)."""
+        """Adds points in the order in which they were recorded; both of shape (n,)."""
         if not len(values):
             return
         before = len(self)
@@ -91,7 +90,7 @@ class BucketCurve:
         self.points += len(values)
 
     def view(self, start: int = 0, count: int | None = None) -> Buckets:
-        """Copies of `count` buckets from `start`; all the rest by default."""
+        """Copies `count` buckets from `start`; by default all."""
         part = slice(start, len(self) if count is None else min(start + count, len(self)))
         sizes = np.full(part.stop - part.start, self.stride, dtype=np.float64)
         if part.stop == len(self) and len(sizes) and self.points % self.stride:
@@ -109,11 +108,11 @@ class BucketCurve:
         )
 
     def cut(self, points: int, rest: FloatArray) -> None:
-        """Drop what comes after so many points.
+        """Drops the points after the first `points`.
 
         Args:
-            points: How many stay.
-            rest: Of these, the values that do not fill a bucket; of shape (points % stride,).
+            points: The number of points to keep.
+            rest: The kept values that do not fill a bucket; of shape (points % stride,).
         """
         self.points = points
         if len(rest):
@@ -123,7 +122,7 @@ class BucketCurve:
             self._lo[last], self._hi[last] = rest.min(), rest.max()
 
     def fold(self) -> None:
-        """Join neighbours: half as many buckets, each of twice as many points."""
+        """Joins neighbours: half as many buckets, each of twice as many points."""
         count = len(self)
         pairs, odd = count // 2, count % 2
         left, right = slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2)

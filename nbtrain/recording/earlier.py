@@ -1,7 +1,7 @@
-"""The curves of a run's earlier lives, read from its folder.
+"""Reads the curves of a run's earlier starts from its folder.
 
-A kernel that was started again knows nothing of them, nor does a new run of an old name. They
-are read beside the training, a piece at a time: they may be long.
+A restarted kernel does not have them, nor does a new run with an old name. They may be long, so
+they are read beside the training, a piece at a time.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from nbtrain.tfevents.writer import ENDING
 
 
 class Earlier:
-    """What the event files of a folder hold, on its way to the store of a new run.
+    """The contents of a folder's event files, on their way to the store of a new run.
 
     Args:
-        store: Where it goes, once all of it has been read.
-        logdir: The folder. Those files are read that are there now and that a run has written,
-            not those of a Supervisor or of the user's own.
+        store: The store that gets them once all have been read.
+        logdir: The folder. Only files that exist now and were written by a run are read, not those
+            of a Supervisor or the user.
 
     Attributes:
-        begins: The steps at which the segments of the earlier lives began, but for the first, as
-            the run's timeline has them.
-        error: What could not be read, in words; None when all is well.
+        begins: The steps at which the segments of earlier starts began, except the first, according
+            to the run's timeline.
+        error: What could not be read, in words; None if all is well.
     """
 
     begins: Sequence[int] = ()
@@ -39,7 +39,7 @@ class Earlier:
         self._reading = self._read(store, logdir, names) if names else None
 
     def read(self, secs: float) -> None:
-        """Read on, for about so many seconds, if there is something left; one thread."""
+        """Reads on for about `secs` seconds if anything is left; for one thread."""
         until = time.monotonic() + secs
         while self._reading is not None and time.monotonic() < until:
             try:
@@ -63,10 +63,10 @@ def _words(*whys: str) -> str:
 
 
 def _recorded(files: EventRun, *, known: bool) -> ScalarStore:
-    """All of it, as the earlier lives had it in their stores.
+    """Returns all of it in a store like that of the earlier starts.
 
     Args:
-        files: What was read.
+        files: The files that were read.
         known: Whether its restarts are the segments of the run's timeline.
     """
     found = ScalarStore()
@@ -74,7 +74,7 @@ def _recorded(files: EventRun, *, known: bool) -> ScalarStore:
     columns = dict(sorted(columns.items(), key=lambda item: item[1].wall_times[0]))
     ends: dict[str, int] = {tag: len(of) for tag, of in columns.items()}
     for number, (begin, end) in enumerate(itertools.pairwise([{}, *files.before, ends])):
-        if number:  # the mark bears the step after the one that the run went back to
+        if number:  # the mark has the step after the one that the run went back to
             limits = dict.fromkeys(range(number + 1), math.inf) if known else None
             found.open_segment(files.starts[number - 1][0] - 1, limits)
         for tag, of in columns.items():

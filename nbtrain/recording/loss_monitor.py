@@ -1,9 +1,9 @@
-"""Tells when a training has gone bad: a loss that is NaN or infinite, or has jumped.
+"""Detects a training that has gone bad: a loss that is NaN or infinite, or has jumped.
 
-loss_monitor.look("loss", steps, values)    # whoever drains the records
-loss_monitor.anomaly                 # what went bad first; None as long as all is well
-loss_monitor.acknowledge()           # the training goes on all the same
-loss_monitor.turn_back(step)         # a restore: what came after it is abandoned
+loss_monitor.look("loss", steps, values)    # the thread that drains the records
+loss_monitor.anomaly                 # the first bad value; None while all is well
+loss_monitor.acknowledge()           # the training goes on anyway
+loss_monitor.turn_back(step)         # a restore: later values are abandoned
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ import numpy as np
 
 from nbtrain.core.arrays import FloatArray, IntArray
 
-# In the names of tags: a loss of these is no training's, and may well be NaN.
+# A loss with one of these words in its tag is not from training, and may well be NaN.
 _NOT_TRAINED = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
 
-# Values that tell a level, and of how many at least: one outlier is none.
+# The most values that determine a level, and the fewest: a single outlier must not.
 _MOST, _FEWEST = 100, 20
 
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """What has gone bad.
+    """A bad value.
 
     Attributes:
         step: The step that showed it.
-        name: The tag or the variable that did.
-        text: In words.
-        good: Checkpoints of steps below this one are good: a good loss came of them.
-        variable: Whether it is a variable, which may be looked at again.
+        name: The tag or the variable that has it.
+        text: A description.
+        good: Checkpoints of steps below this one are good, as a good loss followed them.
+        variable: Whether it is a variable, which can be checked again.
     """
 
     step: int
@@ -42,19 +42,19 @@ class Anomaly:
     variable: bool = False
 
     def __str__(self) -> str:
-        """In words."""
+        """Returns the description."""
         return self.text
 
 
 class LossMonitor:
-    """Looks at the losses of one life of a run: at tags whose last word is `loss`.
+    """Checks the losses of one start of a run: tags whose last word is `loss`.
 
     Args:
-        jump: A loss so many times as high as the median of the last ones is bad as well;
-            None for none. Only a loss above 0 has such a level.
+        jump: A loss this many times the median of the last ones is bad too; None ignores jumps.
+            Only losses above 0 are compared.
 
     Attributes:
-        anomaly: What went bad first on this course; may be read from any thread.
+        anomaly: The first bad value since the start or the last restore. Any thread may read it.
     """
 
     def __init__(self, jump: float | None = None) -> None:
@@ -63,11 +63,11 @@ class LossMonitor:
         self._acknowledged = False
         self._watched: dict[str, bool] = {}
         self._last: dict[str, FloatArray] = {}  # good values of each tag, for its level
-        self._good: dict[str, int] = {}  # of each tag the last step of a good value
-        self._begun = 0  # step of this course's beginning
+        self._good: dict[str, int] = {}  # the last step of a good value of each tag
+        self._begun = 0  # the step of the start or the last restore
 
     def look(self, tag: str, steps: IntArray, values: FloatArray) -> None:
-        """Look at values of one tag, in their order; one thread at a time."""
+        """Checks values of one tag, in order; one thread at a time."""
         if not self._watched.setdefault(tag, is_loss(tag)):
             return
         first, text = self._first_bad(tag, steps, values)
@@ -80,11 +80,11 @@ class LossMonitor:
             self.anomaly, self._acknowledged = None, False
 
     def look_at(self, variable: Callable[[], str | None], step: int) -> None:
-        """Look whether a variable holds NaN or Inf, if nothing else is known; training thread only.
+        """Checks if a variable holds NaN or Inf, unless an anomaly is known; training thread only.
 
         Args:
-            variable: Gives the name of one.
-            step: The step that was done last.
+            variable: Returns the name of such a variable, or None.
+            step: The last completed step.
         """
         if self.anomaly is not None and not self.anomaly.variable:
             return
@@ -97,16 +97,16 @@ class LossMonitor:
             self.anomaly, self._acknowledged = Anomaly(step, name, text, good, True), False
 
     def acknowledge(self) -> None:
-        """Go on all the same: there is no other trouble until a good value has come."""
+        """Ignores bad values until a good one has come."""
         self._acknowledged, self._last = True, {}
 
     def turn_back(self, step: int) -> None:
-        """A new course begins at this step."""
+        """Starts again from this step."""
         self.anomaly, self._acknowledged, self._begun = None, False, step
         self._last, self._good = {}, {}
 
     def _first_bad(self, tag: str, steps: IntArray, values: FloatArray) -> tuple[int, str]:
-        """Index of the first bad value, and what is wrong; their number and "" for none."""
+        """Index of the first bad value and its description; their number and "" for none."""
         finite = np.isfinite(values)
         first = len(values) if finite.all() else int(finite.argmin())
         if self._jump is not None:
@@ -122,7 +122,7 @@ class LossMonitor:
         return first, f"{tag} is {word} since step {steps[first]:,}"
 
     def _first_jump(self, tag: str, values: FloatArray) -> tuple[int, float]:
-        """Index of the first value that is above its level by the factor, and the level."""
+        """Index of the first value above its level times the factor, and the level."""
         assert self._jump is not None, "asked by whoever knows"
         last = self._last.get(tag, values[:0])
         known = np.concatenate([last, values])
@@ -134,7 +134,7 @@ class LossMonitor:
 
 
 def _levels(known: FloatArray, begin: int) -> FloatArray:
-    """The median of the values before each few from an index on; NaN where there are too few."""
+    """The median of the values before each few from an index on; NaN if there are too few."""
     begins = range(begin, len(known), _FEWEST)
     first = [
         float(np.median(known[:at])) if at >= _FEWEST else np.nan for at in begins if at < _MOST
@@ -148,6 +148,6 @@ def _levels(known: FloatArray, begin: int) -> FloatArray:
 
 
 def is_loss(tag: str) -> bool:
-    """Whether a tag is a training's loss by its name: "loss", "batch_loss", "train/loss"."""
+    """Tells from a tag if it is a training loss: "loss", "batch_loss", "train/loss"."""
     words = re.findall(r"[^\W_]+", tag.lower())
     return words[-1:] == ["loss"] and _NOT_TRAINED.isdisjoint(words)

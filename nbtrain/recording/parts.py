@@ -1,7 +1,8 @@
-"""The curves of a run as a display has them: in parts, reduced, and what a viewer has not seen.
+"""The curves of a run for display: in parts, reduced, and as increments for a viewer.
 
-Of each tag and segment what counts is one part, and what a restore abandoned another, a tail. All
-parts of a tag are thinned alike: drawn as one line, it must not change its look where a part ends.
+For each tag and segment, the kept points are one part, and the points abandoned by a restore
+another, a tail. All parts of a tag have the same stride, so that a line through them looks the same
+throughout.
 """
 
 from __future__ import annotations
@@ -11,20 +12,20 @@ from dataclasses import dataclass
 
 from nbtrain.recording.buckets import LIMIT, BucketCurve, Buckets
 
-# A viewer may be this many of its shares behind, then the curve is folded; but not below
-# so few buckets, nor below its part of LIMIT: of many curves each has fewer.
+# A viewer may be this many of its shares behind, then the curve is folded. It keeps at least this
+# many buckets, or its part of LIMIT if there are many curves.
 _BEHIND = 4
 _FEWEST = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What counts of one tag within one segment, or a tail of it, reduced for a display.
+    """The kept points of one tag within one segment, or a tail, reduced for display.
 
     Attributes:
         tag: The tag.
-        segment: The segment, from 0; below that what was recalled.
-        abandoned: Whether the run has gone back behind all of it.
+        segment: The segment, from 0; recalled ones are negative.
+        abandoned: Whether all of it was abandoned.
         buckets: The points, reduced.
     """
 
@@ -36,12 +37,12 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """What a viewer has seen of one curve.
+    """The part of a curve that a viewer has seen.
 
     Attributes:
-        stride: Points in a full bucket, at that time.
-        full: How many full buckets it has.
-        points: How many points these and the partial one held; -1 for not all there were.
+        stride: Points in a full bucket at that time.
+        full: The number of full buckets that it has.
+        points: The number of points in these and the partial one; -1 if not all were sent.
     """
 
     stride: int = 1
@@ -50,20 +51,20 @@ class Cursor:
 
     @classmethod
     def after(cls, buckets: Buckets) -> Cursor:
-        """The cursor of a viewer that has just been handed these buckets."""
+        """Returns the cursor of a viewer that has just received these buckets."""
         end = buckets.start + len(buckets.steps)
         full = min(end, buckets.points // buckets.stride)
         everything = end * buckets.stride >= buckets.points
         return cls(buckets.stride, full, buckets.points if everything else -1)
 
     def full_of(self, curve: BucketCurve) -> int:
-        """How many of the full buckets of a curve the viewer has."""
+        """The number of full buckets of a curve that the viewer has."""
         return min(self.full * self.stride, curve.points) // curve.stride
 
 
 @dataclass(slots=True)
 class Part:
-    """What counts of one tag within one segment, or a tail of it.
+    """The kept points of one tag within one segment, or a tail.
 
     Attributes:
         tag: The tag.
@@ -80,28 +81,28 @@ class Part:
     grows: bool = False
 
     def view(self, start: int = 0, count: int | None = None) -> Curve:
-        """Its buckets, so many from `start`; all by default."""
+        """Returns `count` of its buckets from `start`; all by default."""
         return Curve(self.tag, self.segment, self.abandoned, self.curve.view(start, count))
 
 
 class Parts:
-    """All parts of a run's curves, each at its place for good; the owner holds the lock."""
+    """All parts of a run's curves, each with a fixed index; the owner holds the lock."""
 
     def __init__(self) -> None:
         self._parts: list[Part] = []
 
     def add(self, part: Part) -> None:
-        """One more."""
+        """Adds a part."""
         self._parts.append(part)
         self.align(part.tag)
 
     def end(self) -> None:
-        """Nothing grows any more of what there is."""
+        """Marks all existing parts as complete."""
         for part in self._parts:
             part.grows = False
 
     def recall(self, earlier: Parts, by: int) -> None:
-        """Have those of an earlier run too, so many segments before their own numbers."""
+        """Adds the parts of an earlier run, with segment numbers lowered by `by`."""
         earlier.end()
         for part in earlier._parts:
             part.segment -= by
@@ -110,7 +111,7 @@ class Parts:
             self.align(tag)
 
     def align(self, tag: str) -> None:
-        """Thin all parts of a tag as the one that is thinned most."""
+        """Gives all parts of a tag the largest of their strides."""
         curves = [part.curve for part in self._parts if part.tag == tag]
         stride = max(curve.stride for curve in curves)
         for curve in curves:
@@ -118,30 +119,29 @@ class Parts:
                 curve.fold()
 
     def curves(self) -> list[Curve]:
-        """All of them."""
+        """Returns all curves."""
         return [part.view() for part in self._parts]
 
     def changes(
         self, cursors: Sequence[Cursor], budget: int, most: int | None = None, after: int = -1
     ) -> list[tuple[int, Curve]]:
-        """What a viewer has not seen, within a budget.
+        """Returns what a viewer has not seen, within a budget.
 
         Args:
-            cursors: What it has seen of each curve, in the order of `curves`; curves
-                beyond their end are new to it.
-            budget: Buckets to hand out at most, shared by the curves that changed; at
-                least one each.
-            most: Curves to hand out at most; None for all that changed.
-            after: Index of the curve whose followers have their turn, where not all can.
+            cursors: What it has seen of each curve, in the order of `curves`; curves beyond their
+                end are new to it.
+            budget: The most buckets to return, shared by the curves that changed; at least one
+                each.
+            most: The most curves to return; None for all that changed.
+            after: Index of the curve after which the rotation continues, if not all curves fit.
 
-        A viewer that the budget leaves behind is given a coarser curve, so that it sees
-        the newest points: curves are folded until they can follow. Those that grow no more, as
-        they were abandoned or recalled, are handed out whole.
+        If the budget leaves a viewer behind, curves are folded until it can follow, so that it sees
+        the newest points. Abandoned and recalled curves, which no longer grow, are returned whole.
 
         Returns:
-            Index and curve for each that changed, in turn; those new to the viewer come
-            first. Its buckets begin where the viewer's full ones end (`buckets.start`),
-            counted at the stride of today; what it has after these is no more.
+            Index and curve for each that changed, in rotation; new ones first. Its buckets begin
+            where the viewer's full ones end (`buckets.start`, at the current stride); they replace
+            what the viewer has after these.
         """
         changed = []
         for index, part in enumerate(self._parts):
@@ -160,7 +160,7 @@ class Parts:
         ]
 
     def _follow(self, part: Part, seen: Cursor, share: int) -> None:
-        """Fold a curve until a viewer who is given so many buckets at a time can follow it."""
+        """Folds a curve until a viewer that receives `share` buckets at a time can follow it."""
         growing = sum(part.grows for part in self._parts)
         fewest = max(_FEWEST, LIMIT // growing)
         curve = part.curve

@@ -1,9 +1,9 @@
-"""Records that wait to leave the training thread.
+"""The queue of records that wait to leave the training thread.
 
-The queue holds no container of its own: a record is its tags (one tuple, shared by
-all records alike), its step, its wall time and its values, one after the other. So a
-thousand waiting records are nothing that Python's garbage collector has to look
-through; with a tuple and a dict for each, it stopped the training for 0.2 s at times.
+The queue is flat: a record is its tags (one tuple, shared by all similar records), its step, its
+wall time and its values, one after the other. So Python's garbage collector has nothing to inspect
+in a thousand waiting records; with a tuple and a dict for each, it stopped the training for 0.2 s
+at times.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Values = Mapping[str, SupportsFloat]
 Tags = tuple[str, ...]
 Point = tuple[int, float, float]  # step, wall time, value
 
-# About 20 MB of waiting records at the most; at 10 drains a second, 650,000 steps a second.
+# At most about 20 MB of waiting records; at 10 drains a second, 650,000 steps a second.
 LIMIT = 65_536
 
 
@@ -29,9 +29,9 @@ class Batch:
 
     Attributes:
         tags: Their tags.
-        steps: Step of each record.
-        wall_times: Seconds since the epoch of each.
-        columns: For each tag its values, as they were recorded.
+        steps: The step of each record.
+        wall_times: The wall time of each, in seconds since the epoch.
+        columns: The values of each tag, as recorded.
     """
 
     tags: Tags
@@ -58,32 +58,31 @@ class Segment:
 
 
 class RecordQueue:
-    """Records in order, from the training thread to whoever takes them.
+    """Records in order, from the training thread to the thread that takes them.
 
     Args:
-        number: Makes a value of a tag at a step a float, where records must be thinned.
-        limit: Records of one tag that may wait; fewer of more tags. Beyond it, only the
-            first, last, lowest and highest of each tag are kept until the next `take`,
-            and NaN if there was one.
+        number: Converts the value of a tag at a step to a float, if records must be thinned.
+        limit: Waiting records of one tag; fewer with more tags. Beyond it, only the first, last,
+            lowest and highest of each tag are kept until the next `take`, and NaN if there was one.
 
     Attributes:
-        thinned: How many records were not kept whole.
-        items: What waits. The training thread may itself extend it by a record's tags (as
-            `tags_of` gives them), step, wall time and values, where it counts every call.
-        most_items: Beyond so many it must not; `append` then thins.
+        thinned: The number of records that were not kept whole.
+        items: The waiting items. To save time, the training thread may itself add a record's tags
+            (from `tags_of`), step, wall time and values.
+        most_items: The most items that it may add so; beyond that, `append` thins.
     """
 
     def __init__(self, number: Callable[[str, int, Any], float], *, limit: int = LIMIT) -> None:
         self.thinned = 0
         self._number = number
-        self.most_items = 4 * limit  # of a record with one tag: tags, step, wall time, value
+        self.most_items = 4 * limit  # a record with one tag has tags, step, wall time, value
         self.items: deque[Any] = deque()
         self._known: dict[Tags, Tags] = {}
         self._extremes: dict[str, _Extremes] = {}
         self._thinning = threading.Lock()  # protects `_extremes`
 
     def append(self, step: int, wall_time: float, values: Values) -> None:
-        """Add a record, whole; any thread, never blocks."""
+        """Adds a whole record; never blocks. Any thread may call it."""
         items = self.items
         if len(items) >= self.most_items:
             self._thin(step, wall_time, values)
@@ -92,18 +91,18 @@ class RecordQueue:
         items.extend((self._known.setdefault(tags, tags), step, wall_time, *values.values()))
 
     def tags_of(self, values: Values) -> Tags:
-        """The tags of a record: one tuple for all that have the same; any thread."""
+        """Returns the tags of a record: one shared tuple for equal tags. Any thread may call it."""
         tags = tuple(values)
         return self._known.setdefault(tags, tags)
 
     def mark(self, segment: Segment) -> None:
-        """Add the mark that a segment begins; training thread only."""
+        """Adds the mark that a segment begins; training thread only."""
         for tag, point in self._thinned_points():  # these came before the mark
             self.items.extend((self.tags_of({tag: 0.0}), *point))
         self.items.extend((None, segment))
 
     def take(self) -> list[Batch | Segment]:
-        """Everything that waits, in order; one thread at a time."""
+        """Returns everything that waits, in order; one thread at a time."""
         items = [self.items.popleft() for _ in range(len(self.items))]
         batches = list(_batches(items))
         for tag, (step, wall_time, value) in self._thinned_points():
@@ -127,7 +126,7 @@ class RecordQueue:
 
 
 class _Extremes:
-    """What is kept of one tag's records while the queue is full."""
+    """The records of one tag that are kept while the queue is full."""
 
     def __init__(self, point: Point) -> None:
         self._first = self._last = self._lowest = self._highest = self._nan = point
@@ -136,7 +135,7 @@ class _Extremes:
     def add(self, point: Point) -> None:
         self._last = point
         if math.isnan(point[2]):
-            self._nan = point  # it must be seen
+            self._nan = point  # it must stay visible
         if point[2] < self._lowest[2] or math.isnan(self._lowest[2]):
             self._lowest = point
         if point[2] > self._highest[2] or math.isnan(self._highest[2]):

@@ -26,7 +26,7 @@ from nbtrain.recording.store import ScalarStore
 from nbtrain.recording.tags import changes
 from nbtrain.tfevents.writer import EventWriter
 
-# Of these NumPy makes floats: it drops the imaginary part.
+# NumPy converts these to floats by dropping the imaginary part.
 _COMPLEX = {np.complex64, np.complex128, np.clongdouble}
 
 
@@ -34,14 +34,14 @@ class Recorder:
     """The records of one run, from the training thread to the store and the event file.
 
     Args:
-        store: Where the points go.
+        store: The store of the points.
         logdir: Folder of the event file; None writes none.
         limit: Records that may wait; see `RecordQueue`.
-        unwritten: Numbers that may wait for room in the event file; see `Backlog`.
-        loss_monitor: Looks at them as they are drained; None: nobody does.
+        unwritten: Numbers that may wait for space in the event file; see `Backlog`.
+        loss_monitor: Checks the records as they are drained; None for no checks.
 
     Attributes:
-        queue: Where the training thread puts them.
+        queue: The queue that the training thread fills.
         loss_monitor: As given.
     """
 
@@ -59,56 +59,56 @@ class Recorder:
         self._backlog = Backlog(unwritten)
         self._store = store
         self._logdir = logdir
-        known = bool(store)  # what earlier lives have recorded, if there were any
+        known = bool(store)  # recorded by earlier starts
         self._earlier = None if logdir is None or known else Earlier(store, logdir)
         self._goes_on = False
         self._writer = EventWriter(logdir) if logdir is not None else None
         self.queue = RecordQueue(self._number, limit=limit)
         self._begun: tuple[int, Mapping[str, float]] | None = None  # step, hyperparameters
-        self._described = True  # whether the event file has these
-        self._draining = threading.Lock()  # one drain at a time: records stay in order
+        self._described = True  # whether they are in the event file
+        self._draining = threading.Lock()  # one drain at a time, so records stay in order
 
     @property
     def error(self) -> str | None:
-        """What could not be recorded, in words; None when all is well."""
+        """What could not be recorded, in words; None if all is well."""
         return "\n".join([*self._errors.values()]) or None
 
     @property
     def event_file(self) -> Path | None:
-        """The event file that is written; None where none is."""
+        """The current event file; None if there is none."""
         return self._writer.path if self._writer is not None else None
 
     @property
     def in_place(self) -> bool:
-        """Whether the event file was neither deleted nor renamed; True where there is none."""
+        """True unless the event file was deleted or renamed."""
         writer = self._writer
         return writer is None or writer.in_place
 
     @property
     def thinned_steps(self) -> int:
-        """Steps of which not everything was kept: they came too fast."""
+        """The number of steps of which not everything was kept, because they came too fast."""
         return self.queue.thinned
 
     def open_segment(
         self, step: int, limits: Mapping[int, float] | None = None, *, marked: bool = True
     ) -> None:
-        """Queue the mark that the run goes on from `step`; training thread only.
+        """Queues the mark that the run continues from `step`; training thread only.
 
         Args:
             step: The step.
             limits: As in `ScalarStore.open_segment`.
-            marked: Whether the event file tells of it.
+            marked: Whether the mark is written to the event file.
         """
         self.queue.mark(Segment(step, time.time(), limits, marked))
 
     def describe(self, step: int, hyperparameters: Mapping[str, float]) -> None:
-        """Say with which values the run begins; training thread only."""
+        """Records the values that the run begins with; training thread only."""
         self._begun, self._described = (step, hyperparameters), False
 
     def means(self, first: int, last: int) -> dict[str, float]:
-        """Means of what was recorded of the steps above `first` up to `last`, by tag; any thread.
+        """Means of the scalars recorded after step `first` up to `last`, by tag.
 
-        What was abandoned does not count.
+        Abandoned points do not count. Any thread may call it.
         """
         self.drain()
         found = {}
@@ -120,24 +120,24 @@ class Recorder:
         return found
 
     def go_on(self, begins: Sequence[int] = ()) -> None:
-        """Have what earlier lives have recorded in the store too; any thread.
+        """Starts reading the records of earlier starts into the store. Any thread may call it.
 
         Args:
-            begins: As `Earlier` has them.
+            begins: As in `Earlier`.
         """
         if self._earlier is not None and not self._goes_on:
             self._earlier.begins = begins
         self._goes_on = True
 
     def recall(self, secs: float) -> None:
-        """Read on in that, for about so many seconds; one thread."""
+        """Continues reading them, for about `secs` seconds; for one thread."""
         if self._goes_on and self._earlier is not None:
             self._earlier.read(secs)
             if self._earlier.error is not None:
                 self._errors["earlier"] = self._earlier.error
 
     def drain(self) -> None:
-        """Convert, store and write what waits; any thread."""
+        """Converts, stores and writes waiting records. Any thread may call it."""
         with self._draining:
             self._write_on()
             if self._begun and not self._described:
@@ -155,7 +155,7 @@ class Recorder:
             self._keep(batches)
 
     def close(self, *, failed: bool = False) -> None:
-        """Drain what is left and close the event file; `failed`: the run has, with an error."""
+        """Drains what is left and closes the event file; `failed`: the run ended with an error."""
         self.drain()
         with self._draining:
             if self._begun:
@@ -164,10 +164,10 @@ class Recorder:
         self.give_up()
 
     def reopen(self) -> None:
-        """Write what comes from now on to a new event file; any thread.
+        """Writes to a new event file from now on. Any thread may call it.
 
         Raises:
-            OSError: There can be none; what was written goes on.
+            OSError: It cannot be created; the old one is still used.
         """
         with self._draining:
             if self._logdir is None or self._writer is None:
@@ -177,7 +177,7 @@ class Recorder:
             old.close()
 
     def give_up(self) -> None:
-        """Write no event file any more: what comes is kept in the store alone; any thread."""
+        """Writes to no event file any more, only to the store. Any thread may call it."""
         with self._draining:
             writer, self._writer = self._writer, None
             if self._backlog:
@@ -197,7 +197,7 @@ class Recorder:
         )
 
     def _keep(self, batches: Sequence[Batch]) -> None:
-        """Store and write records; where their tags differ, tag by tag: each keeps its order."""
+        """Stores and writes records; if their tags differ, tag by tag, each in order."""
         if len({batch.tags for batch in batches}) > 1:
             batches = _by_tag(batches)
         for batch in batches:
@@ -228,13 +228,13 @@ class Recorder:
             )
 
     def _write(self, steps: Sequence[int], write: Write, *, size: int = 0) -> None:
-        """Write to the event file, after what waits for room in it."""
+        """Writes to the event file, after earlier writes that wait for space."""
         if self._writer is not None:
             self._backlog.add(steps, write, size=size)
             self._write_on()
 
     def _write_on(self) -> None:
-        """Write what waits, as far as there is room; what fails is told, and the store goes on."""
+        """Does waiting writes while there is space; reports a failure, and the store goes on."""
         while self._writer is not None and self._backlog:
             try:
                 self._backlog.write_next(self._writer)
@@ -268,7 +268,7 @@ class Recorder:
         self, tag: str, steps: Sequence[int], values: Sequence[SupportsFloat]
     ) -> FloatArray:
         kinds = set(map(type, values))
-        if any(map(changes, kinds)):  # told by its first value, it is read at once
+        if any(map(changes, kinds)):  # its type may change later, so it is read at once
             self._errors["changing"] = (
                 f"{tag!r} is a variable or an array at step {steps[-1]:,}, and was not read at "
                 "once: its curve may show what that held later. Record float(...) of it."
@@ -280,7 +280,7 @@ class Recorder:
         return np.array([self._number(tag, step, value) for step, value in pairs])
 
     def _number(self, tag: str, step: int, value: SupportsFloat) -> float:
-        """The value as a float; NaN, with a word in `error`, for what is no number."""
+        """Converts a value to a float; NaN, with a message in `error`, if it is not a number."""
         try:
             if type(value) in _COMPLEX:
                 raise TypeError(f"{value} is complex")
@@ -291,14 +291,14 @@ class Recorder:
 
 
 def _words(error: Exception) -> str:
-    """What happened: the system's words, or the error with its type."""
+    """Describes an error: the system's message, or its type and message."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return f"{type(error).__name__}: {error}"
 
 
 def _by_tag(batches: Sequence[Batch]) -> list[Batch]:
-    """The same records, all of one tag after all of another."""
+    """Groups the same records by tag."""
     merged: dict[str, tuple[list[int], list[float], list[SupportsFloat]]] = {}
     for batch in batches:
         for tag, values in zip(batch.tags, batch.columns, strict=True):

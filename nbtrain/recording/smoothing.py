@@ -6,18 +6,18 @@ import numpy as np
 
 from nbtrain.core.arrays import FloatArray
 
-# Points that one product with a matrix smooths: more are more work, fewer more of Python's loop.
+# Points that one matrix product smooths: a balance between arithmetic and the Python loop.
 _BLOCK = 64
 
 
 def smoothed(values: FloatArray, weight: float) -> FloatArray:
-    """The debiased exponential moving average of some values, as TensorBoard draws it.
+    """Computes the debiased exponential moving average of values, as TensorBoard draws it.
 
-    What is not finite stays as it is, and takes no part in the average.
+    NaN and infinities stay, and are not part of the average.
 
     Args:
         values: float64 of shape (n,).
-        weight: Of what came before; 0 leaves the values as they are, below 1.
+        weight: The weight of earlier values, below 1; 0 leaves the values as they are.
 
     Returns:
         float64 of shape (n,).
@@ -32,7 +32,7 @@ def smoothed(values: FloatArray, weight: float) -> FloatArray:
 
 
 def _average(values: FloatArray, weight: float) -> FloatArray:
-    """The moving average that begins with 0: block by block, then with what each inherits."""
+    """Computes the moving average from 0 within each block, then adds what each block inherits."""
     count = -(-len(values) // _BLOCK)
     blocks = np.zeros((count, _BLOCK))
     blocks.flat[: len(values)] = values

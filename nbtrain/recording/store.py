@@ -1,8 +1,7 @@
 """Every recorded scalar of one run, in compact columns.
 
-The recorder's thread extends the store, any thread reads it. A restore opens a
-new segment: what did not lead there stays, marked as abandoned. It counts again
-where the run goes back to that.
+The recorder's thread extends the store, any thread reads it. A restore opens a new segment. Points
+that did not lead to it stay, marked as abandoned. If the run goes back to them, they count again.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ _BLOCK = 8192
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """All points of one tag, in the order they were recorded.
+    """All points of one tag, in the order in which they were recorded.
 
     Attributes:
         steps: int64 of shape (n,): steps completed when the value was recorded.
         wall_times: float64 of shape (n,): seconds since the epoch.
         values: float64 of shape (n,).
-        segments: int64 of shape (n,): 0 from the start on, one more after each restore. Below 0
-            lies what an earlier run of this folder has recorded.
-        abandoned: bool of shape (n,): whether the run went back behind the point since.
+        segments: int64 of shape (n,): 0 from the start on, one more after each restore. Negative
+            for points recorded by an earlier run in this folder.
+        abandoned: bool of shape (n,): whether the run later went back behind the point.
     """
 
     steps: IntArray
@@ -44,12 +43,12 @@ class Columns:
     abandoned: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
-        """How many points there are."""
+        """The number of points."""
         return len(self.values)
 
 
 class _Series:
-    """The points of one tag in one segment: exact columns, and the buckets of those that count."""
+    """The points of one tag in one segment: exact columns, and the buckets of the kept ones."""
 
     def __init__(self, tag: str, segment: int) -> None:
         self.tag = tag
@@ -58,10 +57,10 @@ class _Series:
         self.curve = BucketCurve()
         self.last = float("nan")
         self.valid: float | None = None  # the last that was not abandoned
-        self.valid_step = -1  # of that
+        self.valid_step = -1  # its step
         self._points = 0
         self._top = -1  # no point that counts lies beyond this step
-        self._tails: list[BucketCurve] = []  # of those that do not
+        self._tails: list[BucketCurve] = []  # of abandoned points
         self._steps: list[IntArray] = []
         self._rest: list[FloatArray] = []  # rows: wall time, value
 
@@ -85,9 +84,9 @@ class _Series:
             done += size
 
     def cut(self, until: float) -> BucketCurve | None:
-        """Have what lies up to this step count, and no more; returns a new tail, if there is one.
+        """Abandons the points beyond this step; returns a new tail, if there is one.
 
-        What counts again, as the run went back to where it had been, leaves the tails for it.
+        Points in tails count again if the run went back to where they had led.
         """
         again, self.until = until > self.until and bool(self._tails), until
         if self._top <= until and not again:
@@ -123,14 +122,14 @@ class ScalarStore(Mapping[str, Columns]):
         self._parts = Parts()
         self._current: dict[str, _Series] = {}
         self._segment = 0
-        self._first = 0  # of the run's timeline: its number of segment 0
-        self._known = 0  # the first segment that the timeline knows of
+        self._first = 0  # the timeline's number of segment 0
+        self._known = 0  # the first segment in the timeline
         self._limits: Mapping[int, float] | None = None  # the last step that counts, by segment
-        self._least = math.inf  # of the steps that segments began from
+        self._least = math.inf  # of the steps at which segments began
         self._lock = threading.Lock()  # protects all of the above
 
     def extend(self, tag: str, steps: IntArray, wall_times: FloatArray, values: FloatArray) -> None:
-        """Add points of one tag to the segment at hand; all of shape (n,), n at least 1."""
+        """Adds points of one tag to the current segment; all of shape (n,), n at least 1."""
         with self._lock:
             series = self._current.get(tag)
             if series is None:
@@ -143,12 +142,12 @@ class ScalarStore(Mapping[str, Columns]):
                 self._parts.align(tag)
 
     def open_segment(self, step: int, limits: Mapping[int, float] | None = None) -> None:
-        """Begin a new segment from `step`.
+        """Begins a new segment from `step`.
 
         Args:
             step: The step.
-            limits: As `Timeline.limits` has them. None: it is not known how the run came here,
-                and what lies beyond the step is abandoned.
+            limits: As in `Timeline.limits`. None if unknown: then the points beyond the step are
+                abandoned.
         """
         with self._lock:
             own = any(series.segment >= 0 for series in self._series)
@@ -164,10 +163,10 @@ class ScalarStore(Mapping[str, Columns]):
             self._parts.end()
 
     def recall(self, earlier: ScalarStore, *, known: bool = False) -> None:
-        """Have what came before all of this; what this has gone back behind is abandoned.
+        """Puts earlier points before all of these, and abandons those beyond the present start.
 
         Args:
-            earlier: It; not to be used any more.
+            earlier: Their store; not to be used afterwards.
             known: Whether its segments are those of the run's timeline.
         """
         with self._lock:
@@ -180,7 +179,7 @@ class ScalarStore(Mapping[str, Columns]):
             self._series += earlier._series
 
     def _cut(self, series: _Series, step: float) -> None:
-        """What does not count, as the run stands, is a part of its own from now on."""
+        """Moves points that no longer count to a part of their own."""
         until = min(series.until, step)
         if self._limits is not None and series.segment >= self._known:
             until = self._limits.get(series.segment + self._first, -1)
@@ -190,13 +189,13 @@ class ScalarStore(Mapping[str, Columns]):
         self._parts.align(series.tag)
 
     def _in_order(self) -> list[_Series]:
-        """By age; a viewer counts on the places, so what was recalled has the last ones."""
+        """Returns the series by age; recalled ones have the last indices, on which viewers rely."""
         return sorted(self._series, key=lambda series: series.segment)
 
     def last_values(self) -> dict[str, float]:
-        """The last value of every tag, in the order the tags first came.
+        """The last value of every tag, in the order in which the tags first appeared.
 
-        It is of what was not abandoned, where the tag has such a value.
+        Abandoned values are used only for tags that have no other.
         """
         with self._lock:
             last = {series.tag: series.last for series in self._in_order()}
@@ -204,10 +203,10 @@ class ScalarStore(Mapping[str, Columns]):
             return last | valid
 
     def earlier_steps(self) -> dict[str, int]:
-        """Steps of last values that are of an earlier segment, by tag.
+        """The steps of last values from an earlier segment, by tag.
 
-        They are empty until something newer is recorded in this one: in a cell a value is taken
-        for as new as those beside it.
+        Empty until something newer is recorded in this segment. A cell shows these steps, as values
+        would otherwise seem equally new.
         """
         with self._lock:
             newest = max((series.valid_step for series in self._current.values()), default=-1)
@@ -219,19 +218,19 @@ class ScalarStore(Mapping[str, Columns]):
             }
 
     def curves(self) -> list[Curve]:
-        """Of every tag and segment what counts, and the tails, in the order in which they came."""
+        """Returns the kept curve of every tag and segment, and the tails, oldest first."""
         with self._lock:
             return self._parts.curves()
 
     def changes(
         self, cursors: Sequence[Cursor], budget: int, most: int | None = None, after: int = -1
     ) -> list[tuple[int, Curve]]:
-        """What a viewer has not seen, within a budget: see `Parts.changes`."""
+        """Returns what a viewer has not seen, within a budget: see `Parts.changes`."""
         with self._lock:
             return self._parts.changes(cursors, budget, most, after)
 
     def __getitem__(self, tag: str) -> Columns:
-        """All points of a tag, copied.
+        """Returns a copy of all points of a tag.
 
         Raises:
             UnknownTagError: Nothing was recorded under this tag.
@@ -250,9 +249,9 @@ class ScalarStore(Mapping[str, Columns]):
         return Columns(steps, rest[0], rest[1], segments, steps > np.repeat(untils, sizes))
 
     def __iter__(self) -> Iterator[str]:
-        """The tags, in the order they first came."""
+        """Yields the tags, in the order in which they first appeared."""
         return iter(self.last_values())
 
     def __len__(self) -> int:
-        """How many tags there are."""
+        """The number of tags."""
         return len(self.last_values())

@@ -1,4 +1,4 @@
-"""The tags of a run: what comes under a new one is checked, once."""
+"""The tags of a run; values under a new tag are checked once."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class KnownTags:
     """The tags that a run has recorded; training thread only.
 
     Attributes:
-        last: Those of the step before. Steps mostly bring the same: one comparison tells.
-        changing: Those of variables and arrays. They are read at once, as the next step
-            writes to them; tensors are kept, and converted on another thread.
+        last: Those of the last step. Most steps have the same ones: one comparison is enough.
+        changing: The tags of variables and arrays. These are read at once, as the next step
+            overwrites them; tensors are kept, and converted in another thread.
     """
 
     def __init__(self) -> None:
@@ -26,10 +26,10 @@ class KnownTags:
         self._known: set[str] = set()
 
     def admit(self, values: Values) -> None:
-        """Look at tags that differ from the last.
+        """Checks tags that differ from the last step's.
 
         Raises:
-            ArgumentError: Under a new tag there is no scalar, or it is no name.
+            ArgumentError: A new tag is not a name, or its value is not a scalar.
         """
         if not self._known >= values.keys():
             for tag, value in values.items():
@@ -39,14 +39,14 @@ class KnownTags:
         self.last = dict.fromkeys(values, None).keys()
 
     def read(self, values: Values) -> dict[str, SupportsFloat]:
-        """The same values, those that go on changing as the numbers they are now."""
+        """Returns the values; those that may change later are converted to numbers."""
         return {
             tag: _now(value) if tag in self.changing else value for tag, value in values.items()
         }
 
 
 def no_mapping(values: object) -> ArgumentError:
-    """What to say of a step's result that is no dict."""
+    """Returns the error for a step's result that is not a dict."""
     return ArgumentError(
         f"{type(values).__name__} object given: a step returns (and record takes) a "
         'dict of scalars, such as {"loss": loss}.'
@@ -54,7 +54,7 @@ def no_mapping(values: object) -> ArgumentError:
 
 
 def check_real(tag: str, value: object) -> None:
-    """Raise an ArgumentError for a complex number: its conversion drops the imaginary part."""
+    """Raises an ArgumentError for a complex number: its conversion drops the imaginary part."""
     kind = getattr(getattr(value, "dtype", None), "name", type(value).__name__)
     if kind.startswith("complex"):
         raise ArgumentError(
@@ -64,12 +64,12 @@ def check_real(tag: str, value: object) -> None:
 
 
 def changes(kind: type) -> bool:
-    """Whether what is of this type may hold another value later: a variable, an array."""
+    """Tells if values of this type may change later: variables and arrays."""
     return hasattr(kind, "assign") or issubclass(kind, np.ndarray)
 
 
 def _now(value: SupportsFloat) -> SupportsFloat:
-    """The number that a value is now; itself if it is none, which is told where all are read."""
+    """Converts a value to a number; returns it unchanged if it is none, for a later message."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
