@@ -1,1 +1,1 @@
-"""What every other package builds on: pure code, without TensorFlow, clocks, threads or widgets."""
+"""The pure base of all other packages, without TensorFlow, clocks, threads or widgets."""

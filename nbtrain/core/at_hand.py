@@ -1,8 +1,8 @@
-"""The step at hand: all that a training thread touches at each step, in one object.
+"""The current step: all data that a training thread touches at each step, in one object.
 
-A step has emptied the processor's caches: each object, property and call between two steps then
-costs a microsecond. So the loop's two calls, `should_stop` and `record`, read and write this
-object and nothing else, as long as nothing has to be done but to count and to record.
+A step empties the processor's caches, so each object, property and call between two steps costs a
+microsecond. So as long as there is nothing to do but count and record, the loop's two calls,
+`should_stop` and `record`, touch only this object.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from nbtrain.core.step_counter import StepCounter
 
 
 class AtHand(StepCounter):
-    """The step at hand of one life of a run; training thread only, where nothing else is said.
+    """The current step of one attempt of a run; training thread only, unless stated otherwise.
 
     Args:
-        items: What waits in the run's record queue.
-        most_items: Beyond so many, records are thinned.
+        items: The waiting items of the run's record queue.
+        most_items: With more items, records are thinned.
 
     Attributes:
-        next: Step at which to look up from the loop; 0: at once. Any thread may set it to 0.
+        next: The step at which to interrupt the loop; 0 for at once. Any thread may set it to 0.
         thread: Identity of the training thread while its own loop is between two calls of
-            `should_stop`; 0 where it is not, and counting takes more than adding one.
-        values: Of the scalars that were recorded for the step at hand; None before that.
-        tags: Of these values: a tuple that the record queue gave.
+            `should_stop`; 0 otherwise, when counting takes more than adding one.
+        values: The scalars recorded for the current step; None before.
+        tags: Their tags: a tuple from the record queue.
         items: As given.
         most_items: As given.
     """

@@ -1,4 +1,4 @@
-"""Every N steps, every S seconds: when something periodic is due."""
+"""Decides when a periodic action is due: every N steps, every S seconds."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from nbtrain.core.errors import ArgumentError
 class Every:
     """Due every `steps` steps, every `secs` seconds, or whichever comes first.
 
-    Called once a step with the clock as an argument. After being due it counts anew
-    from there, so that a long pause is followed by one occasion, never by a burst.
+    Called once a step with the clock as an argument. After being due it counts again from there, so
+    a long pause is followed by one occasion, not by a burst.
 
         due = Every(steps=100, secs=60.0)
         due.start(step=0, now=time.monotonic())
@@ -19,15 +19,15 @@ class Every:
 
     Args:
         steps: Steps between two occasions, at least 1; None for none by steps.
-        secs: Seconds between two occasions, above 0; None or 0 for none by time
-            (0 switches off, as in TensorFlow's Supervisor).
-        at_once: Whether it is first due at once, as what TensorFlow's Supervisor does by time.
+        secs: Seconds between two occasions, above 0; None or 0 for none by time (0 disables, as in
+            TensorFlow's Supervisor).
+        at_once: Whether it is first due at once, as timed services of TensorFlow's Supervisor are.
 
     Attributes:
-        next_step: Step at which it is due whatever the clock says; infinity for none.
+        next_step: The step at which it is due whatever the clock says; infinity for none.
 
     Raises:
-        ArgumentError: A value out of its range.
+        ArgumentError: A value is out of range.
     """
 
     def __init__(
@@ -43,18 +43,18 @@ class Every:
         self.next_step = self._next_time = float("inf")
 
     def start(self, step: int, now: float) -> None:
-        """Count from `step` and `now` (seconds of any clock that only goes forward)."""
+        """Counts from `step` and `now` (seconds of any clock that never goes backwards)."""
         self.next_step = step + self._steps if self._steps else float("inf")
         self._next_time = now + self._secs if self._secs else float("inf")
         if self._at_once:
             self._next_time = now
 
     def soon(self, step: int, now: float) -> bool:
-        """Whether it is due at `step` and `now`, where that is yet to come."""
+        """Tells if it is due at `step` and `now`, without counting again from there."""
         return step >= self.next_step or now >= self._next_time
 
     def __call__(self, step: int, now: float) -> bool:
-        """Whether it is due at `step` and `now`; if so, count anew from here."""
+        """Tells if it is due at `step` and `now`; if so, counts again from there."""
         if not self.soon(step, now):
             return False
         self._at_once = False
@@ -63,7 +63,7 @@ class Every:
 
 
 def _is_count(steps: object) -> bool:
-    """Whether this is a whole number of at least 1, be it a float."""
+    """Tells if it is a whole number of at least 1, even as a float."""
     if isinstance(steps, bool) or not isinstance(steps, Real):
         return False
     return 1 <= float(steps) < float("inf") and float(steps).is_integer()

@@ -1,4 +1,4 @@
-"""The queue of the commands that wait for a training thread, in their order or for their steps."""
+"""The queue of commands for a training thread, taken in order or at planned steps."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from nbtrain.core.commands import Command, Outcome, Receipt, Stop
 class CommandQueue:
     """Commands on their way to one training thread; opened when it starts, closed when it ends.
 
-    Bounded: when `limit` commands wait, further ones are refused at once, but
-    never a Stop. Those that are planned for a later step do not count.
+    The queue is bounded: when `limit` commands wait, others are refused at once, except a Stop.
+    Commands planned for a later step do not count.
 
     Attributes:
         at_hand: The step that the training thread is at; None before its first start.
-        attention: Whether the training thread should look up from its steps; see `call`.
+        attention: Whether the training thread should interrupt its steps; see `call`.
         thread: Identity of the training thread, which sets it.
     """
 
     def __init__(self, limit: int = 64) -> None:
         self._limit = limit
         self._waiting: deque[Receipt] = deque()
-        self._planned: list[tuple[int, int, Receipt]] = []  # a heap, by their steps
-        self._changed = threading.Condition()  # protects all of these but `_standing`
-        self._standing: list[tuple[int, Receipt]] = []  # those of `post(standing=True)`
+        self._planned: list[tuple[int, int, Receipt]] = []  # a heap ordered by step
+        self._changed = threading.Condition()  # protects all of these except `_standing`
+        self._standing: list[tuple[int, Receipt]] = []  # from `post(standing=True)`
         self._closed: str | None = "the run has not been started"
-        self._coming = True  # a life for which can be planned
+        self._coming = True  # whether a start to plan for can still come
         self._woken = False
         self.at_hand: AtHand | None = None
         self.attention = False
@@ -37,27 +37,27 @@ class CommandQueue:
 
     @property
     def waiting(self) -> bool:
-        """Whether a command waits; any thread."""
+        """True if a command waits. Any thread may read it."""
         return bool(self._waiting)
 
     @property
     def next_step(self) -> float:
-        """Step for which the next command is planned; infinity for none."""
+        """The step for which the next command is planned; infinity for none."""
         planned = self._planned
         return planned[0][0] if planned else float("inf")
 
     def post(
         self, command: Command, *, step: int = 0, at: int | None = None, standing: bool = False
     ) -> Receipt:
-        """Queue a command and return its receipt at once; any thread.
+        """Queues a command and returns its receipt at once. Any thread may call it.
 
         Args:
-            command: What is asked.
-            step: Steps completed by now, which a refusal at once tells.
-            at: The step at whose end it is to be executed; None: at the next boundary. What
-                is planned so may come before the first start.
-            standing: Whether it is to be done each time that the run comes to that step: again
-                where it goes back, and in a further life.
+            command: The command.
+            step: Steps completed so far, for the answer to an immediate refusal.
+            at: The step at whose end it is executed; None for the next boundary. Planned commands
+                may be posted before the first start.
+            standing: Whether to execute it each time that the run comes to that step: again after
+                going back, and in later starts.
         """
         receipt = Receipt(command, thread=self.thread)
         with self._changed:
@@ -81,11 +81,12 @@ class CommandQueue:
         return receipt
 
     def take(self, step: int = 0, *, wait: bool = False) -> Receipt | None:
-        """What is planned for this step, else the oldest command, or None; training thread only.
+        """Returns a command planned for this step, else the oldest, or None; training thread only.
 
         Args:
-            step: Steps completed by now.
-            wait: Block until there is one, or until `wake` is called (which gives None).
+            step: Steps completed so far.
+            wait: Whether to block until there is one, or until `wake` is called (which returns
+                None).
         """
         with self._changed:
             if wait:
@@ -97,17 +98,17 @@ class CommandQueue:
             return self._waiting.popleft() if self._waiting else None
 
     def plan(self, receipt: Receipt, at: int) -> None:
-        """Have a command that was taken come again at a later step; training thread only."""
+        """Plans a taken command again for a later step; training thread only."""
         with self._changed:
             heapq.heappush(self._planned, (at, receipt.number, receipt))
 
     def withdraw(self, receipt: Receipt) -> None:
-        """Have a planned command come no more; training thread only."""
+        """Removes a planned command; training thread only."""
         with self._changed:
             self._planned = sorted(each for each in self._planned if each[-1] is not receipt)
 
     def go_back(self, step: int) -> None:
-        """The run goes on from this step: what stands for it, or a later one, is to come again.
+        """Plans standing commands from this step on again when the run goes back to it.
 
         Training thread only.
         """
@@ -119,35 +120,35 @@ class CommandQueue:
                 self.post(receipt.command, step=step, at=at, standing=True)
 
     def settle(self, step: int) -> None:
-        """What stands for steps up to this one is not to come again; training thread only."""
+        """Drops standing commands for steps up to this one; training thread only."""
         for receipt in [receipt for at, receipt in self._standing if at <= step]:
             self.withdraw(receipt)
         self._standing = [each for each in self._standing if each[0] > step]
 
     def wake(self) -> None:
-        """Make a `take` that waits, now or later, return; any thread."""
+        """Makes a `take` that waits, now or later, return. Any thread may call it."""
         with self._changed:
             self._woken = True
             self.call()
             self._changed.notify_all()
 
     def call(self) -> None:
-        """Have the training thread look up from its steps at the next boundary; any thread.
+        """Makes the training thread interrupt its steps at the next boundary; any thread.
 
-        The flag comes first: the training thread looks at it after it has set the step at which
-        to look up, so that no call is lost.
+        The flag is set first. The training thread checks it after setting the step of its next
+        interruption, so no call is lost.
         """
         self.attention = True
         if self.at_hand is not None:
             self.at_hand.next = 0
 
     def open(self) -> None:
-        """Accept commands; a training thread is about to start."""
+        """Accepts commands; called before a training thread starts."""
         with self._changed:
             self._closed, self._woken, self._coming = None, False, False
 
     def close(self, reason: str, *, step: int) -> None:
-        """Refuse what waits, and what comes, with `reason`; the training thread has ended."""
+        """Refuses waiting and later commands with `reason`; the training thread has ended."""
         with self._changed:
             self._closed, self._coming = reason, False
             left = [*self._waiting, *(receipt for *_, receipt in sorted(self._planned))]

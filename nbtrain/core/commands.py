@@ -1,7 +1,7 @@
 """Commands and their receipts: the only way into a training thread.
 
-A command is posted from anywhere and executed by the training thread at a step
-boundary. Its receipt says what became of it:
+Any thread may post a command; the training thread executes it at a step boundary. Its receipt tells
+the result:
 
     receipt = queue.post(Save())      # any thread: requested
     receipt = queue.take()            # training thread, at the boundary
@@ -23,62 +23,62 @@ from nbtrain.core.hyperparameters import Edit
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """End the run after the step at hand, with a last checkpoint."""
+    """Ends the run after the current step, with a last checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Take no further step until resumed; saving and restoring still work."""
+    """Takes no further step until resumed; saving and restoring still work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Go on with the next step."""
+    """Continues with the next step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Save:
-    """Write a checkpoint at this boundary."""
+    """Writes a checkpoint at this boundary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Go back to a checkpoint; `checkpoint` is its step, its path, or None for the latest."""
+    """Goes back to a checkpoint; `checkpoint` is its step, its path, or None for the latest."""
 
     checkpoint: int | str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """Give hyperparameters other values; all of them, or none.
+    """Sets hyperparameters; all of them, or none.
 
     Attributes:
         values: Name to number.
-        needed: Whether the run pauses where it is refused, rather than train without.
+        needed: Whether the run pauses if it is refused, instead of training without it.
     """
 
     values: Mapping[str, object]
     needed: bool = False
 
     def __post_init__(self) -> None:
-        """Keep what is asked as it is now."""
+        """Copies the values as they are now."""
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluate:
-    """Evaluate what is trained, at this boundary."""
+    """Evaluates what is trained, at this boundary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """Give hyperparameters other values for some steps, then keep these, or go back.
+    """Sets hyperparameters for some steps, then keeps them or goes back.
 
     Attributes:
         values: Name to number; all of them, or none.
-        steps: How many.
-        keep_if: Tag of a scalar that must not have got worse; or a function of the scalars
-            before and after. None: of the validation loss.
+        steps: The number of steps.
+        keep_if: Tag of a scalar that must not have got worse; or a function of the scalars before
+            and after. None for the validation loss.
     """
 
     values: Mapping[str, object]
@@ -86,17 +86,17 @@ class Try:
     keep_if: str | Callable[[Mapping[str, float], Mapping[str, float]], object] | None = None
 
     def __post_init__(self) -> None:
-        """Keep what is asked as it is now."""
+        """Copies the values as they are now."""
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Make edits at the ends of steps to come: all of them, or none where one is past.
+    """Makes edits at the ends of later steps: all of them, or none if one is past.
 
     Attributes:
         edits: Step, and names with their new values, in order.
-        text: Whose they are.
+        text: The origin of the edits.
     """
 
     edits: tuple[tuple[int, Mapping[str, float]], ...]
@@ -104,7 +104,7 @@ class Replay:
 
 
 Command = Stop | Pause | Resume | Save | Restore | Set | Evaluate | Try | Replay
-# Those that need nothing else, by their words.
+# The commands without arguments, by name.
 COMMANDS: dict[str, type[Stop | Pause | Resume | Save | Restore | Evaluate]] = {
     "stop": Stop,
     "pause": Pause,
@@ -117,24 +117,24 @@ COMMANDS: dict[str, type[Stop | Pause | Resume | Save | Restore | Evaluate]] = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a command.
+    """The result of a command.
 
     Attributes:
         applied: Whether it was done; False means refused, and nothing has changed.
-        step: Steps that had been completed at that moment.
+        step: Steps completed at that moment.
         text: What was done, or why it was refused.
         edits: The hyperparameters that were set, with old and new value.
-        kept: Of a trial that was decided: whether what it tried stays; else None.
+        kept: For a decided trial, whether its values stay; else None.
     """
 
     applied: bool
     step: int
     text: str
-    edits: tuple[Edit, ...] = field(default=(), repr=False)  # the text has them
-    kept: bool | None = field(default=None, repr=False)  # and says so
+    edits: tuple[Edit, ...] = field(default=(), repr=False)  # part of the text
+    kept: bool | None = field(default=None, repr=False)  # also in the text
 
     def __str__(self) -> str:
-        """All of it in a sentence: `applied at step 1,240: saved ckpt-1240`."""
+        """Returns all of it in a sentence: `applied at step 1,240: saved ckpt-1240`."""
         return f"{'applied' if self.applied else 'refused'} at step {self.step:,}: {self.text}"
 
 
@@ -142,12 +142,12 @@ class Receipt:
     """The answer to one command: requested, then applied at a step, or refused with a reason.
 
     Args:
-        command: What was asked.
+        command: The command.
         thread: Identity of the thread that will answer.
 
     Attributes:
         command: As given.
-        number: The receipt's place in the order of posting, from 1, in this process.
+        number: The receipt's number in the order of posting, from 1, in this process.
     """
 
     _numbers = itertools.count(1)
@@ -161,26 +161,26 @@ class Receipt:
 
     @property
     def name(self) -> str:
-        """The command's word: "stop", "pause", "resume", "save", "restore", "set" and so on."""
+        """The command's name: "stop", "pause", "resume", "save", "restore", "set" etc."""
         return type(self.command).__name__.lower()
 
     @property
     def outcome(self) -> Outcome | None:
-        """What became of it; None while it waits for a step boundary."""
+        """The result; None while it waits for a step boundary."""
         return self._outcome
 
     def answer(self, outcome: Outcome) -> None:
-        """Give the outcome, once; called where the command was executed or refused."""
+        """Gives the outcome, once; called where the command was executed or refused."""
         self._outcome = outcome
         self._answered.set()
 
     def complete(self, text: str) -> None:
-        """Say how what was applied has ended: a stop is answered before its last checkpoint."""
+        """Updates the text of an applied command: a stop is answered before its last checkpoint."""
         if self._outcome is not None:
             self._outcome = replace(self._outcome, text=text)
 
     def wait(self, timeout: float | None = None) -> Outcome:
-        """Block until the command has been answered.
+        """Blocks until the command has been answered.
 
         Args:
             timeout: Seconds to wait at most; None waits as long as the step takes.
@@ -202,5 +202,5 @@ class Receipt:
         return self._outcome
 
     def __repr__(self) -> str:
-        """The command with its state, as a cell shows it."""
+        """Shows the command with its state."""
         return f"<{self.name}: {self._outcome or 'requested'}>"

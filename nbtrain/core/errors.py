@@ -1,4 +1,4 @@
-"""The tree of errors: what happened, with the values, then what to do.
+"""The tree of errors. Messages say what happened, with the values, then what to do.
 
 NbtrainError
 ├── ArgumentError      an argument that cannot be used (also a ValueError)
@@ -17,9 +17,9 @@ from typing import ClassVar
 
 
 class NbtrainError(Exception):
-    """Whatever nbtrain itself has to say; errors of the user's own code pass through unchanged."""
+    """The base of nbtrain's own errors; errors of the user's code pass through unchanged."""
 
-    # How IPython shows it; `nbtrain` sets it where there is one.
+    # IPython's way to show it, set by `nbtrain` if IPython is running.
     _render_traceback_: ClassVar[Callable[[NbtrainError], list[str]]]
 
 
@@ -32,10 +32,10 @@ class PhaseError(NbtrainError, RuntimeError):
 
 
 class BusyError(NbtrainError, RuntimeError):
-    """The folder, or the model, is held by a run that has not ended.
+    """A run that has not ended holds the folder or the model.
 
     Attributes:
-        run: That run's name, where it is one of this kernel; else None.
+        run: That run's name if it belongs to this kernel; else None.
     """
 
     def __init__(self, message: str, *, run: str | None = None) -> None:
@@ -44,18 +44,18 @@ class BusyError(NbtrainError, RuntimeError):
 
 
 class WaitError(NbtrainError, TimeoutError):
-    """An answer, or the end of a run, that did not come within the time to wait."""
+    """An answer, or the end of a run, did not come in time."""
 
 
 class CheckpointError(NbtrainError, RuntimeError):
-    """A checkpoint that cannot be written, found or read; the training goes on without it."""
+    """A checkpoint that cannot be written, found or read; the training continues without it."""
 
 
 class UnknownTagError(NbtrainError, KeyError):
     """A tag that was never recorded."""
 
     def __str__(self) -> str:
-        """The message as written: a KeyError would show it in quotes."""
+        """Returns the message as written; a KeyError would quote it."""
         return str(self.args[0])
 
 

@@ -1,9 +1,9 @@
-"""Hyperparameters of a run: what can be changed while it trains, and to what.
+"""The hyperparameters of a run that can be changed while it trains.
 
 hyperparameters = Hyperparameters({"learning_rate": variable})
 hyperparameters.read()                           # training thread, between two steps
 edits = hyperparameters.set({"learning_rate": 1e-4})   # the same: all of them, or none
-hyperparameters.known                            # any thread: as they were read last
+hyperparameters.known                            # any thread: the values last read
 """
 
 from __future__ import annotations
@@ -21,27 +21,28 @@ from typing import Any
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.ranges import Hyperparameter, is_rate, is_share
 
-# Before their names, in the tags of their curves.
+# The prefix of their curves' tags.
 PREFIX = "hyperparameters/"
 
-# After the name of what it acts on, the name of a factor.
+# The name of a factor ends with this, after the name of what it acts on.
 FACTOR = "_factor"
 
-# What a variable of few digits may make of a value; beyond that it has overflown, or is zero.
+# The largest rounding error of a low-precision variable; beyond it, the value overflowed or became
+# zero.
 _ROUNDING = 0.01
 
-# Of two values that are the same in a variable of 32 bits.
+# The relative difference of two values that are equal in a 32-bit variable.
 _SAME = 1e-7
 
 
 @dataclass(frozen=True, slots=True)
 class Setter:
-    """Who in the program has set a hyperparameter.
+    """The part of the program that has set a hyperparameter.
 
     Attributes:
         name: In words: a callback's class, or a line.
         callback: Whether it is a Keras callback.
-        follows: Whether it starts from the value that it finds, and so keeps to an edit.
+        follows: Whether it starts from the current value, and so preserves an edit.
     """
 
     name: str
@@ -49,58 +50,58 @@ class Setter:
     follows: bool = False
 
 
-# Takes a value that the program has assigned, not read yet; and what finds out who did it, which
-# is to be called at once.
+# Takes a value that the program has assigned, not read yet, and a function that finds out who did
+# it, which must be called at once.
 Tell = Callable[[Any, Callable[[], Setter]], object]
 
 
 class Variable(ABC):
-    """What holds the value of one; training thread only.
+    """Holds the value of a hyperparameter; training thread only.
 
     Attributes:
-        whole: Whether it holds whole numbers only.
+        whole: Whether it holds only whole numbers.
     """
 
     whole: bool
 
     @abstractmethod
     def read(self) -> float:
-        """The value that the next step uses."""
+        """Returns the value that the next step uses."""
 
     @abstractmethod
     def write(self, value: float) -> None:
-        """Let the next step use this value."""
+        """Sets the value for the next step."""
 
     def begin(self, *, restored: bool) -> None:  # noqa: B027 - most need not know
-        """A run begins, or was `restored`: the next step is the first from here."""
+        """Notes that a run begins, or was `restored`: the next step is the first from here."""
 
     def unused_reason(self) -> str:
-        """Why the steps do not use what `read` gives, after its name; empty where none is known."""
+        """Says why the steps do not use the value of `read`, after its name; "" if unknown."""
         return ""
 
     def watch(self, tell: Tell) -> None:  # noqa: B027 - most can only be looked at
-        """Have `tell` called whenever the program assigns to it."""
+        """Calls `tell` whenever the program assigns to it."""
 
     def unwatch(self) -> None:  # noqa: B027 - as above
-        """Tell nothing any more."""
+        """Stops calling `tell`."""
 
     def now(self) -> Any:
-        """Its value, not read yet, where it may change untold in any step; else None."""
+        """Returns its value, not read yet, if any step may change it without telling; else None."""
         return None
 
     def distrust(self) -> None:  # noqa: B027 - as above
-        """It has changed untold: from now on, `now` gives its value."""
+        """Notes that it has changed without telling: from now on, `now` returns its value."""
 
     def number(self, value: Any) -> float:
-        """A value that was told, or that `now` gave; any thread."""
+        """Converts a value from `tell` or `now` to a number. Any thread may call it."""
         return float(value)
 
     def moment(self) -> Any:
-        """How far the schedule is that it is a factor on, not read yet; None where it is none."""
+        """The position of the schedule under a factor, not read yet; None if it is not a factor."""
         return None
 
     def rate(self, moment: int) -> float:
-        """What the schedule gives there, without the factor; any thread."""
+        """Returns the schedule's rate there, without the factor. Any thread may call it."""
         raise NotImplementedError
 
 
@@ -109,51 +110,51 @@ NO_VARIABLES: Mapping[str, Variable] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A value that was changed."""
+    """A changed value."""
 
     name: str
     old: float
     new: float
 
     def __str__(self) -> str:
-        """Name, old and new value: `learning_rate 0.001 → 0.0001`."""
+        """Returns name, old and new value: `learning_rate 0.001 → 0.0001`."""
         return f"{self.name} {self.old:.10g} → {self.new:.10g}"
 
 
 class Hyperparameters:
-    """Those of one run.
+    """The hyperparameters of one run.
 
     Args:
-        variables: What holds each of them, by name.
+        variables: The variable of each, by name.
 
     Attributes:
-        effects: The rates that those give that are factors; any thread.
+        effects: The learning rates that result from factors; any thread.
     """
 
     def __init__(self, variables: Mapping[str, Variable]) -> None:
         self.effects: Mapping[str, float] = {}
         self._known: tuple[Hyperparameter, ...] = ()
-        self._knowing = threading.Lock()  # what is known is changed by two threads
-        self._learnt: dict[str, Hyperparameter] = {}  # as they were read first
+        self._knowing = threading.Lock()  # two threads change the known values
+        self._learnt: dict[str, Hyperparameter] = {}  # as first read
         self._variables = dict(variables)
 
     @property
     def known(self) -> tuple[Hyperparameter, ...]:
-        """As they were read last, in the order given; any thread. Empty before."""
+        """The values last read, in the order given; empty before. Any thread may read it."""
         effects = self.effects
         return tuple(replace(each, rate=effects.get(each.name)) for each in self._known)
 
     @property
     def values(self) -> dict[str, float]:
-        """Name to value, as they were read last; any thread."""
+        """Name to value, as last read. Any thread may read it."""
         return {each.name: each.value for each in self._known}
 
     def __len__(self) -> int:
-        """How many there are, read or not."""
+        """The number of hyperparameters, read or not."""
         return len(self._variables)
 
     def read(self) -> None:
-        """Read all of them; training thread, between two steps."""
+        """Reads all of them; training thread, between two steps."""
         known = []
         for name, variable in self._variables.items():
             value = variable.read()
@@ -164,64 +165,64 @@ class Hyperparameters:
             self._known = tuple(known)
 
     def watch(self, tell: Callable[[str, Any, Callable[[], Setter]], object]) -> None:
-        """Have `tell` called with name and value whenever the program assigns to one."""
+        """Calls `tell` with name and value whenever the program assigns to one."""
         for name, variable in self._variables.items():
             variable.watch(functools.partial(tell, name))
 
     def unwatch(self) -> None:
-        """Tell nothing any more."""
+        """Stops calling `tell`."""
         for variable in self._variables.values():
             variable.unwatch()
 
     def untold(self) -> dict[str, Any]:
-        """Values, not read yet, of those that may change untold in any step."""
+        """Values, not read yet, of those that may change at any step without telling."""
         now = {name: variable.now() for name, variable in self._variables.items()}
         return {name: value for name, value in now.items() if value is not None}
 
     def distrust(self, name: str) -> None:
-        """This one has changed untold."""
+        """Notes that this one has changed without telling."""
         self._variables[name].distrust()
 
     def number(self, name: str, value: Any) -> float:
-        """A value that was told, as a number; any thread."""
+        """Converts a value from `tell` or `untold` to a number. Any thread may call it."""
         return self._variables[name].number(value)
 
     def note(self, name: str, value: float) -> None:
-        """Know that one has this value now; any thread."""
+        """Updates the known value of one. Any thread may call it."""
         with self._knowing:
             known = self._known
             self._known = tuple(each.at(value) if each.name == name else each for each in known)
 
     def moments(self) -> dict[str, Any]:
-        """How far the schedules are, not read yet, by the names of the factors on them."""
+        """The positions of the schedules, not read yet, by the names of their factors."""
         found = {name: variable.moment() for name, variable in self._variables.items()}
         return {name: moment for name, moment in found.items() if moment is not None}
 
     def rate(self, name: str, moment: int) -> float:
-        """What the schedule under a factor gives, without it; any thread."""
+        """Returns the rate of the schedule under a factor, without it. Any thread may call it."""
         return self._variables[name].rate(moment)
 
     def begin(self, *, restored: bool) -> None:
-        """The run begins, or was `restored`; training thread, before its next step."""
+        """Notes that the run begins, or was `restored`; training thread, before its next step."""
         for variable in self._variables.values():
             variable.begin(restored=restored)
 
     def unused_reason(self) -> str:
-        """Which the steps do not use as they were read, and why; empty where none is known."""
+        """Says which values the steps do not use, and why; "" if none are known."""
         found = ((name, variable.unused_reason()) for name, variable in self._variables.items())
         return "; ".join(f"{name} {why}" for name, why in found if why)
 
     def set(self, values: Mapping[str, object]) -> tuple[Edit, ...]:
-        """Set some of them, all or none; training thread, between two steps.
+        """Sets some of them, all or none; training thread, between two steps.
 
         Args:
             values: Name to number.
 
         Raises:
-            ArgumentError: An unknown name, or a value that cannot be; nothing has changed.
-            Exception: What a variable raised; those that were set are as before.
+            ArgumentError: An unknown name, or an impossible value; nothing has changed.
+            Exception: The error of a variable; the others have their old values.
         """
-        # Factors first: to write one writes what it acts on, too.
+        # Factors first: writing one also writes the value that it acts on.
         asked = self.check(values)
         wanted = dict(sorted(asked.items(), key=lambda item: not item[0].endswith(FACTOR)))
         old = {name: self._variables[name].read() for name in wanted}
@@ -240,10 +241,10 @@ class Hyperparameters:
         return edits
 
     def check(self, values: Mapping[str, object]) -> dict[str, float]:
-        """The values as numbers.
+        """Returns the values as numbers.
 
         Raises:
-            ArgumentError: An unknown name, or a value that cannot be; or there is none.
+            ArgumentError: An unknown name, an impossible value, or no values.
         """
         if not values:
             names = ", ".join(self._variables) or "none, as it was started without any"
@@ -251,7 +252,7 @@ class Hyperparameters:
         return {name: self._checked(name, value) for name, value in values.items()}
 
     def check_changes(self, values: Mapping[str, object]) -> None:
-        """Raise an ArgumentError where all have them already, or it could not be undone."""
+        """Raises an ArgumentError if nothing would change, or it could not be undone."""
         wanted = self.check(values)
         has = {name: self._variables[name].read() for name in wanted}
         try:
@@ -264,7 +265,7 @@ class Hyperparameters:
 
     @contextlib.contextmanager
     def _putting_back(self, old: Mapping[str, float]) -> Any:
-        """Undo what was written before an error."""
+        """Undoes what was written inside the block before an error."""
         try:
             yield
         except BaseException as error:
@@ -278,7 +279,7 @@ class Hyperparameters:
             raise
 
     def _put_back(self, name: str, value: float) -> bool:
-        """Whether a variable has its old value again, or still."""
+        """Tells if a variable has its old value again, or still."""
         variable = self._variables[name]
         try:
             if variable.read() != value:
@@ -288,10 +289,10 @@ class Hyperparameters:
         return True
 
     def _checked(self, name: str, value: object) -> float:
-        """The value as a number.
+        """Returns the value as a number.
 
         Raises:
-            ArgumentError: It cannot be a value of the hyperparameter of this name.
+            ArgumentError: The hyperparameter of this name cannot have it.
         """
         if name not in self._variables:
             has = f"it has: {', '.join(self._variables)}" if self._variables else "it has none"
@@ -316,7 +317,7 @@ class Hyperparameters:
 
 
 def _number(value: Any) -> float | None:
-    """The value as a float; None for what is no number."""
+    """Converts a value to a float; None if it is not a number."""
     if isinstance(value, (str, bytes, bool)) or len(getattr(value, "shape", ())):
         return None
     try:

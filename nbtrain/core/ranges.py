@@ -1,4 +1,4 @@
-"""A hyperparameter as it was read: its value, and the range learnt from its name and that."""
+"""A hyperparameter's value, and the range learned from its name and first value."""
 
 from __future__ import annotations
 
@@ -6,43 +6,43 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
-# By the end of their names: what is never below zero, and what is a share below one.
+# Endings of the names of values that are never negative, and of fractions below one.
 _RATES = ("learning_rate", "lr", "learning_rate_factor", "weight_decay")
 _SHARES = ("dropout", "dropout_rate", "momentum", "beta_1", "beta_2", "rho")
 
-# Of a logarithmic range: decades on both sides of the value, and the range of one that begins at 0.
+# Decades of a logarithmic range on both sides of the value, and of a range that begins at 0.
 _DECADES = 2
 _FROM_ZERO = (1e-6, 1.0)
 
-# Where a linear range of shares ends: 1 itself is none.
+# The end of a linear range of fractions, which excludes 1.
 _LAST_SHARE = 0.99
 
 
 class Scale(str, Enum):
-    """How the values between two bounds are laid out."""
+    """The spacing of values between two bounds."""
 
     LOG = "log"
     LINEAR = "linear"
     WHOLE = "whole"
-    """Linear, and of whole numbers."""
+    """Linear, whole numbers only."""
 
     def __str__(self) -> str:
-        """The scale's word."""
+        """Returns the scale's word."""
         return self.value
 
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameter:
-    """One hyperparameter, as it was read last.
+    """One hyperparameter, as last read.
 
     Attributes:
         name: Its name.
         value: Its value.
-        lowest: Where the range begins that is offered for it; values beyond may be set too. It is
-            learnt from the first value, and wider only as long as the present one lies outside.
-        highest: Where that ends.
-        scale: How the range is laid out.
-        rate: Of a factor on a schedule: the learning rate of the last second; else None.
+        lowest: The lower end of the offered range; other values may be set too. The range is
+            learned from the first value. It is wider only while the current value lies outside.
+        highest: The upper end of the range.
+        scale: The spacing of the range.
+        rate: For a factor on a schedule, the learning rate of the last second; else None.
     """
 
     name: str
@@ -53,14 +53,15 @@ class Hyperparameter:
     rate: float | None = None
 
     def __str__(self) -> str:
-        """Its name and its value, and the rate."""
+        """Returns its name and its value, and the rate."""
         rate = "" if self.rate is None else f" (rate {self.rate:.3g})"
         return f"{self.name} {self.value:.10g}{rate}"
 
     def at(self, value: float) -> Hyperparameter:
-        """The same with another value, and a range that holds it as well.
+        """Returns a copy with another value, and a range that includes it.
 
-        It ends at the next power of ten: so it does not move with every step of a slider there.
+        The range ends at the next power of ten, so it does not move with every step of a slider
+        there.
         """
         lowest, highest = self.lowest, self.highest
         if math.isfinite(value) and (value > 0 or self.scale is not Scale.LOG):
@@ -71,7 +72,7 @@ class Hyperparameter:
 
     @classmethod
     def of(cls, name: str, value: float, *, whole: bool) -> Hyperparameter:
-        """One of which only a value is known, with the range learnt from that."""
+        """Returns a hyperparameter with a range learned from its value."""
         size = abs(value) if math.isfinite(value) else 0.0
         if whole:
             begin = min(1.0, value) if value > 0 else -4 * size if value < 0 else 0.0
@@ -89,17 +90,17 @@ class Hyperparameter:
 
 
 def is_rate(name: str) -> bool:
-    """Whether it is never below zero."""
+    """Tells if it is never negative."""
     return _is(name, _RATES)
 
 
 def is_share(name: str) -> bool:
-    """Whether it is a share below one: `dropout_1_rate` too, after the name of a layer."""
+    """Tells if it is a fraction below one, even after a layer's name: `dropout_1_rate`."""
     return _is(name, _SHARES) or ("dropout" in name and name.endswith("_rate"))
 
 
 def _outer(value: float, *, down: bool) -> float:
-    """The power of ten that is next to a value from there outwards; 0 for 0."""
+    """The next power of ten, away from the range; 0 for 0."""
     if value == 0:
         return 0.0
     exponent = math.log10(abs(value))

@@ -1,4 +1,4 @@
-"""The life of a run as one table.
+"""The phases of a run as one table.
 
     created ─start─▶ preparing ─ready─▶ running ◀─pause, resume─▶ paused
                          │                 │                         │
@@ -6,9 +6,9 @@
                                            ▼
                                        stopping ─▶ finished | stopped | failed
 
-A run that has ended (finished, stopped, failed) can be started again.
-`stopping` lasts from the request to stop, or the end of the loop, until the
-last checkpoint is saved and everything is closed.
+A run that has ended (finished, stopped, failed) can be started again. `stopping` lasts from the
+request to stop, or the end of the loop, until the last checkpoint is saved and everything is
+closed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any, cast
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.ranges import Hyperparameter
 
-# Of what there are many, as many are shown in a cell.
+# How many entries of a long list a cell shows.
 _SHOWN = 5
 
 
 class Phase(str, Enum):
-    """Where a run is in its life; compares equal to its own word (`"running"`)."""
+    """The phase of a run; compares equal to its own word (`"running"`)."""
 
     CREATED = "created"
     PREPARING = "preparing"
@@ -40,17 +40,17 @@ class Phase(str, Enum):
     FAILED = "failed"
 
     def __str__(self) -> str:
-        """The phase's word."""
+        """Returns the phase's word."""
         return self.value
 
     @property
     def ended(self) -> bool:
-        """Whether the training thread is over (finished, stopped or failed)."""
+        """True if the training thread has ended (finished, stopped or failed)."""
         return self in ENDED
 
 
 class Event(str, Enum):
-    """What can happen to a run: four are asked for, the others are facts."""
+    """An event of a run: four are requests, the others are facts."""
 
     START = "start"
     PAUSE = "pause"
@@ -59,7 +59,7 @@ class Event(str, Enum):
     READY = "ready"
     """The loop has reached its first step boundary."""
     LOOP_ENDED = "loop ended"
-    """The loop is over, by itself: all steps done, input exhausted, or an error."""
+    """The loop has ended by itself: all steps done, input exhausted, or an error."""
     FINISHED = "finished"
     """Everything is closed, and the run came to its own end."""
     STOPPED = "stopped"
@@ -68,7 +68,7 @@ class Event(str, Enum):
     """Everything is closed, and the loop had raised an error."""
 
     def __str__(self) -> str:
-        """The event's word."""
+        """Returns the event's word."""
         return self.value
 
 
@@ -111,22 +111,22 @@ class Lifecycle:
 
     def __init__(self) -> None:
         self._phase = Phase.CREATED
-        self._lock = threading.Lock()  # makes "look up, then move" one act
+        self._lock = threading.Lock()  # makes "look up, then move" atomic
 
     @property
     def phase(self) -> Phase:
-        """The phase now; may be read from any thread."""
+        """The current phase. Any thread may read it."""
         return self._phase
 
     def allows(self, event: Event) -> bool:
-        """Whether `event` is possible in the phase of this moment."""
+        """Tells if `event` is possible in the current phase."""
         return event in TRANSITIONS[self._phase]
 
     def apply(self, event: Event) -> Phase:
-        """Move to the phase that `event` leads to, and return it.
+        """Moves to the phase that `event` leads to, and returns it.
 
         Raises:
-            PhaseError: The phase does not allow the event; the phase is as before.
+            PhaseError: The phase does not allow the event; nothing has changed.
         """
         with self._lock:
             allowed = TRANSITIONS[self._phase]
@@ -142,11 +142,11 @@ class Checkpoint:
     """One saved state of the variables.
 
     Attributes:
-        step: Steps that had been completed when it was saved.
+        step: Steps completed when it was saved.
         path: Prefix of its files, as TensorFlow's savers and readers take it.
-        wall_time: When it was saved, in seconds since the epoch, by a clock that may have been
-            set back: it orders nothing.
-        order: Its place among the saves of its run, as far as that is known.
+        wall_time: When it was saved, in seconds since the epoch. The clock may have been set back,
+            so it gives no order.
+        order: Its number in the order of the run's saves, if known.
         abandoned: Whether the run has gone back behind it since.
     """
 
@@ -157,26 +157,25 @@ class Checkpoint:
     abandoned: bool = field(default=False, compare=False, repr=False)
 
     def __str__(self) -> str:
-        """Its step and its path."""
+        """Returns its step and its path."""
         return f"step {self.step:,}: {self.path}"
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Where the time of a run goes, and what its process takes; measured once a second.
+    """The time and resources that a run uses; measured once a second.
 
-    Kinds of time, of the training thread: "step" and "input" (it waited for the next batch) or,
-    where these cannot be told apart, "step and input"; "evaluate", "save", "restore", "paused".
+    Kinds of time of the training thread: "step" and "input" (waiting for the next batch), or "step
+    and input" if these cannot be told apart; "evaluate", "save", "restore", "paused".
 
     Attributes:
-        seconds: Of the time since the first step boundary, by kind.
-        shares: Of the last ten seconds, by kind, as parts of 1; of all, once the run has ended.
-        display: What recording and displaying take on a thread of their own, beside the
-            training: CPU seconds a second.
-        cpu: What the whole process takes: CPU seconds a second, 1.5 for one core and a half.
-        memory: Bytes of the process in memory.
-        memory_limit: Bytes that it may have, of its container or its machine.
-        gpu_memory: Bytes of GPUs that TensorFlow's tensors take; None without a GPU.
+        seconds: Time since the first step boundary, by kind.
+        shares: Fractions of the last ten seconds, by kind; of all the time once the run has ended.
+        display: CPU seconds a second for recording and displaying, in a thread of their own.
+        cpu: CPU seconds a second of the whole process: 1.5 for one core and a half.
+        memory: Bytes of memory that the process uses.
+        memory_limit: Bytes that it may use, by its container or its machine.
+        gpu_memory: Bytes of GPU memory for TensorFlow's tensors; None without a GPU.
     """
 
     seconds: Mapping[str, float]
@@ -190,37 +189,37 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Status:
-    """How a run stands, at one moment; what every display is made from.
+    """The status of a run at one moment, from which every display is made.
 
-    A cell shows a line for each field that says something.
+    A cell shows a line for each field that is set.
 
     Attributes:
         name: The run's name.
-        engine: What trains, in words.
-        phase: Where the run is in its life.
-        step: Steps completed. While the run prepares, the step of the checkpoint from which it is
-            about to go on; 0 where there is none, or where only the session that its loop opens
-            knows (`nbtrain.monitor`, a Supervisor in a loop of one's own).
-        total_steps: Step at which the run finishes; None where it has no end of its own.
-        steps_per_s: Steps a second over the last seconds, or once the run has ended over all but
-            its pauses; None before it can be known.
+        engine: The kind of training, in words.
+        phase: The phase.
+        step: Steps completed. While the run prepares, the step of the checkpoint to be restored; 0
+            if there is none, or if only the session that its loop opens knows it
+            (`nbtrain.monitor`, a Supervisor in the user's own loop).
+        total_steps: The step at which the run finishes; None if it has no end of its own.
+        steps_per_s: Steps a second over the last seconds; once the run has ended, over all its time
+            except pauses; None while unknown.
         eta_s: Seconds left at that speed; None without an end or a speed.
         elapsed_s: Seconds since the start, pauses included.
         values: Last recorded value of every tag.
-        values_at: Of those that were recorded before the run last started, or went back, while
-            others were recorded since: their steps.
-        checkpoints: What can be restored, the newest last.
-        threads: Names of the live threads under its coordinator: of queue runners and loops.
-        message: What the user is to be warned of: a thinned record, a late step with its
-            stack, a checkpoint that could not be written. None when all is well.
-        notice: What is good to know and no warning, such as the checkpoint that the run
-            goes on from. None where there is nothing, or it has been there for a while.
-        error: The traceback that ended the run; None where none did.
+        values_at: The steps of values recorded before the run last started or went back, if others
+            were recorded since.
+        checkpoints: The checkpoints that can be restored, the newest last.
+        threads: Names of the live threads under its coordinator: queue runners and loops.
+        message: A warning for the user: a thinned record, a late step with its stack, a checkpoint
+            that could not be written. None if there is none.
+        notice: Information that is not a warning, such as the checkpoint that the run continues
+            from. None if there is none, or it is old.
+        error: The traceback that ended the run; None if none did.
         failure: Type and message of that error, in one line.
-        log: What TensorFlow logged in the training thread, the newest line last.
+        log: TensorFlow's log messages in the training thread, the newest line last.
         hyperparameters: Those that can be set, with the values that the next step uses.
         evaluates: Whether there is something to evaluate.
-        usage: Where its time goes, and what its process takes; None before that is known.
+        usage: Where its time goes, and what its process uses; None while unknown.
     """
 
     name: str
@@ -250,7 +249,7 @@ class Status:
         return self.checkpoints[-1] if self.checkpoints else None
 
     def __repr__(self) -> str:
-        """A line for each field that says something."""
+        """Shows a line for each field that is set."""
         told = {each.name: _lines(getattr(self, each.name)) for each in fields(self)}
         width = max(map(len, told))
         return "\n".join(
@@ -261,7 +260,7 @@ class Status:
 
 
 def _lines(value: object) -> list[str]:
-    """A value in lines for a reader; of many the newest."""
+    """Formats a value in lines; of a long list, the newest entries."""
     match value:
         case None | False:
             return []

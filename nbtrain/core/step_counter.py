@@ -1,13 +1,13 @@
-"""The step that one attempt of a run is at, shared by all that count, save and restore."""
+"""The current step of one attempt of a run, shared by all that count, save and restore."""
 
 from __future__ import annotations
 
 
 class StepCounter:
-    """The step that an attempt is at, and how many it has taken; training thread only.
+    """The current step of an attempt, and the number of steps taken; training thread only.
 
     Attributes:
-        step: Steps completed. Whoever has taken one sets it; any thread may read it.
+        step: Steps completed, set by whoever has taken one. Any thread may read it.
     """
 
     __slots__ = ("_origin", "step")
@@ -17,10 +17,10 @@ class StepCounter:
 
     @property
     def steps_done(self) -> int:
-        """Steps taken, wherever the count was moved meanwhile; any thread."""
+        """The number of steps taken, whatever moved the count meanwhile. Any thread may read it."""
         return self.step - self._origin
 
     def move_to(self, step: int) -> None:
-        """Be at this step without having taken one, as after a restore."""
+        """Sets the step without counting one as taken, for example after a restore."""
         self._origin += step - self.step
         self.step = step

@@ -1,17 +1,17 @@
-"""A table as plain text: what a cell shows where nothing else can be shown."""
+"""Formats a table as plain text, for cells that can show nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-# Characters of a cell, and rows and columns, that are shown; the rest is told by its number.
+# The most characters of a cell, rows and columns that are shown; the number of others is stated.
 _WIDTH, ROWS, COLUMNS = 28, 60, 10
 
 Cell = float | str | bool | None
 
 
 def text_table(heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    """Heads and rows, one a line, their columns aligned; None is an empty cell."""
+    """Formats heads and rows, one a line, with aligned columns; None is an empty cell."""
     shown = [heads[:COLUMNS], *(row[:COLUMNS] for row in rows[:ROWS])]
     lines = [in_columns([[on_a_line(cell) for cell in row] for row in shown])]
     left = [(len(rows) - ROWS, "rows"), (len(heads) - COLUMNS, "columns")]
@@ -20,13 +20,13 @@ def text_table(heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
 
 
 def in_columns(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of words, one a line, their columns aligned."""
+    """Formats rows of words, one a line, with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
 def on_a_line(cell: Cell) -> str:
-    """A cell as a short text on one line, whatever a file calls a run."""
+    """Shortens a cell to one line, whatever a file calls a run."""
     if cell is None:
         return ""
     text = f"{cell:g}" if isinstance(cell, float) else str(cell)

@@ -1,11 +1,12 @@
-"""Which part of a run's past led to where the run is; the rest is abandoned.
+"""Decides which part of a run's past led to its present state; the rest is abandoned.
 
-A start and a restore open a segment, which goes on from an entry of another: its parent. What
-counts lies on the way from the segment at hand to the first one, in each parent up to where its
-child begins. Entries are numbered in the order in which they are made, whatever a clock says.
+A start and a restore open a segment, which continues from an entry of another segment, its parent.
+An entry counts if it lies on the path from the current segment back to the first one, and in each
+parent before the beginning of the child. Entries are numbered in the order in which they are made,
+whatever a clock says.
 
 timeline = Timeline()
-saved = timeline.add()          # an entry, as of a save
+saved = timeline.add()          # an entry, such as a save
 timeline.open(100, saved)       # a restore of what was saved then, at step 100
 timeline.counts(100, saved)     # True: it led here
 timeline.limits                 # {1: inf, 0: 100}: the last step that counts of each segment
@@ -21,12 +22,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A stretch of training without a way back.
+    """A stretch of training without going back.
 
     Attributes:
-        begin: The number of its first entry: that it was opened.
+        begin: The number of its first entry, its opening.
         step: The step at which it begins.
-        parent: The segment that it goes on from; None for the first.
+        parent: The segment that it continues from; None for the first.
         last: The last entry of the parent that belongs to its past.
     """
 
@@ -37,7 +38,7 @@ class Segment:
 
 
 class Timeline:
-    """The segments of a run; one thread adds to it, any thread may ask.
+    """The segments of a run; one thread adds to it, any thread may read it.
 
     Attributes:
         order: The number of the newest entry.
@@ -50,31 +51,31 @@ class Timeline:
 
     @property
     def segment(self) -> int:
-        """The number of the segment at hand; the first is 0."""
+        """The number of the current segment; the first is 0."""
         return len(self._segments) - 1
 
     @property
     def begins(self) -> list[int]:
-        """The steps at which the segments began, but for the first."""
+        """The steps at which the segments began, except the first."""
         return [segment.step for segment in self._segments[1:]]
 
     @property
     def limits(self) -> Mapping[int, float]:
-        """The last step that counts of each segment; of those that are missing nothing counts."""
+        """The last step that counts of each segment; missing segments were abandoned."""
         return {segment: step for segment, (step, _) in self._ends.items()}
 
     def add(self) -> int:
-        """Number an entry."""
+        """Adds an entry, and returns its number."""
         self.order += 1
         return self.order
 
     def open(self, step: int, saved: int | None = None) -> None:
-        """Begin a segment.
+        """Begins a segment.
 
         Args:
             step: The step at which it begins.
-            saved: The entry that it goes on from. None: it is not known; of the past the run
-                keeps what lies up to the step.
+            saved: The entry that it continues from. None if unknown: then the past up to the step
+                counts.
         """
         last = self.order if saved is None else saved
         self._segments.append(Segment(self.add(), step, self._segment_of(last), last))
@@ -88,12 +89,12 @@ class Timeline:
         self._ends = ends
 
     def has_begun(self, step: int) -> bool:
-        """Whether the segment at hand begins at this step and has no other entry yet."""
+        """Tells if the current segment begins at this step and has no other entry yet."""
         now = self._segments[-1]
         return (now.begin, now.step) == (self.order, step)
 
     def counts(self, step: int, order: float) -> bool:
-        """Whether an entry led to where the run is.
+        """Tells if an entry led to the present state.
 
         Args:
             step: Its step.

@@ -1,4 +1,4 @@
-"""Tracebacks and stacks, cut to the lines of the user's own program."""
+"""Tracebacks and stacks, reduced to the lines of the user's own program."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from nbtrain.core.errors import NbtrainError
 
 _PACKAGE = str(Path(__file__).parent.parent) + os.sep
 
-# Where Python itself waits, and what led to the program: no line of the user's.
+# Python's own waiting code, and the code that led to the program: not the user's.
 _AROUND = (_PACKAGE, threading.__file__, contextlib.__file__)
 
-# Where libraries are, and Python's own modules.
+# The folders of libraries and of Python's own modules.
 _LIBRARIES = tuple(sysconfig.get_paths()[key] + os.sep for key in ("purelib", "platlib", "stdlib"))
 
-# Calls of a stack that are shown: the newest say where it stands.
+# The newest calls of a stack that are shown.
 _NEWEST = 8
 
-# Where a message of many lines says what has happened: Keras writes it in bold, TensorFlow above
-# the node of a graph, and AutoGraph at the end.
+# How a long message marks what has happened: Keras writes it in bold, TensorFlow above the node of
+# a graph, and AutoGraph at the end.
 _MATTER = (
     re.compile(r"\x1b\[1m(.+?)\x1b\[0m", re.DOTALL),
     re.compile(r"^(.+)\n\s*\[\[\{\{node ", re.MULTILINE),
     re.compile(r"\Ain user code:\n.*\n\s+(?:\w+: )?(\w.*)", re.DOTALL),
 )
 
-# What a terminal shows as bold or coloured, and nothing else does.
+# Escape codes for bold or colour in a terminal.
 _CODE = re.compile(r"\x1b\[[\d;]*m")
 
 
 def of_the_user(frames: TracebackType | None) -> TracebackType | None:
-    """The traceback from the user's first line on; whole where no line is the user's."""
+    """Returns the traceback from the user's first line on; all of it if no line is the user's."""
     first = frames
     while first is not None and _is_ours(first.tb_frame):
         first = first.tb_next
@@ -47,14 +47,14 @@ def of_the_user(frames: TracebackType | None) -> TracebackType | None:
 
 
 def is_of_the_user(filename: str) -> bool:
-    """Whether code is the user's own: of a cell or a program, and of no library."""
+    """Tells if code is the user's own: from a cell or a program, not from a library."""
     return not filename.startswith((_PACKAGE, "<frozen", *_LIBRARIES))
 
 
 def without_ours(frames: TracebackType | None) -> TracebackType | None:
-    """The traceback without the lines of nbtrain itself, and of the libraries that these call.
+    """Returns the traceback without the lines of nbtrain and the libraries that it calls.
 
-    Whole where there are no others.
+    Returns all of it if there are no other lines.
     """
     kept, inside = [], False
     for part in _parts(frames):
@@ -69,9 +69,9 @@ def without_ours(frames: TracebackType | None) -> TracebackType | None:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Whether it runs code of nbtrain, or what Python has made for that: a dataclass's `__init__`.
+    """Tells if it runs code of nbtrain, or generated for it, such as a dataclass's `__init__`.
 
-    Such code has no file, and the names of the module that it was made for.
+    Generated code has no file, but the globals of the module that it was made for.
     """
     return str(frame.f_globals.get("__name__")).partition(".")[0] == __name__.partition(".")[0]
 
@@ -83,7 +83,7 @@ def _parts(frames: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def names_of_caller() -> Mapping[str, object]:
-    """The names of the module or notebook whose line has called nbtrain, in this thread."""
+    """Returns the globals of the module or notebook that called nbtrain, in this thread."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_code.co_filename.startswith(_AROUND):
         frame = frame.f_back
@@ -91,7 +91,7 @@ def names_of_caller() -> Mapping[str, object]:
 
 
 def named(error: BaseException) -> str:
-    """An error in one line: its type, and what its words say first, if it can say them."""
+    """Formats an error in one line: its type, and the first part of its message."""
     try:
         text = str(error)
     except Exception:  # noqa: BLE001 - the user's own __str__
@@ -102,17 +102,17 @@ def named(error: BaseException) -> str:
 
 
 def told(error: BaseException) -> str:
-    """What an error says; one that is not nbtrain's with its type: its words may be few."""
+    """Returns an error's message, with its type unless it is nbtrain's: messages may be terse."""
     return str(error) if isinstance(error, NbtrainError) else named(error)
 
 
 def formatted(error: BaseException, frames: TracebackType | None) -> str:
-    """An error with its traceback, as Python prints it; without codes for a terminal."""
+    """Formats an error with its traceback as Python does, without terminal codes."""
     return _CODE.sub("", "".join(traceback.format_exception(type(error), error, frames)))
 
 
 def stack_of(thread: threading.Thread | None) -> str | None:
-    """Where a thread stands at this moment, the newest call last; None if it does not run."""
+    """Returns the current stack of a thread, the newest call last; None if it is not running."""
     frame = sys._current_frames().get(thread.ident or 0) if thread else None
     if frame is None:
         return None
