@@ -1,4 +1,4 @@
-"""Train TensorFlow in the background of a notebook, and steer it from the cell."""
+"""Trains TensorFlow models in the background of a notebook, controlled from the cell."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = [
     "train",
 ]
 
-# Where each name lives: loaded when first used, so that `import nbtrain` is light.
+# The module of each name, loaded on first use, so that `import nbtrain` is fast.
 _HOMES = {
     "NbtrainError": "nbtrain.core.errors",
     "Run": "nbtrain.run.run",
@@ -58,8 +58,8 @@ _HOMES = {
     "train": "nbtrain.engines.steps",
 }
 
-# TensorFlow 1's classes live in `nbtrain.tf1`; their older spellings, `nbtrain.Supervisor` and so
-# on, stay.
+# TensorFlow 1's classes are in `nbtrain.tf1`; their older names, such as `nbtrain.Supervisor`,
+# still work.
 _IN_TF1 = (
     "Coordinator",
     "EvalHook",
@@ -93,7 +93,7 @@ def _show(run: Run) -> None:
 
 
 def _meet_ipython() -> None:
-    """Tell a running IPython how a cell shows a run, scalars and an error; loaded only then."""
+    """Registers with a running IPython how a cell shows a run, scalars and an error."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is not None:
         from nbtrain.core.errors import NbtrainError

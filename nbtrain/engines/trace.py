@@ -38,7 +38,7 @@ class Trace:
 
     @property
     def failed(self) -> bool:
-        """Whether the tracing has failed."""
+        """True if the tracing has failed."""
         return self._error is not None
 
     def join(self, timeout: float | None = None) -> None:

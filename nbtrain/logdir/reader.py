@@ -63,7 +63,7 @@ class Reader:
             return found.count if found else 0
 
     def has_lost_files(self) -> bool:
-        """Whether it holds data of a file that no longer exists."""
+        """True if it holds data of a file that no longer exists."""
         with self._lock:
             there = {run: set(names) for run, _, names in self._folders.look()}
             return any(run.files - there.get(name, set()) for name, run in self._runs.items())

@@ -1,4 +1,4 @@
-"""The execution of a cell, and what it shows at its end.
+"""Tracks the execution of cells, and shows runs at their end.
 
 run = nbtrain.fit(...)      # the cell shows the run at its end
 run                         # unless it does so itself, or ends with a semicolon
@@ -27,7 +27,7 @@ Show: TypeAlias = "Callable[[Run], object]"
 
 @dataclasses.dataclass
 class _Execution:
-    """What an execution has done so far; it holds no run, which would hold its model.
+    """The state of an execution. It holds only weak references to runs, which hold models.
 
     Attributes:
         started: Runs that it has started, each with the function that shows it.

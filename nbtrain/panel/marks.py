@@ -54,7 +54,7 @@ class Sign:
 
     @property
     def abandoned(self) -> bool:
-        """Whether all of the marks were abandoned."""
+        """True if all of the marks were abandoned."""
         return all(abandoned for abandoned, _ in self.kinds)
 
     @property

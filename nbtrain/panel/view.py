@@ -128,7 +128,7 @@ def controls(status: Status) -> dict[str, bool]:
 
 
 def used(usage: Usage) -> Fields:
-    """Where the time goes, in whole percents, and what the process uses."""
+    """The use of time, in whole percents, and of resources."""
     process = [f"CPU {usage.cpu:.0%}", f"memory {_bytes(usage.memory, usage.memory_limit)}"]
     if usage.gpu_memory is not None:
         process.append(f"GPU memory {_bytes(usage.gpu_memory)}")

@@ -16,7 +16,7 @@ _FILE_VERSION = 0x1A  # the key of field 3, a string
 
 
 def is_file_version(payload: bytes) -> bool:
-    """Whether a serialized `Event` holds its wall time and the version of its file, only."""
+    """Tells if a serialized `Event` holds only its wall time and the version of its file."""
     rest = payload[_WALL_TIME:]
     return len(rest) > 1 and rest[0] == _FILE_VERSION and len(rest) == 2 + rest[1]
 

@@ -73,7 +73,7 @@ class EventWriter:
 
     @property
     def in_place(self) -> bool:
-        """Whether the file is still at `path`: it was not deleted or renamed."""
+        """True unless the file at `path` was deleted or renamed."""
         try:
             return os.path.samestat(self.path.stat(), self._made)
         except (FileNotFoundError, NotADirectoryError):

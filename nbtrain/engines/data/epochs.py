@@ -82,7 +82,7 @@ class EpochIterator(Iterator[Any]):
     # --- the loop -------------------------------------------------------------------
 
     def begin(self, loop: LoopHandle) -> Iterator[Any]:
-        """A loop begins, in this life of the run; returns what it draws from."""
+        """Begins a loop in this start of the run; returns the iterator that it draws from."""
         self._ahead, self._at_hand = self._undone(), []
         self._loop, self._step = loop, loop.step
         if self._iterators.at_hand is None:
@@ -174,7 +174,7 @@ class EpochIterator(Iterator[Any]):
 
     @property
     def kept(self) -> bool:
-        """Whether the states of the iterators are saved."""
+        """True if the states of the iterators are saved."""
         return self._kept and not self._behind
 
     def lose(self, why: str) -> None:

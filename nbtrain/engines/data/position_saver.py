@@ -19,7 +19,7 @@ class DataPosition(Protocol):
 
     @property
     def kept(self) -> bool:
-        """Whether states of `tf.data` iterators are saved with it."""
+        """True if states of `tf.data` iterators are saved with it."""
 
     def besides(self) -> tf.train.Checkpoint:
         """Returns the objects that save it."""

@@ -98,11 +98,11 @@ class RunCallback(keras.callbacks.Callback):
         self._run.handle.turn_to(EVALUATE)
 
     def on_test_end(self, logs: Any = None) -> None:
-        """It is over."""
+        """Notes that the validation has ended."""
         self._run.handle.turn_to(LOOP)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Of a batch of the validation: a stop is heard here."""
+        """Checks for a stop after a batch of the validation."""
         if self._run.handle.asked_to_stop():
             self.model.stop_evaluating = True
 

@@ -60,12 +60,12 @@ class DataPosition:
 
     @property
     def _begun(self) -> bool:
-        """Whether a batch has been trained."""
+        """True if a batch has been trained."""
         return (self.epoch, self.batch) != (self._first, 0)
 
     @property
     def kept(self) -> bool:
-        """Whether the state of a `tf.data` pipeline is saved with it."""
+        """True if the state of a `tf.data` pipeline is saved with it."""
         return self.data.kept and isinstance(self.data, Dataset)
 
     def lose(self, why: str) -> None:
