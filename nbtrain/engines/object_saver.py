@@ -62,7 +62,7 @@ class ObjectSaver:
         self._manager = tf.train.CheckpointManager(checkpoint, str(directory), max_to_keep=keep)
 
     def resume(self, timeline: RunTimeline | None = None) -> Restored | None:
-        """Go on from the latest checkpoint of the folder that counts, else from the origin."""
+        """Restores the latest checkpoint on the current branch, or else the origin."""
         held = latest(self.directory, timeline)
         path = self._origin if held is None else held.path
         return None if path is None else self.restore(path)

@@ -23,7 +23,7 @@ _WRITERS = frozenset({"as_default", "set_as_default"})
 
 
 def tell_unwritten(run: Run, functions: Iterable[object]) -> None:
-    """Say in the panel what the functions would record in vain; training thread."""
+    """Says in the panel what the functions would record in vain; training thread only."""
     run.handle.note("summaries", unwritten(functions, os.path.relpath(run.logdir)))
 
 

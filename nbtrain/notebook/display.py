@@ -79,9 +79,9 @@ class Display:
                     del _displays[self._run.name]
 
     def settle(self) -> None:
-        """Show the picture of now below the panel; see `settle` below."""
+        """Redraws the picture below the panel; see `settle` below."""
         note = self._run.handle.note
-        note("picture", None)  # before: a picture has the message in it
+        note("picture", None)  # first, because the picture contains the message
         try:
             self._still.settle()
         except Exception as error:  # noqa: BLE001 - told by its run: another cell may be at its end

@@ -63,7 +63,7 @@ _OF_THE_CELL = ("parent_header", "shell_parent", "shell_parent_ident")
 # Called at the end of each cell of a client without pages.
 at_end: list[Callable[[], object]] = []
 
-# Those that have not ended, by the request that each answers.
+# Executions that have not ended, by the request that each answers.
 _executions: dict[str, _Execution] = {}
 
 

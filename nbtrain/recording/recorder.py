@@ -70,7 +70,7 @@ class Recorder:
 
     @property
     def error(self) -> str | None:
-        """What could not be recorded, in words; None if all is well."""
+        """The data that could not be recorded, in words; None if all is well."""
         return "\n".join([*self._errors.values()]) or None
 
     @property

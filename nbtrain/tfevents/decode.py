@@ -300,7 +300,7 @@ def _group(data: ByteArray, rows: IntArray, starts: IntArray, width: int) -> _Gr
 
 
 def _columns(group: _Group, known: _Known, which: IntArray, batch: Batch, *, verify: bool) -> None:
-    """Decode the columns of records, after a look at their checksums."""
+    """Decodes the columns of records after checking their checksums."""
     layout = known.layout
     wall_times = group.column(WALL_TIME, "<f8")
     crcs = known.crcs[which]

@@ -22,10 +22,10 @@ def is_file_version(payload: bytes) -> bool:
 
 
 def event(payload: bytes) -> Event:
-    """The `Event` of a record.
+    """Parses the `Event` of a record.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not an `Event`.
     """
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.event_pb2 import Event

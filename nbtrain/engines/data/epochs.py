@@ -162,7 +162,7 @@ class EpochIterator(Iterator[Any]):
         return self._epoch >= self._epochs
 
     def _undone(self) -> list[Any]:
-        """Elements that were drawn for a step which was not done."""
+        """Elements that were drawn for a step that was not completed."""
         at_step = self._loop is not None and self._loop.step == self._step
         return [*(self._at_hand if at_step else ()), *self._ahead]
 
@@ -170,7 +170,7 @@ class EpochIterator(Iterator[Any]):
         self._begun += 1
         return begin()
 
-    # --- the place ------------------------------------------------------------------
+    # --- the position ---------------------------------------------------------------
 
     @property
     def kept(self) -> bool:

@@ -77,7 +77,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._scaffold = scaffold
         self._opened: tuple[tf.compat.v1.Session, tf.train.Coordinator] | None = None
         self.train_op: Any = None  # fetches that must advance the global step, if it is known
-        self.hyperparameters = NO_VARIABLES  # which this session holds
+        self.hyperparameters = NO_VARIABLES  # those of this session
         self._loop: HookLoop | None = None
 
     def begin(self) -> None:
@@ -125,12 +125,12 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
     def after_create_session(
         self, session: tf.compat.v1.Session, coord: tf.train.Coordinator
     ) -> None:
-        """Go on from the latest checkpoint; after a session was lost, not at once."""
+        """Restores the latest checkpoint; waits first if a session was lost."""
         again = self._loop is not None
         self._attempts.succeeded()
-        # The set itself: to it are added those that other hooks start.
+        # The set itself, as other hooks add their threads to it.
         limit_closing(session, self._run.handle.host.note, coord._registered_threads)
-        self._close_session()  # one that was lost while another hook took it up
+        self._close_session()  # a session lost while another hook prepared it
         self._opened = session, coord
         self._session = session
         in_session(self.hyperparameters, session, self.train_op)
@@ -164,7 +164,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         return known[1]
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """The step boundary."""
+        """Reaches the step boundary."""
         assert self._loop is not None, "a session has been made"
         steps = self._steps
         if steps is None:
@@ -174,7 +174,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             self._stop(run_context, steps)
 
     def end(self, session: tf.compat.v1.Session) -> None:  # noqa: ARG002 - TensorFlow's
-        """A last checkpoint, while the session is open."""
+        """Writes a last checkpoint while the session is open."""
         self._run.handle.host.release()
         self._attempts.end()
 

@@ -36,7 +36,7 @@ class SessionSaver(GraphSaver):
             raise CheckpointError(f"its session is closed already ({error})") from error
 
     def resume(self, timeline: RunTimeline | None = None) -> Restored | None:
-        """Go on from the latest checkpoint, unless the session has as many steps behind it."""
+        """Restores the latest checkpoint, unless the session is at the same or a later step."""
         held, step = latest(self.directory, timeline), self.global_step(0)
         if held is None:
             return None

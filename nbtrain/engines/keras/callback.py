@@ -61,10 +61,10 @@ class RunCallback(keras.callbacks.Callback):
         self._run.handle.count_waits(self._loss.waits)
         self._guard = Guard(model, self._run.name, self._run.__repr__)
         self._guard.set()
-        self._run.handle.at_end(self._remove)  # where an error ends fit
+        self._run.handle.at_end(self._remove)  # in case an error ends fit
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """The first boundary of the run."""
+        """Reaches the first boundary of the run."""
         self._run.handle.turn_to(LOOP)  # an error may have ended a validation
         if self._loss is not None:
             self._loss.wrap()
@@ -94,7 +94,7 @@ class RunCallback(keras.callbacks.Callback):
         self._ask()
 
     def on_test_begin(self, logs: Any = None) -> None:
-        """The validation begins."""
+        """Notes that the validation begins."""
         self._run.handle.turn_to(EVALUATE)
 
     def on_test_end(self, logs: Any = None) -> None:

@@ -148,7 +148,7 @@ class FitEngine:
             self.guarded.clear()
 
     def train(self, run: Run) -> None:
-        """Fit, from wherever the place is."""
+        """Fits from the current position."""
         place, loop = self.place, run.handle
         if (why := self._why_over(loop)) is not None:
             loop.note("epochs", f"{why}, or another name= to begin anew.")
@@ -193,7 +193,7 @@ class FitEngine:
         return [step, *(self._loss.traced if self._loss is not None else ())]
 
     def _why_over(self, loop: LoopHandle) -> str | None:
-        """Why nothing is left to train, and what to give for more; None where something is."""
+        """Says why nothing is left to train and what to give for more; None if something is."""
         place = self.place
         if place.epoch >= self.epochs:
             return (
@@ -234,7 +234,7 @@ class FitEngine:
                 optimizer.build(model.trainable_variables)
 
     def _fit(self, loop: LoopHandle, fit_callbacks: FitCallbacks) -> None:
-        """One call of Keras's; it is left where the run stops, or has moved."""
+        """Calls Keras's fit once; leaves it if the run stops or has moved."""
         place, model = self.place, self._model
         place.moved = False
         if place.batch and place.batch == place.data.steps:
@@ -252,12 +252,12 @@ class FitEngine:
             model.fit(**{**arguments, "callbacks": fit_callbacks})
         except StopFit:
             loop.note("evaluating", None)
-            vars(model).pop("_eval_epoch_iterator", None)  # Keras's, of its validation
+            vars(model).pop("_eval_epoch_iterator", None)  # Keras's iterator of its validation
         finally:
             place.data.leave()
 
     def _end_epoch(self, loop: LoopHandle, fit_callbacks: FitCallbacks) -> None:
-        """The end of an epoch that was left in its validation, which begins again.
+        """Ends an epoch that was left during its validation, which starts over.
 
         Raises:
             StoppedError: It was left once more.

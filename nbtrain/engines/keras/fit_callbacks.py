@@ -179,7 +179,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
             self._run_loop.settle()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Record the batch, or the last of an execution of several."""
+        """Records the batch, or the last of an execution of several."""
         place, loop = self._place, self._run_loop
         done, steps = self._begun + self._loss.count, place.data.steps
         if steps is not None and done > steps:
@@ -197,7 +197,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
             self._run_loop.note("batch", self._loss.lacks)
 
     def on_test_begin(self, logs: Any = None) -> None:
-        """Remember what the epoch's training gave: evaluating counts in the same metrics."""
+        """Keeps the training logs of the epoch, as evaluating updates the same metrics."""
         self._run_loop.turn_to(EVALUATE)
         self._place.logs = self._loss.before or epoch_logs(self.model, self._loss.logs)
         super().on_test_begin(logs)
@@ -212,14 +212,14 @@ class FitCallbacks(keras.callbacks.CallbackList):
         if self._seen_test:
             super().on_test_batch_end(batch, logs)
         if self._run_loop.asked_to_stop():
-            if not self._at_hand:  # its boundary, which has not heard of the stop, is behind
+            if not self._at_hand:  # its boundary came before the stop
                 raise StopFit
             self._ask()
         if self._run_loop.host.is_asked():
             self._run_loop.note("evaluating", _EVALUATING.format(epoch=self._place.epoch + 1))
 
     def on_test_end(self, logs: Any = None) -> None:
-        """The validation is over."""
+        """Notes that the validation is over."""
         self._run_loop.note("evaluating", None)
         super().on_test_end(logs)
         self._run_loop.turn_to(LOOP)
@@ -230,7 +230,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         before = {name: len(values) for name, values in self._history.history.items()}
         super().on_epoch_end(epoch, dict(logs))
         scalars = epoch_scalars(logs)
-        # The curves of evaluations between, where there are such, have those of the epochs too.
+        # If there are evaluations between epochs, their curves get the values of epochs too.
         between = [tag for tag in self._run_loop.evaluated if EPOCH + tag in scalars]
         scalars |= {tag: scalars[EPOCH + tag] for tag in between}
         # Numbers that a callback added, such as the learning rate that it sets.

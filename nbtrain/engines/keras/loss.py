@@ -79,7 +79,7 @@ class BatchLoss:
         self.wrap()
 
     def look_after(self, loop: LoopHandle) -> None:
-        """From now on have the step traced again where the model was changed; until `remove`."""
+        """Traces the step again whenever the model changes, until `remove`."""
         structure = Structure(self._model.name, self._model)
 
         def again(structure: Structure, changed: str) -> str:
