@@ -1,9 +1,13 @@
 // What the modules of the page hand one another. What crosses to the kernel is in protocol.d.ts.
 
-import type { Axis, Edit } from "./protocol.d.ts";
+import type { BoardConnection } from "./board/board_connection.js";
+import type { OverlayChart } from "./board/charts/overlay_chart.js";
+import type { RunList } from "./board/run_list.js";
+import type { Answer, Axis, Edit, Question } from "./protocol.d.ts";
+import type { paints } from "./shared/theme.js";
 
 /** A message's buffer: a view may begin anywhere. */
-export type Bytes = ArrayBuffer | ArrayBufferView;
+export type Bytes = ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 
 /** A curve of one tag and one segment: buckets of `stride` steps each. */
 export interface Curve {
@@ -140,3 +144,46 @@ export interface LineOf {
 
 /** uPlot's options, without what all charts have; its own type asks for tuples everywhere. */
 export type PlotOptions = Record<string, any>;
+
+/** How a run's line looks. */
+export interface Look {
+  colour: string;
+  dash: number[];
+}
+
+/** What to paint with, as the theme stands. */
+export type Paint = ReturnType<typeof paints>;
+
+/** An answer of the kernel; when the kernel has gone, of the kind "lost". */
+export interface Reply {
+  content: Answer | { t: "lost" };
+  buffers: Bytes[];
+}
+
+/** A question without what is known of its answer. */
+export type Wanted = Question extends infer Q ? (Q extends Q ? Omit<Q, "known"> : never) : never;
+
+/** A board, as its pages know it: see board.js. */
+export interface Board {
+  connection: BoardConnection;
+  runs: RunList;
+  options: Options;
+  keep(): void;
+  forget(): void;
+  draw(): void;
+  folds(tab: string): { open: Map<string, boolean>; changed: () => void };
+  paint(): Paint;
+  styleOf(run: string): Look;
+  swatch(run: string): SVGElement;
+}
+
+/** What a chart of several runs asks of its board. */
+export interface ChartBoard {
+  options: Options;
+  keep(): void;
+  paint(): Paint;
+  styleOf(run: string): Look;
+  swatch(run: string): SVGElement;
+  wanted(chart: OverlayChart): unknown;
+  csv(chart: OverlayChart): unknown;
+}

@@ -2,11 +2,11 @@
 
 import { Connection } from "../shared/connection.js";
 
-const LATE_MS = 1500;
-const KEEP_MS = 300; // what is chosen within this is sent at once
-
 /** @import { Answer, FromBoard, Index, Question, ToBoard } from "../protocol.d.ts" */
 /** @import { Bytes } from "../types.d.ts" */
+
+const LATE_MS = 1500;
+const KEEP_MS = 300; // what is chosen within this is sent at once
 
 /** @extends {Connection<FromBoard, ToBoard>} */
 export class BoardConnection extends Connection {
@@ -18,6 +18,7 @@ export class BoardConnection extends Connection {
   #next = 1;
   #numbers = new Map(); // of the runs
 
+  /** @param {any} model */
   constructor(model) {
     super(model);
     this.send({ t: "hello" });
@@ -41,7 +42,10 @@ export class BoardConnection extends Connection {
     });
   }
 
-  // Let the kernel keep what the reader has chosen; see options.js.
+  /**
+   * Let the kernel keep what the reader has chosen; see options.js.
+   * @param {string} text
+   */
   keep(text) {
     if (text === this.kept) return;
     this.kept = text;
@@ -60,7 +64,10 @@ export class BoardConnection extends Connection {
     return [...this.#asked.values()].some(({ at }) => Date.now() - at > LATE_MS);
   }
 
-  // The place of a run among those this page has seen: new ones leave the others their colour.
+  /**
+   * The place of a run among those this page has seen: new ones leave the others their colour.
+   * @param {string} run
+   */
   numberOf(run) {
     if (!this.#numbers.has(run)) this.#numbers.set(run, this.#numbers.size);
     return this.#numbers.get(run);

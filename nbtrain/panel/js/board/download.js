@@ -4,7 +4,12 @@ const ROW = 18; // pixels of a line of the legend
 const SAMPLE = 28; // pixels of a line's sample
 const LONGEST = 80; // characters of a file's name: systems take 255 bytes
 
-// Let the browser save a blob.
+/**
+ * Let the browser save a blob.
+ * @param {Blob} blob
+ * @param {string} name
+ * @param {string} ending
+ */
 export function download(blob, name, ending) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
@@ -13,7 +18,11 @@ export function download(blob, name, ending) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-// What a file's name must not hold becomes a line; it is neither empty nor hidden.
+/**
+ * What a file's name must not hold becomes a line; it is neither empty nor hidden.
+ * @param {string} name
+ * @param {string} ending
+ */
 export function fileName(name, ending) {
   const kept = name.replace(/[^\p{L}\p{N}._ -]+|^\.+/gu, "_");
   return `${[...kept].slice(0, LONGEST).join("").trim() || "untitled"}${ending}`;
@@ -50,7 +59,12 @@ export function picture(canvas, { title, legend, paint }, done) {
   copy.toBlob(done, "image/png");
 }
 
-// So much of the beginning of a text as has room.
+/**
+ * So much of the beginning of a text as has room.
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {string} text
+ * @param {number} width
+ */
 function fitting(ctx, text, width) {
   if (ctx.measureText(text).width <= width) return text;
   let kept = [...text].slice(0, width); // no letter is narrower than a pixel

@@ -1,10 +1,17 @@
 // What the kernel has for a page, asked for again when there may be more.
 
+/** @import { Reply, Wanted } from "../types.d.ts" */
+
 const SHARE = 5; // of the time that passes, the kernel spends at most a fifth on the same question
 const CLOCK = { now: () => performance.now(), later: (act, ms) => setTimeout(act, ms) };
 
 export class Latest {
-  // take: called with the answer, {content, buffers, question}, if it is another one.
+  /**
+   * take: called with the answer, {content, buffers, question}, if it is another one.
+   * @param {{gone: string, ask: (message: any) => Promise<Reply>}} connection
+   * @param {(answer: Reply & {question: string}) => void} take
+   * @param {typeof CLOCK} [clock]
+   */
   constructor(connection, take, clock = CLOCK) {
     this.connection = connection;
     this.take = take;
@@ -14,9 +21,15 @@ export class Latest {
     this.question = null;
     this.rested = 0;
     this.waits = false;
+    /** @type {[Wanted, number] | null} */
+    this.wanted = null;
   }
 
-  // Ask, unless the answer to this question is here; one question at a time, the newest last.
+  /**
+   * Ask, unless the answer to this question is here; one question at a time, the newest last.
+   * @param {Wanted} message
+   * @param {number} version
+   */
   async want(message, version) {
     const question = JSON.stringify(message);
     const key = `${version} ${question}`;
@@ -36,12 +49,13 @@ export class Latest {
     this.question = question;
     this.rested = ended + (SHARE - 1) * (ended - began);
     if (content.t !== "same") {
-      this.known = content.known ?? null;
+      this.known = "known" in content ? content.known : null;
       this.take({ content, buffers, question });
     }
     this.want(...this.wanted); // something else may be wanted by now
   }
 
+  /** @param {number} ms */
   #wait(ms) {
     if (this.waits) return;
     this.waits = true;

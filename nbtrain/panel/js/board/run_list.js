@@ -39,18 +39,26 @@ export class RunList {
     });
   }
 
-  // Begin with runs that are not drawn, a Set that is changed in place, and with a filter.
+  /**
+   * Begin with runs that are not drawn, a Set that is changed in place, and with a filter.
+   * @param {Set<string>} off
+   * @param {string} filter
+   */
   begin(off, filter) {
     this.off = off;
     this.input.value = filter;
     this.#fit();
   }
 
-  // Whether a run is drawn.
+  /**
+   * Whether a run is drawn.
+   * @param {string} run
+   */
   has(run) {
     return !this.off.has(run) && this.fits(run);
   }
 
+  /** @param {string[]} runs */
   show(runs) {
     for (const run of runs) if (!this.rows.has(run)) this.#add(run);
     const there = new Set(runs);
@@ -62,7 +70,11 @@ export class RunList {
     this.#tell();
   }
 
-  // Draw some runs, or draw them no more.
+  /**
+   * Draw some runs, or draw them no more.
+   * @param {string[]} runs
+   * @param {boolean} on
+   */
   check(runs, on) {
     for (const run of runs) {
       if (on) this.off.delete(run);
@@ -78,7 +90,10 @@ export class RunList {
     for (const [run, { row }] of this.rows) row.querySelector("svg").replaceWith(this.swatch(run));
   }
 
-  // A sample of a run's line.
+  /**
+   * A sample of a run's line.
+   * @param {string} run
+   */
   swatch(run) {
     return swatch(this.styleOf(run));
   }

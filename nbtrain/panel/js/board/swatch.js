@@ -1,7 +1,10 @@
 // A sample of a line.
 
+/** @import { Look } from "../types.d.ts" */
+
 const SVG = "http://www.w3.org/2000/svg";
 
+/** @param {Look} look */
 export function swatch({ colour, dash }) {
   const svg = document.createElementNS(SVG, "svg");
   const line = document.createElementNS(SVG, "line");

@@ -1,6 +1,6 @@
 // Clicks on their way to the kernel: posted, acknowledged, answered by a receipt.
 
-/** @import { Status, ToPanel } from "../protocol.d.ts" */
+/** @import { Command, Receipt, Status, ToPanel } from "../protocol.d.ts" */
 
 const ENDED = ["finished", "stopped", "failed"];
 const BUSY_AFTER_MS = 1500;
@@ -18,7 +18,12 @@ export class Clicks {
     this.waiting = new Map(); // id -> {command, late, taken, known, timer, done}
   }
 
-  // done: called once, with the receipt; without one where nothing is to be known of it any more.
+  /**
+   * done: called once, with the receipt; without one where nothing is to be known of it any more.
+   * @param {Command["command"]} command
+   * @param {Record<string, unknown>} [more]
+   * @param {(receipt?: Receipt) => void} [done]
+   */
   post(command, more = {}, done = () => {}) {
     const id = crypto.randomUUID?.() ?? String(Math.random());
     const click = { command, late: false, taken: false, known: false, done };
@@ -27,7 +32,7 @@ export class Clicks {
       this.changed();
     }, BUSY_AFTER_MS);
     this.waiting.set(id, click);
-    this.send({ t: "cmd", id, command, ...more });
+    this.send(/** @type {any} */ ({ t: "cmd", id, command, ...more }));
     this.changed();
   }
 

@@ -14,6 +14,7 @@ export class RunConnection extends Connection {
   notices = new Notices(() => this.changed());
   store = new Store(() => this.send({ t: "hello" }));
 
+  /** @param {any} model */
   constructor(model) {
     super(model);
     this.send({ t: "hello" });

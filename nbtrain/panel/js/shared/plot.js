@@ -4,6 +4,9 @@ import uPlot from "uplot";
 import { isNamed, logPlaces } from "./log_places.js";
 import { logTicks, ticks, timeTicks } from "./format.js";
 
+/** @import { Axis } from "../protocol.d.ts" */
+/** @import { Paint, UnseenBucket } from "../types.d.ts" */
+
 const GLYPHS = { NaN: "×", "∞": "▲", "−∞": "▼", "≤ 0": "▽" };
 const MARKS_APART = 8; // pixels: a thousand NaN are a row of marks, not a smear
 const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 2.5, 5].map((n) => n * 10 ** power))
@@ -38,7 +41,12 @@ const ALONG_LOG = {
   relative: (values) => values.map((value) => timeTicks([value])[0]),
 };
 
-// The two axes; paint: gives what to paint with, as the theme stands.
+/**
+ * The two axes; paint: gives what to paint with, as the theme stands.
+ * @param {() => Paint} paint
+ * @param {{log: boolean, x?: Axis, logX?: boolean}} how
+ * @returns {any[]}
+ */
 export function axes(paint, { log, x = "step", logX = false }) {
   const axis = {
     stroke: () => paint().text,
@@ -88,7 +96,12 @@ export function yScale(log) {
   return { distr: log ? 3 : 1, range: (u, min, max) => range(min, max, log) };
 }
 
-// found: see `marks` in columns.js.
+/**
+ * found: see `marks` in columns.js.
+ * @param {uPlot} u
+ * @param {UnseenBucket[]} found
+ * @param {Paint} paint
+ */
 export function drawMarks(u, found, { mark, gone }) {
   const { ctx, bbox } = u;
   const ratio = devicePixelRatio || 1;
@@ -126,8 +139,12 @@ export function besidePointer(tip, { cursor: { left }, over: { clientWidth } }) 
 export const steps = ({ data: [x] }, min, max) =>
   x.length === 1 ? [x[0] - 1, x[0] + 1] : [min, max];
 
-// Move the cursor of a chart by an arrow key, ten times as far with Shift, or to its first or last
-// point in sight; whether it was such a key.
+/**
+ * Move the cursor of a chart by an arrow key, ten times as far with Shift, or to its first or last
+ * point in sight; whether it was such a key.
+ * @param {uPlot} u
+ * @param {KeyboardEvent} event
+ */
 export function moveByKey(u, { key, shiftKey, altKey, ctrlKey, metaKey }) {
   if (!(isArrow(key) || key in ENDS) || altKey || ctrlKey || metaKey) return false;
   const { clientWidth: width, clientHeight: height } = u.over;
@@ -142,8 +159,14 @@ export function moveByKey(u, { key, shiftKey, altKey, ctrlKey, metaKey }) {
   return true;
 }
 
+/** @param {string} key */
 export const isArrow = (key) => key in STEPS;
 
+/**
+ * @param {number | null} least
+ * @param {number} greatest
+ * @param {boolean} log
+ */
 function range(least, greatest, log) {
   if (least === null) return [0.1, 1];
   const [min, max] = [least, greatest].map((y) => Math.max(-MOST, Math.min(MOST, y)));

@@ -2,6 +2,8 @@
 
 import { el } from "./dom.js";
 
+/** @import { Still } from "../protocol.d.ts" */
+
 const VIEW = "application/vnd.jupyter.widget-view+json";
 // JupyterLab's outputs of a cell: the live widget, its picture and its words. What other threads print
 // may stand between them, and another widget with its own two may follow.
@@ -9,8 +11,11 @@ const OUTPUT = ".jp-OutputArea-child";
 const PICTURE = `${OUTPUT}:has(> .jp-RenderedImage)`;
 const WORDS = `${OUTPUT}:has(.nbtrain-still)`;
 
-// From now on the root of a view stands in place of the picture and the words below it: they are
-// hidden as long as it is in the document.
+/**
+ * From now on the root of a view stands in place of the picture and the words below it: they are
+ * hidden as long as it is in the document.
+ * @param {HTMLElement} root
+ */
 export function stand(root) {
   if (root.classList.contains("nbt-live")) return;
   const name = `nbt-live-${Math.random().toString(36).slice(2)}`;
@@ -22,9 +27,13 @@ export function stand(root) {
   );
 }
 
-// Put a picture and words into the notebook, below the output of a widget. JupyterLab does so by
-// itself, unless its page was reloaded since the cell has run: then it knows no display_id. The
-// notebook's model is no part of anywidget's interface: where there is none, those of before stay.
+/**
+ * Put a picture and words into the notebook, below the output of a widget. JupyterLab does so by
+ * itself, unless its page was reloaded since the cell has run: then it knows no display_id. The
+ * notebook's model is no part of anywidget's interface: where there is none, those of before stay.
+ * @param {any} model
+ * @param {Still} still
+ */
 export function keep(model, { picture, words, id }) {
   for (const { outputs } of model.widget_manager?.context?.model?.cells ?? []) {
     const all = Array.from({ length: outputs?.length ?? 0 }, (_, i) => outputs.get(i));

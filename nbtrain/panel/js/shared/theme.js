@@ -1,7 +1,10 @@
 // The notebook's theme, as the charts need it: common.css holds every colour, and takes those
 // of JupyterLab or VS Code where there are any.
 
-// Light text lies on a dark page: true in every notebook, also in one that is not known.
+/**
+ * Light text lies on a dark page: true in every notebook, also in one that is not known.
+ * @param {HTMLElement} root
+ */
 export function isDark(root) {
   const { dataset, classList } = document.body;
   if (dataset.jpThemeLight) return dataset.jpThemeLight === "false";
@@ -13,7 +16,10 @@ export function isDark(root) {
   return 0.3 * red + 0.6 * green + 0.1 * blue > 128;
 }
 
-// What to paint with, as the page stands now.
+/**
+ * What to paint with, as the page stands now.
+ * @param {HTMLElement} root
+ */
 export function paints(root) {
   const style = getComputedStyle(root);
   const read = (name) => style.getPropertyValue(name).trim();
@@ -29,7 +35,10 @@ export function paints(root) {
   };
 }
 
-// Calls `changed` when the theme does; returns what ends that.
+/**
+ * Calls `changed` when the theme does; returns what ends that.
+ * @param {() => void} changed
+ */
 export function watch(changed) {
   const observer = new MutationObserver(changed);
   const attributeFilter = ["class", "data-jp-theme-light", "data-jp-theme-name"];

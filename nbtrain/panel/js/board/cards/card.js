@@ -5,8 +5,16 @@ import { el, say } from "../../shared/dom.js";
 import { choiceOf, placeOf } from "./steps.js";
 import { place } from "../../shared/format.js";
 
+/** @import { Question } from "../../protocol.d.ts" */
+/** @import { Board, Bytes } from "../../types.d.ts" */
+
 export class Card {
-  // board: see pages.js; page: {kind, Body, option, seen}; key: [tag, run].
+  /**
+   * board: see pages.js; page: {kind, Body, option, seen}; key: [tag, run].
+   * @param {Board} board
+   * @param {any} page
+   * @param {[tag: string, run: string]} key
+   */
   constructor(board, page, [tag, run]) {
     this.board = board;
     this.page = page;
@@ -65,7 +73,10 @@ export class Card {
     this.wanted(); // something else may be wanted by now
   }
 
-  // Show another step: of a place among the steps.
+  /**
+   * Show another step: of a place among the steps.
+   * @param {number} at
+   */
   move(at) {
     this.chosen = choiceOf(this.steps, at);
     this.#tell();
@@ -89,6 +100,7 @@ export class Card {
     this.body.resize?.();
   }
 
+  /** @param {Question} message */
   async #ask(message) {
     this.asking = true;
     const answer = await this.board.connection.ask(message);
@@ -96,6 +108,10 @@ export class Card {
     return answer;
   }
 
+  /**
+   * @param {{known: string}} content
+   * @param {Bytes} buffer
+   */
   #take(content, buffer) {
     const numbers = floats(buffer);
     this.known = content.known;
@@ -114,6 +130,7 @@ export class Card {
     this.root.dataset.step = this.steps[at];
   }
 
+  /** @param {string} text */
   #refuse(text) {
     say(this.problem, text);
     this.body.clear();

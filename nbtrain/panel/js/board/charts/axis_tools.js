@@ -2,11 +2,18 @@
 
 import { el } from "../../shared/dom.js";
 
+/** @import { Axis } from "../../protocol.d.ts" */
+/** @import { Options } from "../../types.d.ts" */
+
 const AXES = { step: "step", relative: "relative time", wall: "wall time" };
 const SMOOTHEST = 0.999;
 
 export class AxisTools {
-  // options: {x, logX, smooth}, changed in place; changed: called with what has changed of them.
+  /**
+   * options: {x, logX, smooth}, changed in place; changed: called with what has changed of them.
+   * @param {Options} options
+   * @param {(changes: Partial<Options>) => void} changed
+   */
   constructor(options, changed) {
     this.options = options;
     this.changed = changed;
@@ -16,7 +23,10 @@ export class AxisTools {
       children: Object.entries(AXES).map(([value, text]) => el("option", { value, text })),
     });
     this.axis.addEventListener("change", () =>
-      this.#choose({ x: this.axis.value, logX: this.options.logX && this.axis.value !== "wall" }),
+      this.#choose({
+        x: /** @type {Axis} */ (this.axis.value),
+        logX: this.options.logX && this.axis.value !== "wall",
+      }),
     );
     this.log = el("input", { type: "checkbox", "data-role": "log-x" });
     this.log.addEventListener("change", () => this.#choose({ logX: this.log.checked }));
@@ -51,10 +61,11 @@ export class AxisTools {
     this.axis.value = x;
     this.log.checked = logX;
     this.log.disabled = x === "wall";
-    this.slider.value = smooth;
+    this.slider.value = String(smooth);
     this.smoothing.textContent = smooth.toFixed(smooth > 0.99 ? 3 : 2);
   }
 
+  /** @param {Partial<Options>} changes */
   #choose(changes) {
     Object.assign(this.options, changes);
     this.show();

@@ -4,8 +4,16 @@ import { download } from "../download.js";
 import { Latest } from "../latest.js";
 import { decode } from "./overlay.js";
 
+/** @import { Want } from "../../protocol.d.ts" */
+/** @import { Board, Reply } from "../../types.d.ts" */
+/** @import { OverlayChart } from "./overlay_chart.js" */
+
 export class Charts {
-  // board: see board.js; seen: the charts in sight, a Set; runsOf: gives the runs of a tag.
+  /**
+   * board: see board.js; seen: the charts in sight, a Set; runsOf: gives the runs of a tag.
+   * @param {Board} board
+   * @param {{seen: Set<OverlayChart>, runsOf: (tag: string) => string[]}} page
+   */
   constructor(board, { seen, runsOf }) {
     this.board = board;
     this.seen = seen;
@@ -24,7 +32,10 @@ export class Charts {
 
   swatch = (run) => this.board.swatch(run);
 
-  // Ask for what a chart in sight should show, if it does not show it yet.
+  /**
+   * Ask for what a chart in sight should show, if it does not show it yet.
+   * @param {OverlayChart} chart
+   */
   wanted(chart) {
     if (!this.seen.has(chart)) return;
     const { connection } = this.board;
@@ -32,6 +43,10 @@ export class Charts {
     chart.latest.want(this.#want(chart), connection.index.version);
   }
 
+  /**
+   * @param {OverlayChart} chart
+   * @param {Reply & {question: string}} answer
+   */
   #take(chart, { content, buffers, question }) {
     chart.say(content.t === "refused" ? content.text : "");
     if (content.t !== "curves") return;
@@ -40,6 +55,7 @@ export class Charts {
     if (this.seen.has(chart)) chart.draw();
   }
 
+  /** @param {OverlayChart} chart */
   async csv(chart) {
     const { content, buffers } = await this.board.connection.ask({
       ...this.#want(chart),
@@ -50,6 +66,10 @@ export class Charts {
     chart.say(content.t === "refused" ? content.text : "");
   }
 
+  /**
+   * @param {OverlayChart} chart
+   * @returns {{t: "want"} & Want}
+   */
   #want({ tag, zoom }) {
     const { x, logX, smooth } = this.options;
     const having = this.runsOf(tag);

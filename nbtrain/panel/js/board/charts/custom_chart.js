@@ -8,12 +8,13 @@ import { OverlayChart } from "./overlay_chart.js";
 import { swatch } from "../swatch.js";
 import { style } from "../tags.js";
 
-/** @import { LayoutChart } from "../../protocol.d.ts" */
+/** @import { LayoutChart, Want } from "../../protocol.d.ts" */
+/** @import { Board } from "../../types.d.ts" */
 
 export class CustomChart {
   /**
    * @param {LayoutChart} chart
-   * @param {{board: any, seen: Set<CustomChart>, runsOf: (tag: string) => string[]}} page
+   * @param {{board: Board, seen: Set<CustomChart>, runsOf: (tag: string) => string[]}} page
    */
   constructor(chart, { board, seen, runsOf }) {
     this.title = chart.title;
@@ -80,8 +81,8 @@ export class CustomChart {
     const answers = await Promise.all(
       this.#wants().map((want) => this.board.connection.ask({ t: "csv", ...want })),
     );
-    const refused = answers.find(({ content }) => content.t === "refused");
-    if (refused) return this.chart.say(refused.content.text);
+    for (const { content } of answers)
+      if (content.t === "refused") return this.chart.say(content.text);
     if (answers.some(({ content }) => content.t !== "file")) return;
     const texts = answers.map(({ buffers }) => new TextDecoder().decode(buffers[0]));
     const parts = texts.map((text, i) => (i ? text.slice(text.indexOf("\n") + 1) : text));
@@ -113,6 +114,7 @@ export class CustomChart {
     return this.series ? this.series.map(({ value }) => value) : this.tags;
   }
 
+  /** @returns {Want[]} */
   #wants() {
     const { x, logX, smooth } = this.options;
     const { zoom } = this.chart;

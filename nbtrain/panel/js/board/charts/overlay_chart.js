@@ -9,6 +9,9 @@ import { axes, drawMarks, yScale } from "../../shared/plot.js";
 import { runTable } from "./run_table.js";
 import { number, place, tally } from "../../shared/format.js";
 
+/** @import { ChartBoard, Range, RunCurve } from "../../types.d.ts" */
+/** @import { Latest } from "../latest.js" */
+
 const TOLD = 12; // runs that the hover names, those nearest to the pointer
 const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
 const BACK = 0.15; // the opacity of a line that stands back
@@ -19,7 +22,11 @@ export class OverlayChart extends BaseChart {
     return 190;
   }
 
-  // board: {paint(), styleOf(run), options: see options.js, keep(), wanted(chart), csv(chart)}.
+  /**
+   * board: {paint(), styleOf(run), options: see options.js, keep(), wanted(chart), csv(chart)}.
+   * @param {string} tag
+   * @param {ChartBoard} board
+   */
   constructor(tag, board) {
     super(
       `chart of ${tag}: the arrow keys, Home and End read values, plus and minus zoom, Escape shows everything`,
@@ -27,6 +34,8 @@ export class OverlayChart extends BaseChart {
     const { zooms, logs } = board.options;
     this.tag = tag;
     this.board = board;
+    /** @type {Latest | null} */
+    this.latest = null; // see charts.js
     this.curves = [];
     this.zoom = zooms.get(tag) ?? null;
     this.log = logs.has(tag);
@@ -60,7 +69,10 @@ export class OverlayChart extends BaseChart {
     this.root.toggleAttribute("data-zoomed", this.zoom !== null);
   }
 
-  // Draw these curves; without them, those there were.
+  /**
+   * Draw these curves; without them, those there were.
+   * @param {RunCurve[]} [curves]
+   */
   draw(curves = this.curves) {
     this.curves = curves;
     if (!this.hasRoom()) return;
@@ -84,6 +96,7 @@ export class OverlayChart extends BaseChart {
     if (!this.table.hidden) this.#fillTable();
   }
 
+  /** @param {string} problem */
   say(problem) {
     say(this.problem, problem);
   }
@@ -92,7 +105,10 @@ export class OverlayChart extends BaseChart {
     if (this.plot || this.curves.length) super.resize();
   }
 
-  // Let one run stand out; null ends that.
+  /**
+   * Let one run stand out; null ends that.
+   * @param {string | null} run
+   */
   emphasize(run) {
     this.dim((line) => run !== null && line.run !== run);
   }
@@ -104,7 +120,10 @@ export class OverlayChart extends BaseChart {
     this.plot.redraw(false);
   }
 
-  // Show a range of the axis, {min, max}, or everything: what there is now, finer when it comes.
+  /**
+   * Show a range of the axis, {min, max}, or everything: what there is now, finer when it comes.
+   * @param {Range | null} zoom
+   */
   show(zoom) {
     this.#zoomTo(zoom);
     if (zoom) this.plot?.setScale("x", zoom);
@@ -119,6 +138,7 @@ export class OverlayChart extends BaseChart {
     this.curves = [];
   }
 
+  /** @param {Range | null} zoom */
   #zoomTo(zoom) {
     this.zoom = zoom;
     this.root.toggleAttribute("data-zoomed", zoom !== null);
@@ -126,6 +146,7 @@ export class OverlayChart extends BaseChart {
     else this.board.options.zooms.delete(this.tag);
   }
 
+  /** @param {any[]} data */
   #build(data) {
     const { x, logX, smooth } = this.board.options;
     const bands = this.lines.flatMap(({ kind, run }, i) =>
@@ -198,6 +219,7 @@ export class OverlayChart extends BaseChart {
     return log ? [min / 2, max * 2] : [min - 1, max + 1];
   }
 
+  /** @param {uPlot} u */
   #select(u) {
     const { left, width } = u.select;
     if (width < 4) return;
@@ -245,6 +267,10 @@ export class OverlayChart extends BaseChart {
     return el("div", { class: nearest ? "nbt-tip-row nbt-nearest" : "nbt-tip-row", children });
   }
 
+  /**
+   * @param {uPlot} u
+   * @param {KeyboardEvent} event
+   */
   press(u, event) {
     const width = u.over.clientWidth;
     const left = u.cursor.left >= 0 ? u.cursor.left : width / 2;

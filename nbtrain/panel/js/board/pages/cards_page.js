@@ -6,6 +6,8 @@ import { Viewport } from "../viewport.js";
 import { TagGroups } from "../tag_groups.js";
 import { having } from "../tags.js";
 
+/** @import { Index } from "../../protocol.d.ts" */
+
 // Body: what a card of the kind shows; see image_body.js. of: the kind whose tags are shown.
 export function cardsPage(kind, Body, of = kind) {
   return class extends CardsPage {
@@ -37,6 +39,11 @@ class CardsPage {
     this.size.observe(this.root);
   }
 
+  /**
+   * @param {Index} index
+   * @param {(run: string) => boolean} chosen
+   * @param {(tag: string) => boolean} fits
+   */
   show(index, chosen, fits) {
     const tags = index.kinds[this.of];
     if (this.drawn !== tags) {
@@ -58,6 +65,7 @@ class CardsPage {
     return `${found.size} of ${this.having.size} tags`;
   }
 
+  /** @param {string | null} run */
   point(run) {
     this.seen.forEach((card) =>
       card.root.classList.toggle("nbt-faint", run !== null && card.run !== run),

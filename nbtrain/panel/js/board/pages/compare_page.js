@@ -7,10 +7,14 @@ import { Latest } from "../latest.js";
 import { decodeNumbers } from "../charts/overlay.js";
 import { ScalarsPage } from "./scalars_page.js";
 
+/** @import { Index } from "../../protocol.d.ts" */
+/** @import { Board, Reply } from "../../types.d.ts" */
+
 const MOST = 1000; // tags of a logdir up to which all are asked for at once, whatever the filter
 const FEW = "Check two or more runs in the list: here they stand side by side.";
 
 export class ComparePage {
+  /** @param {Board} board */
   constructor(board) {
     this.board = board;
     this.there = null;
@@ -54,6 +58,11 @@ export class ComparePage {
     this.tools = this.scalars.tools;
   }
 
+  /**
+   * @param {Index} index
+   * @param {(run: string) => boolean} chosen
+   * @param {(tag: string) => boolean} fits
+   */
   show(index, chosen, fits) {
     const runs = index.runs.filter(chosen);
     this.fits = fits;
@@ -65,6 +74,7 @@ export class ComparePage {
     return count;
   }
 
+  /** @param {string | null} run */
   point(run) {
     this.scalars.point(run);
   }
@@ -82,6 +92,7 @@ export class ComparePage {
     this.scalars.close();
   }
 
+  /** @param {Reply} answer */
   #take({ content, buffers }) {
     this.refused = content.t === "refused" ? content.text : "";
     if (content.t === "compare") {

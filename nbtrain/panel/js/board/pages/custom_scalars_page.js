@@ -7,7 +7,11 @@ import { Latest } from "../latest.js";
 import { Viewport } from "../viewport.js";
 import { having } from "../tags.js";
 
+/** @import { Index, LayoutChart } from "../../protocol.d.ts" */
+/** @import { Board, Options, Reply } from "../../types.d.ts" */
+
 export class CustomScalarsPage {
+  /** @param {Board} board */
   constructor(board) {
     this.board = board;
     this.categories = [];
@@ -28,6 +32,11 @@ export class CustomScalarsPage {
     this.size.observe(this.groups);
   }
 
+  /**
+   * @param {Index} index
+   * @param {(run: string) => boolean} _chosen
+   * @param {(tag: string) => boolean} fits
+   */
   show(index, _chosen, fits) {
     this.fits = fits;
     if (this.drawn !== index.tags) {
@@ -39,6 +48,7 @@ export class CustomScalarsPage {
     return this.#draw();
   }
 
+  /** @param {string | null} run */
   point(run) {
     this.viewport.seen.forEach((chart) => chart.emphasize(run));
   }
@@ -56,6 +66,7 @@ export class CustomScalarsPage {
     this.charts.forEach((chart) => chart.forget());
   }
 
+  /** @param {Reply["content"]} content */
   #take(content) {
     say(this.problem, content.t === "refused" ? content.text : "");
     if (content.t !== "layout") return;
@@ -101,6 +112,10 @@ export class CustomScalarsPage {
     return group;
   }
 
+  /**
+   * @param {string} category
+   * @param {LayoutChart} chart
+   */
   #chart(category, chart) {
     const key = keyOf(category, chart);
     if (!this.charts.has(key)) {
@@ -115,11 +130,13 @@ export class CustomScalarsPage {
     return this.charts.get(key);
   }
 
+  /** @param {CustomChart} chart */
   #shown(chart) {
     chart.resize();
     chart.wanted();
   }
 
+  /** @param {Partial<Options>} changes */
   #chosen(changes) {
     if ("logX" in changes) this.board.forget();
     this.board.keep();

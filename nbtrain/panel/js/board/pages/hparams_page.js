@@ -9,12 +9,16 @@ import { runsOf } from "../table/sessions.js";
 import { SortTable } from "../table/sort_table.js";
 import { number } from "../../shared/format.js";
 
+/** @import { Index } from "../../protocol.d.ts" */
+/** @import { Board, Reply } from "../../types.d.ts" */
+
 const HPARAMS = "hyperparameters";
 const METRICS = "metrics";
 const MOST = 100; // columns that are shown
 const SIGNS = { running: "●", success: "✓", failure: "✗" };
 
 export class HparamsPage {
+  /** @param {Board} board */
   constructor(board) {
     this.board = board;
     this.hidden = new Set();
@@ -59,6 +63,11 @@ export class HparamsPage {
     });
   }
 
+  /**
+   * @param {Index} index
+   * @param {(run: string) => boolean} _chosen
+   * @param {(tag: string) => boolean} fits
+   */
   show(index, _chosen, fits) {
     this.index = index;
     this.fits = fits;
@@ -76,9 +85,11 @@ export class HparamsPage {
     this.table.close();
   }
 
+  /** @param {Reply["content"]} content */
   #take(content) {
-    say(this.problem, content.t === "refused" ? content.text : content.words.join("\n"));
+    if (content.t === "refused") say(this.problem, content.text);
     if (content.t !== "hparams") return;
+    say(this.problem, content.words.join("\n"));
     this.version++;
     this.rows = content.rows.map((row) => ({ ...row, values: row.values.map(decoded) }));
     this.columns = [

@@ -7,7 +7,11 @@ import { Viewport } from "../viewport.js";
 import { TagGroups } from "../tag_groups.js";
 import { having } from "../tags.js";
 
+/** @import { Index } from "../../protocol.d.ts" */
+/** @import { Board, Options } from "../../types.d.ts" */
+
 export class ScalarsPage {
+  /** @param {Board} board */
   constructor(board) {
     this.board = board;
     this.charts = new Map();
@@ -28,6 +32,11 @@ export class ScalarsPage {
     this.size.observe(this.root);
   }
 
+  /**
+   * @param {Index} index
+   * @param {(run: string) => boolean} chosen
+   * @param {(tag: string) => boolean} fits
+   */
   show(index, chosen, fits) {
     if (this.drawn !== index.tags) {
       this.drawn = index.tags;
@@ -47,6 +56,7 @@ export class ScalarsPage {
     return `${tags.length} of ${this.having.size} tags`;
   }
 
+  /** @param {string | null} run */
   point(run) {
     this.viewport.seen.forEach((chart) => chart.emphasize(run));
   }
@@ -64,6 +74,7 @@ export class ScalarsPage {
     this.viewport.close();
   }
 
+  /** @param {string} tag */
   #chart(tag) {
     if (!this.charts.has(tag)) {
       const chart = new OverlayChart(tag, this.desk);
@@ -73,11 +84,13 @@ export class ScalarsPage {
     return this.charts.get(tag);
   }
 
+  /** @param {OverlayChart} chart */
   #shown(chart) {
     chart.resize();
     this.desk.wanted(chart);
   }
 
+  /** @param {Partial<Options>} changes */
   #chosen(changes) {
     if ("logX" in changes) this.board.forget();
     this.board.keep();
