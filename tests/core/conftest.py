@@ -1,4 +1,4 @@
-"""The pure floors are tested without TensorFlow: a module that imports it is named."""
+"""Tests the pure packages without TensorFlow, and names a module that imports it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(autouse=True, scope="module")
 def tensorflow_stays_out(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a module that has imported TensorFlow; another folder's may have done so before."""
+    """Fails a module that has imported TensorFlow, unless another folder's tests did before."""
     before = "tensorflow" in sys.modules
     yield
     if "tensorflow" in sys.modules and not before:

@@ -1,4 +1,4 @@
-"""Buckets: whatever way the points came, the same reduction, and no peak or NaN lost."""
+"""Buckets: the reduction does not depend on chunking, and no peak or NaN is lost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ODD = st.sampled_from([float("nan"), float("inf"), float("-inf"), 0.0, 1e300, -1
 
 
 def curve_of(values: FloatArray, chunks: Sequence[int] = ()) -> BucketCurve:
-    """A curve that got its points in chunks of these sizes, the rest at the end."""
+    """Returns a curve that got its points in chunks of these sizes, the rest at the end."""
     curve, steps, begin = BucketCurve(), 10 + 3 * np.arange(len(values)), 0
     for size in [*chunks, len(values)]:
         curve.extend(steps[begin : begin + size], values[begin : begin + size])
@@ -27,7 +27,7 @@ def curve_of(values: FloatArray, chunks: Sequence[int] = ()) -> BucketCurve:
 
 
 def brute_force(values: FloatArray) -> Buckets:
-    """The same from the definition: split, then reduce each part."""
+    """Computes the buckets by definition: splits, then reduces each part."""
     stride = 1
     while -(-len(values) // stride) > LIMIT:
         stride *= 2
@@ -45,7 +45,7 @@ def brute_force(values: FloatArray) -> Buckets:
 
 
 def assert_same(got: Buckets, wanted: Buckets) -> None:
-    """Compare every column, NaN equal to NaN."""
+    """Compares every column, with NaN equal to NaN."""
     assert (got.stride, got.points, got.start) == (wanted.stride, wanted.points, wanted.start)
     for name in ("steps", "mean", "lo", "hi"):
         np.testing.assert_array_equal(getattr(got, name), getattr(wanted, name), err_msg=name)
@@ -56,7 +56,7 @@ def assert_same(got: Buckets, wanted: Buckets) -> None:
     length=st.integers(1, 3000),
     chunks=st.lists(st.integers(0, 1200), max_size=12),
 )
-def test_any_chunking_gives_the_buckets_of_the_definition(
+def test_any_chunking_gives_the_same_buckets(
     pattern: list[float], length: int, chunks: list[int]
 ) -> None:
     values = np.resize(np.array(pattern), length)
@@ -68,7 +68,7 @@ def test_any_chunking_gives_the_buckets_of_the_definition(
     places=st.dictionaries(st.integers(0, 2499), ODD, max_size=8),
     chunks=st.lists(st.integers(0, 900), max_size=8),
 )
-def test_what_is_not_finite_stays_visible_at_every_stride(
+def test_nan_and_infinity_stay_visible_at_every_stride(
     length: int, places: dict[int, float], chunks: list[int]
 ) -> None:
     values = np.ones(length)
@@ -82,7 +82,7 @@ def test_what_is_not_finite_stays_visible_at_every_stride(
 
 
 @given(length=st.integers(1, 3000), seed=st.integers(0, 2**32 - 1))
-def test_means_of_any_numbers_are_those_of_numpy(length: int, seed: int) -> None:
+def test_means_equal_those_of_numpy(length: int, seed: int) -> None:
     values = np.random.default_rng(seed).normal(size=length)
     got, wanted = curve_of(values, [length // 3]).view(), brute_force(values)
     np.testing.assert_allclose(got.mean, wanted.mean, rtol=1e-12, atol=1e-12)
@@ -106,7 +106,7 @@ def test_a_single_peak_in_a_million_points_is_not_lost() -> None:
     assert view.steps[at] <= 10 + 3 * 654_321 < view.steps[at + 1]
 
 
-def test_a_nan_makes_its_bucket_nan_and_no_other() -> None:
+def test_a_nan_makes_only_its_own_bucket_nan() -> None:
     values = np.ones(2048)
     values[1000] = np.nan
     view = curve_of(values).view()
@@ -115,7 +115,7 @@ def test_a_nan_makes_its_bucket_nan_and_no_other() -> None:
         assert np.flatnonzero(np.isnan(column)).tolist() == [250]
 
 
-def test_an_infinity_is_an_end_of_the_range() -> None:
+def test_an_infinity_is_one_end_of_the_range() -> None:
     values = np.ones(1024)
     values[0], values[1022] = np.inf, -np.inf
     view = curve_of(values).view()

@@ -1,4 +1,4 @@
-"""When something periodic is due, and that it never comes in a burst."""
+"""When periodic actions are due, and that they never come in a burst."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError
 
-# What passes between two boundaries: steps, and whole seconds.
+# Differences between two boundaries: steps, and whole seconds.
 PASSING = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=60)
 MAYBE = st.none() | st.integers(1, 20)
 
@@ -29,7 +29,7 @@ def test_every_s_seconds() -> None:
     assert [now for now in range(100, 135) if due(1, float(now))] == [110, 120, 130]
 
 
-def test_whichever_comes_first_and_then_both_count_anew() -> None:
+def test_steps_or_seconds_whichever_comes_first_restarts_both() -> None:
     due = Every(steps=100, secs=10.0)
     due.start(step=0, now=0.0)
     assert not due(99, 9.9)
@@ -46,7 +46,7 @@ def test_a_long_pause_is_followed_by_one_occasion() -> None:
     assert due(3, 3601.0)
 
 
-def test_without_numbers_it_is_never_due() -> None:
+def test_without_a_cadence_it_is_never_due() -> None:
     for due in (Every(), Every(secs=0), Every(secs=None, steps=None)):
         due.start(step=0, now=0.0)
         assert not due(10**9, 1e12)
@@ -56,10 +56,10 @@ def test_before_the_start_it_is_never_due() -> None:
     assert not Every(steps=1, secs=1.0)(10**9, 1e12)
 
 
-def test_a_new_start_forgets_the_old_count() -> None:
+def test_a_new_start_resets_the_count() -> None:
     due = Every(steps=10)
     due.start(step=100, now=0.0)
-    due.start(step=20, now=0.0)  # a restore went back
+    due.start(step=20, now=0.0)  # a restore
     assert not due(29, 0.0)
     assert due(30, 0.0)
 
@@ -96,6 +96,6 @@ def test_it_is_due_exactly_when_enough_has_passed_since_the_last_occasion(
         ({"secs": float("nan")}, r"secs=nan"),
     ],
 )
-def test_a_value_out_of_range_is_refused(given: dict[str, Any], message: str) -> None:
+def test_a_value_out_of_range_raises(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         Every(**given)

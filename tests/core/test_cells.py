@@ -15,12 +15,12 @@ from nbtrain.notebook.cells import loop_of
 
 @pytest.fixture
 def names() -> dict[str, Any]:
-    """The names of a notebook that calls something else `run`."""
+    """The names of a notebook in which `run` is something else."""
     return {"__name__": "__main__", "run": "the notebook's"}
 
 
 def called(source: str, names: dict[str, Any], run: object = "mine") -> dict[str, Any]:
-    """The notebook's names after the cell has been called with its run."""
+    """Returns the notebook's names after calling the cell with its run."""
     loop_of(source, "<cell>", names)(run)
     return names
 
@@ -37,12 +37,14 @@ def called(source: str, names: dict[str, Any], run: object = "mine") -> dict[str
         "class C:\n    def f(self):\n        return run\nseen = C().f()",
     ],
 )
-def test_run_is_the_cells_own_wherever_the_cell_says_it(names: dict[str, Any], source: str) -> None:
+def test_run_means_the_cells_own_run_everywhere_in_the_cell(
+    names: dict[str, Any], source: str
+) -> None:
     assert called(source, names)["seen"] == "mine"
     assert names["run"] == "the notebook's"
 
 
-def test_cells_that_run_at_once_have_each_their_own_names(names: dict[str, Any]) -> None:
+def test_concurrent_cells_have_their_own_names(names: dict[str, Any]) -> None:
     cell = """
 def seen():
     return run.name, x
@@ -94,13 +96,13 @@ for i in (x,):
         ("x = sorted(name for name in globals() if name == 'x') or 3", 3),
     ],
 )
-def test_what_a_cell_binds_is_the_notebooks(
+def test_names_bound_by_a_cell_reach_the_notebook(
     names: dict[str, Any], source: str, value: object
 ) -> None:
     assert called("run\n" + source, names)["x"] == value
 
 
-def test_what_a_cell_binds_is_seen_by_the_notebook_while_it_runs(names: dict[str, Any]) -> None:
+def test_the_notebook_sees_new_bindings_while_the_cell_runs(names: dict[str, Any]) -> None:
     seen = []
     called("x = 1\nrun()\nx = 2\nrun()\n", names, lambda: seen.append(names["x"]))
     assert seen == [1, 2]
@@ -116,7 +118,7 @@ def test_what_a_cell_binds_is_seen_by_the_notebook_while_it_runs(names: dict[str
         ("x, *y = 1, 2\nrun()", [1]),
     ],
 )
-def test_the_notebook_is_told_at_once(
+def test_a_binding_reaches_the_notebook_at_once(
     names: dict[str, Any], source: str, told: list[object]
 ) -> None:
     seen: list[object] = []
@@ -131,18 +133,18 @@ def test_the_notebook_is_told_at_once(
     assert seen == told
 
 
-def test_a_cell_goes_on_from_what_the_notebook_has(names: dict[str, Any]) -> None:
+def test_a_cell_starts_with_the_notebooks_values(names: dict[str, Any]) -> None:
     names["x"] = 1
     assert called("run\nx += 2", names)["x"] == 3
 
 
-def test_what_the_notebook_binds_is_seen_by_the_cell_while_it_runs(names: dict[str, Any]) -> None:
+def test_a_running_cell_sees_new_names_of_the_notebook(names: dict[str, Any]) -> None:
     names["x"] = 1
     called("before = x\nrun()\nafter = x\n", names, lambda: names.update(x=2))
     assert (names["before"], names["after"]) == (1, 2)
 
 
-def test_a_name_that_the_cell_deletes_is_gone(names: dict[str, Any]) -> None:
+def test_a_name_deleted_by_the_cell_is_gone(names: dict[str, Any]) -> None:
     assert "x" not in called("x = run\ndel x", names)
 
 
@@ -150,12 +152,12 @@ def test_an_annotation_alone_binds_nothing(names: dict[str, Any]) -> None:
     assert "x" not in called("run\nx: int", names)
 
 
-def test_a_future_import_holds_for_the_cell(names: dict[str, Any]) -> None:
+def test_a_future_import_applies_to_the_cell(names: dict[str, Any]) -> None:
     source = "from __future__ import annotations\ndef f(x: Nowhere): return run"
     assert called(source, names)["f"].__annotations__ == {"x": "Nowhere"}
 
 
-def test_the_futures_of_nbtrain_are_not_the_cells(names: dict[str, Any]) -> None:
+def test_future_imports_of_nbtrain_do_not_apply_to_the_cell(names: dict[str, Any]) -> None:
     assert called("def f(x: int): return run", names)["f"].__annotations__ == {"x": int}
 
 
@@ -172,26 +174,26 @@ def test_functions_and_classes_of_a_cell_can_be_pickled(
 
 
 @pytest.mark.parametrize("source", ["return run", "await run", "while run.x()\n    pass"])
-def test_what_is_no_cell_of_python_is_no_body_of_a_loop(names: dict[str, Any], source: str) -> None:
+def test_invalid_python_raises_a_syntax_error(names: dict[str, Any], source: str) -> None:
     with pytest.raises(SyntaxError):
         loop_of(source, "<cell>", names)
     assert set(names) == {"__name__", "run"}
 
 
 @pytest.mark.parametrize("source", ["", "# nothing", "x = 1", "run = 3", "def f(run):\n    run"])
-def test_a_cell_that_does_not_use_its_run_is_refused(names: dict[str, Any], source: str) -> None:
+def test_a_cell_that_does_not_use_its_run_raises(names: dict[str, Any], source: str) -> None:
     with pytest.raises(ArgumentError, match="The cell does not use `run`"):
         loop_of(source, "<cell>", names)
 
 
-def test_a_cell_may_ask_a_supervisor_instead(names: dict[str, Any]) -> None:
+def test_a_cell_may_loop_on_a_supervisor(names: dict[str, Any]) -> None:
     answers = iter([False, False, True])
     names["sv"] = SimpleNamespace(should_stop=lambda: next(answers))
     called("steps = 0\nwhile not sv.should_stop():\n    steps += 1\n", names)
     assert names["steps"] == 2
 
 
-def test_an_error_tells_the_line_of_the_cell(names: dict[str, Any]) -> None:
+def test_an_error_names_the_line_of_the_cell(names: dict[str, Any]) -> None:
     loop = loop_of("\nrun\n\n1 / 0\n", "<cell>", names)
     with pytest.raises(ZeroDivisionError) as raised:
         loop(None)
@@ -200,12 +202,12 @@ def test_an_error_tells_the_line_of_the_cell(names: dict[str, Any]) -> None:
 
 
 def tensorflows(name: str, module: str = "tensorflow.python.training") -> type:
-    """A class such as TensorFlow has."""
+    """Makes a class like TensorFlow's."""
     return type(name, (), {"__module__": module, "should_stop": lambda _self: True})
 
 
 class Own:
-    """An object of the user's, whose property is not for now."""
+    """An object of the user's, whose property must not be read."""
 
     @property
     def sv(self) -> Any:
@@ -242,7 +244,7 @@ MONITORED = "with {} as sess:\n    while not sess.should_stop():\n        sess.r
         ),
     ],
 )
-def test_a_loop_that_a_run_would_not_hear_is_refused_with_what_to_write(
+def test_a_loop_that_the_run_would_miss_raises_with_advice(
     names: dict[str, Any], source: str, asker: str, remedy: str
 ) -> None:
     names["mine"] = tensorflows("MonitoredSession")()
@@ -273,7 +275,7 @@ def test_a_loop_that_a_run_would_not_hear_is_refused_with_what_to_write(
         "while not own.sv.should_stop(): step()",
     ],
 )
-def test_a_loop_that_a_run_hears_or_that_nobody_knows_is_taken(
+def test_a_loop_that_is_a_boundary_or_unknown_is_accepted(
     names: dict[str, Any], source: str
 ) -> None:
     names["coord"] = tensorflows("Coordinator")()

@@ -47,24 +47,24 @@ def test_a_posted_command_is_requested_until_it_is_answered(queue: CommandQueue)
     assert str(receipt.wait(0)) == "applied at step 1,240: saved ckpt-1240"
 
 
-def test_a_refusal_is_an_answer_that_says_why(queue: CommandQueue) -> None:
+def test_a_refused_command_is_answered_with_the_reason(queue: CommandQueue) -> None:
     receipt = queue.post(Pause())
     receipt.answer(Outcome(applied=False, step=7, text="Cannot pause while paused"))
     assert not receipt.wait(0).applied
     assert repr(receipt) == "<pause: refused at step 7: Cannot pause while paused>"
 
 
-def test_commands_are_taken_in_the_order_they_were_posted(queue: CommandQueue) -> None:
+def test_commands_are_taken_in_posting_order(queue: CommandQueue) -> None:
     posted = [queue.post(command) for command in (Pause(), Save(), Resume())]
     assert [queue.take(), queue.take(), queue.take(), queue.take()] == [*posted, None]
     assert [receipt.number for receipt in posted] == sorted(r.number for r in posted)
 
 
-def test_an_empty_queue_gives_nothing_and_does_not_block(queue: CommandQueue) -> None:
+def test_an_empty_queue_returns_none_without_blocking(queue: CommandQueue) -> None:
     assert queue.take() is None
 
 
-def test_a_waiting_take_gets_the_command_that_comes(queue: CommandQueue) -> None:
+def test_a_waiting_take_returns_the_next_command(queue: CommandQueue) -> None:
     taken: list[Receipt | None] = []
     thread = threading.Thread(target=lambda: taken.append(queue.take(wait=True)))
     thread.start()
@@ -73,7 +73,7 @@ def test_a_waiting_take_gets_the_command_that_comes(queue: CommandQueue) -> None
     assert taken == [receipt]
 
 
-def test_wake_makes_a_waiting_take_return_nothing(queue: CommandQueue) -> None:
+def test_wake_makes_a_waiting_take_return_none(queue: CommandQueue) -> None:
     taken: list[Receipt | None] = []
     thread = threading.Thread(target=lambda: taken.append(queue.take(wait=True)))
     thread.start()
@@ -82,23 +82,23 @@ def test_wake_makes_a_waiting_take_return_nothing(queue: CommandQueue) -> None:
     assert taken == [None]
 
 
-def test_a_wake_that_comes_before_the_wait_is_not_lost(queue: CommandQueue) -> None:
+def test_a_wake_before_the_wait_is_not_lost(queue: CommandQueue) -> None:
     queue.wake()
     assert queue.take(wait=True) is None
 
 
-def test_a_woken_queue_still_hands_out_what_waits(queue: CommandQueue) -> None:
+def test_a_woken_queue_still_returns_waiting_commands(queue: CommandQueue) -> None:
     queue.wake()
     receipt = queue.post(Save())
     assert queue.take(wait=True) is receipt
 
 
-def test_before_the_start_a_command_is_refused_at_once() -> None:
+def test_a_command_before_the_start_is_refused_at_once() -> None:
     receipt = CommandQueue().post(Pause())
     assert receipt.wait(0) == Outcome(applied=False, step=0, text="the run has not been started")
 
 
-def test_closing_refuses_what_waits_and_what_comes_with_the_reason(queue: CommandQueue) -> None:
+def test_closing_refuses_waiting_and_later_commands_with_the_reason(queue: CommandQueue) -> None:
     waiting = [queue.post(Save()), queue.post(Pause())]
     queue.close("the run has ended", step=42)
     late = queue.post(Stop(), step=42)
@@ -107,7 +107,7 @@ def test_closing_refuses_what_waits_and_what_comes_with_the_reason(queue: Comman
     assert repr(late) == "<stop: refused at step 42: the run has ended>"
 
 
-def test_a_closed_queue_can_be_opened_again_for_the_next_life(queue: CommandQueue) -> None:
+def test_a_closed_queue_can_be_opened_for_the_next_start(queue: CommandQueue) -> None:
     queue.wake()
     queue.close("the run has ended", step=42)
     queue.open()
@@ -116,7 +116,7 @@ def test_a_closed_queue_can_be_opened_again_for_the_next_life(queue: CommandQueu
     assert queue.take() is receipt
 
 
-def test_a_full_queue_refuses_and_keeps_what_waits(queue: CommandQueue) -> None:
+def test_a_full_queue_refuses_new_commands_and_keeps_the_waiting_ones(queue: CommandQueue) -> None:
     waiting = [queue.post(Save()) for _ in range(3)]
     refused = queue.post(Save(), step=7).wait(0)
     assert str(refused) == (
@@ -126,7 +126,7 @@ def test_a_full_queue_refuses_and_keeps_what_waits(queue: CommandQueue) -> None:
     assert [queue.take() for _ in range(4)] == [*waiting, None]
 
 
-def test_a_full_queue_still_takes_a_stop(queue: CommandQueue) -> None:
+def test_a_full_queue_accepts_a_stop(queue: CommandQueue) -> None:
     for _ in range(3):
         queue.post(Save())
     stop = queue.post(Stop())
@@ -134,7 +134,7 @@ def test_a_full_queue_still_takes_a_stop(queue: CommandQueue) -> None:
     assert [queue.take() for _ in range(4)][-1] is stop
 
 
-def test_waiting_for_an_answer_in_vain_says_what_to_do(queue: CommandQueue) -> None:
+def test_a_wait_that_times_out_says_what_to_do(queue: CommandQueue) -> None:
     receipt = queue.post(Save())
     with pytest.raises(WaitError, match=r"No answer to save within 0\.01 s.*wait again"):
         receipt.wait(0.01)
@@ -142,7 +142,7 @@ def test_waiting_for_an_answer_in_vain_says_what_to_do(queue: CommandQueue) -> N
     assert queue.take() is receipt
 
 
-def test_a_receipt_wakes_whoever_waits_for_it(queue: CommandQueue) -> None:
+def test_answering_a_receipt_wakes_its_waiters(queue: CommandQueue) -> None:
     receipt = queue.post(Save())
     got: list[Outcome] = []
     thread = threading.Thread(target=lambda: got.append(receipt.wait(10)))
@@ -152,7 +152,7 @@ def test_a_receipt_wakes_whoever_waits_for_it(queue: CommandQueue) -> None:
     assert got == [DONE]
 
 
-def test_commands_posted_by_many_threads_are_each_taken_once() -> None:
+def test_commands_of_many_threads_are_each_taken_once() -> None:
     queue = CommandQueue(limit=10_000)
     queue.open()
     posted: list[list[Receipt]] = [[] for _ in range(4)]
@@ -175,7 +175,7 @@ def test_commands_posted_by_many_threads_are_each_taken_once() -> None:
         assert order == [id(receipt) for receipt in mine]
 
 
-def test_every_command_has_its_word() -> None:
+def test_every_command_has_a_name() -> None:
     assert {
         "stop": Stop,
         "pause": Pause,
@@ -188,18 +188,18 @@ def test_every_command_has_its_word() -> None:
     assert Receipt(Set({"learning_rate": 0.1})).name == "set"
 
 
-def test_commands_are_values() -> None:
+def test_commands_compare_by_value() -> None:
     assert Restore(10) == Restore(10)
     assert Restore(10) != Restore("ckpt-10")
     assert Restore() == Restore(None)
 
 
-def test_an_outcome_shows_what_a_cell_wants_to_know() -> None:
+def test_an_outcome_reads_as_a_sentence() -> None:
     outcome = Outcome(applied=True, step=3, text="lr 1 → 2", edits=(Edit("lr", 1.0, 2.0),))
     assert repr(outcome) == "Outcome(applied=True, step=3, text='lr 1 → 2')"
 
 
-def test_a_planned_command_comes_at_its_step_and_before_those_that_wait() -> None:
+def test_a_planned_command_precedes_waiting_ones_at_its_step() -> None:
     queue = CommandQueue()
     queue.open()
     late, soon = queue.post(Save(), at=20), queue.post(Pause(), at=10)
@@ -211,7 +211,7 @@ def test_a_planned_command_comes_at_its_step_and_before_those_that_wait() -> Non
     assert queue.next_step == float("inf")
 
 
-def test_a_planned_command_whose_step_never_comes_is_refused_at_the_end() -> None:
+def test_a_planned_command_never_reached_is_refused_at_the_end() -> None:
     queue = CommandQueue()
     queue.open()
     receipt = queue.post(Save(), at=20)
@@ -226,7 +226,7 @@ def test_planned_commands_do_not_count_as_waiting() -> None:
     assert all(receipt.outcome is None for receipt in (*planned, queue.post(Save())))
 
 
-def test_what_is_planned_may_come_before_a_life_and_nothing_else() -> None:
+def test_only_planned_commands_may_precede_the_first_start() -> None:
     queue = CommandQueue()
     planned = queue.post(Save(), at=3)
     assert queue.post(Save()).wait(0).text == "the run has not been started"
@@ -236,7 +236,7 @@ def test_what_is_planned_may_come_before_a_life_and_nothing_else() -> None:
     assert queue.post(Save(), at=12).wait(0).text == "the run has ended"
 
 
-def test_what_stands_comes_again_from_the_step_on_to_which_the_run_went_back() -> None:
+def test_standing_commands_come_again_after_going_back() -> None:
     queue = CommandQueue()
     queue.open()
     for at in (2, 4, 9):
@@ -251,7 +251,7 @@ def test_what_stands_comes_again_from_the_step_on_to_which_the_run_went_back() -
     assert queue.take(99) is None, "each comes once"
 
 
-def test_what_stands_and_is_settled_comes_no_more() -> None:
+def test_a_settled_standing_command_does_not_come_again() -> None:
     queue = CommandQueue()
     queue.open()
     for at in (2, 4):
@@ -263,7 +263,7 @@ def test_what_stands_and_is_settled_comes_no_more() -> None:
     assert queue.next_step == 4
 
 
-def test_what_stands_comes_again_in_a_further_life() -> None:
+def test_standing_commands_come_again_in_a_later_start() -> None:
     queue = CommandQueue()
     queue.post(Set({"rate": 1}), at=4, standing=True)
     queue.open()
@@ -274,7 +274,7 @@ def test_what_stands_comes_again_in_a_further_life() -> None:
 
 
 def taken(queue: CommandQueue, step: int) -> Receipt:
-    """What is to be done at a step."""
+    """Returns the command for a step."""
     receipt = queue.take(step)
     assert receipt is not None
     return receipt

@@ -1,4 +1,4 @@
-"""The checksum of record files: the same as everybody else's."""
+"""The checksum of record files equals that of other implementations."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from nbtrain.tfevents import crc
 from nbtrain.tfevents.crc import crc32c, crc32c_columns, masked
 
 
-def test_the_checksum_of_the_standards_example() -> None:
-    assert crc32c(b"123456789") == 0xE3069283  # RFC 3720, the value every CRC-32C is known by
+def test_the_checksum_of_the_example_in_the_rfc() -> None:
+    assert crc32c(b"123456789") == 0xE3069283  # RFC 3720, the usual check value of CRC-32C
 
 
-def test_the_checksum_of_nothing() -> None:
+def test_the_checksum_of_no_bytes() -> None:
     assert crc32c(b"") == 0
 
 
 @given(data=st.binary(max_size=300))
-def test_a_masked_checksum_is_the_one_that_tensorboard_computes(data: bytes) -> None:
+def test_a_masked_checksum_equals_tensorboards(data: bytes) -> None:
     ours = masked(np.array([crc32c(data)], dtype=np.uint32))
     assert int(ours[0]) == reference.masked_crc32c(data)
 
@@ -36,7 +36,7 @@ def test_a_masked_checksum_is_the_one_that_tensorboard_computes(data: bytes) -> 
     count=st.integers(1, 20),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_the_checksums_of_many_records_are_those_of_each(
+def test_checksums_in_bulk_equal_checksums_one_by_one(
     template: bytes, places: set[int], count: int, seed: int
 ) -> None:
     generator = np.random.default_rng(seed)
@@ -51,19 +51,19 @@ def test_the_checksums_of_many_records_are_those_of_each(
 
 
 def columns_of(record: bytes) -> dict[int, npt.NDArray[np.uint8]]:
-    """Every byte of one record as a column of its own."""
+    """Returns every byte of one record as a column."""
     return {
         place: np.frombuffer(record, np.uint8)[place : place + 1] for place in range(len(record))
     }
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 8, 9, 255, 256, 257, 4097])
-def test_a_byte_counts_at_every_distance_from_the_end(length: int) -> None:
+def test_a_byte_contributes_at_every_distance_from_the_end(length: int) -> None:
     record = os.urandom(length)
     assert int(crc32c_columns(bytes(length), columns_of(record), 1)[0]) == crc32c(record)
 
 
-def test_threads_that_need_the_tables_first_at_the_same_time_get_the_same_ones() -> None:
+def test_concurrent_threads_get_the_same_tables() -> None:
     together = threading.Barrier(3)
     wrong: list[bytes] = []
 

@@ -1,4 +1,4 @@
-"""The picture that stays: it is drawn, says what went wrong, and touches nobody's figures."""
+"""The picture in a saved notebook: it is drawn, shows problems, and leaves pyplot alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.core.test_store import add
 
 STATUS = Status(name="digits", engine="step function", phase=Phase.FINISHED, step=100)
 NAN = float("nan")
-WHITE, BLACK = "#ffffff", "#111111"  # JupyterLab's two grounds
+WHITE, BLACK = "#ffffff", "#111111"  # JupyterLab's two backgrounds
 BLUE, ORANGE = COLOURS[:2]
 
 
@@ -35,21 +35,21 @@ def store() -> ScalarStore:
 
 
 def drawn(store: ScalarStore, status: Status = STATUS) -> npt.NDArray[np.float64]:
-    """The picture's pixels on white: height, width, red green blue."""
+    """The pixels of the picture on white: height, width, RGB."""
     picture = png(status, store.curves())
     assert picture.startswith(b"\x89PNG\r\n\x1a\n")
     return on(WHITE, picture)
 
 
 def on(ground: str, picture: bytes) -> npt.NDArray[np.float64]:
-    """The pixels of a picture on a ground: height, width, red green blue."""
+    """The pixels of a picture on a background: height, width, RGB."""
     pixels = pixels_of(picture)
     opaque = pixels[:, :, 3:]
     return np.asarray(pixels[:, :, :3] * opaque + np.array(rgb(ground)) * (1 - opaque))
 
 
 def pixels_of(picture: bytes) -> npt.NDArray[np.float64]:
-    """The pixels of a picture: height, width, red green blue alpha."""
+    """The pixels of a picture: height, width, RGBA."""
     return np.asarray(imread(io.BytesIO(picture)), dtype=np.float64)
 
 
@@ -58,7 +58,7 @@ def rgb(colour: str) -> list[float]:
 
 
 def contrast(one: str, other: str) -> float:
-    """How far two colours are apart, from 1 to 21: WCAG 2.1, "contrast ratio"."""
+    """The contrast ratio of two colours, from 1 to 21 (WCAG 2.1)."""
     weights = (0.2126, 0.7152, 0.0722)
 
     def light(colour: str) -> float:
@@ -70,12 +70,12 @@ def contrast(one: str, other: str) -> float:
 
 
 def of(pixels: npt.NDArray[np.float64], colour: str) -> npt.NDArray[np.bool_]:
-    """Which pixels have about this colour."""
+    """Marks the pixels with about this colour."""
     return np.asarray(np.abs(pixels - rgb(colour)).max(axis=2) < 0.05)
 
 
 def near(pixels: npt.NDArray[np.float64], colour: str) -> int:
-    """How many pixels have about this colour."""
+    """Counts the pixels with about this colour."""
     return int(of(pixels, colour).sum())
 
 
@@ -107,16 +107,14 @@ def test_a_tag_and_its_validation_share_a_chart_in_two_colours(store: ScalarStor
     assert near(both, ORANGE) > 50
 
 
-def test_the_title_tells_the_step_of_a_value_from_before_the_latest_start(
-    store: ScalarStore,
-) -> None:
+def test_the_title_shows_the_step_of_a_value_from_an_earlier_start(store: ScalarStore) -> None:
     add(store, "val_loss", 1, *np.linspace(2.0, 0.0, 50))
     plain = dataclasses.replace(STATUS, values={"val_loss": 0.5})
     told = dataclasses.replace(plain, values_at={"val_loss": 20})
     assert near(drawn(store, told), INK) > near(drawn(store, plain), INK) + 20
 
 
-def test_one_scale_holds_a_tag_and_its_validation(store: ScalarStore) -> None:
+def test_a_tag_and_its_validation_share_a_scale(store: ScalarStore) -> None:
     add(store, "loss", 1, *np.zeros(50))
     flat = np.flatnonzero(of(drawn(store), BLUE).any(axis=1))
     add(store, "val_loss", 10, *np.full(9, 5.0))
@@ -126,16 +124,14 @@ def test_one_scale_holds_a_tag_and_its_validation(store: ScalarStore) -> None:
     assert blue.max() - orange.max() > 100
 
 
-def test_a_validation_of_nothing_that_is_trained_has_a_chart_in_its_colour(
-    store: ScalarStore,
-) -> None:
+def test_a_lone_validation_has_its_own_chart_in_its_colour(store: ScalarStore) -> None:
     add(store, "val_accuracy", 1, *np.arange(50.0))
     pixels = drawn(store)
     assert near(pixels, ORANGE) > 100
     assert near(pixels, BLUE) == 0
 
 
-def test_a_line_goes_on_after_a_restore(store: ScalarStore) -> None:
+def test_a_line_continues_after_a_restore(store: ScalarStore) -> None:
     add(store, "loss", 1, *np.linspace(1.0, 0.0, 30))
     store.open_segment(10)
     whole = near(drawn(store), BLUE)
@@ -143,8 +139,8 @@ def test_a_line_goes_on_after_a_restore(store: ScalarStore) -> None:
     assert near(drawn(store), BLUE) > 1.5 * whole, "and is no lone dot"
 
 
-def test_a_line_ends_in_a_mean_of_as_many_points_as_its_others(store: ScalarStore) -> None:
-    add(store, "loss", 1, *[-1.0, 1.0] * 514, 1.0)  # means of four are 0; the last one stands alone
+def test_a_line_leaves_out_a_partial_last_bucket(store: ScalarStore) -> None:
+    add(store, "loss", 1, *[-1.0, 1.0] * 514, 1.0)  # means of four are 0; the last one is alone
     (curve,) = store.curves()
     assert curve.buckets.mean.tolist() == [0.0] * 257 + [1.0]
     rows = np.flatnonzero(of(drawn(store), BLUE).any(axis=1))
@@ -155,14 +151,14 @@ def test_a_line_ends_in_a_mean_of_as_many_points_as_its_others(store: ScalarStor
     assert np.ptp(rows) < 4, "nor before what came after a restore"
 
 
-def test_what_is_not_finite_is_marked_in_the_last_bucket_too(store: ScalarStore) -> None:
+def test_nan_and_infinity_are_marked_in_the_last_bucket_too(store: ScalarStore) -> None:
     add(store, "loss", 1, *[1.0] * 1028, NAN)
     assert near(drawn(store), RED) > 5
 
 
 @pytest.mark.parametrize("style", ["default", "dark_background", "ggplot"])
 @pytest.mark.parametrize("page", [WHITE, BLACK])
-def test_every_ink_is_legible_on_every_page_whatever_the_users_style(
+def test_every_ink_is_legible_on_every_page_in_every_style(
     store: ScalarStore, page: str, style: str
 ) -> None:
     import matplotlib.style
@@ -177,7 +173,7 @@ def test_every_ink_is_legible_on_every_page_whatever_the_users_style(
     assert min(contrast(ground, line) for line in (*COLOURS, GREY)) >= 3
 
 
-def test_words_and_the_numbers_of_an_axis_are_in_the_ink(store: ScalarStore) -> None:
+def test_text_and_axis_numbers_use_the_ink(store: ScalarStore) -> None:
     add(store, "loss", 1, *np.linspace(2.0, 0.0, 50))
     status = dataclasses.replace(STATUS, values=store.last_values(), notice="from ckpt-1")
     pixels = on(WHITE, png(status, store.curves()))
@@ -187,23 +183,21 @@ def test_words_and_the_numbers_of_an_axis_are_in_the_ink(store: ScalarStore) -> 
         assert np.ptp(share, axis=2).max() < 0.05
 
 
-def test_a_hyperparameter_takes_no_room_in_the_picture(store: ScalarStore) -> None:
+def test_a_hyperparameter_has_no_chart_in_the_picture(store: ScalarStore) -> None:
     add(store, "loss", 1, 0.5, 0.25)
     alone = png(STATUS, store.curves())
     add(store, "hyperparameters/learning_rate", 1, 0.5, 0.5)
     assert png(STATUS, store.curves()) == alone
 
 
-def test_a_value_that_is_not_finite_is_a_gap_with_a_mark(store: ScalarStore) -> None:
+def test_nan_and_infinity_are_gaps_with_a_mark(store: ScalarStore) -> None:
     add(store, "loss", 1, *[1.0] * 20)
     assert near(drawn(store), RED) == 0
     add(store, "loss", 21, NAN, float("inf"), float("-inf"), *[1.0] * 20)
     assert near(drawn(store), RED) > 10
 
 
-def test_marks_are_drawn_in_every_chart_the_same_whenever_they_were_made(
-    store: ScalarStore,
-) -> None:
+def test_every_chart_draws_the_same_marks_at_any_wall_time(store: ScalarStore) -> None:
     add(store, "loss", 1, *np.arange(50.0))
     add(store, "accuracy", 1, *np.arange(50.0))
     bare = drawn(store)
@@ -218,7 +212,7 @@ def test_marks_are_drawn_in_every_chart_the_same_whenever_they_were_made(
     assert len(pixels) > len(bare), "a line tells which signs there are"
 
 
-def test_the_axis_reaches_a_mark_before_the_first_point(store: ScalarStore) -> None:
+def test_the_axis_includes_a_mark_before_the_first_point(store: ScalarStore) -> None:
     add(store, "loss", 50, *np.arange(50.0))
 
     def begins(step: int) -> int:
@@ -229,18 +223,18 @@ def test_the_axis_reaches_a_mark_before_the_first_point(store: ScalarStore) -> N
     assert begins(500) == begins(60), "too far off"
 
 
-def test_a_mark_in_a_chart_without_a_finite_value_harms_nothing(store: ScalarStore) -> None:
+def test_a_mark_in_a_chart_without_finite_values_is_harmless(store: ScalarStore) -> None:
     add(store, "loss", 1, np.nan, np.inf)
     assert png(STATUS, store.curves(), [Mark("restore", 2, 0.0, "", 0)])
 
 
-def test_a_thousand_marks_and_one_of_a_kind_that_is_new_are_drawn(store: ScalarStore) -> None:
+def test_a_thousand_marks_and_an_unknown_kind_are_drawn(store: ScalarStore) -> None:
     add(store, "loss", 1, *np.arange(1000.0))
     marks = [Mark("checkpoint", step, 0.0) for step in range(1000)] + [Mark("new", 500, 0.0)]
     assert png(STATUS, store.curves(), marks) != png(STATUS, store.curves(), marks[:-1])
 
 
-def test_what_a_restore_abandoned_is_grey(store: ScalarStore) -> None:
+def test_abandoned_points_are_grey(store: ScalarStore) -> None:
     add(store, "loss", 1, *np.arange(50.0))
     before = near(drawn(store), GREY)
     store.open_segment(20)
@@ -248,7 +242,7 @@ def test_what_a_restore_abandoned_is_grey(store: ScalarStore) -> None:
     assert near(drawn(store), GREY) > before + 50
 
 
-def test_a_number_of_what_was_abandoned_altogether_says_so(store: ScalarStore) -> None:
+def test_a_last_value_that_was_abandoned_says_so(store: ScalarStore) -> None:
     status = dataclasses.replace(STATUS, values={"loss": 7.0})
     add(store, "loss", 10, *np.arange(50.0))
     unnamed, counts = title(drawn(store)), title(drawn(store, status))
@@ -259,7 +253,7 @@ def test_a_number_of_what_was_abandoned_altogether_says_so(store: ScalarStore) -
 
 
 def title(pixels: npt.NDArray[np.float64]) -> int:
-    """How far to the right the words go that stand between the headline and the chart."""
+    """The right edge of the words between the headline and the chart."""
     lines = (pixels < 0.8).any(axis=(1, 2))
     begins = np.flatnonzero(np.diff(lines.astype(int)) == 1)
     ends = np.flatnonzero(np.diff(lines.astype(int)) == -1)
@@ -267,7 +261,7 @@ def title(pixels: npt.NDArray[np.float64]) -> int:
     return int(np.flatnonzero((second < 0.8).any(axis=(0, 2)))[-1])
 
 
-def test_a_tail_that_has_gone_bad_does_not_flatten_what_counts(store: ScalarStore) -> None:
+def test_a_bad_tail_does_not_flatten_the_curve(store: ScalarStore) -> None:
     add(store, "loss", 1, *np.linspace(1.0, 0.0, 50), 1e9)
     store.open_segment(50)
     add(store, "loss", 51, *np.zeros(10))
@@ -300,18 +294,20 @@ def test_any_name_and_tag_can_be_written(store: ScalarStore, name: str) -> None:
 
 
 def filled(pixels: npt.NDArray[np.float64]) -> list[int]:
-    """The rows of the picture that have something in them."""
+    """The rows of the picture that are not blank."""
     return [int(row) for row in np.flatnonzero((pixels < 0.9).any(axis=(1, 2)))]
 
 
 def words(text: str) -> list[str]:
-    """The lines of a message, as the picture has them."""
+    """The lines of a message in the picture."""
     status = dataclasses.replace(STATUS, message=text)
     return [line for line, _ in _words(status, recorded=True)][1:]
 
 
 @pytest.mark.parametrize("phase", [Phase.FINISHED, Phase.STOPPED, Phase.FAILED])
-def test_a_run_without_scalars_is_words_and_no_gap(store: ScalarStore, phase: Phase) -> None:
+def test_a_run_without_scalars_is_drawn_as_text_without_a_gap(
+    store: ScalarStore, phase: Phase
+) -> None:
     failure = "ValueError: no data" if phase is Phase.FAILED else None
     pixels = drawn(store, dataclasses.replace(STATUS, phase=phase, failure=failure))
     rows = filled(pixels)
@@ -320,7 +316,7 @@ def test_a_run_without_scalars_is_words_and_no_gap(store: ScalarStore, phase: Ph
     assert bool(near(pixels, RED)) is (phase is Phase.FAILED)
 
 
-def test_a_message_and_a_notice_stand_above_the_curves_in_their_colours(store: ScalarStore) -> None:
+def test_a_message_and_a_notice_are_drawn_above_the_curves_in_colour(store: ScalarStore) -> None:
     add(store, "loss", 1, *np.arange(50.0))
     plain = drawn(store)
     status = dataclasses.replace(STATUS, message="No checkpoint at step 40: disk full")
@@ -346,7 +342,7 @@ def test_a_long_message_is_wrapped_and_cut() -> None:
     assert max(map(len, words("損" * 100))) == 52, "wide characters are two"
 
 
-def test_no_line_of_words_is_wider_than_the_picture(store: ScalarStore) -> None:
+def test_no_line_of_text_is_wider_than_the_picture(store: ScalarStore) -> None:
     pixels = drawn(store, dataclasses.replace(STATUS, message="word wMrd 0123456789 " * 20))
     assert (pixels[:, -8:] > 0.9).all()
 
@@ -365,7 +361,7 @@ def test_pyplot_and_the_backend_are_not_touched(store: ScalarStore) -> None:
     plt.close(mine)
 
 
-def test_pyplot_is_not_even_loaded() -> None:
+def test_pyplot_is_not_loaded() -> None:
     code = (
         "import sys\n"
         "from nbtrain.panel.figure import png\n"
@@ -378,7 +374,7 @@ def test_pyplot_is_not_even_loaded() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=120)
 
 
-def test_it_is_drawn_in_any_thread(store: ScalarStore) -> None:
+def test_any_thread_can_draw_it(store: ScalarStore) -> None:
     add(store, "loss", 1, 0.5, 0.25)
     pictures: list[bytes] = []
     threads = [
@@ -393,7 +389,7 @@ def test_it_is_drawn_in_any_thread(store: ScalarStore) -> None:
     assert pictures[0] == pictures[1]
 
 
-def test_a_long_tag_takes_no_room_from_its_curve(store: ScalarStore) -> None:
+def test_a_long_tag_does_not_shrink_its_curve(store: ScalarStore) -> None:
     add(store, "loss", 1, *np.sin(np.arange(100.0)))
     short = near(drawn(store), BLUE)
     other = ScalarStore()
@@ -401,7 +397,7 @@ def test_a_long_tag_takes_no_room_from_its_curve(store: ScalarStore) -> None:
     assert near(drawn(other), BLUE) > 0.8 * short
 
 
-def test_what_was_recalled_is_drawn_where_it_belongs(store: ScalarStore) -> None:
+def test_recalled_points_are_drawn_at_their_steps(store: ScalarStore) -> None:
     whole, earlier = ScalarStore(), ScalarStore()
     for one in (whole, earlier):
         add(one, "loss", 1, *np.linspace(1.0, 0.5, 40))

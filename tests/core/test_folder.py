@@ -32,7 +32,7 @@ sys.stdin.readline()
 
 @pytest.fixture
 def other_process(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process, which holds the folder `held` until it is told otherwise."""
+    """Another process, which holds the folder `held` until told otherwise."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path / "held")],
@@ -48,7 +48,7 @@ def other_process(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def folders() -> list[str]:
-    """What lies in runs/."""
+    """The contents of runs/."""
     return sorted(path.name for path in Path("runs").glob("*"))
 
 
@@ -58,7 +58,7 @@ def test_without_a_name_each_run_gets_a_new_numbered_folder() -> None:
     assert folders() == names
 
 
-def test_numbering_fills_no_folder_that_is_there() -> None:
+def test_numbering_skips_existing_folders() -> None:
     Path("runs/train-1").mkdir(parents=True)
     assert Logdir(None, None, kind="train").name == "train-2"
 
@@ -70,7 +70,7 @@ def test_a_name_takes_its_folder_under_runs() -> None:
     assert folder.checkpoints == folder.path / "checkpoints"
 
 
-def test_a_logdir_is_taken_as_it_is_and_names_the_run(tmp_path: Path) -> None:
+def test_a_logdir_is_used_as_given_and_names_the_run(tmp_path: Path) -> None:
     folder = Logdir(tmp_path / "deep" / "down", None, kind="train")
     assert folder.path == tmp_path / "deep" / "down"
     assert folder.path.is_dir()
@@ -97,21 +97,21 @@ def test_the_path_stays_when_the_working_folder_changes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["", "a/b", "../up", ".hidden", "-x", "a\nb", "a:b", "a\0b", "\ud800", 5, b"a", True]
 )
-def test_a_name_that_is_no_folder_name_is_refused_and_makes_nothing(name: Any) -> None:
+def test_an_invalid_folder_name_raises_and_creates_nothing(name: Any) -> None:
     with pytest.raises(ArgumentError) as refusal:
         Logdir(None, name, kind="train")
     assert f"name={name!r} cannot name a folder: use letters, digits" in str(refusal.value)
     assert not Path("runs").exists()
 
 
-def test_a_name_of_more_than_a_hundred_characters_is_refused_and_makes_nothing() -> None:
+def test_a_name_of_more_than_a_hundred_characters_raises_and_creates_nothing() -> None:
     assert Logdir(None, "x" * 100, kind="train").path.is_dir()
     with pytest.raises(ArgumentError, match=r"name='x{20}'\.\.\. has 300 characters: use 100 at"):
         Logdir(None, "x" * 300, kind="train")
     assert folders() == ["x" * 100]
 
 
-def test_a_name_too_long_for_the_disk_is_refused_and_makes_nothing() -> None:
+def test_a_name_too_long_for_the_disk_raises_and_creates_nothing() -> None:
     with pytest.raises(ArgumentError, match="cannot be written: File name too long"):
         Logdir(None, "損" * 100, kind="train")
     assert not Path("runs").exists()
@@ -121,23 +121,23 @@ def test_a_name_too_long_for_the_disk_is_refused_and_makes_nothing() -> None:
     "logdir",
     ["", 5, b"runs", True, ["runs"], "gs://bucket/runs", "a\0b", "\ud800", "~nobody-x/runs"],
 )
-def test_a_logdir_that_is_no_folder_of_this_machine_is_refused(logdir: Any, tmp_path: Path) -> None:
+def test_a_remote_logdir_raises(logdir: Any, tmp_path: Path) -> None:
     with pytest.raises(ArgumentError) as refusal:
         Logdir(logdir, None, kind="train")
     assert f"logdir={logdir!r} is no folder of this machine: give a path" in str(refusal.value)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_function_without_a_name_of_its_own_runs_in_a_folder_named_run() -> None:
+def test_an_unnamed_function_runs_in_a_folder_named_run() -> None:
     assert Logdir(None, None, kind="<lambda>").name == "run-1"
 
 
 @pytest.mark.parametrize("name", ["digits", "Größe 2", "adam@1e-3", "v1.2+b=4"])
-def test_ordinary_names_are_taken(name: str) -> None:
+def test_ordinary_names_are_accepted(name: str) -> None:
     assert Logdir(None, name, kind="train").path.name == name
 
 
-def test_a_folder_that_cannot_be_made_is_refused_with_the_reason(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_raises_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
     with pytest.raises(
         ArgumentError, match=r"file/run cannot be written: one of the folders above"
@@ -148,13 +148,13 @@ def test_a_folder_that_cannot_be_made_is_refused_with_the_reason(tmp_path: Path)
     assert (tmp_path / "file").read_text(encoding="utf-8") == "no folder"
 
 
-def test_a_folder_in_which_no_file_can_be_made_is_refused() -> None:
+def test_a_folder_that_is_not_writable_raises() -> None:
     with pytest.raises(ArgumentError, match=r"/proc/self cannot be written"):
         Logdir("/proc/self", None, kind="train")
 
 
 @pytest.mark.parametrize("where", [("deep/down", None), (None, "digits"), (None, None)])
-def test_a_full_disk_is_refused_and_leaves_no_folder(
+def test_a_full_disk_raises_and_leaves_no_folder(
     where: tuple[str | None, str | None], tmp_path: Path
 ) -> None:
     with no_room(), pytest.raises(ArgumentError) as refusal:
@@ -164,7 +164,7 @@ def test_a_full_disk_is_refused_and_leaves_no_folder(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_disk_that_is_full_by_the_start_is_refused_and_leaves_no_lock(tmp_path: Path) -> None:
+def test_a_disk_full_at_the_start_raises_and_leaves_no_lock(tmp_path: Path) -> None:
     folder = Logdir(None, "digits", kind="train")
     with no_room(), pytest.raises(ArgumentError, match="cannot be written: File too large"):
         folder.acquire()
@@ -173,7 +173,7 @@ def test_a_disk_that_is_full_by_the_start_is_refused_and_leaves_no_lock(tmp_path
     folder.release()
 
 
-def test_where_runs_is_a_file_the_refusal_says_so() -> None:
+def test_the_error_says_that_runs_is_a_file() -> None:
     Path("runs").write_text("no folder", encoding="utf-8")
     with pytest.raises(ArgumentError, match=r"The folder runs/train cannot be written: one of"):
         Logdir(None, None, kind="train")
@@ -181,11 +181,11 @@ def test_where_runs_is_a_file_the_refusal_says_so() -> None:
         Logdir(None, "digits", kind="train")
 
 
-def test_looking_whether_it_can_be_written_leaves_nothing_behind() -> None:
+def test_checking_for_write_access_leaves_nothing_behind() -> None:
     assert list(Logdir(None, "digits", kind="train").path.iterdir()) == []
 
 
-def test_a_held_folder_is_refused_in_the_same_kernel_with_the_holder() -> None:
+def test_a_folder_held_in_the_same_kernel_raises_with_the_holder() -> None:
     first, second = Logdir(None, "digits", kind="train"), Logdir("runs/digits", "other", kind="x")
     first.acquire()
     with pytest.raises(
@@ -197,7 +197,7 @@ def test_a_held_folder_is_refused_in_the_same_kernel_with_the_holder() -> None:
     second.release()
 
 
-def test_a_folder_held_by_a_second_process_is_refused_with_the_reason(
+def test_a_folder_held_by_another_process_raises_with_the_reason(
     tmp_path: Path, other_process: subprocess.Popen[str]
 ) -> None:
     folder = Logdir(tmp_path / "held", "mine", kind="train")
@@ -211,11 +211,11 @@ def test_a_folder_held_by_a_second_process_is_refused_with_the_reason(
     assert (folder.path / "run.json").read_text(encoding="utf-8") == before
 
 
-def test_who_holds_a_folder_is_told_as_long_as_it_is_held() -> None:
+def test_the_holder_of_a_folder_is_known_while_it_is_held() -> None:
     folder = Logdir(None, "digits", kind="train")
     folder.acquire()
     folder.release()
-    with FileLock(folder.path / "run.lock"):  # a run that has not yet said who it is
+    with FileLock(folder.path / "run.lock"):  # a run that has not written its name yet
         with pytest.raises(BusyError, match="held by another run, just starting") as refusal:
             folder.acquire()
         assert refusal.value.run is None
@@ -240,7 +240,7 @@ def test_this_kernel_is_this_process_of_this_host(told: Any, holder: str) -> Non
             folder.acquire()
 
 
-def test_a_folder_is_free_again_when_its_process_is_killed(
+def test_killing_the_process_frees_its_folder(
     tmp_path: Path, other_process: subprocess.Popen[str]
 ) -> None:
     other_process.kill()
@@ -251,7 +251,7 @@ def test_a_folder_is_free_again_when_its_process_is_killed(
     folder.release()
 
 
-def test_a_folder_made_for_a_run_that_was_refused_disappears() -> None:
+def test_a_folder_created_for_a_failed_start_is_deleted() -> None:
     folder = Logdir(None, None, kind="train")
     folder.acquire()
     folder.discard()
@@ -261,7 +261,7 @@ def test_a_folder_made_for_a_run_that_was_refused_disappears() -> None:
     folder.release()
 
 
-def test_a_folder_that_was_there_before_a_refusal_stays() -> None:
+def test_an_existing_folder_survives_a_failed_start() -> None:
     Path("runs/digits").mkdir(parents=True)
     folder = Logdir(None, "digits", kind="train")
     folder.acquire()
@@ -269,7 +269,7 @@ def test_a_folder_that_was_there_before_a_refusal_stays() -> None:
     assert folders() == ["digits"]
 
 
-def test_a_folder_that_has_been_used_is_never_discarded() -> None:
+def test_a_used_folder_is_never_deleted() -> None:
     folder = Logdir(None, None, kind="train")
     folder.acquire()
     folder.release()
@@ -278,7 +278,7 @@ def test_a_folder_that_has_been_used_is_never_discarded() -> None:
     assert (folder.path / "run.lock").exists()
 
 
-def test_the_journal_has_one_line_an_entry() -> None:
+def test_the_journal_has_one_line_per_entry() -> None:
     folder = Logdir(None, "digits", kind="train")
     folder.log(event="save", step=10, text="Größe")
     folder.log(event="stop", step=20)
@@ -289,7 +289,7 @@ def test_the_journal_has_one_line_an_entry() -> None:
     ]
 
 
-def test_a_torn_last_line_of_the_journal_spoils_no_other() -> None:
+def test_a_torn_last_line_does_not_spoil_others() -> None:
     folder = Logdir(None, "digits", kind="train")
     folder.log(event="start")
     with (folder.path / "steering.jsonl").open("a", encoding="utf-8") as file:
@@ -305,7 +305,7 @@ def test_a_torn_last_line_of_the_journal_spoils_no_other() -> None:
     assert lines[1] == '{"event": "sa'
 
 
-def test_an_entry_that_json_does_not_know_is_written_in_words() -> None:
+def test_an_entry_unknown_to_json_is_written_as_text() -> None:
     folder = Logdir(None, "digits", kind="train")
     folder.log(event="restore", wanted=Path("runs/a"))
     assert json.loads((folder.path / "steering.jsonl").read_text())["wanted"] == "runs/a"

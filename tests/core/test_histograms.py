@@ -1,4 +1,4 @@
-"""Histograms as a page draws them: the bands are TensorBoard's, the bins keep every value."""
+"""Histograms on a page: the bands equal TensorBoard's, and the bins keep every value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nbtrain.panel.histograms import BINS, PERCENTILES, bands, ridges, spread
 
 @st.composite
 def buckets(draw: st.DrawFn) -> Any:
-    """Buckets side by side, some of them empty, some of no width."""
+    """Adjacent buckets, some empty, some without width."""
     widths = draw(st.lists(st.sampled_from([0.0, 0.25, 1.0, 7.5]), min_size=1, max_size=12))
     edges = draw(st.integers(-9, 9)) + np.cumsum([0.0, *widths])
     counts = [float(draw(st.integers(0, 9))) for _ in widths]
@@ -23,7 +23,7 @@ def buckets(draw: st.DrawFn) -> Any:
 
 
 @given(buckets())
-def test_bands_are_those_of_tensorboard(given: Any) -> None:
+def test_bands_equal_those_of_tensorboard(given: Any) -> None:
     assert compressor.NORMAL_HISTOGRAM_BPS == PERCENTILES
     expected = [value for _, value in compressor.compress_histogram(given)]
     np.testing.assert_allclose(bands(given), expected, atol=1e-9)
@@ -34,14 +34,14 @@ def test_bands_of_no_buckets_are_zero() -> None:
 
 
 @given(st.lists(buckets(), min_size=1, max_size=5))
-def test_bins_in_common_keep_every_count(given: list[Any]) -> None:
+def test_common_bins_keep_every_count(given: list[Any]) -> None:
     edges, counts = ridges(given)
     assert edges.shape == (BINS + 1,)
     assert (np.diff(edges) > 0).all()
     np.testing.assert_allclose(counts.sum(axis=1), [each[:, 2].sum() for each in given])
 
 
-def test_values_lie_evenly_within_their_bucket() -> None:
+def test_values_are_spread_evenly_within_their_bucket() -> None:
     edges, (counts, other) = ridges([np.array([[0.0, 6.0, 6.0]]), np.array([[3.0, 3.0, 5.0]])])
     np.testing.assert_allclose(counts, 6 / BINS)
     (bin_,) = np.flatnonzero(other)
@@ -49,7 +49,7 @@ def test_values_lie_evenly_within_their_bucket() -> None:
 
 
 @given(st.lists(st.tuples(*[st.floats()] * 3), max_size=4))
-def test_whatever_a_file_holds_is_drawn_without_a_warning(rows: list[Any]) -> None:
+def test_any_contents_of_a_file_are_drawn_without_a_warning(rows: list[Any]) -> None:
     given = np.array(rows).reshape(-1, 3)
     edges, counts = ridges([given])
     assert np.isfinite(edges).all()
@@ -63,7 +63,7 @@ def test_buckets_without_ends_are_left_out(odd: float) -> None:
     assert counts.sum() == pytest.approx(4)
 
 
-def test_a_spread_has_both_ends_and_no_more_than_asked_for() -> None:
+def test_a_spread_has_both_ends_and_at_most_the_requested_number() -> None:
     assert spread(3, 50).tolist() == [0, 1, 2]
     assert spread(1, 50).tolist() == [0]
     places = spread(1000, 50)

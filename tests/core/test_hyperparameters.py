@@ -14,7 +14,7 @@ from nbtrain.core.ranges import Hyperparameter, Scale
 
 
 class FakeVariable(Variable):
-    """A variable that remembers, and can refuse."""
+    """A variable that remembers, and can raise errors."""
 
     def __init__(self, value: float, *, whole: bool = False) -> None:
         self.value = value
@@ -32,7 +32,7 @@ class FakeVariable(Variable):
 
 
 class FakeFactor(FakeVariable):
-    """A factor: to write it multiplies what it acts on."""
+    """A factor: writing it multiplies the value that it acts on."""
 
     def __init__(self, on: FakeVariable) -> None:
         super().__init__(1.0)
@@ -44,7 +44,7 @@ class FakeFactor(FakeVariable):
 
 
 def some(**values: float) -> tuple[Hyperparameters, dict[str, FakeVariable]]:
-    """Hyperparameters that were read once, and their variables."""
+    """Returns hyperparameters that were read once, and their variables."""
     variables = {name: FakeVariable(value) for name, value in values.items()}
     hyperparameters = Hyperparameters(variables)
     hyperparameters.read()
@@ -52,7 +52,7 @@ def some(**values: float) -> tuple[Hyperparameters, dict[str, FakeVariable]]:
 
 
 def refusal(hyperparameters: Hyperparameters, **values: object) -> str:
-    """Why these values were refused; nothing has changed."""
+    """Returns the error for these values; nothing has changed."""
     hyperparameters.read()
     before = hyperparameters.known
     with pytest.raises(ArgumentError) as refused:
@@ -65,14 +65,14 @@ def refusal(hyperparameters: Hyperparameters, **values: object) -> str:
 # --- setting --------------------------------------------------------------------
 
 
-def test_nothing_is_known_before_they_are_read() -> None:
+def test_no_value_is_known_before_reading() -> None:
     hyperparameters = Hyperparameters({"learning_rate": FakeVariable(0.1)})
     assert (hyperparameters.known, hyperparameters.values, len(hyperparameters)) == ((), {}, 1)
     hyperparameters.read()
     assert hyperparameters.values == {"learning_rate": 0.1}
 
 
-def test_setting_says_old_and_new_value() -> None:
+def test_setting_reports_old_and_new_value() -> None:
     hyperparameters, variables = some(learning_rate=0.001, dropout=0.5)
     (edit,) = hyperparameters.set({"learning_rate": 1e-4})
     assert edit == Edit("learning_rate", 0.001, 0.0001)
@@ -81,20 +81,20 @@ def test_setting_says_old_and_new_value() -> None:
     assert hyperparameters.values == {"learning_rate": 1e-4, "dropout": 0.5}
 
 
-def test_the_old_value_is_that_of_the_moment() -> None:
+def test_the_old_value_is_the_current_one() -> None:
     hyperparameters, variables = some(learning_rate=0.1)
     variables["learning_rate"].value = 0.05  # by the program itself
     assert hyperparameters.set({"learning_rate": 0.2}) == (Edit("learning_rate", 0.05, 0.2),)
 
 
-def test_an_unknown_name_is_refused_with_those_there_are() -> None:
+def test_an_unknown_name_raises_with_the_known_ones() -> None:
     hyperparameters, _ = some(learning_rate=0.1, dropout=0.5)
     assert refusal(hyperparameters, lr=0.1) == (
         "There is no hyperparameter 'lr' in this run; it has: learning_rate, dropout."
     )
 
 
-def test_the_rate_of_a_schedule_is_refused_with_the_factor_on_it() -> None:
+def test_setting_a_scheduled_rate_raises_and_names_its_factor() -> None:
     hyperparameters, _ = some(learning_rate_factor=1.0, dropout=0.5)
     assert refusal(hyperparameters, learning_rate=0.1) == (
         "There is no hyperparameter 'learning_rate' in this run; it has: learning_rate_factor, "
@@ -102,21 +102,21 @@ def test_the_rate_of_a_schedule_is_refused_with_the_factor_on_it() -> None:
     )
 
 
-def test_a_run_without_any_says_how_to_get_some() -> None:
+def test_a_run_without_hyperparameters_says_how_to_get_some() -> None:
     assert "it has none; give hyperparameters=" in refusal(Hyperparameters({}), lr=0.1)
 
 
 @pytest.mark.parametrize(
     "value", ["0.1", "abc", b"1", None, True, 1j, [0.1], {}, np.array([0.1]), np.zeros(())[None]]
 )
-def test_what_is_no_number_is_refused(value: object) -> None:
+def test_a_value_that_is_not_a_number_raises(value: object) -> None:
     hyperparameters, _ = some(learning_rate=0.1)
     text = refusal(hyperparameters, learning_rate=value)
     assert text == f"learning_rate={value!r} is no number: give one, such as 0.001."
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 10**400])
-def test_what_is_not_finite_is_refused(value: float) -> None:
+def test_nan_and_infinity_raise(value: float) -> None:
     hyperparameters, _ = some(anything=0.1)
     assert refusal(hyperparameters, anything=value).endswith("give a finite number.")
 
@@ -141,7 +141,7 @@ def test_what_is_not_finite_is_refused(value: float) -> None:
         ("heartbeat", 7.0, True),
     ],
 )
-def test_a_field_known_by_name_takes_what_makes_sense(
+def test_a_known_name_accepts_only_sensible_values(
     name: str, value: float, *, allowed: bool
 ) -> None:
     hyperparameters, _ = some(**{name: 0.5})
@@ -157,20 +157,20 @@ def test_a_whole_number_may_be_written_in_any_way(value: Any) -> None:
     assert str(hyperparameters.set({"batch_size": value})[0]) == "batch_size 32 → 16"
 
 
-def test_half_of_a_whole_number_is_refused() -> None:
+def test_a_fraction_for_a_whole_number_raises() -> None:
     hyperparameters = Hyperparameters({"batch_size": FakeVariable(32, whole=True)})
     assert refusal(hyperparameters, batch_size=0.5) == (
         "batch_size=0.5: its variable holds whole numbers, give one of these."
     )
 
 
-def test_of_several_none_is_set_where_one_is_refused() -> None:
+def test_if_one_of_several_is_refused_none_is_set() -> None:
     hyperparameters, variables = some(learning_rate=0.1, dropout=0.5)
     refusal(hyperparameters, learning_rate=0.2, dropout=2.0)
     assert variables["learning_rate"].value == 0.1
 
 
-def test_of_several_those_that_were_written_are_put_back_where_one_fails() -> None:
+def test_if_one_of_several_fails_the_written_ones_are_restored() -> None:
     hyperparameters, variables = some(learning_rate=0.1, dropout=0.5)
     variables["dropout"].refuses = {0.2}
     with pytest.raises(OSError, match="the server is gone"):
@@ -179,7 +179,7 @@ def test_of_several_those_that_were_written_are_put_back_where_one_fails() -> No
     assert hyperparameters.values == {"learning_rate": 0.1, "dropout": 0.5}
 
 
-def test_a_factor_and_what_it_acts_on_are_set_together() -> None:
+def test_a_factor_and_its_value_are_set_together() -> None:
     rate = FakeVariable(0.1)
     factor = FakeFactor(rate)
     hyperparameters = Hyperparameters({"learning_rate": rate, "learning_rate_factor": factor})
@@ -188,7 +188,7 @@ def test_a_factor_and_what_it_acts_on_are_set_together() -> None:
     assert (rate.value, factor.value) == (0.01, 0.5)
 
 
-def test_a_refused_edit_puts_back_a_factor_and_what_it_acts_on() -> None:
+def test_a_refused_edit_restores_a_factor_and_its_value() -> None:
     rate, dropout = FakeVariable(0.1), FakeVariable(0.5)
     factor, dropout.refuses = FakeFactor(rate), {0.2}
     held = {"learning_rate": rate, "learning_rate_factor": factor, "dropout": dropout}
@@ -199,7 +199,7 @@ def test_a_refused_edit_puts_back_a_factor_and_what_it_acts_on() -> None:
     assert (rate.value, factor.value, dropout.value) == (0.1, 1.0, 0.5)
 
 
-def test_what_cannot_be_put_back_is_told_and_shown() -> None:
+def test_a_value_that_cannot_be_restored_is_reported_and_shown() -> None:
     hyperparameters, variables = some(learning_rate=0.1, dropout=0.5)
     variables["dropout"].refuses = {0.2}
     variables["learning_rate"].refuses = {0.1}
@@ -208,7 +208,7 @@ def test_what_cannot_be_put_back_is_told_and_shown() -> None:
     assert hyperparameters.values == {"learning_rate": 0.2, "dropout": 0.5}
 
 
-def test_more_than_a_variable_can_hold_is_refused_and_put_back() -> None:
+def test_an_overflow_raises_and_is_undone() -> None:
     hyperparameters, variables = some(scale=1.0)
     variables["scale"].most = 65504.0
     assert refusal(hyperparameters, scale=1e6) == (
@@ -216,7 +216,7 @@ def test_more_than_a_variable_can_hold_is_refused_and_put_back() -> None:
     )
 
 
-def test_what_is_set_already_is_no_change_and_one_of_several_is_enough() -> None:
+def test_setting_equal_values_raises_unless_one_changes() -> None:
     hyperparameters, variables = some(learning_rate=0.1, dropout=0.5)
     variables["learning_rate"].value = 0.2  # by the program itself
     with pytest.raises(ArgumentError, match=r"^learning_rate is 0\.2 already: give another value"):
@@ -227,7 +227,7 @@ def test_what_is_set_already_is_no_change_and_one_of_several_is_enough() -> None
         hyperparameters.check_changes({"learning_rate": "0.2"})
 
 
-def test_what_could_not_be_set_back_is_told_before_it_is_tried() -> None:
+def test_a_change_that_cannot_be_undone_raises_before_it_is_made() -> None:
     hyperparameters, _ = some(rho=5.0)
     with pytest.raises(ArgumentError, match=r"^What is tried could not be set back: rho=5: give 0"):
         hyperparameters.check_changes({"rho": 0.5})
@@ -254,7 +254,7 @@ def test_what_could_not_be_set_back_is_told_before_it_is_tried() -> None:
         ("level", -5.0, True, (-20.0, 20.0, Scale.WHOLE)),
     ],
 )
-def test_the_range_is_learnt_from_name_and_value(
+def test_the_range_is_learned_from_name_and_value(
     name: str, value: float, whole: bool, wanted: tuple[float, float, Scale]
 ) -> None:
     learnt = Hyperparameter.of(name, value, whole=whole)
@@ -263,7 +263,7 @@ def test_the_range_is_learnt_from_name_and_value(
 
 
 def range_of(hyperparameters: Hyperparameters, value: float) -> tuple[float, float]:
-    """The range that is offered once the only one has been set to this."""
+    """The range offered after setting the only hyperparameter to this value."""
     (before,) = hyperparameters.known
     hyperparameters.set({before.name: value})
     (known,) = hyperparameters.known
@@ -271,13 +271,13 @@ def range_of(hyperparameters: Hyperparameters, value: float) -> tuple[float, flo
     return known.lowest, known.highest
 
 
-def test_a_range_stays_while_values_are_set_in_it() -> None:
+def test_a_range_stays_while_values_lie_in_it() -> None:
     hyperparameters, _ = some(learning_rate=0.001)
     for value in (0.01, 1e-5, 0.1, 0.002):
         assert range_of(hyperparameters, value) == pytest.approx((1e-5, 0.1))
 
 
-def test_after_a_slip_of_the_hand_the_range_is_as_before() -> None:
+def test_the_range_recovers_after_a_mistake() -> None:
     hyperparameters, _ = some(learning_rate=0.001)
     assert range_of(hyperparameters, 1e30) == pytest.approx((1e-5, 1e30))
     assert range_of(hyperparameters, 0.01) == pytest.approx((1e-5, 0.1))
@@ -306,14 +306,14 @@ def test_a_range_is_the_same_for_values_of_one_decade_beyond_it(
         assert range_of(hyperparameters, value) == pytest.approx(wanted, rel=1e-9, abs=0)
 
 
-def test_zero_is_no_end_of_a_logarithmic_range() -> None:
+def test_a_logarithmic_range_does_not_end_at_zero() -> None:
     hyperparameters, _ = some(learning_rate=0.001)
     hyperparameters.set({"learning_rate": 0})
     (known,) = hyperparameters.known
     assert (known.value, known.lowest) == (0.0, pytest.approx(1e-5))
 
 
-def test_a_value_that_became_nan_leaves_the_range_as_it_is() -> None:
+def test_a_nan_does_not_change_the_range() -> None:
     hyperparameters, variables = some(learning_rate=0.001)
     variables["learning_rate"].value = math.nan
     hyperparameters.read()

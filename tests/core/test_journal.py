@@ -1,4 +1,4 @@
-"""The journal of a run: what it keeps to be seen, and what can be read of its file."""
+"""The journal of a run: the marks that it keeps, and how its file is read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nbtrain.rundir.timeline import RunTimeline
 ENTRY = {"event": "set", "step": 120, "wall_time": 5.0, "applied": True, "text": "rate 2 → 1"}
 
 
-def test_a_mark_has_what_the_entry_says() -> None:
+def test_a_mark_has_the_fields_of_its_entry() -> None:
     edits = {"rate": [2.0, 1.0]}
     mark = Mark.of({**ENTRY, "edits": edits, "to": 100})
     assert mark == Mark("set", 120, 5.0, "rate 2 → 1", 100, (("rate", 2.0, 1.0),))
@@ -34,11 +34,11 @@ def test_a_mark_has_what_the_entry_says() -> None:
 @pytest.mark.parametrize(
     "changed", [{"applied": False}, {"event": "start"}, {"event": "segment"}, {"event": "origin"}]
 )
-def test_what_was_refused_and_what_is_no_mark_gives_none(changed: dict[str, object]) -> None:
+def test_refusals_and_other_entries_make_no_marks(changed: dict[str, object]) -> None:
     assert Mark.of(ENTRY | changed) is None
 
 
-def test_a_reader_of_marks_gets_each_once() -> None:
+def test_a_reader_gets_each_mark_once() -> None:
     marks = Marks()
     first, second = Mark("save", 1, 1.0), Mark("save", 2, 2.0)
     marks.add(first)
@@ -49,7 +49,7 @@ def test_a_reader_of_marks_gets_each_once() -> None:
     assert marks.since(2) == ([], 2)
 
 
-def test_of_too_many_marks_the_newest_are_held() -> None:
+def test_only_the_newest_marks_are_held() -> None:
     marks = Marks()
     for step in range(MOST_MARKS + 10):
         marks.add(Mark("save", step, 0.0))
@@ -58,13 +58,13 @@ def test_of_too_many_marks_the_newest_are_held() -> None:
     assert len(marks.since(3)[0]) == len(marks)
 
 
-def test_torn_lines_of_the_file_are_left_out(tmp_path: Path) -> None:
+def test_torn_lines_are_left_out(tmp_path: Path) -> None:
     lines = ['{"event": "save", "step": 1}', '{"event": "sa', "[1]", '{"step": 2}', "\xff\x00"]
     (tmp_path / "steering.jsonl").write_text("\n".join(lines), encoding="latin-1")
     assert [entry["step"] for entry in entries(tmp_path)] == [1]
 
 
-def test_what_nobody_was_told_of_in_time_is_counted() -> None:
+def test_marks_dropped_before_they_were_read_are_counted() -> None:
     journal = Journal(Logdir(None, "kept", kind="train"), Marks())
     for step in range(MOST_MARKS + 2):
         journal.log(event="save", step=step, text="saved")
@@ -104,7 +104,7 @@ RAW = [b"[" * 100_000, b"\xff\x00\n\n", b"1" * 10_000, b"{}", b"null", b'"x"', b
 
 @st.composite
 def mutated(draw: st.DrawFn) -> bytes:
-    """A line that was changed: in its fields, or cut, or something else in its place."""
+    """A changed line: in its fields, cut, or replaced."""
     entry = dict(draw(st.sampled_from(WHOLE)))
     for _ in range(draw(st.integers(0, 2))):
         entry[draw(st.sampled_from([*entry, "to", "good", "text", "edits"]))] = draw(JSON)
@@ -116,9 +116,7 @@ def mutated(draw: st.DrawFn) -> bytes:
 
 @settings(max_examples=300)
 @given(st.lists(mutated(), max_size=4), st.integers(0, len(WHOLE)))
-def test_no_reader_of_the_journal_stops_at_a_line_that_was_changed(
-    lines: list[bytes], place: int
-) -> None:
+def test_readers_of_the_journal_survive_any_changed_line(lines: list[bytes], place: int) -> None:
     written = [json.dumps(each).encode() for each in WHOLE]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -149,7 +147,7 @@ def test_no_reader_of_the_journal_stops_at_a_line_that_was_changed(
         b"\xff\x00",
     ],
 )
-def test_the_line_that_is_left_out_is_named(line: bytes, tmp_path: Path) -> None:
+def test_a_line_that_is_left_out_is_named(line: bytes, tmp_path: Path) -> None:
     whole = b'{"event": "save", "step": 1}'
     (tmp_path / FILE).write_bytes(b"\n".join([whole, line, b"", whole, b""]))
     found, text = Journal(Logdir(tmp_path, None, kind="train"), Marks()).read()
@@ -157,7 +155,7 @@ def test_the_line_that_is_left_out_is_named(line: bytes, tmp_path: Path) -> None
     assert text == f"Line 2 of {tmp_path / FILE} cannot be read and is left out."
 
 
-def test_of_many_lines_the_first_are_named(tmp_path: Path) -> None:
+def test_only_the_first_of_many_lines_are_named(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("x\n" * 8, encoding="utf-8")
     found, text = Journal(Logdir(tmp_path, None, kind="train"), Marks()).read()
     assert found == []

@@ -1,4 +1,4 @@
-"""The packages: imports point to lower layers only, and each package keeps to its own matters."""
+"""The packages: imports point only to lower layers, and each package stays independent."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ LAYERS = [
     "tf1",
     "nbtrain",
 ]
-# What keeps time, starts threads, or weighs more than NumPy does.
+# Modules that keep time, start threads, or are heavier than NumPy.
 NOT_PURE = {"tensorflow", "time", "asyncio", "ipywidgets", "anywidget", "IPython", "matplotlib"}
 WIDGETS = {"ipywidgets", "anywidget", "IPython", "comm", "ipykernel", "matplotlib"}
 
 
 def name_of(path: Path) -> str:
-    """A file's module, below `nbtrain`; empty for `nbtrain/__init__.py`."""
+    """The module of a file, below `nbtrain`; "" for `nbtrain/__init__.py`."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(part for part in parts if part != "__init__")
 
@@ -57,7 +57,7 @@ def layer_of(module: str) -> str:
 
 
 def imports(module: str) -> Iterator[str]:
-    """Every module that a source file imports: at its top, within a function, or by its name."""
+    """Yields every module that a source file imports: at its top, in functions, or by name."""
     for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -81,7 +81,7 @@ def outside(module: str) -> set[str]:
     return {name.split(".")[0] for name in imports(module)} - {"nbtrain"}
 
 
-def test_the_layers_are_all_that_there_is() -> None:
+def test_the_layers_list_every_package() -> None:
     assert {layer_of(module) for module in MODULES} == set(LAYERS)
 
 
@@ -92,17 +92,17 @@ def test_imports_point_to_lower_layers(module: str) -> None:
     assert not above, f"{module or 'nbtrain'} imports {above}"
 
 
-def test_no_imports_go_in_a_circle() -> None:
+def test_no_imports_form_a_cycle() -> None:
     graphlib.TopologicalSorter({module: inside(module) for module in MODULES}).prepare()
 
 
 @pytest.mark.parametrize("package", sorted(PACKAGES - {""}))
-def test_a_package_itself_is_only_its_docstring(package: str) -> None:
+def test_a_package_file_has_only_a_docstring(package: str) -> None:
     assert list(imports(package)) == []
 
 
 @pytest.mark.parametrize("module", in_layers("core"))
-def test_the_core_knows_no_tensorflow_no_widget_no_clock_and_no_thread(module: str) -> None:
+def test_the_core_imports_no_tensorflow_widget_clock_or_thread(module: str) -> None:
     assert not outside(module) & NOT_PURE
     source = MODULES[module].read_text(encoding="utf-8")
     for word in ("threading.Thread(", "threading.Timer", "LooperThread(", "concurrent.futures"):
@@ -110,7 +110,7 @@ def test_the_core_knows_no_tensorflow_no_widget_no_clock_and_no_thread(module: s
 
 
 @pytest.mark.parametrize("module", in_layers("panel"))
-def test_the_panel_knows_neither_tensorflow_nor_a_run(module: str) -> None:
+def test_the_panel_imports_neither_tensorflow_nor_a_run(module: str) -> None:
     assert "tensorflow" not in outside(module)
     assert not {layer_of(other) for other in inside(module)} & {"run", "checkpoints", "engines"}
     assert "recording.recorder" not in inside(module)
@@ -119,7 +119,7 @@ def test_the_panel_knows_neither_tensorflow_nor_a_run(module: str) -> None:
 @pytest.mark.parametrize(
     "module", in_layers("rundir", "recording", "checkpoints", "run", "engines")
 )
-def test_what_trains_knows_no_widget(module: str) -> None:
+def test_engines_import_no_widget(module: str) -> None:
     assert not outside(module) & WIDGETS
 
 
@@ -146,7 +146,7 @@ def test_one_module_shows_a_run_in_a_panel() -> None:
         ),
     ],
 )
-def test_importing_loads_no_more_than_is_needed(modules: str, absent: set[str]) -> None:
+def test_importing_loads_only_what_is_needed(modules: str, absent: set[str]) -> None:
     code = f"import sys, {modules}\nprint(*({absent!r} & sys.modules.keys()))"
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Marks as the picture has them: where they stand, what they look like, what is told of them."""
+"""Marks in the picture: their positions, their signs, and their descriptions."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def mark(event: str, step: int, to: int | None = None) -> Mark:
     return Mark(event, step, 0.0, to=to)
 
 
-def test_a_mark_stands_at_its_step_and_a_restore_where_it_led() -> None:
+def test_a_mark_stands_at_its_step_and_a_restore_at_its_target() -> None:
     found = signs([mark("save", 100), mark("set", 200), mark("restore", 300, 250)], 0, 300, 10)
     assert [(sign.place, sign.text) for sign in found] == [(100, "●"), (200, "◆"), (250, "◀")]
 
 
-def test_what_the_run_went_back_behind_is_abandoned() -> None:
+def test_marks_behind_a_restore_are_abandoned() -> None:
     found = signs([mark("save", 100), mark("set", 200), mark("restore", 300, 100)], 0, 300, 10)
     assert [(sign.place, sign.abandoned) for sign in found] == [(100, False), (200, True)]
     assert found[0].text == "◀2"
 
 
-def test_marks_that_would_overlap_are_one_with_a_count() -> None:
+def test_overlapping_marks_become_one_with_a_count() -> None:
     (sign,) = signs([mark(event, 5 * k) for k, event in enumerate(("set", "nan", "save"))], 0, 9, 9)
     assert (sign.text, sign.first, sign.last) == ("×2", 0, 5)
     found = signs([mark("checkpoint", step) for step in range(0, 3000, 10)], 0, 3000, 200)
@@ -37,7 +37,7 @@ def test_marks_that_would_overlap_are_one_with_a_count() -> None:
     assert len(found) < 16
 
 
-def test_checkpoints_by_cadence_do_not_move_the_mark_that_they_lie_about() -> None:
+def test_periodic_checkpoints_do_not_move_a_nearby_mark() -> None:
     marks = [mark("set" if step == 150 else "checkpoint", step) for step in range(0, 301, 10)]
     found = signs(marks, 0, 300, 40)
     (edit,) = [sign for sign in found if sign.text.startswith("◆")]
@@ -45,11 +45,11 @@ def test_checkpoints_by_cadence_do_not_move_the_mark_that_they_lie_about() -> No
     assert sum(len(sign.kinds) for sign in found) == len(marks)
 
 
-def test_what_lies_outside_the_chart_is_left_out() -> None:
+def test_marks_outside_the_chart_are_left_out() -> None:
     assert signs([mark("save", 5), mark("save", 500)], 10, 400, 9) == []
 
 
-def test_the_legend_has_every_kind_once_the_most_telling_first() -> None:
+def test_the_legend_lists_each_kind_once_by_importance() -> None:
     marks = [mark("save", 1), mark("odd", 2), mark("set", 3), mark("save", 4)]
     told = legend(marks).replace("\N{NO-BREAK SPACE}", "_")
     assert told == "Marks: ◆_set_· ●_save_(2)_· ▪_odd"
@@ -63,7 +63,7 @@ def test_the_legend_has_every_kind_once_the_most_telling_first() -> None:
         (Mark("try", 9, 0.0, to=4, kept=False), "reverted"),
     ],
 )
-def test_the_end_of_a_trial_looks_as_it_ended(ended: Mark, kind: str) -> None:
+def test_the_sign_of_a_trials_end_shows_its_result(ended: Mark, kind: str) -> None:
     assert kind_of(ended) == kind
     assert len({glyph(each) for each in ("try", "kept", "reverted", "odd")}) == 4
 
@@ -74,7 +74,7 @@ def test_the_page_has_the_same_glyphs_in_the_same_order() -> None:
     assert re.findall(r'(\w+): "(.+?)"', table) == list(GLYPHS.items())
 
 
-def test_an_axis_begins_at_a_mark_that_is_no_further_off_than_its_points_are_apart() -> None:
+def test_an_axis_includes_a_mark_within_one_range_before_the_points() -> None:
     marks = [mark("restore", 150, 0), mark("save", 290), mark("set", 900)]
     assert beginning(marks, 100, 200) == 0
     assert beginning(marks, 110, 190) == 110
@@ -82,7 +82,7 @@ def test_an_axis_begins_at_a_mark_that_is_no_further_off_than_its_points_are_apa
     assert beginning([], 1, 5) == 1
 
 
-def test_marks_read_as_lines() -> None:
+def test_marks_print_as_lines() -> None:
     marks = Marks()
     assert repr(marks) == "no marks yet"
     marks.add(Mark("set", 1200, 0.0, "learning_rate 0.001 → 0.01"))

@@ -1,4 +1,4 @@
-"""Settings: a value that cannot be used is refused before anything starts."""
+"""Settings: an unusable value raises an error before anything starts."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ from nbtrain.run.options import Settings
         ({"jump": 10.0, "on_nan": None}, r"jump=10\.0, and with on_nan=None nothing is done"),
     ],
 )
-def test_a_wrong_value_is_refused_by_its_name(given: dict[str, Any], message: str) -> None:
+def test_a_wrong_value_raises_with_its_name(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         Settings(**given)
 
 
-def test_a_refusal_is_a_value_error_too() -> None:
+def test_the_error_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="steps=-1"):
         Settings(steps=-1)
 
 
-def test_none_means_without_end_and_without_saves() -> None:
+def test_none_means_no_end_and_no_saves() -> None:
     settings = Settings(steps=None, save_secs=None, save_steps=None, keep=None)
     due = settings.save_cadence()
     due.start(0, 0.0)
@@ -85,7 +85,7 @@ def test_a_checkpoint_every_ten_minutes_is_the_default() -> None:
     assert due(10**6, 600.0)
 
 
-def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
+def test_numpy_integers_are_accepted() -> None:
     settings = Settings(steps=np.int64(10), save_steps=np.int32(5), keep=np.int64(2))  # type: ignore[arg-type]
     assert (settings.steps, settings.keep) == (10, 2)
     assert type(settings.steps) is type(settings.keep) is int, "JSON knows no other"

@@ -1,4 +1,4 @@
-"""The panel's kernel side: what it sends, when it keeps quiet, and how it takes clicks."""
+"""The panel's kernel side: what it sends, when it is silent, and how it handles clicks."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ class FakeRun:
         return receipt
 
     def now(self, **changes: Any) -> None:
-        """Change the status."""
+        """Changes the status."""
         self.status = dataclasses.replace(self.status, **changes)
 
 
 class Clock:
-    """A clock that goes when it is told to."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -74,7 +74,7 @@ class Clock:
 
 
 class ShownPanel(Panel):
-    """A panel whose messages reach a page, and are remembered."""
+    """A panel that records its messages to a page."""
 
     def __init__(self, source: FakeRun, clock: Callable[[], float]) -> None:
         self.sent: list[tuple[dict[str, Any], list[bytes]]] = []
@@ -93,7 +93,7 @@ class ShownPanel(Panel):
         return kinds
 
     def hear(self, **content: Any) -> None:
-        """A message of the front end, the way ipywidgets hands it over."""
+        """Passes a message of the front end, as ipywidgets does."""
         data = {"method": "custom", "content": content}
         self._handle_msg({"content": {"data": data}, "buffers": []})
 
@@ -106,7 +106,7 @@ def source() -> FakeRun:
 
 @pytest.fixture
 def clock() -> Clock:
-    """A clock of the test's own."""
+    """A clock that the test moves."""
     return Clock()
 
 
@@ -118,7 +118,7 @@ def panel(source: FakeRun, clock: Clock) -> ShownPanel:
 
 @pytest.fixture
 def opened(panel: ShownPanel) -> ShownPanel:
-    """A panel whose page has got its snapshot."""
+    """A panel whose page has its snapshot."""
     panel.hear(t="hello")
     panel.tick()
     assert panel.kinds() == ["snap"]
@@ -146,7 +146,7 @@ def test_a_hello_is_answered_with_a_snapshot_at_the_next_tick(
     assert_equal(panel.page, source.scalars)
 
 
-def test_only_what_is_new_follows(opened: ShownPanel, source: FakeRun) -> None:
+def test_later_messages_hold_only_what_is_new(opened: ShownPanel, source: FakeRun) -> None:
     opened.tick()
     assert opened.sent == []
     add(source.scalars, "loss", 1, 0.5)
@@ -158,9 +158,7 @@ def test_only_what_is_new_follows(opened: ShownPanel, source: FakeRun) -> None:
     assert_equal(opened.page, source.scalars)
 
 
-def test_a_page_that_is_opened_again_gets_everything_again(
-    opened: ShownPanel, source: FakeRun
-) -> None:
+def test_a_reopened_page_gets_everything(opened: ShownPanel, source: FakeRun) -> None:
     add(source.scalars, "loss", 1, *[0.5] * 3000)
     opened.tick()
     opened.page = FrontEnd()
@@ -186,7 +184,7 @@ def test_a_long_curve_reaches_the_page_in_small_updates(
 
 
 @pytest.mark.parametrize("length", [100, 1_000_000])
-def test_an_update_stays_below_two_kilobytes_whatever_the_length(
+def test_an_update_stays_below_two_kilobytes_at_any_length(
     opened: ShownPanel, source: FakeRun, length: int
 ) -> None:
     source.now(
@@ -211,7 +209,7 @@ def test_an_update_stays_below_two_kilobytes_whatever_the_length(
     assert max(map(size, opened.sent)) < 2000
 
 
-def test_an_update_stays_below_two_kilobytes_whatever_the_number_of_tags(
+def test_an_update_stays_below_two_kilobytes_for_any_number_of_tags(
     opened: ShownPanel, source: FakeRun
 ) -> None:
     tags = [f"encoder/block_{n}/attention/kernel_norm" for n in range(60)]
@@ -233,7 +231,7 @@ def test_an_update_stays_below_two_kilobytes_whatever_the_number_of_tags(
     assert set(opened.page.status["last"].values()) == {"0.03333"}
 
 
-def test_a_mark_is_sent_once_and_a_page_that_is_loaded_again_has_it(
+def test_a_mark_is_sent_once_and_again_to_a_reloaded_page(
     opened: ShownPanel, source: FakeRun
 ) -> None:
     source.marks.add(Mark("save", 7, 5.0, "saved ckpt-7"))
@@ -250,7 +248,7 @@ def test_a_mark_is_sent_once_and_a_page_that_is_loaded_again_has_it(
 
 
 def grow(panel: ShownPanel, source: FakeRun) -> list[str]:
-    """A step more, and a tick; what was sent."""
+    """Takes a step and ticks; returns what was sent."""
     step = source.status.step + 1
     source.now(step=step)
     add(source.scalars, "loss", step, 0.5)
@@ -258,7 +256,7 @@ def grow(panel: ShownPanel, source: FakeRun) -> list[str]:
     return panel.kinds()
 
 
-def test_updates_go_on_while_the_page_is_alive(
+def test_updates_continue_while_the_page_is_alive(
     opened: ShownPanel, source: FakeRun, clock: Clock
 ) -> None:
     for _ in range(20):
@@ -280,14 +278,14 @@ def test_a_page_that_is_gone_costs_a_message_every_ten_seconds(
     assert sent, "a page that was only asleep finds its way back"
 
 
-def test_a_paused_run_that_no_page_looks_at_falls_silent_until_one_does(
+def test_a_paused_run_without_a_viewer_is_silent(
     opened: ShownPanel, source: FakeRun, clock: Clock
 ) -> None:
     source.now(phase=Phase.PAUSED)
     sent = []
     for second in range(600):
         clock.now += 1.0
-        source.now(elapsed_s=float(second))  # what a panel shows of a pause, too
+        source.now(elapsed_s=float(second))  # a panel shows this during a pause, too
         opened.tick()
         sent += [second] * len(opened.kinds())
     assert sent
@@ -297,7 +295,7 @@ def test_a_paused_run_that_no_page_looks_at_falls_silent_until_one_does(
     assert opened.kinds() == ["pts"]
 
 
-def test_a_run_in_which_nothing_happens_says_a_word_every_ten_seconds(
+def test_an_idle_run_sends_a_message_every_ten_seconds(
     opened: ShownPanel, source: FakeRun, clock: Clock
 ) -> None:
     source.now(phase=Phase.PAUSED)
@@ -315,7 +313,7 @@ def test_a_run_in_which_nothing_happens_says_a_word_every_ten_seconds(
         opened.kinds()
 
 
-def test_updates_go_on_at_once_when_the_page_is_seen_again(
+def test_updates_resume_at_once_when_the_page_is_visible(
     opened: ShownPanel, source: FakeRun, clock: Clock
 ) -> None:
     clock.now += LEASE_SECS
@@ -340,14 +338,14 @@ def test_a_page_that_confirms_nothing_is_waited_for(
     assert_equal(opened.page, source.scalars)
 
 
-def test_an_old_sign_of_life_confirms_nothing(opened: ShownPanel, source: FakeRun) -> None:
+def test_an_old_alive_message_confirms_nothing(opened: ShownPanel, source: FakeRun) -> None:
     opened.hear(t="alive", seq=opened.page.seq)
     opened.hear(t="alive", seq=-1)
     assert sum(bool(grow(opened, source)) for _ in range(3 * UNCONFIRMED)) == UNCONFIRMED
 
 
 @pytest.mark.parametrize("seq", ["12", None, [1], 2.5, True, 10**400], ids=lambda seq: f"{seq}"[:9])
-def test_a_page_that_confirms_what_was_never_sent_is_ignored_with_a_note(
+def test_confirming_an_unsent_message_is_ignored_with_a_note(
     opened: ShownPanel, source: FakeRun, seq: object
 ) -> None:
     opened.kinds()
@@ -356,7 +354,7 @@ def test_a_page_that_confirms_what_was_never_sent_is_ignored_with_a_note(
     assert sum(bool(grow(opened, source)) for _ in range(3 * UNCONFIRMED)) == UNCONFIRMED
 
 
-def test_the_end_is_told_whole_even_to_a_page_that_is_gone(
+def test_the_end_is_sent_whole_even_to_a_closed_page(
     opened: ShownPanel, source: FakeRun, clock: Clock
 ) -> None:
     clock.now += LEASE_SECS
@@ -368,7 +366,7 @@ def test_the_end_is_told_whole_even_to_a_page_that_is_gone(
     assert_equal(opened.page, source.scalars)
 
 
-def test_a_run_that_is_not_started_yet_is_shown_as_such(panel: ShownPanel, source: FakeRun) -> None:
+def test_a_run_that_has_not_started_is_shown_as_such(panel: ShownPanel, source: FakeRun) -> None:
     source.now(phase=Phase.CREATED)
     panel.hear(t="hello")
     assert panel.kinds() == ["snap"], "nobody ticks before the start"
@@ -406,7 +404,7 @@ def test_a_click_is_posted_and_acknowledged_at_once(
 
 
 def test_a_receipt_carries_the_id_of_its_click(opened: ShownPanel, source: FakeRun) -> None:
-    source.post(Save())  # by a magic: no click
+    source.post(Save())  # from a magic, not a click
     opened.hear(t="cmd", id="click-1", command="pause")
     opened.tick()
     shown = opened.page.status["receipts"]
@@ -424,9 +422,7 @@ def test_a_receipt_carries_the_id_of_its_click(opened: ShownPanel, source: FakeR
     }
 
 
-def test_of_many_clicks_only_those_are_kept_whose_receipts_are_shown(
-    opened: ShownPanel,
-) -> None:
+def test_only_clicks_with_shown_receipts_are_kept(opened: ShownPanel) -> None:
     for number in range(20):
         opened.hear(t="cmd", id=f"click-{number}", command="save")
     opened.tick()
@@ -435,7 +431,7 @@ def test_of_many_clicks_only_those_are_kept_whose_receipts_are_shown(
     assert len(opened._clicks) == len(shown)
 
 
-def test_what_a_receipt_says_was_done_the_page_shows_with_it(
+def test_the_page_shows_a_receipt_together_with_its_effect(
     opened: ShownPanel, source: FakeRun
 ) -> None:
     receipt = source.post(Set({"learning_rate": 0.5}))
@@ -443,7 +439,7 @@ def test_what_a_receipt_says_was_done_the_page_shows_with_it(
     source.now(hyperparameters=(before,))
 
     class Setting(FakeRun):
-        """A run whose training thread executes the command just when its status is asked for."""
+        """A run whose training thread executes the command just as its status is read."""
 
         @property
         def status(self) -> Status:
@@ -524,7 +520,7 @@ def test_a_click_after_the_end_is_refused_on_the_page_without_a_tick(
     assert shown["text"].startswith("the run has ended")
 
 
-def test_a_package_without_its_front_end_says_what_to_do(
+def test_a_missing_front_end_says_what_to_do(
     source: FakeRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(room, "BUNDLE", tmp_path / "panel.js")

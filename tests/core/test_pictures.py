@@ -1,4 +1,4 @@
-"""Pictures of a file that anybody may have written: shown, scaled down, or refused in words."""
+"""Untrusted pictures: shown, scaled down, or rejected with a message."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def chunk(name: bytes, data: bytes) -> bytes:
 
 
 def bomb(width: int, height: int) -> bytes:
-    """A few bytes that say they are a picture of so many pixels."""
+    """A few bytes that claim to be a picture of this size."""
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     data = zlib.compress(bytes(1000))
     return (
@@ -46,7 +46,7 @@ def bomb(width: int, height: int) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["png", "jpeg", "gif", "bmp", "webp"])
-def test_a_picture_of_a_known_type_is_given_as_it_is(kind: str) -> None:
+def test_a_picture_of_a_known_type_is_returned_unchanged(kind: str) -> None:
     data = encoded(kind)
     assert picture(data) == (data, f"image/{kind}")
 
@@ -71,14 +71,14 @@ def test_sixteen_bits_a_pixel_keep_their_brightness_when_scaled_down() -> None:
     assert np.asarray(Image.open(io.BytesIO(data))).tolist() == [[0x40] * 10] * 10
 
 
-def test_what_is_transparent_stays_so_when_scaled_down() -> None:
+def test_transparency_survives_scaling_down() -> None:
     out = io.BytesIO()
     Image.new("RGBA", (100, 100), (9, 9, 9, 0)).quantize().save(out, "png")
     data, _ = picture(out.getvalue(), most_pixels=100)
     assert np.asarray(Image.open(io.BytesIO(data)).convert("RGBA"))[..., 3].max() == 0
 
 
-def test_a_picture_of_too_many_bytes_is_scaled_down_until_it_has_fewer() -> None:
+def test_a_picture_of_too_many_bytes_is_scaled_down() -> None:
     whole = encoded("png", (200, 100))
     data, _ = picture(whole, most_bytes=len(whole) // 10)
     assert len(data) <= len(whole) // 10
@@ -91,7 +91,7 @@ def test_a_picture_of_one_pixel_width_stays_one() -> None:
 
 
 @pytest.mark.parametrize("size", [(100_000, 100_000), (MOST_DECODED + 1, 1)])
-def test_a_picture_beyond_all_reason_is_refused_by_its_header(size: tuple[int, int]) -> None:
+def test_a_huge_picture_raises_from_its_header_alone(size: tuple[int, int]) -> None:
     with pytest.raises(ArgumentError, match=rf"of {size[0]} × {size[1]} pixels is too large"):
         picture(bomb(*size))
 
@@ -108,7 +108,7 @@ def test_a_picture_beyond_all_reason_is_refused_by_its_header(size: tuple[int, i
         b"RIFF\x00\x00\x00\x00WAVE",
     ],
 )
-def test_what_is_no_picture_is_refused_with_what_it_begins_with(data: bytes) -> None:
+def test_other_data_raises_with_its_first_bytes(data: bytes) -> None:
     with pytest.raises(ArgumentError) as caught:
         picture(data)
     assert str(caught.value) == (
@@ -118,7 +118,7 @@ def test_what_is_no_picture_is_refused_with_what_it_begins_with(data: bytes) -> 
 
 
 @pytest.mark.parametrize("kind", ["png", "jpeg", "gif", "bmp", "webp"])
-def test_half_a_picture_is_refused(kind: str) -> None:
+def test_half_a_picture_raises(kind: str) -> None:
     data = encoded(kind)
     with pytest.raises(ArgumentError, match=rf"of type image/{kind} is damaged: "):
         picture(data[: len(data) // 2])
@@ -156,7 +156,7 @@ def test_a_cell_shows_the_first_image() -> None:
         (Images(9, 9, (bomb(100_000, 100_000),)), "is too large to be shown"),
     ],
 )
-def test_a_cell_tells_why_it_shows_none(images: Images, words: str) -> None:
+def test_a_cell_says_why_it_shows_no_image(images: Images, words: str) -> None:
     bundle: dict[str, Any] = images._repr_mimebundle_()
     assert bundle.keys() == {"text/plain"}
     assert words in bundle["text/plain"]

@@ -1,4 +1,4 @@
-"""Records that wait: in order, whole, in bounded memory, and no work for the collector."""
+"""Waiting records: in order, whole, in bounded memory, and no work for the collector."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ACTS = st.lists(
 
 
 def number(_tag: str, _step: int, value: Any) -> float:
-    """Any number as it is."""
+    """Returns any number unchanged."""
     return float(value)
 
 
 def flat(entries: list[Batch | Segment]) -> list[tuple[Any, ...]]:
-    """The records one by one: step, wall time, values by tag; a mark has no values."""
+    """Returns the records one by one: step, wall time, values by tag; a mark has no values."""
     found: list[tuple[Any, ...]] = []
     for entry in entries:
         if isinstance(entry, Segment):
@@ -41,7 +41,7 @@ def flat(entries: list[Batch | Segment]) -> list[tuple[Any, ...]]:
 
 
 @given(acts=ACTS)
-def test_what_is_taken_is_what_was_added_in_its_order(acts: list[tuple[str, set[str]]]) -> None:
+def test_records_are_taken_in_order(acts: list[tuple[str, set[str]]]) -> None:
     queue = RecordQueue(number)
     added: list[tuple[Any, ...]] = []
     taken: list[tuple[Any, ...]] = []
@@ -87,7 +87,7 @@ def test_a_full_queue_keeps_the_extremes_until_it_is_taken() -> None:
     assert flat(queue.take()) == [(8, 0.0, {"loss": 2.0})]
 
 
-def test_a_mark_comes_after_what_was_thinned_before_it() -> None:
+def test_a_mark_comes_after_earlier_thinned_records() -> None:
     queue = RecordQueue(number, limit=1)
     for step in (1, 2, 3):
         queue.append(step, 0.0, {"loss": step})
@@ -95,7 +95,7 @@ def test_a_mark_comes_after_what_was_thinned_before_it() -> None:
     assert [step for step, _, values in flat(queue.take()) if values] == [1, 2, 3]
 
 
-def test_waiting_records_are_nothing_for_the_garbage_collector() -> None:
+def test_waiting_records_are_invisible_to_the_garbage_collector() -> None:
     queue = RecordQueue(number)
     values = [{"loss": step / 3, "accuracy": step / 7} for step in range(5000)]
     gc.collect()

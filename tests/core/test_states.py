@@ -1,4 +1,4 @@
-"""The life of a run: every event in every phase, and the status that tells of it."""
+"""The phases of a run: every event in every phase, and the status."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nbtrain.core.errors import NbtrainError, PhaseError
 from nbtrain.core.ranges import Hyperparameter, Scale
 from nbtrain.core.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status, Usage
 
-# The specification by hand; a dot is a refusal.
+# The specification by hand; a dot is an error.
 TABLE = """
             start      pause   resume   stop      ready    loop-ended finished  stopped  failed
 created     preparing  .       .        .         .        .          .         .        .
@@ -46,7 +46,7 @@ WAY_TO = {
 
 
 def cases() -> list[tuple[str, str, str]]:
-    """Every phase, event, and the phase it leads to (or a dot)."""
+    """Every phase and event, with the phase that it leads to (or a dot)."""
     head, *rows = [row.split() for row in TABLE.strip().splitlines()]
     events = [word.replace("-", " ") for word in head]
     return [
@@ -55,7 +55,7 @@ def cases() -> list[tuple[str, str, str]]:
 
 
 def life_in(phase: str) -> Lifecycle:
-    """A lifecycle that was led to a phase by events."""
+    """Returns a lifecycle that events have moved to a phase."""
     attempt = Lifecycle()
     for event in WAY_TO[phase]:
         attempt.apply(Event(event))
@@ -71,7 +71,7 @@ def test_the_table_names_every_phase_and_every_event() -> None:
 
 
 @pytest.mark.parametrize(("phase", "event", "after"), cases())
-def test_an_event_leads_on_or_is_refused_and_changes_nothing(
+def test_an_event_moves_on_or_raises_and_changes_nothing(
     phase: str, event: str, after: str
 ) -> None:
     attempt = life_in(phase)
@@ -86,7 +86,7 @@ def test_an_event_leads_on_or_is_refused_and_changes_nothing(
     assert attempt.phase is Phase(phase)
 
 
-def test_a_refusal_is_one_of_nbtrains_errors_and_a_runtime_error() -> None:
+def test_a_refused_event_raises_an_nbtrain_and_runtime_error() -> None:
     with pytest.raises(NbtrainError):
         Lifecycle().apply(Event.PAUSE)
     with pytest.raises(RuntimeError):
@@ -94,20 +94,20 @@ def test_a_refusal_is_one_of_nbtrains_errors_and_a_runtime_error() -> None:
 
 
 @pytest.mark.parametrize("phase", [phase.value for phase in Phase])
-def test_a_phase_has_ended_where_the_training_thread_is_over(phase: str) -> None:
+def test_the_final_phases_have_ended(phase: str) -> None:
     ended = phase in ("finished", "stopped", "failed")
     assert Phase(phase).ended is ended
     assert (Phase(phase) in ENDED) is ended
 
 
-def test_a_phase_is_its_own_word() -> None:
+def test_a_phase_equals_its_word() -> None:
     assert Phase("running") is Phase.RUNNING
     assert {"running": 1}[Phase.RUNNING] == 1
     assert f"{Phase.RUNNING}" == "running"
     assert f"{Event.LOOP_ENDED}" == "loop ended"
 
 
-def test_of_many_threads_that_ask_at_once_exactly_one_moves_the_run() -> None:
+def test_exactly_one_of_many_threads_moves_the_run() -> None:
     for _ in range(50):
         attempt = life_in("running")
         together = threading.Barrier(8)
@@ -148,7 +148,7 @@ def test_a_status_knows_its_newest_checkpoint() -> None:
     assert dataclasses.replace(bare, checkpoints=(older, newer)).last_checkpoint == newer
 
 
-def test_a_cell_shows_a_line_of_a_status_for_each_field_that_says_something() -> None:
+def test_a_cell_shows_a_line_for_each_field_that_is_set() -> None:
     status = Status(
         name="digits",
         engine="Keras fit",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from nbtrain.core.step_counter import StepCounter
 
 
-def test_a_step_that_is_taken_counts() -> None:
+def test_taking_a_step_counts() -> None:
     steps = StepCounter()
     steps.step += 3
     assert (steps.step, steps.steps_done) == (3, 3)
 
 
-def test_a_move_back_takes_no_step_and_forgets_none() -> None:
+def test_moving_back_keeps_the_steps_done() -> None:
     steps = StepCounter()
     steps.step = 10
     steps.move_to(4)
@@ -20,7 +20,7 @@ def test_a_move_back_takes_no_step_and_forgets_none() -> None:
     assert (steps.step, steps.steps_done) == (5, 11)
 
 
-def test_going_on_from_a_checkpoint_is_no_step_taken() -> None:
+def test_continuing_from_a_checkpoint_takes_no_step() -> None:
     steps = StepCounter()
     steps.move_to(100)
     assert (steps.step, steps.steps_done) == (100, 0)

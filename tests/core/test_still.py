@@ -37,13 +37,13 @@ class Widget(Shown):
         self.heard.append(content)
 
     def hear(self, content: object) -> None:
-        """A message of a page."""
+        """Passes a message of a page."""
         data = {"method": "custom", "content": content}
         self._handle_msg({"content": {"data": data}, "buffers": []})
 
 
 class Shows:
-    """A widget that is shown, its picture, and what the picture depends on."""
+    """A shown widget, its picture, and the state of the picture."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -62,7 +62,7 @@ class Shows:
         return still.bundle(None, f"state {self.state}")
 
     def after(self, secs: float, state: tuple[object, ...] | None = None) -> int:
-        """Look so much later; how many pictures were drawn."""
+        """Looks `secs` later; returns the number of pictures drawn."""
         self.clock.now += secs
         self.state = state or self.state
         before = len(self.threads)
@@ -81,14 +81,14 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def outputs(shell: Any) -> Outputs:
-    """What a notebook shows."""
+    """The outputs of a notebook."""
     outputs = shell.display_pub = Outputs(shell)
     return outputs
 
 
 @pytest.fixture
 def shows(outputs: Outputs) -> Shows:
-    """A widget that was shown a moment ago, with words below it."""
+    """A widget that has just been shown, with words below it."""
     shows = Shows()
     shows.still.show(still.bundle(None, "text"))
     return shows
@@ -106,22 +106,22 @@ def test_a_picture_is_drawn_once_a_minute_while_something_changes(shows: Shows) 
     assert shows.after(600) == 0, "none where nothing has changed"
 
 
-def test_another_phase_is_drawn_soon(shows: Shows) -> None:
+def test_a_new_phase_is_drawn_soon(shows: Shows) -> None:
     assert shows.after(5) == 1
     assert shows.after(4, ("paused", 7)) == 0
     assert shows.after(1) == 1
 
 
-def test_pictures_are_drawn_by_a_thread_of_their_own_and_reach_a_page_twice(shows: Shows) -> None:
+def test_pictures_are_drawn_in_their_own_thread_and_sent_twice(shows: Shows) -> None:
     shows.after(5)
     assert shows.threads == ["nbtrain picture"]
-    (sent,) = shows.widget.sent  # for a page that was reloaded, and knows no display_id
+    (sent,) = shows.widget.sent  # for a reloaded page, which knows no display_id
     assert sent["t"] == "still"
     assert sent["id"] == shows.widget.model_id
     assert sent["picture"]["text/plain"] == "", "the widget's own is enough"
 
 
-def test_the_longer_no_page_is_open_the_fewer_pictures_are_drawn(shows: Shows) -> None:
+def test_without_a_page_fewer_and_fewer_pictures_are_drawn(shows: Shows) -> None:
     drawn = sum(shows.after(60, ("running", minute)) for minute in range(8 * 60))
     assert 20 < drawn < 60, "of a night"
     shows.widget.hear({"t": "there"})
@@ -166,7 +166,7 @@ def test_the_last_picture_reaches_its_notebook_while_another_cell_is_captured(
     assert set(live) == {"image/png", "text/plain"}
 
 
-def test_what_is_shown_in_a_captured_cell_reaches_its_outputs(outputs: Outputs) -> None:
+def test_a_captured_cell_gets_its_outputs(outputs: Outputs) -> None:
     shows = Shows()
     with capture_output() as captured:
         shows.still.show(still.bundle(None, "text"))
@@ -175,7 +175,7 @@ def test_what_is_shown_in_a_captured_cell_reaches_its_outputs(outputs: Outputs) 
     assert captured.outputs[-1].data == {"image/png": still._BLANK, "text/plain": "text"}
 
 
-def test_a_last_picture_that_fails_is_told_in_place_of_the_widget_and_nowhere_else(
+def test_a_failed_last_picture_is_reported_only_in_place_of_the_widget(
     shows: Shows, outputs: Outputs
 ) -> None:
     shows.error = ValueError("no font")
@@ -185,7 +185,7 @@ def test_a_last_picture_that_fails_is_told_in_place_of_the_widget_and_nowhere_el
     assert live == {"text/plain": "text\nNo picture of it: ValueError: no font"}
 
 
-def test_where_no_thread_can_be_started_a_later_look_tries_again(
+def test_if_no_thread_can_be_started_a_later_look_retries(
     shows: Shows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_thread: threading.Thread) -> None:
@@ -201,7 +201,7 @@ def test_where_no_thread_can_be_started_a_later_look_tries_again(
     shows.still.finish()
 
 
-def test_html_of_a_picture_stands_once_below_it_and_reaches_a_reloaded_page(
+def test_the_html_of_a_picture_is_shown_once_and_reaches_a_reloaded_page(
     shows: Shows, outputs: Outputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = still.bundle(None, "text") | {"text/html": "<pre>my error</pre>"}
@@ -214,7 +214,7 @@ def test_html_of_a_picture_stands_once_below_it_and_reaches_a_reloaded_page(
     assert shows.widget.sent[-1]["words"] == words
 
 
-def test_a_picture_that_fails_is_told_and_drawn_again_later(shows: Shows) -> None:
+def test_a_failed_picture_is_reported_and_drawn_later(shows: Shows) -> None:
     shows.error = ValueError("no font")
     assert shows.after(5) == 1
     with pytest.raises(ValueError, match="no font"):
@@ -223,7 +223,7 @@ def test_a_picture_that_fails_is_told_and_drawn_again_later(shows: Shows) -> Non
     assert shows.after(60, ("running", 2)) == 1
 
 
-def test_a_bundle_stays_below_its_limit_however_large_the_picture() -> None:
+def test_a_bundle_of_any_picture_stays_below_its_limit() -> None:
     noise = np.random.default_rng(0).integers(0, 255, (900, 600, 4), dtype=np.uint8)
     out = io.BytesIO()
     Image.fromarray(noise, "RGBA").save(out, "png")
@@ -247,7 +247,7 @@ def test_below_a_widget_only_pixels_differ_from_one_execution_to_the_next(
     assert words["text/html"].endswith('<div class="nbtrain-still">words</div>')
 
 
-def test_an_export_without_the_widgets_state_has_no_text_in_place_of_the_widget(
+def test_an_export_without_widget_state_shows_no_text_for_the_widget(
     shows: Shows, outputs: Outputs
 ) -> None:
     shown = [nbformat.v4.new_output("display_data", data) for data in outputs.shown.values()]
@@ -257,16 +257,14 @@ def test_an_export_without_the_widgets_state_has_no_text_in_place_of_the_widget(
     assert "<pre>text" not in page
 
 
-def test_a_text_without_a_picture_stands_with_the_words_as_text(
-    outputs: Outputs,
-) -> None:
+def test_a_text_without_a_picture_is_shown_with_the_words(outputs: Outputs) -> None:
     Shows().still.show({"text/plain": "<script>1</script>"})
     _, picture, words = outputs.shown.values()
     assert picture == {"image/png": still._BLANK, "text/plain": ""}
     assert "words<pre>&lt;script&gt;1&lt;/script&gt;</pre>" in words["text/html"]
 
 
-def test_a_widget_has_one_comm_and_leaves_none() -> None:
+def test_a_widget_opens_one_comm_and_closes_it() -> None:
     from ipywidgets.widgets import widget
 
     before = dict(widget._instances)
@@ -277,7 +275,9 @@ def test_a_widget_has_one_comm_and_leaves_none() -> None:
 
 
 @pytest.mark.parametrize("content", [None, 3, "alive", ["t", "alive"]])
-def test_a_message_that_is_no_object_is_ignored_with_a_note(shows: Shows, content: object) -> None:
+def test_a_message_that_is_not_an_object_is_ignored_with_a_note(
+    shows: Shows, content: object
+) -> None:
     shows.widget.hear(content)
     assert shows.widget.heard == []
     (sent,) = shows.widget.sent

@@ -1,4 +1,4 @@
-"""The store: exact columns of every tag, segments, and what a viewer has not seen."""
+"""The store: exact columns of every tag, segments, and increments for a viewer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TAGS = ("loss", "accuracy", "Größe/β")
 
 
 def add(store: ScalarStore, tag: str, first: int, *values: float) -> None:
-    """Record values of consecutive steps from `first` on, a second each."""
+    """Records values of consecutive steps from `first` on, one per second."""
     steps = np.arange(first, first + len(values), dtype=np.int64)
     walls = steps.astype(np.float64) + 1000.0
     store.extend(tag, steps, walls, np.array(values, dtype=np.float64))
@@ -33,14 +33,14 @@ def rows(curve: Curve) -> FloatArray:
 
 
 class Viewer:
-    """Keeps what it was handed by `changes`, and the cursors that go with it."""
+    """A viewer that stores what `changes` returns, and its cursors."""
 
     def __init__(self) -> None:
         self.cursors: list[Cursor] = []
         self.series: list[Series] = []
 
     def look(self, store: ScalarStore, budget: int) -> int:
-        """Take what is new; returns how many buckets came."""
+        """Takes what is new; returns the number of buckets."""
         count = 0
         for index, curve in store.changes(self.cursors, budget):
             if index == len(self.cursors):
@@ -52,7 +52,7 @@ class Viewer:
         return count
 
 
-def test_points_come_back_as_they_were_recorded() -> None:
+def test_points_are_returned_as_recorded() -> None:
     store = ScalarStore()
     add(store, "loss", 1, 0.5, float("nan"), float("inf"))
     add(store, "loss", 4, 0.1)
@@ -69,7 +69,7 @@ def test_points_come_back_as_they_were_recorded() -> None:
 
 
 @given(sizes=st.lists(st.integers(1, 20_000), min_size=1, max_size=5))
-def test_columns_are_exact_whatever_the_size_of_the_batches(sizes: list[int]) -> None:
+def test_columns_are_exact_for_any_batch_size(sizes: list[int]) -> None:
     store, first = ScalarStore(), 1
     for size in sizes:
         steps = np.arange(first, first + size, dtype=np.int64)
@@ -81,14 +81,14 @@ def test_columns_are_exact_whatever_the_size_of_the_batches(sizes: list[int]) ->
     np.testing.assert_array_equal(columns.values, np.arange(1, first) / 8)
 
 
-def test_what_is_read_is_a_copy() -> None:
+def test_reading_returns_a_copy() -> None:
     store = ScalarStore()
     add(store, "loss", 1, 0.5)
     store["loss"].values[0] = 7.0
     assert store["loss"].values.tolist() == [0.5]
 
 
-def test_an_unknown_tag_is_refused_with_those_there_are() -> None:
+def test_an_unknown_tag_raises_with_the_known_ones() -> None:
     store = ScalarStore()
     with pytest.raises(UnknownTagError, match=r"^No scalar has the tag 'los'; .*: none yet\.$"):
         store["los"]
@@ -106,7 +106,7 @@ def test_an_unknown_tag_is_a_key_error_and_one_of_nbtrains() -> None:
         ScalarStore()["loss"]
 
 
-def test_the_store_is_a_mapping_of_tags_in_the_order_they_came() -> None:
+def test_the_store_maps_tags_in_order_of_appearance() -> None:
     store = ScalarStore()
     add(store, "loss", 1, 0.5)
     add(store, "accuracy", 1, 0.25)
@@ -119,7 +119,7 @@ def test_the_store_is_a_mapping_of_tags_in_the_order_they_came() -> None:
     assert store.last_values() == {"loss": 0.125, "accuracy": 0.25}
 
 
-def test_a_restore_opens_a_segment_and_abandons_what_lies_beyond() -> None:
+def test_a_restore_opens_a_segment_and_abandons_later_points() -> None:
     store = ScalarStore()
     add(store, "loss", 1, 5.0, 4.0, 3.0, 2.0)
     store.open_segment(2)
@@ -133,7 +133,7 @@ def test_a_restore_opens_a_segment_and_abandons_what_lies_beyond() -> None:
     assert store.last_values() == {"loss": 2.5}
 
 
-def test_a_restore_behind_which_nothing_new_lies_makes_no_part() -> None:
+def test_a_restore_without_later_points_makes_no_part() -> None:
     store = ScalarStore()
     add(store, "loss", 1, 5.0, 4.0, 3.0)
     add(store, "loss", 20, 2.0)
@@ -145,7 +145,7 @@ def test_a_restore_behind_which_nothing_new_lies_makes_no_part() -> None:
     ]
 
 
-def test_no_bucket_holds_what_counts_and_what_was_abandoned() -> None:
+def test_no_bucket_mixes_kept_and_abandoned_points() -> None:
     store = ScalarStore()
     add(store, "loss", 1, *np.arange(3000.0), *np.full(3000, 1e9))
     store.open_segment(3001)
@@ -179,7 +179,7 @@ def test_a_restore_further_back_abandons_more_and_one_nearer_no_less() -> None:
     assert store["loss"].abandoned.tolist() == [False, True, True, True, True, False]
 
 
-def test_a_tail_counts_again_where_the_run_goes_back_to_it() -> None:
+def test_a_tail_counts_again_when_the_run_goes_back_to_it() -> None:
     store, viewer, on = ScalarStore(), Viewer(), float("inf")
     add(store, "loss", 1, 5.0, 4.0, 3.0, 2.0)
     store.open_segment(1, {0: 1, 1: on})
@@ -200,7 +200,7 @@ def test_a_tail_counts_again_where_the_run_goes_back_to_it() -> None:
     assert store.last_values() == {"loss": 2.5}
 
 
-def test_a_viewer_who_has_seen_everything_is_handed_nothing() -> None:
+def test_a_viewer_that_has_seen_everything_gets_nothing() -> None:
     store, viewer = ScalarStore(), Viewer()
     add(store, "loss", 1, *[0.5] * 10)
     assert viewer.look(store, 100) == 10
@@ -218,7 +218,7 @@ def test_a_budget_is_shared_by_the_curves_that_changed() -> None:
     assert viewer.look(store, 2) == 3, "at least one each, or a viewer could starve"
 
 
-def test_changes_cost_no_more_with_a_long_curve() -> None:
+def test_the_cost_of_changes_does_not_grow_with_the_curve() -> None:
     store, viewer = ScalarStore(), Viewer()
     add(store, "loss", 1, *[0.5] * 100_000)
     while viewer.look(store, 50):
@@ -233,7 +233,7 @@ LOOK = st.tuples(st.just("look"), st.integers(1, 200), st.just(0))
 
 
 @given(acts=st.lists(st.one_of(POINTS, POINTS, LOOK, RESTORE), max_size=25))
-def test_increments_replayed_by_a_page_equal_the_curves(acts: list[tuple[str, int, int]]) -> None:
+def test_replayed_increments_equal_the_curves(acts: list[tuple[str, int, int]]) -> None:
     store, viewer, step, timeline = ScalarStore(), Viewer(), 0, Timeline()
     saved: list[tuple[int, int]] = []
     store.open_segment(0, timeline.limits)
@@ -243,7 +243,7 @@ def test_increments_replayed_by_a_page_equal_the_curves(acts: list[tuple[str, in
             add(store, TAGS[number], step + 1, *values)
             step += size
             saved.append((step, timeline.add()))
-        elif act == "restore" and size < len(saved):  # of what was saved, or to a step
+        elif act == "restore" and size < len(saved):  # of a save, or to a step
             step, order = saved[size]
             timeline.open(step, order)
             store.open_segment(step, timeline.limits)
@@ -268,7 +268,7 @@ def test_increments_replayed_by_a_page_equal_the_curves(acts: list[tuple[str, in
     assert len({(c.tag, c.buckets.stride) for c in curves}) == len({c.tag for c in curves})
 
 
-def test_all_parts_of_a_curve_are_thinned_alike() -> None:
+def test_all_parts_of_a_curve_have_the_same_stride() -> None:
     store, viewer = ScalarStore(), Viewer()
     add(store, "loss", 1, *np.arange(100.0))
     add(store, "accuracy", 1, *np.arange(100.0))
@@ -334,7 +334,7 @@ def test_a_million_points_take_less_than_40_megabytes() -> None:
 def test_a_viewer_of_many_curves_sees_the_newest_points() -> None:
     store, seen = ScalarStore(), [Cursor() for _ in range(8)]
     budget, newest = 50, 0.0
-    for turn in range(40):  # 16 new points of each curve at every turn: more than the budget
+    for turn in range(40):  # 16 new points of each curve each time: more than the budget
         steps = np.arange(16 * turn, 16 * (turn + 1))
         for tag in "abcdefgh":
             store.extend(tag, steps, steps.astype(np.float64), steps.astype(np.float64))
@@ -344,7 +344,7 @@ def test_a_viewer_of_many_curves_sees_the_newest_points() -> None:
     assert newest > 0.85 * 16 * 40
 
 
-def test_the_last_value_is_of_what_was_not_abandoned() -> None:
+def test_the_last_value_was_not_abandoned() -> None:
     store = ScalarStore()
     add(store, "loss", 1, 0.5, 0.25, 0.125)
     add(store, "late", 3, 7.0)
@@ -357,7 +357,7 @@ def test_the_last_value_is_of_what_was_not_abandoned() -> None:
     assert store.last_values()["loss"] == 0.5
 
 
-def test_a_last_value_of_an_earlier_segment_has_its_step_once_others_have_newer_ones() -> None:
+def test_an_outdated_last_value_has_its_step() -> None:
     earlier, store = ScalarStore(), ScalarStore()
     add(earlier, "loss", 1, 3.0, 2.0, 1.0)
     add(earlier, "val_loss", 2, 5.0)

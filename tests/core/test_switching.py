@@ -1,4 +1,4 @@
-"""Short turns at the interpreter: begun by whoever stops, ended by the last."""
+"""The interpreter's short switch interval: begun by each stop, ended by the last."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from nbtrain.run.switching import SHORT_SECS, begin_short_turns, end_short_turns
 
 @pytest.fixture(autouse=True)
 def usual() -> Iterator[float]:
-    """The interval, which is the same again after each test."""
+    """Restores the interval after each test."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(0.004)
     yield 0.004
     sys.setswitchinterval(before)
 
 
-def test_turns_are_short_until_the_last_user_ends_them(usual: float) -> None:
+def test_the_interval_is_short_until_the_last_user_ends_it(usual: float) -> None:
     begin_short_turns("one")
     begin_short_turns("other")
     assert sys.getswitchinterval() == pytest.approx(SHORT_SECS)
@@ -29,7 +29,7 @@ def test_turns_are_short_until_the_last_user_ends_them(usual: float) -> None:
     assert sys.getswitchinterval() == pytest.approx(usual)
 
 
-def test_beginning_or_ending_twice_is_once(usual: float) -> None:
+def test_beginning_or_ending_twice_counts_once(usual: float) -> None:
     begin_short_turns("one")
     begin_short_turns("one")
     end_short_turns("one")

@@ -1,4 +1,4 @@
-"""What led to where a run is: by the order in which it came, and by no clock."""
+"""What led to a run's present state: by order, not by a clock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def saved(step: int) -> dict[str, Any]:
 
 
 def back(to: int, step: int = 99) -> dict[str, Any]:
-    """As earlier versions write it."""
+    """An entry as earlier versions write it."""
     return {"event": "restore", "step": step, "applied": True, "to": to}
 
 
@@ -35,14 +35,14 @@ def back(to: int, step: int = 99) -> dict[str, Any]:
         ([saved(5), saved(9), back(5)], [9]),
         ([saved(5), saved(9), back(5), saved(7)], [9]),
         ([saved(5), saved(9), back(5), saved(7), back(7), saved(8)], [9]),
-        ([saved(5), saved(9), back(5), saved(7), back(9)], [7]),  # on again, where it was left
+        ([saved(5), saved(9), back(5), saved(7), back(9)], [7]),  # continued from where it was left
         ([saved(3), saved(5), saved(9), back(5), saved(6), back(3)], [5, 9, 6]),
-        ([saved(9), back(5), saved(7)], [9]),  # what it went back to is not there any more
+        ([saved(9), back(5), saved(7)], [9]),  # the restored checkpoint no longer exists
         ([saved(0), saved(9), back(0)], [9]),
         ([saved(5), saved(9), back(5) | {"applied": False}], []),
     ],
 )
-def test_what_counts_is_on_the_way_to_where_the_run_is(
+def test_only_entries_that_led_to_the_present_state_count(
     lines: list[dict[str, Any]], left: list[int]
 ) -> None:
     timeline = RunTimeline(Path(), lines)
@@ -50,8 +50,8 @@ def test_what_counts_is_on_the_way_to_where_the_run_is(
     assert [each.step for each in every if each.abandoned] == left
 
 
-def test_a_journal_that_names_the_checkpoint_tells_which_of_a_step_it_was() -> None:
-    """The copy is of the abandoned course: to go back to it makes what led there count."""
+def test_a_journal_with_names_identifies_the_checkpoint_of_a_step() -> None:
+    """The copy belongs to the abandoned past: going back to it makes that past count."""
     copy = {"event": "copy", "step": 9, "checkpoint": "checkpoints/last_good/ckpt-9"}
     lines = [saved(5), saved(8), copy, back(5), saved(9)]
     to_copy = {"event": "back", "step": 9, "checkpoint": "checkpoints/last_good/ckpt-9"}
@@ -63,14 +63,14 @@ def test_a_journal_that_names_the_checkpoint_tells_which_of_a_step_it_was() -> N
         assert [each.step for each in every if not each.abandoned] == counted
 
 
-def test_what_no_line_tells_of_is_the_newest_or_came_before_the_next_of_its_folder() -> None:
+def test_a_file_without_a_line_is_the_newest_or_precedes_the_next() -> None:
     timeline = RunTimeline(Path(), [saved(5), saved(9), back(5), saved(7)])
     every = timeline.ordered([held(5), held(9), held(6), held(7), held(8)])
     assert [each.step for each in every] == [5, 9, 6, 7, 8]
     assert [each.step for each in every if not each.abandoned] == [5, 6, 7, 8]
 
 
-def test_without_a_journal_copies_stand_by_their_steps_and_the_rest_as_it_was_saved() -> None:
+def test_without_a_journal_copies_are_ordered_by_step() -> None:
     copies = [held(step, "checkpoints/last_good") for step in (90, 160)]
     every = RunTimeline(Path()).ordered([held(100), held(200), held(150)], copies)
     assert [each.step for each in every] == [90, 100, 160, 200, 150]
@@ -91,9 +91,7 @@ Past = frozenset[tuple[int, int]]
 
 
 @given(ACTS)
-def test_what_counts_is_what_was_copied_at_each_save_and_brought_back_by_a_restore(
-    acts: list[str | int],
-) -> None:
+def test_counting_equals_copying_the_past_at_each_save(acts: list[str | int]) -> None:
     timeline, step = Timeline(), 0
     entries, points = Past(), Past()  # what led here: (step, order), and (segment, step)
     every_entry, every_point = set[tuple[int, int]](), set[tuple[int, int]]()
@@ -121,7 +119,7 @@ BACKS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30)), max_size=10)
 
 
 @given(BACKS)
-def test_where_it_is_not_known_what_was_restored_all_beyond_its_step_is_abandoned(
+def test_an_unknown_restore_abandons_everything_beyond_its_step(
     backs: list[tuple[int, int]],
 ) -> None:
     timeline, step = Timeline(), 0
@@ -151,12 +149,10 @@ def test_the_newest_entry_counts_and_a_segment_that_has_just_begun_is_known() ->
 
 
 @given(ACTS)
-def test_a_journal_tells_the_same_of_the_checkpoints_that_it_names(
-    acts: list[str | int],
-) -> None:
+def test_a_journal_agrees_about_the_checkpoints_that_it_names(acts: list[str | int]) -> None:
     lines: list[dict[str, Any]] = []
-    step, past = 0, frozenset[int]()  # what led here, by the numbers of the lines
-    kept: dict[int, tuple[int, frozenset[int]]] = {}  # by step: what was saved of it last
+    step, past = 0, frozenset[int]()  # the past, as numbers of lines
+    kept: dict[int, tuple[int, frozenset[int]]] = {}  # by step: what was last saved of it
     for act in acts:
         if act == "step":
             step += 1

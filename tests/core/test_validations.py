@@ -1,4 +1,4 @@
-"""Which curves share a chart: a tag and its validation, by their names."""
+"""Which curves share a chart: a tag and its validation, by name."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pytest
 from nbtrain.panel.validations import charts_of
 
 
-def test_a_validation_is_in_the_chart_of_what_it_validates() -> None:
+def test_a_validation_shares_the_chart_of_its_training_tag() -> None:
     assert charts_of(["loss", "val_loss", "rate"]) == {"val_loss": "loss"}
 
 
-def test_that_of_an_epoch_is_in_the_chart_of_the_epoch() -> None:
+def test_an_epochs_validation_shares_the_chart_of_the_epoch() -> None:
     tags = ["batch_loss", "epoch_loss", "epoch_accuracy", "epoch_val_accuracy", "epoch_val_loss"]
     assert charts_of(tags) == {
         "epoch_val_loss": "epoch_loss",
@@ -19,22 +19,22 @@ def test_that_of_an_epoch_is_in_the_chart_of_the_epoch() -> None:
     }
 
 
-def test_the_loss_of_an_evaluation_during_a_fit_is_in_the_chart_of_the_batches() -> None:
+def test_an_evaluation_during_a_fit_shares_the_chart_of_the_batches() -> None:
     tags = ["batch_loss", "epoch_loss", "epoch_val_loss", "val_loss"]
     assert charts_of(tags) == {"epoch_val_loss": "epoch_loss", "val_loss": "batch_loss"}
     assert charts_of(["loss", *tags])["val_loss"] == "loss"
 
 
 @pytest.mark.parametrize("tag", ["val_loss", "epoch_val_loss"])
-def test_one_of_which_nothing_is_trained_has_its_own_chart(tag: str) -> None:
+def test_a_validation_without_a_training_tag_has_its_own_chart(tag: str) -> None:
     assert charts_of(["accuracy", tag]) == {tag: tag}
 
 
-def test_it_is_the_same_whichever_came_first() -> None:
+def test_the_order_of_the_tags_does_not_matter() -> None:
     assert charts_of(["val_loss", "loss"]) == charts_of(["loss", "val_loss"])
 
 
-def test_a_chart_that_is_within_another_takes_nobody_in() -> None:
+def test_a_tag_in_another_chart_has_no_chart_to_share() -> None:
     assert charts_of(["loss", "val_loss", "val_val_loss"]) == {
         "val_loss": "loss",
         "val_val_loss": "val_val_loss",
@@ -42,5 +42,5 @@ def test_a_chart_that_is_within_another_takes_nobody_in() -> None:
 
 
 @pytest.mark.parametrize("tag", ["val_", "eval_loss", "interval_loss", "value", "train/val_loss"])
-def test_what_is_no_validation_by_its_name_is_none(tag: str) -> None:
+def test_a_tag_not_named_as_a_validation_is_not_one(tag: str) -> None:
     assert charts_of(["loss", tag]) == {}

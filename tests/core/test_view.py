@@ -1,4 +1,4 @@
-"""The view: what a person reads, in every phase."""
+"""The view: the text that users read, in every phase."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def test_the_head_line_says_step_speed_time_left_and_elapsed() -> None:
     ]
 
 
-def test_what_is_not_known_is_not_shown() -> None:
+def test_unknown_values_are_not_shown() -> None:
     status = Status(name="digits", engine="step function", phase=Phase.PREPARING)
     assert line(status) == [("step", "0"), ("elapsed", "0:00")]
 
 
-def test_what_a_run_uses_is_told_in_whole_percents_and_gigabytes() -> None:
+def test_usage_is_shown_in_whole_percents_and_gigabytes() -> None:
     shares = {"step": 0.8149, "input": 0.122, "save": 0.004}
     usage = Usage({"step": 8.0}, shares, 0.0123, 1.424, 1_240_000_000, 8_000_000_000)
     status = dataclasses.replace(RUNNING, usage=usage)
@@ -75,7 +75,7 @@ def test_the_head_line_says_how_many_threads_fill_the_queues() -> None:
     assert fields(status)["total"] is None
 
 
-def test_a_value_from_before_the_latest_start_says_its_step() -> None:
+def test_a_value_from_an_earlier_start_shows_its_step() -> None:
     status = dataclasses.replace(
         RUNNING, values={"loss": 0.123456, "val_loss": 0.5}, values_at={"val_loss": 1200}
     )
@@ -95,13 +95,13 @@ def test_the_fields_are_plain_json_without_nan() -> None:
     json.dumps(fields(RUNNING), allow_nan=False)
 
 
-def test_a_validation_comes_with_the_tag_in_whose_chart_it_is() -> None:
+def test_a_validation_names_the_tag_of_its_chart() -> None:
     assert fields(RUNNING)["validations"] == {}
     validated = dataclasses.replace(RUNNING, values={**RUNNING.values, "val_loss": 0.5})
     assert fields(validated)["validations"] == {"val_loss": "loss"}
 
 
-def test_the_phase_is_its_word_and_the_progress_a_part_of_one() -> None:
+def test_the_phase_is_a_word_and_the_progress_a_fraction() -> None:
     shown = fields(RUNNING)
     assert type(shown["phase"]) is str
     assert shown["phase"] == "running"
@@ -129,13 +129,13 @@ CONTROLS = {
 
 
 @pytest.mark.parametrize("phase", list(Phase))
-def test_a_button_is_enabled_where_it_can_do_something(phase: Phase) -> None:
+def test_a_button_is_enabled_if_it_has_an_effect(phase: Phase) -> None:
     enabled = controls(dataclasses.replace(RUNNING, phase=phase))
     names = ("pause", "resume", "stop", "save", "restore", "set")
     assert "".join("x" if enabled[name] else "-" for name in names) == CONTROLS[phase]
 
 
-def test_what_a_run_has_not_has_no_button() -> None:
+def test_a_run_has_no_button_for_what_it_lacks() -> None:
     assert controls(RUNNING)["try"]
     assert "evaluate" not in controls(RUNNING)
     able = dataclasses.replace(RUNNING, evaluates=True, phase=Phase.STOPPING, hyperparameters=())
@@ -143,11 +143,11 @@ def test_what_a_run_has_not_has_no_button() -> None:
     assert "try" not in controls(able)
 
 
-def test_there_is_nothing_to_restore_without_a_checkpoint() -> None:
+def test_without_a_checkpoint_restore_is_disabled() -> None:
     assert not controls(dataclasses.replace(RUNNING, checkpoints=()))["restore"]
 
 
-def test_there_is_nothing_to_set_without_a_hyperparameter() -> None:
+def test_without_hyperparameters_set_is_disabled() -> None:
     assert not controls(dataclasses.replace(RUNNING, hyperparameters=()))["set"]
 
 
@@ -157,12 +157,12 @@ def test_a_hyperparameter_is_shown_with_its_value_and_range() -> None:
 
 
 @pytest.mark.parametrize(("value", "text"), [(math.nan, "NaN"), (math.inf, "∞")])
-def test_a_hyperparameter_that_is_not_finite_has_its_name(value: float, text: str) -> None:
+def test_a_hyperparameter_that_is_nan_is_shown_by_name(value: float, text: str) -> None:
     spoilt = dataclasses.replace(RUNNING, hyperparameters=(RUNNING.hyperparameters[0].at(value),))
     assert fields(spoilt)["values"] == [text]
 
 
-def test_of_a_hundred_hyperparameters_the_first_have_a_row() -> None:
+def test_only_the_first_hyperparameters_have_a_row() -> None:
     many = tuple(Hyperparameter.of(f"rate_{n}", 1.0, whole=False) for n in range(100))
     shown = fields(dataclasses.replace(RUNNING, hyperparameters=many))["hyperparameters"]
     assert isinstance(shown, list)
@@ -170,7 +170,7 @@ def test_of_a_hundred_hyperparameters_the_first_have_a_row() -> None:
     assert len(json.dumps(shown)) < 1000
 
 
-def test_receipts_are_shown_with_the_click_they_answer() -> None:
+def test_receipts_are_shown_with_their_clicks() -> None:
     save, restore = Receipt(Save()), Receipt(Restore(500))
     save.answer(Outcome(applied=True, step=1240, text="saved ckpt-1240"))
     shown = fields(RUNNING, answers([save, restore], {save.number: "click-1"}))["receipts"]
@@ -213,7 +213,7 @@ def test_only_the_latest_receipts_are_shown() -> None:
         (float("-inf"), "−∞"),
     ],
 )
-def test_a_value_has_four_digits_and_what_is_not_finite_its_name(value: float, text: str) -> None:
+def test_a_value_has_four_digits_and_nan_its_name(value: float, text: str) -> None:
     assert number(value) == text
 
 
@@ -227,7 +227,7 @@ def test_a_value_has_four_digits_and_what_is_not_finite_its_name(value: float, t
         (0.0, "0.0 steps/s"),
     ],
 )
-def test_a_speed_below_one_a_second_is_turned_over(value: float, text: str) -> None:
+def test_a_speed_below_one_is_shown_as_seconds_per_step(value: float, text: str) -> None:
     assert speed(value) == text
 
 
@@ -249,7 +249,7 @@ def test_a_checkpoint_is_called_by_its_own_name() -> None:
     assert short("runs/digits/checkpoints/ckpt-500") == "ckpt-500"
 
 
-def test_of_a_thousand_checkpoints_the_newest_are_offered() -> None:
+def test_only_the_newest_checkpoints_are_offered() -> None:
     checkpoints = tuple(Checkpoint(step, f"ckpt-{step}", float(step)) for step in range(1000))
     shown = fields(Status("a", "loop", Phase.RUNNING, checkpoints=checkpoints))
     assert shown["checkpoints"] == [[f"ckpt-{n}", n, n] for n in range(999, 979, -1)]
@@ -274,14 +274,14 @@ def test_a_long_text_is_cut_between_words() -> None:
         assert limit - 16 < len(cut(text, limit)) <= limit
 
 
-def test_what_travels_is_bounded() -> None:
+def test_messages_have_bounded_size() -> None:
     receipt = Receipt(Save())
     receipt.answer(Outcome(applied=False, step=3, text="x" * 10_000))
     status = dataclasses.replace(RUNNING, message="y" * 10_000, notice="z" * 10_000)
     assert len(json.dumps(fields(status, answers([receipt])))) < 3000
 
 
-def test_the_newest_lines_of_a_log_are_shown_as_many_as_fit() -> None:
+def test_the_newest_lines_of_a_log_that_fit_are_shown() -> None:
     def shown(*lines: str) -> str:
         return str(fields(Status("digits", "own loop", Phase.RUNNING, log=lines))["log"])
 

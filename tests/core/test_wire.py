@@ -24,7 +24,7 @@ def size(message: Message) -> int:
 
 
 def send(wire: Wire, page: FrontEnd, fields: dict[str, object]) -> bool:
-    """Send an increment, as JSON would carry it; returns whether there was one."""
+    """Sends an increment as JSON would carry it; tells if there was one."""
     message = wire.update(fields)
     if message is not None:
         page.receive(json.loads(json.dumps(message[0])), message[1])
@@ -32,7 +32,7 @@ def send(wire: Wire, page: FrontEnd, fields: dict[str, object]) -> bool:
 
 
 def assert_equal(page: FrontEnd, store: ScalarStore) -> None:
-    """The page holds what the store holds, in single precision."""
+    """Checks that the page equals the store, in single precision."""
     curves = store.curves()
     assert [(s.tag, s.segment, s.stride, s.abandoned) for s in page.series] == [
         (c.tag, c.segment, c.buckets.stride, c.abandoned) for c in curves
@@ -90,7 +90,7 @@ def test_an_increment_holds_the_fields_that_changed_and_the_new_buckets() -> Non
     np.testing.assert_array_equal(decoded(message[1])[:, 1], [0.75, 0.25])
 
 
-def test_of_many_tags_each_has_its_turn() -> None:
+def test_many_tags_are_sent_in_rotation() -> None:
     store = ScalarStore()
     wire, page = Wire(store, Marks()), FrontEnd()
     tags = [f"tag-{n}" for n in range(60)]
@@ -112,7 +112,7 @@ def test_of_many_tags_each_has_its_turn() -> None:
             assert page.status["last"]["tag-7"] == "0.5"
 
 
-def test_where_nothing_is_new_nothing_is_sent() -> None:
+def test_nothing_is_sent_if_nothing_is_new() -> None:
     store = ScalarStore()
     wire = Wire(store, Marks())
     add(store, "loss", 1, 0.5)
@@ -129,7 +129,7 @@ def test_a_field_that_becomes_none_is_sent() -> None:
     assert message[0]["status"] == {"message": None}
 
 
-def test_a_restore_takes_what_it_abandons_from_its_curve() -> None:
+def test_a_restore_removes_abandoned_points_from_the_curve() -> None:
     store = ScalarStore()
     wire, page = Wire(store, Marks()), FrontEnd()
     add(store, "loss", 1, 5.0, 4.0, 3.0)
@@ -147,7 +147,7 @@ def test_a_restore_takes_what_it_abandons_from_its_curve() -> None:
 EDITED = Mark("set", 40, 5.5, "rate 2 → 1", None, (("rate", 2.0, float("inf")),))
 
 
-def test_a_mark_travels_with_all_that_a_hover_tells() -> None:
+def test_a_mark_is_sent_with_its_hover_text() -> None:
     marks = Marks()
     wire = Wire(ScalarStore(), marks)
     marks.add(Mark("save", 20, 4.5, "saved ckpt-20"))
@@ -170,7 +170,7 @@ def test_a_mark_travels_with_all_that_a_hover_tells() -> None:
     assert message[0]["marks"] == [rows[1]]
 
 
-def test_of_many_marks_an_update_holds_some_and_a_page_soon_has_those_that_are_held() -> None:
+def test_many_marks_are_sent_in_several_updates() -> None:
     marks, page = Marks(), FrontEnd()
     wire = Wire(ScalarStore(), marks)
     page.receive(*wire.snapshot({}))
@@ -184,7 +184,7 @@ def test_of_many_marks_an_update_holds_some_and_a_page_soon_has_those_that_are_h
     assert page.hellos == 0
 
 
-def test_an_increment_stays_below_two_kilobytes_whatever_was_done_to_the_run() -> None:
+def test_an_increment_stays_below_two_kilobytes_with_any_marks() -> None:
     store, marks = ScalarStore(), Marks()
     wire = Wire(store, marks)
     wire.snapshot({})
@@ -199,7 +199,7 @@ def test_an_increment_stays_below_two_kilobytes_whatever_was_done_to_the_run() -
     assert size(wire.snapshot({})) < 400_000
 
 
-def test_what_to_do_about_a_loss_that_is_nan_arrives_as_a_whole() -> None:
+def test_the_advice_about_a_nan_loss_arrives_whole() -> None:
     marks, page = Marks(), FrontEnd()
     wire = Wire(ScalarStore(), marks)
     page.receive(*wire.snapshot({}))
@@ -211,7 +211,7 @@ def test_what_to_do_about_a_loss_that_is_nan_arrives_as_a_whole() -> None:
     assert [row[3] for row in page.marks] == [mark.text for mark in marks]
 
 
-def test_a_page_that_comes_late_or_misses_a_message_has_the_same_marks() -> None:
+def test_a_page_that_is_late_or_misses_a_message_has_the_same_marks() -> None:
     marks, first, second = Marks(), FrontEnd(), FrontEnd()
     wire, other = Wire(ScalarStore(), marks), Wire(ScalarStore(), marks)
     first.receive(*wire.snapshot({}))
@@ -242,7 +242,7 @@ def test_a_page_that_misses_a_message_asks_again_and_is_whole_after_the_snapshot
     assert_equal(page, store)
 
 
-def test_values_that_are_not_finite_arrive_as_what_they_are() -> None:
+def test_nan_and_infinity_arrive_unchanged() -> None:
     store = ScalarStore()
     wire, page = Wire(store, Marks()), FrontEnd()
     page.receive(*wire.snapshot({}))
@@ -252,7 +252,7 @@ def test_values_that_are_not_finite_arrive_as_what_they_are() -> None:
 
 
 @pytest.mark.parametrize("length", [10, 1_000, 100_000, 1_000_000])
-def test_an_increment_stays_below_two_kilobytes_whatever_the_length(length: int) -> None:
+def test_an_increment_stays_below_two_kilobytes_at_any_length(length: int) -> None:
     store = ScalarStore()
     wire = Wire(store, Marks())
     for tag in TAGS:
@@ -276,9 +276,7 @@ ACTS = st.one_of(
 
 
 @given(acts=st.lists(ACTS, max_size=30))
-def test_a_page_that_follows_the_wire_holds_what_the_store_holds(
-    acts: list[tuple[str, int, int]],
-) -> None:
+def test_a_page_that_follows_the_wire_equals_the_store(acts: list[tuple[str, int, int]]) -> None:
     store, page, step = ScalarStore(), FrontEnd(), 0
     wire = Wire(store, Marks())
     fields: dict[str, Any] = {"step": 0, "phase": "running", "last": {}}
