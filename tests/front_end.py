@@ -60,7 +60,19 @@ class FrontEnd:
         self.status: dict[str, Any] = {}
         self.series: list[Series] = []
         self.marks: deque[list[Any]] = deque(maxlen=MOST_MARKS)
+        self.marked = 0
+        self.abandoned: list[list[int]] = []
         self.hellos = 0
+
+    @property
+    def left(self) -> list[int]:
+        """Steps of the marks that are abandoned."""
+        first = self.marked - len(self.marks)
+        return [
+            row[1]
+            for number, row in enumerate(self.marks, first)
+            if any(begin <= number < end for begin, end in self.abandoned)
+        ]
 
     def receive(self, content: dict[str, Any], buffers: Sequence[bytes]) -> None:
         """Take a snapshot or an increment; a gap asks for a snapshot instead."""
@@ -91,6 +103,8 @@ class FrontEnd:
                 part, rows = rows[:count], rows[count:]
                 self.series[index].take(stride, start, part)
             self.marks.extend(content.get("marks", []))
+        self.marked = content.get("marked", self.marked)
+        self.abandoned = content.get("abandoned", self.abandoned)
         assert not len(rows), "buckets that belong to no curve"
 
 

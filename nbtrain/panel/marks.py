@@ -6,7 +6,7 @@ Periodic checkpoints yield to other marks: none of them moves the sign of a near
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from nbtrain.rundir.journal import Mark
@@ -72,17 +72,18 @@ def beginning(marks: Sequence[Mark], first: float, last: float) -> float:
     curve.
     """
     far = max(1.0, last - first)
-    return min([first, *(place for place, _ in _places(marks) if place >= first - far)])
+    return min([first, *(mark.place for mark in marks if mark.place >= first - far)])
 
 
 def signs(marks: Sequence[Mark], low: float, high: float, apart: float) -> list[Sign]:
     """The signs between two steps from left to right, no two closer than `apart`."""
     events: list[tuple[float, tuple[bool, str]]] = []
     others: list[tuple[float, tuple[bool, str]]] = []
-    for (place, abandoned), mark in zip(_places(marks), marks, strict=True):
-        if low <= place <= high:
+    for mark in marks:
+        if low <= mark.place <= high:
             kind = kind_of(mark)
-            (others if kind in _BY_CADENCE else events).append((place, (abandoned, kind)))
+            told = (mark.place, (mark.abandoned, kind))
+            (others if kind in _BY_CADENCE else events).append(told)
     fixed = _joined(events, apart)
     free: list[list[tuple[float, tuple[bool, str]]]] = [[] for _ in range(len(fixed) + 1)]
     for place, kind_there in sorted(others):
@@ -114,17 +115,6 @@ def kind_of(mark: Mark) -> str:
     if mark.kept is None:
         return mark.event
     return "kept" if mark.kept else "reverted"
-
-
-def _places(marks: Sequence[Mark]) -> Iterator[tuple[float, bool]]:
-    """Yields the step where the run continued after each mark, and if the mark was abandoned."""
-    low = float("inf")
-    found = []
-    for mark in reversed(marks):
-        place = float(mark.step if mark.to is None else mark.to)
-        found.append((place, place > low))
-        low = min(low, place)
-    return reversed(found)
 
 
 def _joined(marks: list[tuple[float, tuple[bool, str]]], apart: float) -> list[Sign]:

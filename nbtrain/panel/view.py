@@ -65,8 +65,8 @@ def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
         "last": {tag: last_value(status, tag) for tag in status.values},
         "validations": charts_of(status.values),
         "checkpoints": [
-            [_named(checkpoint.path), checkpoint.step, round(checkpoint.wall_time, 1)]
-            for checkpoint in reversed(status.checkpoints[-SHOWN_CHECKPOINTS:])
+            [_named(each.path), each.step, round(each.wall_time, 1), each.abandoned]
+            for each in reversed(status.checkpoints[-SHOWN_CHECKPOINTS:])
         ],
         "unlisted": len(status.checkpoints[:-SHOWN_CHECKPOINTS]),  # older ones
         "controls": controls(status),

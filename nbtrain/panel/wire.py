@@ -39,6 +39,8 @@ class Wire:
         self._marks = marks
         self._marked = 0  # how many of all marks so far were sent or dropped
         self._cursors: list[Cursor] = []
+        self._abandoned: list[list[int]] = []  # see `_ranges`, and at which segment that was
+        self._segment = 0
         self._fields: Fields = {}
         self._values: dict[str, str] = {}  # as sent, the oldest first
         self._turn = -1  # index of the curve sent last
@@ -60,10 +62,12 @@ class Wire:
             }
             for curve in curves
         ]
+        self._segment = self._marks.timeline.segment
         marks, self._marked = self._marks.since()
+        self._abandoned = _ranges(marks, self._marked)
         content = {"t": "snap", "seq": self.seq, "status": fields, "series": series}
-        content["marks"] = [_row(mark) for mark in marks]
-        return content, _buffers(curves)
+        content |= {"marks": [_row(mark) for mark in marks], "marked": self._marked}
+        return content | {"abandoned": self._abandoned}, _buffers(curves)
 
     def update(self, fields: Fields) -> Message | None:
         """Returns what is new since the last message; None if nothing is."""
@@ -72,7 +76,8 @@ class Wire:
         series = [self._grown(index, curve) for index, curve in curves]
         new, count = self._marks.since(self._marked)
         marks = _some(new)
-        if not (changed or series or marks):
+        abandoned = self._now_abandoned()
+        if not (changed or series or marks or abandoned is not None):
             return None
         self._fields = fields
         self._turn = curves[-1][0] if curves else self._turn
@@ -81,8 +86,18 @@ class Wire:
         content: dict[str, object] = {"t": "pts", "seq": self.seq}
         content |= {"status": changed, "series": series}
         if marks:
-            content["marks"] = [_row(mark) for mark in marks]
+            content |= {"marks": [_row(mark) for mark in marks], "marked": self._marked}
+        if abandoned is not None:
+            content["abandoned"] = self._abandoned = abandoned
         return content, _buffers([curve for _, curve in curves])
+
+    def _now_abandoned(self) -> list[list[int]] | None:
+        """Which marks the run has gone back behind; None where that is no news."""
+        segment, self._segment = self._segment, self._marks.timeline.segment
+        if segment == self._segment:
+            return None
+        found = _ranges(*self._marks.since())
+        return None if found == self._abandoned else found
 
     def _grown(self, index: int, curve: Curve) -> list[object]:
         """Describes the new buckets of a curve, and counts them as sent."""
@@ -116,6 +131,17 @@ def _some(marks: Sequence[Mark]) -> Sequence[Mark]:
         if room < 0:
             return marks[:at]
     return marks[:UPDATE_MARKS]
+
+
+def _ranges(marks: Sequence[Mark], count: int) -> list[list[int]]:
+    """Those of the newest marks that are abandoned: first and end, of the numbers of all."""
+    found: list[list[int]] = []
+    for number, mark in enumerate(marks, count - len(marks)):
+        if mark.abandoned and found and found[-1][1] == number:
+            found[-1][1] += 1
+        elif mark.abandoned:
+            found.append([number, number + 1])
+    return found
 
 
 def _row(mark: Mark) -> list[object]:

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nbtrain.rundir.entries import FILE, Entry, edits_of, entries, when
@@ -58,6 +58,8 @@ class Mark:
         edits: Hyperparameters that were changed: name to old and new value.
         kept: Of the end of a trial: whether what it tried stays; else None.
         good: Of a "nan": the step of the last good checkpoint; None where there is none.
+        order: Its place in the timeline of the run.
+        abandoned: Whether the run had gone back behind it when it was asked for.
     """
 
     event: str
@@ -68,6 +70,13 @@ class Mark:
     edits: tuple[tuple[str, float, float], ...] = ()
     kept: bool | None = None
     good: int | None = None
+    order: float = field(default=0.0, compare=False, repr=False)
+    abandoned: bool = field(default=False, compare=False, repr=False)
+
+    @property
+    def place(self) -> int:
+        """The step at which it stands: where the run went on."""
+        return self.step if self.to is None else self.to
 
     def __str__(self) -> str:
         """Where, what, and its text: `step 300  set  learning_rate 0.001 → 0.01`."""
@@ -75,12 +84,12 @@ class Mark:
         return "  ".join(filter(None, (place, self.event, self.text)))
 
     @classmethod
-    def of(cls, entry: Entry) -> Mark | None:
-        """The mark of an entry; None for what was refused, or is no mark."""
-        return None if entry["event"] in _UNMARKED else cls.done(entry)
+    def of(cls, entry: Entry, order: float = 0.0) -> Mark | None:
+        """The mark of an entry at its place; None for what was refused, or is no mark."""
+        return None if entry["event"] in _UNMARKED else cls.done(entry, order)
 
     @classmethod
-    def done(cls, entry: Entry) -> Mark | None:
+    def done(cls, entry: Entry, order: float = 0.0) -> Mark | None:
         """What an entry says was done, be it a mark or not; None for what was refused."""
         event = str(entry["event"])
         if not entry.get("applied", True):
@@ -90,7 +99,7 @@ class Mark:
         edits = tuple(edits_of(entry))
         to, good = (at if type(at := entry.get(key)) is int else None for key in ("to", "good"))
         kept = was if type(was := entry.get("kept")) is bool else None
-        return cls(event, entry["step"], when(entry), text, to, edits, kept, good)
+        return cls(event, entry["step"], when(entry), text, to, edits, kept, good, order)
 
 
 class Marks:
@@ -116,7 +125,9 @@ class Marks:
         """Those that came after the first `number`, as far as they are held; and their count."""
         with self._lock:
             new = max(0, self._count - number)
-            return list(self._marks)[max(0, len(self._marks) - new) :], self._count
+            marks, count = list(self._marks)[max(0, len(self._marks) - new) :], self._count
+        counts = self.timeline.counts
+        return [replace(m, abandoned=not counts(m.place, m.order)) for m in marks], count
 
     def __iter__(self) -> Iterator[Mark]:
         """Those that are held, the oldest first."""
@@ -171,19 +182,21 @@ class Journal:
         if "checkpoint" in entry:
             line["checkpoint"] = os.path.relpath(str(entry["checkpoint"]), self._logdir.path)
         self._waiting.append(line)
-        self.timeline.follow(line)
-        if (mark := Mark.of(line)) is not None:
+        order = self.timeline.follow(line)
+        if (mark := Mark.of(line, order)) is not None:
             self._marks.add(mark)
-        if (done := Mark.done(line)) is not None:
+        if (done := Mark.done(line, order)) is not None:
             self.untold += len(self._done) == MOST_MARKS
             self._done.append(done)
 
     def recall(self) -> None:
         """Take over the marks that the file tells of, where there are none yet."""
         if not len(self._marks):
+            timeline = RunTimeline(self.folder)
             with contextlib.suppress(OSError):
-                for mark in filter(None, map(Mark.of, entries(self._logdir.path))):
-                    self._marks.add(mark)
+                for entry in entries(self.folder):
+                    if (mark := Mark.of(entry, timeline.follow(entry))) is not None:
+                        self._marks.add(mark)
 
     def read(self) -> tuple[list[Entry], str | None]:
         """The entries of the file, none where there is none; and which lines are left out."""

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nbtrain.panel import marks as room
 from nbtrain.panel.marks import GLYPHS, beginning, glyph, kind_of, legend, signs
-from nbtrain.rundir.journal import Mark, Marks
+from nbtrain.panel.wire import Wire
+from nbtrain.recording.store import ScalarStore
+from nbtrain.rundir.folder import Logdir
+from nbtrain.rundir.journal import Journal, Mark, Marks
+from tests.front_end import FrontEnd
 
 
 def mark(event: str, step: int, to: int | None = None) -> Mark:
@@ -22,10 +28,42 @@ def test_a_mark_stands_at_its_step_and_a_restore_at_its_target() -> None:
     assert [(sign.place, sign.text) for sign in found] == [(100, "●"), (200, "◆"), (250, "◀")]
 
 
-def test_marks_behind_a_restore_are_abandoned() -> None:
-    found = signs([mark("save", 100), mark("set", 200), mark("restore", 300, 100)], 0, 300, 10)
+def test_what_is_abandoned_stands_for_nothing_that_counts() -> None:
+    marks = [mark("save", 100), mark("set", 200), mark("restore", 300, 100)]
+    found = signs([marks[0], replace(marks[1], abandoned=True), marks[2]], 0, 300, 10)
     assert [(sign.place, sign.abandoned) for sign in found] == [(100, False), (200, True)]
     assert found[0].text == "◀2"
+
+
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        ([("save", 300), ("set", 400), ("save", 500), ("restore", 600, 300)], [400, 500]),
+        ([("save", 300), ("set", 300), ("restore", 400, 300)], [300]),  # it was set after the save
+        ([("set", 300), ("save", 300), ("restore", 400, 300)], []),
+        (
+            [("save", 3), ("save", 5), ("restore", 6, 3), ("set", 4), ("restore", 4, 5)],
+            [3, 4],  # and what it had left counts again
+        ),
+        ([("save", 300), ("failed", 400), ("segment", 300), ("resume", 300)], [400]),
+    ],
+)
+def test_what_did_not_lead_to_where_the_run_is_is_abandoned(
+    lines: list[tuple[Any, ...]], left: list[int]
+) -> None:
+    marks, page = Marks(), FrontEnd()
+    wire, journal = Wire(ScalarStore(), marks), Journal(Logdir(None, "kept", kind="train"), marks)
+    page.receive(*wire.snapshot({}))
+    for event, step, *to in lines:
+        if to:
+            journal.log(event="back", step=to[0], checkpoint=f"checkpoints/ckpt-{to[0]}")
+        journal.log(event=event, step=step, **({"to": to[0]} if to else {}))
+        while message := wire.update({}):
+            page.receive(*message)
+    assert [each.place for each in marks if each.abandoned] == left
+    again = FrontEnd()
+    again.receive(*wire.snapshot({}))
+    assert page.left == again.left == [each.step for each in marks if each.abandoned]
 
 
 def test_overlapping_marks_become_one_with_a_count() -> None:

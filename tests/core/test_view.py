@@ -111,7 +111,10 @@ def test_the_phase_is_a_word_and_the_progress_a_fraction() -> None:
 
 
 def test_checkpoints_are_listed_newest_first_with_step_and_time() -> None:
-    assert fields(RUNNING)["checkpoints"] == [["ckpt-1000", 1000, 2], ["ckpt-500", 500, 1]]
+    assert fields(RUNNING)["checkpoints"] == [
+        ["ckpt-1000", 1000, 2, False],
+        ["ckpt-500", 500, 1, False],
+    ]
     assert fields(RUNNING)["unlisted"] == 0
 
 
@@ -252,7 +255,7 @@ def test_a_checkpoint_is_called_by_its_own_name() -> None:
 def test_only_the_newest_checkpoints_are_offered() -> None:
     checkpoints = tuple(Checkpoint(step, f"ckpt-{step}", float(step)) for step in range(1000))
     shown = fields(Status("a", "loop", Phase.RUNNING, checkpoints=checkpoints))
-    assert shown["checkpoints"] == [[f"ckpt-{n}", n, n] for n in range(999, 979, -1)]
+    assert shown["checkpoints"] == [[f"ckpt-{n}", n, n, False] for n in range(999, 979, -1)]
     assert shown["unlisted"] == 980
 
 

@@ -60,6 +60,8 @@ def test_a_snapshot_holds_everything() -> None:
             {"tag": "loss", "segment": 0, "stride": 1, "n": 1, "abandoned": True},
         ],
         "marks": [],
+        "marked": 0,
+        "abandoned": [],
     }
     np.testing.assert_array_equal(
         decoded(buffers), [[1, 0.5, 0.5, 0.5], [1, 0.75, 0.75, 0.75], [2, 0.25, 0.25, 0.25]]

@@ -22,29 +22,6 @@ const mark = (event, step, more = {}) => ({
 });
 const back = (step, to, event = "restore") => mark(event, step, { place: to });
 
-test("what the run went back behind is abandoned, until it is there again", () => {
-  const all = timeline([
-    mark("save", 300),
-    mark("set", 400),
-    mark("save", 500),
-    back(600, 300),
-    mark("set", 350),
-    back(700, 320),
-  ]);
-  assert.deepEqual(
-    all.map(({ abandoned }) => abandoned),
-    [false, true, true, false, true, false],
-  );
-});
-
-test("a start that goes on from a checkpoint abandons what came after it", () => {
-  const all = timeline([mark("save", 300), mark("failed", 400), mark("resume", 300)]);
-  assert.deepEqual(
-    all.map(({ abandoned }) => abandoned),
-    [false, true, false],
-  );
-});
-
 test("a checkpoint of an earlier kernel has a mark, in the order of its time", () => {
   const marks = [mark("resume", 300), mark("save", 400)];
   const all = timeline(marks, [
@@ -94,8 +71,8 @@ test("of a crowd the newest follow the most telling, then checkpoints by cadence
     "nan",
     "evaluate",
   ];
-  const marks = timeline(
-    events.map((event, i) => (event.event ? event : mark(event, i === 2 ? 8 : 4))),
+  const marks = events.map((event, i) =>
+    event.event ? event : mark(event, 4, i === 2 ? { place: 8, abandoned: true } : {}),
   );
   const [{ marks: crowd }] = grouped(
     marks,
@@ -216,7 +193,7 @@ test("checkpoints by cadence do not move the mark that they lie about, nor count
 });
 
 test("an abandoned mark does not stand for one that counts", () => {
-  const marks = timeline([mark("nan", 5), back(5, 4)]);
+  const marks = [mark("nan", 5, { abandoned: true }), back(5, 4)];
   assert.equal(grouped(marks, [0, 0], { apart: 20, from: 0, to: 9 })[0].marks[0].event, "restore");
 });
 
@@ -252,7 +229,7 @@ test("the end of a trial looks as it ended", () => {
 test("a mark is told with its step, where it led, and the time of day", () => {
   const today = Math.floor(new Date(new Date().toDateString()) / 1000) + 3 * 3600 + 5;
   assert.equal(titled(mark("save", 1200, { wall: today })), "save · step 1,200 · 03:00:05");
-  const [gone] = timeline([back(1200, 800), mark("resume", 700)]);
+  const gone = mark("restore", 1200, { place: 800, abandoned: true });
   assert.match(
     titled(gone),
     /^restore · step 1,200 → step 800 · \d{4}-\d\d-\d\d [\d:]+ · abandoned$/,
@@ -260,80 +237,37 @@ test("a mark is told with its step, where it led, and the time of day", () => {
 });
 
 test("a checkpoint is listed with its step and time, and what tells it from others", () => {
-  const marks = [mark("save", 300), mark("save", 500), back(600, 300), mark("save", 400)];
-  const [first, second, , last] = marks.map(({ wall }) => wall);
   const checkpoints = [
-    ["ckpt-400", 400, last],
-    ["trial/ckpt-390", 390, last - 0.5],
-    ["last_good/ckpt-550", 550, second + 0.5],
-    ["ckpt-500", 500, second],
-    ["last_good/ckpt-250", 250, first - 1],
-    ["ckpt-300", 300, first],
+    ["ckpt-400", 400, 1003, false],
+    ["trial/ckpt-390", 390, 1002.5, false],
+    ["last_good/ckpt-550", 550, 1001.5, true],
+    ["ckpt-500", 500, 1001, true],
+    ["last_good/ckpt-250", 250, 999, false],
   ];
-  const all = timeline(marks, checkpoints);
-  const words = checkpoints.map((each) => listed(all, each).replace(/ \d{4}-\d\d-\d\d [\d:]+/, ""));
-  assert.match(listed(all, checkpoints[0]), /^step 400 · \d{4}-\d\d-\d\d [\d:]{8}$/);
+  const words = checkpoints.map((each) => listed(each).replace(/ \d{4}-\d\d-\d\d [\d:]+/, ""));
+  assert.match(listed(checkpoints[0]), /^step 400 · \d{4}-\d\d-\d\d [\d:]{8}$/);
   assert.deepEqual(words, [
     "step 400 ·",
     "step 390 · · where a trial begins",
     "step 550 · · copy · abandoned",
     "step 500 · · abandoned",
     "step 250 · · copy",
-    "step 300 ·",
   ]);
-});
-
-test("what is listed as abandoned is so in the curve, whether it was saved, copied, or of an earlier kernel", () => {
-  const marks = [
-    mark("save", 300),
-    mark("pause", 350),
-    back(360, 320),
-    mark("save", 340),
-    back(345, 300),
-    mark("resume", 300),
-    mark("save", 340),
-  ];
-  const walls = marks.map(({ wall }) => wall);
-  const earlier = ["ckpt-200", 200, walls[0] - 5];
-  const all = timeline(marks, [earlier]);
-  const isLeft = (checkpoint) => listed(all, checkpoint).endsWith(" · abandoned");
-  assert.equal(isLeft(earlier), false);
-  assert.equal(isLeft(["ckpt-340", 340, walls.at(-1)]), false); // saved anew
-  const copies = marks.map(({ place, wall }) => isLeft([`last_good/ckpt-${place}`, place, wall]));
-  assert.deepEqual(
-    copies,
-    all.slice(1).map(({ abandoned }) => abandoned),
-  );
-  assert.deepEqual(copies, [false, true, true, true, false, false, false]);
-  assert.equal(
-    listed(timeline([mark("resume", 100)], [["ckpt-200", 200, 900]]), [
-      "ckpt-200",
-      200,
-      900,
-    ]).endsWith("abandoned"),
-    true,
-  );
 });
 
 test("what a restore takes that names none is listed first: no copy of a good state", () => {
-  const copy = ["last_good/ckpt-9", 9, 1];
-  const marks = [mark("save", 300), back(400, 200)];
-  assert.deepEqual(latest([], []), [null, "no checkpoint yet"]);
-  assert.deepEqual(latest([], [copy]), [null, "only copies: choose one"]);
-  assert.deepEqual(latest([], [copy, ["ckpt-5", 5, 0]]), ["ckpt-5", "latest · step 5"]);
-  assert.deepEqual(latest([], [copy, ["trial/ckpt-7", 7, 0], ["ckpt-5", 5, 0]]), [
-    "trial/ckpt-7",
-    "latest · step 7",
-  ]);
-  const left = ["ckpt-300", 300, marks[0].wall];
-  assert.deepEqual(latest(timeline(marks), [copy, left]), [
-    "ckpt-300",
-    "latest · step 300 · abandoned",
-  ]);
-  assert.deepEqual(latest(timeline(marks), [copy, left, ["ckpt-150", 150, 0]]), [
-    "ckpt-150",
-    "latest · step 150",
-  ]);
+  const copy = ["last_good/ckpt-9", 9, 1, false];
+  const [five, seven] = [
+    ["ckpt-5", 5, 0, false],
+    ["trial/ckpt-7", 7, 0, false],
+  ];
+  assert.deepEqual(latest([]), [null, "no checkpoint yet"]);
+  assert.deepEqual(latest([copy]), [null, "only copies: choose one"]);
+  assert.deepEqual(latest([copy, five]), ["ckpt-5", "latest · step 5"]);
+  assert.deepEqual(latest([copy, seven, five]), ["trial/ckpt-7", "latest · step 7"]);
+  const left = ["ckpt-300", 300, 1000, true];
+  assert.deepEqual(latest([copy, left]), ["ckpt-300", "latest · step 300 · abandoned"]);
+  assert.deepEqual(latest([copy, left, five]), ["ckpt-5", "latest · step 5"]);
 });
 
 test("a copy of a good state is no mark", () => {

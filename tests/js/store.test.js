@@ -225,6 +225,29 @@ test("marks come once, and stand where the run went on", () => {
   );
 });
 
+test("the kernel tells which marks are abandoned, by their numbers", () => {
+  const { store } = filled();
+  const rows = (...steps) => steps.map((step) => ["set", step, 0, ""]);
+  const told = () => store.marks.filter(({ abandoned }) => abandoned).map(({ step }) => step);
+  const marks = rows(1, 2, 3);
+  store.receive(
+    { t: "snap", seq: 1, status: {}, series: [], marks, marked: 8, abandoned: [[6, 7]] },
+    buffers(),
+  );
+  assert.deepEqual(told(), [2]);
+  const update = (seq, more) =>
+    store.receive({ t: "pts", seq, status: {}, series: [], ...more }, buffers());
+  update(2, { marks: rows(4, 5), marked: 10 });
+  assert.deepEqual(told(), [2]);
+  update(3, {
+    abandoned: [
+      [0, 6],
+      [8, 10],
+    ],
+  });
+  assert.deepEqual([told(), store.markedAt], [[1, 4, 5], 3]);
+});
+
 test("of too many marks the newest are kept", () => {
   const { store } = filled();
   for (let seq = 8; seq < 40; seq++) {

@@ -41,6 +41,10 @@ export interface Snapshot {
   status: Status;
   series: { tag: string; segment: number; stride: number; n: number; abandoned: boolean }[];
   marks: MarkRow[];
+  /** How many marks there ever were, up to the newest that was sent. */
+  marked: number;
+  /** The numbers of those that are abandoned, of all there ever were. */
+  abandoned: [first: number, end: number][];
 }
 
 /** The changes since the message before: buffers as in a snapshot. */
@@ -50,6 +54,8 @@ export interface Update {
   status: Partial<Status>;
   series: SeriesUpdate[];
   marks?: MarkRow[];
+  marked?: number;
+  abandoned?: [first: number, end: number][];
 }
 
 /** The index of a curve, its stride, the bucket from which on it is sent, and how many are sent. */
@@ -101,7 +107,7 @@ export interface Status {
   usage: Usage | null;
 }
 
-export type Checkpoint = [name: string, step: number, wall: number];
+export type Checkpoint = [name: string, step: number, wall: number, abandoned: boolean];
 
 export type Scale = "log" | "linear" | "whole";
 

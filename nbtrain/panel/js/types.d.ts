@@ -58,6 +58,8 @@ export interface Mark {
   good?: number;
   /** Where it stands on the axis: where the run went on. */
   place: number;
+  /** Whether the run has gone back behind it since, as the kernel tells. */
+  abandoned: boolean;
 }
 
 /** The places of a slider: whole numbers from 0 to last. */

@@ -238,9 +238,9 @@ export class Controls {
   #choices(checkpoints, marks) {
     if (marks === this.marks) return; // they are others where the checkpoints are
     this.marks = marks;
-    const [name, text] = latest(marks, checkpoints);
+    const [name, text] = latest(checkpoints);
     this.offered = name;
-    const options = [["", text], ...checkpoints.map((each) => [each[0], listed(marks, each)])];
+    const options = [["", text], ...checkpoints.map((each) => [each[0], listed(each)])];
     const key = JSON.stringify(options);
     if (key === this.listed) return;
     this.listed = key;

@@ -1,7 +1,7 @@
 // What was done to a run, along its steps: in which order, and in words. Knows no page.
 //
-// A mark is {event, step, wall, text, edits, kept, good, place}: see journal.py; `place` is where it
-// stands.
+// A mark is {event, step, wall, text, edits, kept, good, place, abandoned}: see journal.py; `place`
+// is where it stands.
 
 import { clock, place } from "../shared/format.js";
 
@@ -36,33 +36,30 @@ const byCadence = ({ event }) => BY_CADENCE.includes(event);
 export const isSaved = ({ event }) => event === "save" || event === "checkpoint";
 
 // All marks in their order, and between them the checkpoints that came without one, from an earlier
-// kernel. Of each: whether it is abandoned, the run having gone back behind it since; `low`, the
-// earliest place from it on; and `anew`, the mark of the checkpoint that has taken the place of its
-// own, if there is one.
+// kernel. Of each: `anew`, the mark of the checkpoint that has taken the place of its own, if there
+// is one.
 export function timeline(marks, checkpoints = []) {
   const saved = new Set(marks.filter(isSaved).map((mark) => mark.place));
   // Copies of good states, which have a folder in their names, were no deed.
   const others = checkpoints
     .filter(([name, step]) => !saved.has(step) && !name.includes("/"))
-    .map(([text, step, wall]) => ({
+    .map(([text, step, wall, abandoned]) => ({
       event: "checkpoint",
       step,
       wall,
       text,
       edits: [],
       place: step,
+      abandoned,
     }));
   const all = others.length
     ? [...others, ...marks].sort((one, other) => one.wall - other.wall)
     : marks;
   const newest = new Map();
-  let low = Infinity;
   const told = [...all].reverse().map((mark) => {
-    const abandoned = mark.place > low;
     const anew = isSaved(mark) ? newest.get(mark.place) : undefined;
-    low = Math.min(low, mark.place);
     if (isSaved(mark) && !anew) newest.set(mark.place, mark);
-    return { ...mark, abandoned, low, anew };
+    return { ...mark, anew };
   });
   return told.reverse();
 }
@@ -152,34 +149,19 @@ export function titled(mark) {
 }
 
 // A checkpoint in words, as it is listed: where, when, and what tells it from others.
-// all: see `timeline`.
-export function listed(all, [name, step, wall]) {
+export function listed([name, step, wall, abandoned]) {
   const kind = KINDS[name.split("/").at(-2)];
-  const words = [
-    place(step, "step"),
-    clock(wall),
-    kind,
-    isLeft(all, [name, step, wall]) && "abandoned",
-  ];
+  const words = [place(step, "step"), clock(wall), kind, abandoned && "abandoned"];
   return words.filter(Boolean).join(" · ");
 }
 
 // What is restored where none was chosen: the newest that counts and is no copy of a good state, or
 // at least the newest. Its name, and words for it.
-export function latest(all, checkpoints) {
+export function latest(checkpoints) {
   if (!checkpoints.length) return [null, "no checkpoint yet"];
   const own = checkpoints.filter(([name]) => !name.startsWith("last_good/"));
-  const counting = own.find((each) => !isLeft(all, each));
+  const counting = own.find(([, , , abandoned]) => !abandoned);
   const [name, step] = counting ?? own[0] ?? [];
   if (!name) return [null, "only copies: choose one"];
   return [name, `latest · ${place(step, "step")}${counting ? "" : " · abandoned"}`];
-}
-
-// Whether the run has gone back behind a checkpoint since. A copy has no mark: what was done after
-// it tells.
-function isLeft(all, [name, step, wall]) {
-  const own = name.includes("/")
-    ? undefined
-    : all.findLast((mark) => isSaved(mark) && mark.place === step);
-  return own?.abandoned ?? all.find((mark) => mark.wall > wall)?.low < step;
 }

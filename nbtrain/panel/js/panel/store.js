@@ -20,6 +20,9 @@ export class Store {
     this.curves = [];
     /** @type {Mark[]} */
     this.marks = [];
+    this.marked = 0; // see #number
+    /** @type {[number, number][]} */
+    this.abandoned = [];
     this.markedAt = -1; // the message that last changed a mark, or what can be done at one
   }
 
@@ -91,6 +94,7 @@ export class Store {
     });
     this.status = content.status;
     this.marks = content.marks.map(mark);
+    this.#number(content);
     this.seq = this.markedAt = content.seq;
     this.ready = true;
     return true;
@@ -131,8 +135,21 @@ export class Store {
       read(curve, n);
     }
     if (content.marks) this.marks = [...this.marks, ...content.marks.map(mark)].slice(-MOST_MARKS);
-    if (content.marks || status.checkpoints) this.markedAt = content.seq;
+    if (content.marks || content.abandoned) this.#number(content);
+    if (content.marks || content.abandoned || status.checkpoints) this.markedAt = content.seq;
     return true;
+  }
+
+  /**
+   * Tells the marks which of them are abandoned.
+   * @param {Partial<Pick<Snapshot, "marked" | "abandoned">>} told
+   */
+  #number({ marked = this.marked, abandoned = this.abandoned }) {
+    Object.assign(this, { marked, abandoned });
+    const first = marked - this.marks.length;
+    /** @param {number} number */
+    const left = (number) => abandoned.some(([from, end]) => from <= number && number < end);
+    this.marks = this.marks.map((each, i) => ({ ...each, abandoned: left(first + i) }));
   }
 }
 
@@ -142,7 +159,7 @@ export class Store {
  * @returns {Mark}
  */
 function mark([event, step, wall, text, { to = step, edits = [], kept, good } = {}]) {
-  return { event, step, wall, text, edits, kept, good, place: to };
+  return { event, step, wall, text, edits, kept, good, place: to, abandoned: false };
 }
 
 /**
