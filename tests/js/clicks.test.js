@@ -12,7 +12,7 @@ function clicks(context) {
 test("a click is sent once and waits until its receipt has an outcome", (context) => {
   const { made, sent, running } = clicks(context);
   const done = mock.fn();
-  made.post("set", { values: { rate: 0.5 } }, done);
+  made.post({ command: "set", values: { rate: 0.5 } }, done);
   const [{ id, ...message }] = sent;
   assert.deepEqual(message, { t: "cmd", command: "set", values: { rate: 0.5 } });
   running({ id, state: "requested" });
@@ -28,7 +28,7 @@ test("a click is sent once and waits until its receipt has an outcome", (context
 
 test("a click that the kernel does not take is late", (context) => {
   const { made } = clicks(context);
-  made.post("pause");
+  made.post({ command: "pause" });
   context.mock.timers.tick(1500);
   assert.equal(made.latest.late, true);
   assert.equal(made.changed.mock.callCount(), 2);
@@ -36,7 +36,7 @@ test("a click that the kernel does not take is late", (context) => {
 
 test("a click that was taken, and is listed no more, is over", (context) => {
   const { made, sent, running } = clicks(context);
-  made.post("pause");
+  made.post({ command: "pause" });
   made.acknowledged(sent[0].id);
   running();
   assert.ok(made.latest);
@@ -47,8 +47,8 @@ test("a click that was taken, and is listed no more, is over", (context) => {
 
 test("the answer to a trial is not waited for as to a click, once it has begun", (context) => {
   const { made, sent } = clicks(context);
-  made.post("save");
-  made.post("try", {});
+  made.post({ command: "save" });
+  made.post({ command: "try" });
   assert.equal(made.latest.command, "try");
   made.acknowledged(sent[1].id);
   assert.equal(made.latest.command, "save");
@@ -58,7 +58,7 @@ test("the answer to a trial is not waited for as to a click, once it has begun",
 test("no click waits when the run has ended", (context) => {
   const { made } = clicks(context);
   const done = mock.fn();
-  made.post("set", {}, done);
+  made.post({ command: "set" }, done);
   made.settle({ phase: "stopped" });
   assert.deepEqual(done.mock.calls[0].arguments, [undefined]);
   assert.equal(made.latest, undefined);

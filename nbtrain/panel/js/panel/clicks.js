@@ -20,19 +20,18 @@ export class Clicks {
 
   /**
    * done: called once, with the receipt; without one where nothing is to be known of it any more.
-   * @param {Command["command"]} command
-   * @param {Record<string, unknown>} [more]
+   * @param {Command} command
    * @param {(receipt?: Receipt) => void} [done]
    */
-  post(command, more = {}, done = () => {}) {
+  post(command, done = () => {}) {
     const id = crypto.randomUUID?.() ?? String(Math.random());
-    const click = { command, late: false, taken: false, known: false, done };
+    const click = { command: command.command, late: false, taken: false, known: false, done };
     click.timer = setTimeout(() => {
       click.late = true;
       this.changed();
     }, BUSY_AFTER_MS);
     this.waiting.set(id, click);
-    this.send(/** @type {any} */ ({ t: "cmd", id, command, ...more }));
+    this.send({ t: "cmd", id, ...command });
     this.changed();
   }
 

@@ -5,6 +5,9 @@ import { Hyperparameters } from "./hyperparameters.js";
 import { listed, latest } from "./marks.js";
 import { Trial } from "./trial.js";
 
+/** @import { Command } from "../protocol.d.ts" */
+/** @import { Clicks } from "./clicks.js" */
+
 const GLYPHS = {
   created: "○",
   preparing: "◌",
@@ -37,6 +40,7 @@ const DOING = {
 };
 
 export class Controls {
+  /** @param {Clicks} clicks */
   constructor(clicks) {
     this.clicks = clicks;
     this.status = {};
@@ -139,16 +143,17 @@ export class Controls {
 
   #button(command) {
     const button = el("button", { type: "button", text: LABELS[command], "data-command": command });
-    button.addEventListener("click", () => this.#click(button.dataset.command));
+    button.addEventListener("click", () =>
+      this.#click(/** @type {any} */ (button.dataset.command)),
+    );
     return button;
   }
 
+  /** @param {Exclude<Command["command"], "set" | "try">} command */
   #click(command) {
     if (this.clicks.of(command)) return;
-    this.clicks.post(
-      command,
-      command === "restore" ? { checkpoint: this.choice.value || this.offered } : {},
-    );
+    if (command !== "restore") this.clicks.post({ command });
+    else this.clicks.post({ command, checkpoint: this.choice.value || this.offered });
   }
 
   // A button that waits stays in the tab order: it must not lose the keyboard's focus.

@@ -8,6 +8,7 @@ import { el } from "../shared/dom.js";
 import { brief, exact, places } from "./scale.js";
 
 /** @import { Status } from "../protocol.d.ts" */
+/** @import { Clicks } from "./clicks.js" */
 
 // JupyterLab leaves their keys to them: or else the arrows, which move a slider, are the notebook's.
 const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
@@ -17,6 +18,7 @@ const ROOM = 9; // characters that a field shows, also in a broad font
 let notes = 0;
 
 export class Hyperparameters {
+  /** @param {Clicks} clicks */
   constructor(clicks) {
     this.clicks = clicks;
     this.rows = new Map(); // name -> row
@@ -54,6 +56,10 @@ export class Hyperparameters {
 }
 
 class Row {
+  /**
+   * @param {string} name
+   * @param {Clicks} clicks
+   */
   constructor(name, clicks) {
     this.name = name;
     this.clicks = clicks;
@@ -183,7 +189,7 @@ class Row {
   #send(value) {
     this.asked = value;
     const sent = Number.isFinite(value) ? value : String(value); // JSON has no other numbers
-    this.clicks.post("set", { values: { [this.name]: sent } }, (receipt) =>
+    this.clicks.post({ command: "set", values: { [this.name]: sent } }, (receipt) =>
       this.#answered(receipt),
     );
   }

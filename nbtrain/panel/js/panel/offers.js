@@ -8,7 +8,7 @@ const WAITS = "…"; // in the place of an answer
 const APPLIED = "✓"; // before one
 
 export class Offers {
-  // clicks: see clicks.js; state: gives {marks, see `timeline`, status, with `silentSince`};
+  // clicks: a Clicks; state: gives {marks, see `timeline`, status, with `silentSince`};
   // heads: whether each mark is told above its buttons; retreat: gets the focus of a button that
   // is there no more; done: called when what was chosen has been applied, all of it.
   constructor(clicks, state, { heads, retreat, done = () => {} }) {
@@ -83,7 +83,7 @@ export class Offers {
     const place = told.push(WAITS) - 1;
     const before = halve && this.#value(halve);
     this.#tell(told);
-    this.clicks.post(command, more, (receipt) => {
+    this.clicks.post({ command, ...more }, (receipt) => {
       told[place] = answer(command, receipt);
       if (halve && receipt?.state === "applied") this.#halve(halve, before, told);
       this.#tell(told);

@@ -4,12 +4,18 @@ import { el } from "../shared/dom.js";
 import { Popover } from "./popover.js";
 import { exact } from "./scale.js";
 
+/** @import { Command, Receipt } from "../protocol.d.ts" */
+/** @import { Clicks } from "./clicks.js" */
+
 const STEPS = 200;
 const UNDECIDED = "nothing was decided of"; // the words of one that had begun, and was left
 const USUAL = "val_loss"; // what decides where nothing else is asked for
 
 export class Trial {
-  // clicks: see clicks.js; answered: called with the receipt, at the end of a trial.
+  /**
+   * @param {Clicks} clicks
+   * @param {(receipt?: Receipt) => void} answered called with the receipt, at the end of a trial
+   */
   constructor(clicks, answered) {
     this.clicks = clicks;
     this.answered = answered;
@@ -110,14 +116,17 @@ export class Trial {
       now: this.#now(this.name.value),
     };
     this.refused = null;
-    this.clicks.post(
-      "try",
-      { values: { [typed.name]: value }, steps: Number(typed.steps), keep_if: typed.tag || null },
-      (receipt) => {
-        if (receipt?.state === "refused" && !receipt.text.includes(UNDECIDED)) this.refused = typed;
-        this.answered(receipt);
-      },
-    );
+    /** @type {Command} */
+    const command = {
+      command: "try",
+      values: { [typed.name]: value },
+      steps: Number(typed.steps),
+      keep_if: typed.tag || null,
+    };
+    this.clicks.post(command, (receipt) => {
+      if (receipt?.state === "refused" && !receipt.text.includes(UNDECIDED)) this.refused = typed;
+      this.answered(receipt);
+    });
     this.popover.close();
   }
 }
