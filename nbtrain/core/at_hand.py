@@ -27,8 +27,6 @@ class AtHand(StepCounter):
             `should_stop`; 0 otherwise, when counting takes more than adding one.
         values: The scalars recorded for the current step; None before.
         tags: Their tags: a tuple from the record queue.
-        items: As given.
-        most_items: As given.
     """
 
     __slots__ = ("items", "most_items", "next", "tags", "thread", "values")

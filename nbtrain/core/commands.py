@@ -146,7 +146,6 @@ class Receipt:
         thread: Identity of the thread that will answer.
 
     Attributes:
-        command: As given.
         number: The receipt's number in the order of posting, from 1, in this process.
     """
 

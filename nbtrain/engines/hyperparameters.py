@@ -27,11 +27,7 @@ _KERAS = tf.keras.optimizers.Optimizer
 
 
 class EagerVariable(Variable):
-    """A `tf.Variable` or `keras.Variable`.
-
-    Args:
-        variable: The variable.
-    """
+    """A `tf.Variable` or `keras.Variable`."""
 
     def __init__(self, variable: Any) -> None:
         self.variable = variable
@@ -73,9 +69,6 @@ class GraphVariable(Variable):
 
     It is set by running its own initializer with the value fed, as in TensorFlow's `Variable.load`.
     Nothing is added to the graph, which may be finalized.
-
-    Args:
-        variable: The variable.
     """
 
     def __init__(self, variable: Any) -> None:

@@ -21,10 +21,6 @@ class Factored(tf.keras.optimizers.schedules.LearningRateSchedule):
     """A schedule times a variable; otherwise it looks like the schedule itself.
 
     So a model saved with it can be loaded without nbtrain, with the schedule alone.
-
-    Args:
-        schedule: The schedule.
-        factor: The variable.
     """
 
     def __init__(self, schedule: Any, factor: tf.Variable) -> None:

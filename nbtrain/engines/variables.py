@@ -54,9 +54,6 @@ def assigning(variable: Any) -> Iterator[tf.Operation]:
     """Yields the operations of a TensorFlow 1 graph that may change a variable.
 
     Leaves out its initializer and the operations by which savers restore it.
-
-    Args:
-        variable: The variable.
     """
     waiting = [*variable.op.outputs]
     while waiting:

@@ -28,7 +28,6 @@ class Comparison:
         scalars: The runs and the tags.
 
     Attributes:
-        scalars: The runs and the tags.
         runs: The names of the runs that have scalars, sorted.
         hparams: The hyperparameters of each run; runs without any are left out.
         differing: By name, the values of each hyperparameter that is not the same in all runs with

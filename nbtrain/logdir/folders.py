@@ -19,9 +19,6 @@ _COARSE_SECS = 2.0
 class Folders:
     """The folders below a logdir; for one thread at a time.
 
-    Args:
-        logdir: Their root.
-
     Raises:
         ArgumentError: It is not a readable folder.
     """

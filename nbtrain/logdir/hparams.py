@@ -21,12 +21,6 @@ class HParams:
     """The runs that have hyperparameters, one per row; any thread may use it.
 
     It holds the data written up to the last `refresh`.
-
-    Args:
-        scalars: The runs.
-
-    Attributes:
-        scalars: The runs.
     """
 
     def __init__(self, scalars: Scalars) -> None:

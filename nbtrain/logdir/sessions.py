@@ -52,9 +52,6 @@ class Session:
 class Sessions:
     """The sessions of a logdir at the time of the look-up.
 
-    Args:
-        reader: Reads the event files.
-
     Attributes:
         by_run: The sessions, by the sorted names of their runs.
         unreadable: Runs whose hyperparameters cannot be read, and why.

@@ -42,7 +42,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The run goes on from `step`.
+    """The run continues from `step`.
 
     Attributes:
         step: The step.

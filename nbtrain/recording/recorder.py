@@ -42,7 +42,6 @@ class Recorder:
 
     Attributes:
         queue: The queue that the training thread fills.
-        loss_monitor: As given.
     """
 
     def __init__(

@@ -123,7 +123,6 @@ class Decoder:
         verify: Whether a record with a wrong checksum counts as damaged.
 
     Attributes:
-        verify: As given.
         tags: Every tag seen so far, in order of appearance.
     """
 

@@ -16,9 +16,6 @@ class EventFile(tf.compat.v1.summary.FileWriter):
 
     TensorFlow names a file by the second in which it is opened, so a second file in the same second
     would overwrite the first.
-
-    Args:
-        logdir: The folder.
     """
 
     def __init__(self, logdir: str) -> None:

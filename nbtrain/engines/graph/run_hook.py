@@ -256,9 +256,9 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         return steps
 
     def _stop(self, run_context: Any, steps: int) -> None:
-        """Ends the loop at the next `should_stop`, or by an error if it trains on without asking.
+        """Ends the loop at its next `should_stop`, or by force if it trains on without asking.
 
-        A second call between two checks is taken for training on.
+        After a stop by force, a second call in the same iteration would raise an error.
         """
         if not self._told_to_stop and self._opened is not None:
             self._told_to_stop = True
