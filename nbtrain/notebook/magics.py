@@ -45,7 +45,7 @@ class NbtrainMagics(Magics):
 
     @line_cell_magic
     def nbtrain(self, line: str, cell: str | None = None) -> Any:
-        """Control the runs of this kernel, or run a cell in the background as the loop of a run.
+        """Controls the runs of this kernel, or runs a cell in the background as a run's loop.
 
         %nbtrain [list|show|pause|resume|stop|save|restore|evaluate|wait] [NAME]
         %nbtrain set [NAME] HYPERPARAMETER=VALUE ...

@@ -39,7 +39,7 @@ class Wire:
         self._marks = marks
         self._marked = 0  # how many of all marks so far were sent or dropped
         self._cursors: list[Cursor] = []
-        self._abandoned: list[list[int]] = []  # see `_ranges`, and at which segment that was
+        self._abandoned: list[list[int]] = []  # see `_ranges`, and the segment at that time
         self._segment = 0
         self._fields: Fields = {}
         self._values: dict[str, str] = {}  # as sent, the oldest first
@@ -92,7 +92,7 @@ class Wire:
         return content, _buffers([curve for _, curve in curves])
 
     def _now_abandoned(self) -> list[list[int]] | None:
-        """Which marks the run has gone back behind; None where that is no news."""
+        """The numbers of abandoned marks as ranges; None if they are unchanged."""
         segment, self._segment = self._segment, self._marks.timeline.segment
         if segment == self._segment:
             return None
@@ -134,7 +134,7 @@ def _some(marks: Sequence[Mark]) -> Sequence[Mark]:
 
 
 def _ranges(marks: Sequence[Mark], count: int) -> list[list[int]]:
-    """Those of the newest marks that are abandoned: first and end, of the numbers of all."""
+    """The abandoned marks as ranges: first number and end, counted over all marks."""
     found: list[list[int]] = []
     for number, mark in enumerate(marks, count - len(marks)):
         if mark.abandoned and found and found[-1][1] == number:

@@ -47,7 +47,7 @@ class Segment:
     Attributes:
         step: The step.
         wall_time: Seconds since the epoch.
-        limits: As `Timeline.limits` has them; None where they are not known.
+        limits: As `Timeline.limits` has them; None if unknown.
         marked: Whether event files tell of it.
     """
 

@@ -156,7 +156,7 @@ class Decoder:
             payload: The serialized `Event`.
 
         Returns:
-            Its scalars; None where it has none of the usual layouts.
+            Its scalars; None without a usual layout.
         """
         usual = _SHORTEST <= len(payload) < _LONGEST
         found = layout_of(payload) if usual else None

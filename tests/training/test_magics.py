@@ -712,7 +712,7 @@ def test_loading_the_extension_again_offers_each_word_once(shell: Any) -> None:
 
 def test_a_question_mark_explains_the_magic(shell: Any) -> None:
     found = shell.object_inspect("%nbtrain")
-    assert "Steer the runs of this kernel" in found["docstring"]
+    assert "Controls the runs of this kernel" in found["docstring"]
 
 
 def test_a_picture_that_cannot_be_drawn_keeps_no_board_from_being_shown(

@@ -125,6 +125,6 @@ class RunCallback(keras.callbacks.Callback):
         step = self._run.handle.step
         if self._run.should_stop():
             self.model.stop_training = True
-        # What was abandoned, such as NaN, is no part of an epoch's means.
+        # Abandoned values, such as NaN, do not belong in an epoch's means.
         if self._run.handle.step < step:
             self.model.reset_metrics()
