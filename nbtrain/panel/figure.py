@@ -42,7 +42,7 @@ _WIDTH, _LINES = 104, 8  # characters in a line of text, and lines of one messag
 _MARGIN, _LINE, _CHART = 0.2, 0.17, 2.2  # inches
 _NEAR, _ABOVE = 6, 16  # points from a chart to its title, without and with signs between
 _APART = 0.07  # distance between two signs, as a fraction of the chart's width
-_FEW = 40  # a validation with fewer points shows them
+_FEW = 40  # a validation with at most this many points shows them
 
 
 @dataclass(frozen=True, slots=True)
