@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -39,23 +38,9 @@ from nbtrain.run.saving import CheckpointPolicy
 from nbtrain.run.time_usage import PAUSED
 from nbtrain.run.trial import Trials
 from nbtrain.run.trial_metric import TrialMetric
-
-_REMEDY = (
-    "a further step would train the new. Stop this run before you start another; to go on with "
-    "it, bind what it started with again and resume."
-)
-
-_IDLE = (
-    "set that back and resume; or stop this run, define the step again (or compile the model), and "
-    "start it: so it is traced with the change, and goes on from the last checkpoint."
-)
-
-# Looking at hundreds of layers takes a millisecond.
-_LOOK_SECS = 1.0
+from nbtrain.run.unused import UnusedCheck
 
 _NEVER = sys.maxsize
-
-_UNUSED = "set it to what they use and resume, or stop this run and start it again."
 
 
 class CommandExecutor:
@@ -83,7 +68,7 @@ class CommandExecutor:
         self._policy = policy
         self._control = control
         self._evaluator = evaluator
-        self._look_at = 0.0
+        self._unused = UnusedCheck(context)
         self._stops: list[Receipt] = []  # that were answered
         metric = TrialMetric(evaluator, context.recorder)
         self._trials = Trials(context, policy, control, metric, self.open_segment)
@@ -137,43 +122,13 @@ class CommandExecutor:
 
     def hold_still(self) -> None:
         """Pause where the next step would not train what the checkpoints and the panel say."""
-        unused = self._control.hyperparameters.unused_reason()
+        unused = self._context.hyperparameters.unused_reason()
         if unused and self.fail_trial(unused, restore=False):
             return
-        if unused_reason := self._unused_reason():
+        if unused_reason := self._unused.reason():
             self._hold("names", unused_reason)
-        self._monitor.note("elsewhere", self._elsewhere())
-
-    def _elsewhere(self) -> str | None:
-        """The names that have nothing to do with the training any more, in words."""
-        if not (names := self._context.bindings.elsewhere()):
-            return None
-        it, stand = ("it", "stands") if len(names) == 1 else ("they", "stand")
-        text = (
-            f"In the notebook {' and '.join(names)} {stand} for something new: this run trains "
-            f"what {it} stood for when it started."
-        )
-        if not self._policy.can_save:
-            return text
-        return (
-            f"{text} To have that by name, stop the run or wait for its end, and run the cell "
-            "again: it goes on from the last checkpoint."
-        )
-
-    def _unused_reason(self, *, due: bool = False) -> str:
-        if names := self._context.bindings.unused_reason():
-            return f"{names}; {_REMEDY}"
-        if idle := self._idle(due=due):
-            return f"{idle}; {_IDLE}"
-        unused = self._control.hyperparameters.unused_reason()
-        return f"{unused}; {_UNUSED}" if unused else ""
-
-    def _idle(self, *, due: bool) -> str:
-        """What was changed of the model without effect; walks over its layers."""
-        if not due and time.monotonic() < self._look_at:
-            return ""
-        self._look_at = time.monotonic() + _LOOK_SECS
-        return self._context.bindings.without_effect()
+        elsewhere = self._unused.elsewhere(can_save=self._policy.can_save)
+        self._monitor.note("elsewhere", elsewhere)
 
     def fail_trial(self, why: str, *, restore: bool = True) -> bool:
         """End the trial under way at this boundary, and go back; whether there is one.
@@ -254,7 +209,7 @@ class CommandExecutor:
 
     def _resume(self) -> str:
         if self._lifecycle.allows(Event.RESUME) and (
-            unused_reason := self._unused_reason(due=True)
+            unused_reason := self._unused.reason(due=True)
         ):
             raise PhaseError(f"Cannot resume: {unused_reason}")
         self._lifecycle.apply(Event.RESUME)
