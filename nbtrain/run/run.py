@@ -12,27 +12,26 @@ run.wait()                              # finished, stopped, or the error raised
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import operator
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from threading import get_ident
 from time import time
 from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
 from nbtrain.checkpoints.branches import Branch
-from nbtrain.checkpoints.files import find, step_in_name
-from nbtrain.checkpoints.listing import latest, restorable, saved
+from nbtrain.checkpoints.files import find
+from nbtrain.checkpoints.listing import restorable, saved
 from nbtrain.core import tracebacks
 from nbtrain.core.at_hand import AtHand
 from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.commands import Command, Outcome, Receipt, Set, Stop, Try
-from nbtrain.core.errors import ArgumentError, BusyError, PhaseError, WaitError
+from nbtrain.core.errors import ArgumentError, PhaseError, WaitError
 from nbtrain.core.hyperparameters import Hyperparameters
-from nbtrain.core.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status
+from nbtrain.core.states import Checkpoint, Event, Lifecycle, Phase, Status
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
 from nbtrain.run import claims, roster
@@ -45,6 +44,7 @@ from nbtrain.run.listeners import Listener, Listeners, check_event
 from nbtrain.run.monitor import Monitor
 from nbtrain.run.options import Settings
 from nbtrain.run.requests import NO_VALUES, Steering
+from nbtrain.run.starting import first_step, naming_what_is_new
 from nbtrain.run.threads import LooperThread, names_of_live
 from nbtrain.run.waiting import Waiting
 from nbtrain.rundir.folder import Logdir, unwritable
@@ -125,7 +125,7 @@ class Run(Steering):
         """
         if not self._lifecycle.allows(Event.START):
             self._lifecycle.apply(Event.START)  # raises, naming what is possible
-        with _naming_what_is_new(), contextlib.ExitStack() as undo:
+        with naming_what_is_new(), contextlib.ExitStack() as undo:
             self._folder.acquire()
             undo.callback(self._folder.discard)
             engine = self._engine
@@ -146,7 +146,7 @@ class Run(Steering):
             branch, entry = self._branch, {"name": self.name, "total_steps": self.total_steps}
             parent = {} if branch is None else {"parent": branch.parent(self.logdir)}
             self.attempt.join(_LAST_ROUND_SECS)
-            self._begins = _first_step(engine)
+            self._begins = first_step(engine)
             self.attempt = self._attempt(recorder, names)
             self._lifecycle.apply(Event.START)
             undo.pop_all()  # from here on, its life undoes it
@@ -191,27 +191,7 @@ class Run(Steering):
 
     def __await__(self) -> Generator[Any, None, Run]:
         """Wait without blocking the kernel's event loop: `await run`."""
-        waiting = Waiting(self.attempt)
-        loop = asyncio.get_running_loop()
-        changed = asyncio.Event()
-        seen: Phase | None = None
-
-        def tell() -> None:
-            nonlocal seen
-            if loop.is_closed():  # nobody waits any more
-                forget()
-            elif (phase := self._lifecycle.phase) is not seen:  # ended, at the last tick
-                seen = phase
-                loop.call_soon_threadsafe(changed.set)
-
-        forget = self.on_tick(tell)
-        try:
-            while self._lifecycle.phase not in (Phase.CREATED, *ENDED):
-                yield from changed.wait().__await__()
-                changed.clear()
-                waiting.tell_of_pause()
-        finally:
-            forget()
+        yield from Waiting(self.attempt).awaited(self.on_tick)
         return self.wait()
 
     def branch(
@@ -522,41 +502,6 @@ class Run(Steering):
     def __repr__(self) -> str:
         """Name, phase and step."""
         return f"<nbtrain run {self.name!r}: {self._lifecycle.phase} at step {self._step:,}>"
-
-
-@contextlib.contextmanager
-def _naming_what_is_new() -> Iterator[None]:
-    """Say, where a live run refuses another, which names have come to stand for something new.
-
-    Raises:
-        BusyError: As raised within.
-    """
-    try:
-        yield
-    except BusyError as busy:
-        other = roster.runs.get(busy.run or "")
-        anew = other.attempt.context.bindings.anew() if isinstance(other, Run) else ""
-        if not anew:
-            raise
-        raise BusyError(
-            f"{busy} {anew}, which the run {busy.run!r} does not train: what it has trained is no "
-            "more reached by name. Where it saves checkpoints, stop it, wait for its end, and run "
-            "the cell again: that goes on from the last one.",
-            run=busy.run,
-        ) from None
-
-
-def _first_step(engine: Engine[Any]) -> int:
-    """The step from which an engine will go on; 0 where that is not known before it trains."""
-    if engine.resumes is None:
-        return 0
-    try:
-        held = latest(engine.resumes)
-    except OSError:  # the training thread finds that too, and tells
-        return 0
-    if held is not None:
-        return held.step
-    return step_in_name(engine.origin or "") or 0
 
 
 def _number_of_step(at: SupportsIndex) -> int:

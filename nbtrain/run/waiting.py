@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
+from collections.abc import Callable, Generator
 from time import monotonic
+from typing import Any
 
 from nbtrain.core.errors import WaitError
-from nbtrain.core.states import Phase
+from nbtrain.core.states import ENDED, Phase
 from nbtrain.run.attempt import Attempt
 
 # Seconds after which who waits looks whether the run is paused.
@@ -40,9 +43,39 @@ class Waiting:
                 return True
             if until is not None and not left > _LOOK_SECS:
                 return False
-            self.tell_of_pause()
+            self._tell_of_pause()
 
-    def tell_of_pause(self) -> None:
+    def awaited(
+        self, on_tick: Callable[[Callable[[], object]], Callable[[], None]]
+    ) -> Generator[Any, None, None]:
+        """Wait without blocking the event loop; tells of pauses meanwhile.
+
+        Args:
+            on_tick: Has a function called at every tick of the run, and returns what ends that.
+        """
+        loop = asyncio.get_running_loop()
+        changed = asyncio.Event()
+        lifecycle = self._context.lifecycle
+        seen: Phase | None = None
+
+        def tell() -> None:
+            nonlocal seen
+            if loop.is_closed():  # nobody waits any more
+                forget()
+            elif (phase := lifecycle.phase) is not seen:  # ended, at the last tick
+                seen = phase
+                loop.call_soon_threadsafe(changed.set)
+
+        forget = on_tick(tell)
+        try:
+            while lifecycle.phase not in (Phase.CREATED, *ENDED):
+                yield from changed.wait().__await__()
+                changed.clear()
+                self._tell_of_pause()
+        finally:
+            forget()
+
+    def _tell_of_pause(self) -> None:
         """Tell who waits that the run is paused, once in each pause."""
         told, self._told = self._told, self._context.lifecycle.phase is Phase.PAUSED
         if self._told and not told:
