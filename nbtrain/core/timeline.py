@@ -77,7 +77,7 @@ class Timeline:
             saved: The entry that it continues from. None if unknown: then the past up to the step
                 counts.
         """
-        last = self.order if saved is None else saved
+        last = math.inf if saved is None else saved
         self._segments.append(Segment(self.add(), step, self._segment_of(last), last))
         ends: dict[int, tuple[float, float]] = {}
         number: int | None = self.segment

@@ -55,15 +55,14 @@ class RunTimeline(Timeline):
         return cls(folder)
 
     def follow(self, entry: Entry) -> float:
-        """Take one more line; returns its order: half a number behind what was saved before."""
+        """Takes one more line; returns its order, where an edit comes after the save before it."""
         event, step, path = entry["event"], step_of(entry), entry.get("checkpoint")
         if not entry.get("applied", True):
-            return self.order + 0.5
-        if event in _SAVED:
+            pass
+        elif event in _SAVED:
             unnamed = ASIDE if event == "copy" else ("",)  # as of an earlier version
             self.save(step, *(unnamed if path is None else (side_folder(path),)))
-            return self.order
-        if event == "origin":
+        elif event == "origin":
             self.leave(step, str(path))
         elif event == "back":
             self.go_back(step, side_folder(str(path)))
@@ -72,7 +71,7 @@ class RunTimeline(Timeline):
             self._told = True
         elif step != entry["step"] and not self.has_begun(step):
             self.go_back(step)
-        return self.order + 0.5
+        return self.order + (0.5 if "edits" in entry else 0.0)
 
     def save(self, step: int, *folders: str) -> None:
         """A checkpoint was saved; nothing is new where that was told last.

@@ -41,11 +41,13 @@ def test_what_is_abandoned_stands_for_nothing_that_counts() -> None:
         ([("save", 300), ("set", 400), ("save", 500), ("restore", 600, 300)], [400, 500]),
         ([("save", 300), ("set", 300), ("restore", 400, 300)], [300]),  # it was set after the save
         ([("set", 300), ("save", 300), ("restore", 400, 300)], []),
+        ([("checkpoint", 300), ("failed", 300), ("restore", 300, 300)], []),  # nothing is lost
         (
             [("save", 3), ("save", 5), ("restore", 6, 3), ("set", 4), ("restore", 4, 5)],
             [3, 4],  # and what it had left counts again
         ),
         ([("save", 300), ("failed", 400), ("segment", 300), ("resume", 300)], [400]),
+        ([("save", 300), ("set", 310), ("pause", 400), ("segment", 350)], [400]),  # by itself
     ],
 )
 def test_what_did_not_lead_to_where_the_run_is_is_abandoned(
@@ -57,7 +59,8 @@ def test_what_did_not_lead_to_where_the_run_is_is_abandoned(
     for event, step, *to in lines:
         if to:
             journal.log(event="back", step=to[0], checkpoint=f"checkpoints/ckpt-{to[0]}")
-        journal.log(event=event, step=step, **({"to": to[0]} if to else {}))
+        more = {"to": to[0]} if to else {"edits": {"rate": [1, 2]}} if event == "set" else {}
+        journal.log(event=event, step=step, **more)
         while message := wire.update({}):
             page.receive(*message)
     assert [each.place for each in marks if each.abandoned] == left

@@ -25,6 +25,9 @@ from tests.training.test_trial import Tried
 # A run's folder as it was left by the version of 2026-11-23, which ordered by clocks.
 EARLIER = Path(__file__).parent / "earlier_run"
 
+# One as the present version left it: it went back from step 22 to 5, and from 13 to 20.
+BRANCHED = Path(__file__).parent / "branched_run"
+
 
 def gone_back(run: Run) -> Path:
     """The folder of a run as a kill leaves it that went back from step 25 to 5, beyond 20."""
@@ -215,6 +218,33 @@ def test_the_folder_of_an_earlier_version_is_gone_on_with() -> None:
     assert int(counter.count.numpy()) == 8
     assert latest(run.logdir / "checkpoints") == run.checkpoints[-1]
     assert run.checkpoints[-1].step == 8
+
+
+@pytest.mark.parametrize(
+    ("folder", "checkpoints", "marks", "last"),
+    [
+        (BRANCHED, [12], [22, 22, 5, 12, 13, 13, 20, 23], {-3: 20, 0: 23}),
+        (EARLIER, [9, 20, 25], [9, 20, 25, 25, 25, 25, 20, 9], {-5: 5, 0: 8}),
+    ],
+    ids=["present", "earlier"],
+)
+def test_a_folder_tells_what_was_abandoned(
+    folder: Path, checkpoints: list[int], marks: list[int], last: dict[int, int]
+) -> None:
+    """Steps of the checkpoints and marks that were; of each segment the last step that was not."""
+    shutil.copytree(folder, "runs/copy")
+    found = latest(Path("runs/copy/checkpoints"))
+    assert found is not None
+    run = trained(Counter(), "copy", steps=found.step + 3).wait(SOON)
+    assert [each.step for each in run.checkpoints if each.abandoned] == checkpoints
+    assert [each.step for each in run.marks if each.abandoned] == marks
+    columns = run.scalars["count"]
+    counting = zip(columns.segments.tolist(), columns.steps.tolist(), strict=True)
+    assert {
+        segment: step
+        for (segment, step), gone in zip(counting, columns.abandoned.tolist(), strict=True)
+        if not gone
+    } == last
 
 
 def test_a_checkpoint_of_another_run_is_gone_on_from_until_something_is_saved() -> None:
