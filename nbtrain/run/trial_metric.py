@@ -70,9 +70,7 @@ class TrialMetric:
                 kept = not any(_is_worse(tag, old, after[tag]) for tag, old in before.items())
         except Exception as error:  # noqa: BLE001 - what cannot be shown to be better is not kept
             return False, f"what decides could not be told: {error}"
-        told = (
-            f"{tag} {old:.4g} → {after[tag]:.4g}" for tag, old in before.items() if tag in after
-        )
+        told = (_change(tag, old, after[tag]) for tag, old in before.items() if tag in after)
         return kept, ", ".join(told)
 
 
@@ -85,6 +83,15 @@ def whole(steps: object) -> int:
     if isinstance(steps, bool) or not isinstance(steps, Integral) or int(steps) < 1:
         raise ArgumentError(f"steps={steps!r}: give a whole number of at least 1.")
     return int(steps)
+
+
+def _change(tag: str, old: float, new: float) -> str:
+    """How a scalar has changed, with as many digits as tell the two values apart."""
+    for digits in (4, 7, 17):
+        before, after = f"{old:.{digits}g}", f"{new:.{digits}g}"
+        if before != after or old == new:
+            break
+    return f"{tag} {before} → {after}"
 
 
 def _is_worse(tag: str, before: float, after: float) -> bool:

@@ -84,7 +84,7 @@ class Waiting:
             sys.stderr.write(
                 f"nbtrain: The run {self._context.folder.name!r} is paused at step "
                 f"{self._context.steps.step:,}, and this waits for its end. Resume in its panel, "
-                "or run.resume(), lets it go on. To interrupt the wait leaves the run as it is."
+                "or run.resume(), lets it go on. Interrupting the wait does not affect the run."
                 f"{why}\n"
             )
 

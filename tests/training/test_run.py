@@ -278,8 +278,8 @@ def test_who_waits_for_a_paused_run_is_told_once_how_to_go_on(
     assert run.status.phase is Phase.FINISHED
     assert "".join([*said, capsys.readouterr().err]) == (
         f"nbtrain: The run 'held' is paused at step {step}, and this waits for its end. Resume "
-        "in its panel, or run.resume(), lets it go on. To interrupt the wait leaves the run as it "
-        "is.\n"
+        "in its panel, or run.resume(), lets it go on. Interrupting the wait does not "
+        "affect the run.\n"
     )
 
 

@@ -15,6 +15,7 @@ import nbtrain
 from nbtrain.core.commands import Pause, Save
 from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
+from nbtrain.run.trial_metric import _change
 from tests.fitted import BATCH, X, Y, classifier, started
 from tests.gate import SOON, Gate
 from tests.models import applied, reached, refused
@@ -594,3 +595,9 @@ def test_its_former_name_still_works_and_warns(gate: Gate) -> None:
     with pytest.warns(DeprecationWarning, match=r"run\.try_\(\) is run\.trial\(\) now"):
         assert "rat" in refused(run.try_(rat=0.1, steps=8)).text
     ended(run)
+
+
+def test_values_that_differ_little_are_told_with_enough_digits() -> None:
+    assert _change("loss", 0.01, 0.02) == "loss 0.01 → 0.02"
+    assert _change("loss", 0.0123456, 0.0123457) == "loss 0.0123456 → 0.0123457"
+    assert _change("loss", 0.01, 0.01) == "loss 0.01 → 0.01"
