@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import threading
 from collections import deque
+from collections.abc import Callable
 
 from nbtrain.core.at_hand import AtHand
 from nbtrain.core.commands import Command, Outcome, Receipt, Stop
@@ -27,7 +28,8 @@ class CommandQueue:
         self._waiting: deque[Receipt] = deque()
         self._planned: list[tuple[int, int, Receipt]] = []  # a heap ordered by step
         self._changed = threading.Condition()  # protects all of these except `_standing`
-        self._standing: list[tuple[int, Receipt]] = []  # from `post(standing=True)`
+        # From `post(standing=True)`: the step, and a receipt for each time that it is planned.
+        self._standing: list[tuple[int, list[Receipt]]] = []
         self._closed: str | None = "the run has not been started"
         self._coming = True  # whether a start to plan for can still come
         self._woken = False
@@ -77,7 +79,7 @@ class CommandQueue:
         if refusal is not None:
             receipt.answer(Outcome(applied=False, step=step, text=refusal))
         elif at is not None and standing:
-            self._standing.append((at, receipt))
+            self._standing.append((at, [receipt]))
         return receipt
 
     def take(self, step: int = 0, *, wait: bool = False) -> Receipt | None:
@@ -107,22 +109,26 @@ class CommandQueue:
         with self._changed:
             self._planned = sorted(each for each in self._planned if each[-1] is not receipt)
 
-    def go_back(self, step: int) -> None:
+    def go_back(self, step: int, led: Callable[[Receipt], bool]) -> None:
         """Plans standing commands from this step on again when the run goes back to it.
 
         Training thread only.
+
+        Args:
+            step: The step that it continues from.
+            led: Whether the execution of a command led there: then it is not planned before it.
         """
-        standing, self._standing = self._standing, []
-        for at, receipt in standing:
-            if at < step or receipt.outcome is None:
-                self._standing.append((at, receipt))
-            else:
-                self.post(receipt.command, step=step, at=at, standing=True)
+        for at, receipts in self._standing:
+            newest = receipts[-1]
+            if newest.outcome is not None and at >= step:
+                receipts.append(self.post(newest.command, step=step, at=at))
+            elif newest.outcome is None and at < step and any(map(led, receipts)):
+                self.withdraw(receipts.pop())
 
     def settle(self, step: int) -> None:
         """Drops standing commands for steps up to this one; training thread only."""
-        for receipt in [receipt for at, receipt in self._standing if at <= step]:
-            self.withdraw(receipt)
+        for receipts in [receipts for at, receipts in self._standing if at <= step]:
+            self.withdraw(receipts[-1])
         self._standing = [each for each in self._standing if each[0] > step]
 
     def wake(self) -> None:

@@ -147,6 +147,7 @@ class Receipt:
 
     Attributes:
         number: The receipt's number in the order of posting, from 1, in this process.
+        order: The place of the execution in the run's timeline; 0.0 before it.
     """
 
     _numbers = itertools.count(1)
@@ -155,6 +156,7 @@ class Receipt:
         self.command = command
         self._thread = thread
         self.number = next(self._numbers)
+        self.order = 0.0
         self._outcome: Outcome | None = None
         self._answered = threading.Event()
 

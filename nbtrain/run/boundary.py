@@ -104,7 +104,7 @@ class Boundary:
         self.begun = True
         context.monitor.time_usage.begin()
         context.monitor.open_segment(step, marked=self.again or step > 0)
-        context.commands.go_back(step)
+        context.commands.go_back(step, context.monitor.led_here)
         self._control.begin(step)
         self.policy.start()
         self._evaluator.start(step)

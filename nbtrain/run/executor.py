@@ -102,7 +102,7 @@ class CommandExecutor:
             return None
         now = self._steps.step if outcome.applied else step
         edits = {edit.name: [edit.old, edit.new] for edit in outcome.edits}
-        self._monitor.log(
+        receipt.order = self._monitor.log(
             event=receipt.name,
             step=step,
             applied=outcome.applied,
@@ -151,7 +151,7 @@ class CommandExecutor:
         self._control.flush()  # of the segment that ends here
         self._monitor.open_segment(step)
         self._control.go_back(step)
-        self._commands.go_back(step)
+        self._commands.go_back(step, self._monitor.led_here)
         self._evaluator.start(step)
 
     def _miss(self, error: Exception) -> None:

@@ -15,6 +15,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 
+from nbtrain.core.commands import Receipt
 from nbtrain.core.states import Phase
 from nbtrain.core.tracebacks import stack_of
 from nbtrain.recording.recorder import Recorder
@@ -138,6 +139,12 @@ class Monitor:
         timeline = self._journal.timeline
         timeline.go_on(step)
         self._recorder.open_segment(step, timeline.limits, marked=marked)
+
+    def led_here(self, receipt: Receipt) -> bool:
+        """Whether a command was applied, and the run has not gone back behind that since."""
+        outcome = receipt.outcome
+        counts = self._journal.timeline.counts
+        return outcome is not None and outcome.applied and counts(outcome.step, receipt.order)
 
     def note(self, topic: str, text: str | None) -> None:
         """Set or (None) clear what is to be said about one topic; any thread."""

@@ -173,10 +173,11 @@ class Journal:
         if not self.timeline.order:
             self._marks.timeline = RunTimeline(self.folder, lines)
 
-    def log(self, **entry: object) -> None:
-        """Queue a line; any thread, but where it is one of the timeline's the training thread.
+    def log(self, **entry: object) -> float:
+        """Queues a line, and returns its order in the timeline.
 
-        The path of a `checkpoint` is written as seen from here.
+        Any thread may call it; the training thread alone for a line of the timeline's. The path
+        of a `checkpoint` is written relative to the run's folder.
         """
         line = {"wall_time": round(time.time(), 3), **entry}
         if "checkpoint" in entry:
@@ -188,6 +189,7 @@ class Journal:
         if (done := Mark.done(line, order)) is not None:
             self.untold += len(self._done) == MOST_MARKS
             self._done.append(done)
+        return order
 
     def recall(self) -> None:
         """Take over the marks that the file tells of, where there are none yet."""

@@ -243,7 +243,7 @@ def test_standing_commands_come_again_after_going_back() -> None:
         queue.post(Set({"rate": at}), at=at, standing=True)
     for step in (2, 4):
         taken(queue, step).answer(Outcome(applied=True, step=step, text="done"))
-    queue.go_back(3)
+    queue.go_back(3, nothing_led)
     assert queue.next_step == 4
     taken(queue, 4)
     assert queue.next_step == 9
@@ -257,9 +257,9 @@ def test_a_settled_standing_command_does_not_come_again() -> None:
     for at in (2, 4):
         queue.post(Set({"rate": at}), at=at, standing=True)
     taken(queue, 2).answer(Outcome(applied=True, step=2, text="done"))
-    queue.go_back(1)
+    queue.go_back(1, nothing_led)
     queue.settle(2)
-    queue.go_back(0)
+    queue.go_back(0, nothing_led)
     assert queue.next_step == 4
 
 
@@ -269,8 +269,26 @@ def test_standing_commands_come_again_in_a_later_start() -> None:
     queue.open()
     queue.close("the run has ended", step=2)
     queue.open()
-    queue.go_back(2)
+    queue.go_back(2, nothing_led)
     assert queue.next_step == 4
+
+
+def test_a_standing_command_is_not_planned_before_a_step_that_it_led_to() -> None:
+    queue = CommandQueue()
+    queue.open()
+    first = queue.post(Set({"rate": 1}), at=4, standing=True)
+    taken(queue, 4).answer(Outcome(applied=True, step=4, text="done"))
+    queue.go_back(2, nothing_led)
+    assert queue.next_step == 4
+    queue.go_back(9, lambda receipt: receipt is first)
+    assert queue.take(99) is None
+    queue.go_back(2, nothing_led)
+    assert queue.next_step == 4
+
+
+def nothing_led(_receipt: Receipt) -> bool:
+    """Nothing that was done led to where the run continues from."""
+    return False
 
 
 def taken(queue: CommandQueue, step: int) -> Receipt:

@@ -154,6 +154,21 @@ def test_the_edits_of_a_replay_are_made_again_where_the_run_goes_back() -> None:
     assert made == [(10, 2.0), (15, 7.0), (20, 3.0), (10, 2.0), (20, 3.0)]
 
 
+def test_an_edit_of_a_replay_that_led_to_a_checkpoint_is_not_made_again_after_it() -> None:
+    trained(Weighted().run("a"), (10, weight(2.0)), (20, weight(3.0)))
+    run = Weighted().run("b")
+    nbtrain.replay("runs/a").apply(run)
+    commands = ((5, Save()), (15, Save()), (25, Pause()), (25, Restore(5)))
+    *_, back = [run.post(command, at=step) for step, command in commands]
+    run.start()
+    applied(back)
+    applied(run.restore(15))
+    run.resume()
+    run.wait(SOON)
+    made = [(line["step"], line["edits"]["weight"][1]) for line in journal(run, "set")]
+    assert made == [(10, 2.0), (20, 3.0), (20, 3.0)]
+
+
 def test_an_edit_of_a_replay_that_a_rescue_has_gone_back_behind_is_not_made_again() -> None:
     line = Counter()
     held = tf.Variable(1.0)
