@@ -16,7 +16,13 @@ import { filter, style } from "./tags.js";
 import { stand } from "../shared/still.js";
 import * as theme from "../shared/theme.js";
 
+/** @import { Index } from "../protocol.d.ts" */
+
 class View {
+  /**
+   * @param {BoardConnection} connection
+   * @param {HTMLElement} host
+   */
   constructor(connection, host) {
     this.connection = connection;
     this.pages = new Map();
@@ -76,7 +82,10 @@ class View {
     this.pages.forEach((page) => page.forget?.());
   }
 
-  // Which groups of a page are open, for its TagGroups.
+  /**
+   * Which groups of a page are open, for its TagGroups.
+   * @param {string} tab
+   */
   folds(tab) {
     const { open } = this.options;
     if (!open.has(tab)) open.set(tab, new Map());
@@ -123,6 +132,7 @@ class View {
     this.root.remove();
   }
 
+  /** @param {Index["begin"]} begin */
   #begin(begin) {
     this.options = optionsOf({ ...begin, kept: this.connection.kept ?? begin.kept });
     this.connection.kept ??= written(this.options);
@@ -130,7 +140,10 @@ class View {
     this.runs.begin(this.options.off, this.options.runs);
   }
 
-  // Bring a page to the front, and show what there is.
+  /**
+   * Bring a page to the front, and show what there is.
+   * @param {string} name
+   */
   #open(name) {
     const { index } = this.connection;
     const there = Object.keys(PAGES).filter((tab) => tab === name || index.tabs.includes(tab));
@@ -143,6 +156,7 @@ class View {
     this.#tell();
   }
 
+  /** @param {string} name */
   #turnTo(name) {
     if (!this.pages.has(name)) {
       const page = new PAGES[name][1](this);
@@ -185,8 +199,8 @@ class View {
       lines.push(`${path} cannot be read: ${why}.`);
     say(this.words, lines.slice(0, 6).join("\n"));
     this.root.classList.toggle("nbt-nothing", Boolean(empty));
-    if (index?.version !== undefined) this.root.dataset.version = index.version;
-    this.root.dataset.reading = reading;
+    if (index?.version !== undefined) this.root.dataset.version = String(index.version);
+    this.root.dataset.reading = String(reading);
   }
 
   #controls() {
@@ -237,6 +251,7 @@ class View {
   }
 }
 
+/** @param {string} text */
 function sentence(text) {
   return `${text[0].toUpperCase()}${text.slice(1)}.`;
 }

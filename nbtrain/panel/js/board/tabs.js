@@ -5,7 +5,10 @@ import { el } from "../shared/dom.js";
 let boards = 0; // that this page has seen: ids must differ
 
 export class Tabs {
-  // choose: called with the name of a tab.
+  /**
+   * choose: called with the name of a tab.
+   * @param {(name: string) => void} choose
+   */
   constructor(choose) {
     this.choose = choose;
     this.id = `nbt-tab-${boards++}`;
@@ -37,7 +40,11 @@ export class Tabs {
     this.root.hidden = names.length < 2;
   }
 
-  // Make an element what a tab shows.
+  /**
+   * Make an element what a tab shows.
+   * @param {string} name
+   * @param {HTMLElement} root
+   */
   panel(name, root) {
     const id = `${this.id}-${name}`;
     for (const [key, value] of Object.entries({
@@ -49,6 +56,10 @@ export class Tabs {
     return root;
   }
 
+  /**
+   * @param {string} name
+   * @param {string} text
+   */
   #tab(name, text) {
     const id = `${this.id}-${name}`;
     const tab = el("button", {
@@ -63,6 +74,7 @@ export class Tabs {
     return tab;
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
     const names = [...this.tabs.keys()];
     const at = names.findIndex((name) => this.tabs.get(name) === event.target);

@@ -212,6 +212,7 @@ export class Chart extends BaseChart {
     ];
   }
 
+  /** @param {uPlot} u */
   hover(u) {
     this.hovered = u.cursor.left >= 0;
     const buckets = this.hovered ? this.#bucketsAt(u, u.cursor.left) : [];
@@ -223,18 +224,28 @@ export class Chart extends BaseChart {
     if (meant) besidePointer(this.tip, u);
   }
 
-  // The pointer is in the strip, and the cursor below it.
+  /**
+   * The pointer is in the strip, and the cursor below it.
+   * @param {number} left
+   */
   #along(left) {
     const { clientWidth } = this.plot.over;
     const place = { left: Math.min(clientWidth, Math.max(0, left)), top: 0 };
     /** @type {any} */ (this.plot).setCursor(place, true, true); // to the other charts as well
   }
 
-  // The other charts of the panel move their cursors too.
+  /**
+   * The other charts of the panel move their cursors too.
+   * @param {uPlot} u
+   */
   #isMine(u) {
     return u.over.matches(":hover") || this.host.contains(document.activeElement);
   }
 
+  /**
+   * @param {uPlot} u
+   * @param {KeyboardEvent} event
+   */
   press(u, event) {
     const { left } = u.cursor;
     if (event.key === "Enter") this.#ask(left);
@@ -248,7 +259,11 @@ export class Chart extends BaseChart {
     if (mark) u.setCursor({ left: mark.left, top: u.over.clientHeight / 2 });
   }
 
-  // Beside the sign; below the chart where the pointer is in the plot, and would be over a button.
+  /**
+   * Beside the sign; below the chart where the pointer is in the plot, and would be over a button.
+   * @param {number} left
+   * @param {boolean} [inPlot]
+   */
   #ask(left, inPlot = false) {
     const meant = this.strip.at(left);
     const anchor = inPlot ? this.host : this.strip.strip;
@@ -262,7 +277,11 @@ export class Chart extends BaseChart {
     if (!relatedTarget?.closest(".nbt-pop")) super.leave();
   }
 
-  // Of the first line the bucket that is meant, and of its validation what was known by then.
+  /**
+   * Of the first line the bucket that is meant, and of its validation what was known by then.
+   * @param {uPlot} u
+   * @param {number} left
+   */
   #bucketsAt(u, left) {
     const [first, second] = this.lines;
     const bucket = bucketAt(first.curves, u.posToVal(left, "x"));
@@ -292,6 +311,11 @@ function validation(text, title = "") {
   return el("span", { class: "nbt-validation", text, title });
 }
 
+/**
+ * @param {HTMLElement} dot
+ * @param {uPlot} u
+ * @param {Bucket | null | undefined} bucket
+ */
 function point(dot, u, bucket) {
   const [left, top] = bucket ? [u.valToPos(bucket.x, "x"), u.valToPos(bucket.mean, "y")] : [];
   dot.hidden = !(Number.isFinite(left) && top >= 0 && top <= u.over.clientHeight);

@@ -5,7 +5,8 @@ import { Hyperparameters } from "./hyperparameters.js";
 import { listed, latest } from "./marks.js";
 import { Trial } from "./trial.js";
 
-/** @import { Command } from "../protocol.d.ts" */
+/** @import { Checkpoint, Command, Receipt, Status } from "../protocol.d.ts" */
+/** @import { Mark } from "../types.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
 
 const GLYPHS = {
@@ -200,13 +201,19 @@ export class Controls {
     else say(this.receipt, receipt && `✕ ${receipt.command}${this.#why(receipt)}${more}`);
   }
 
-  // Beside the field that it was typed in, a refusal is told in full: once is enough.
+  /**
+   * Beside the field that it was typed in, a refusal is told in full: once is enough.
+   * @param {Receipt} receipt
+   */
   #why(receipt) {
     const row = this.hyperparameters.refused(receipt);
     return row ? ` ${row}: refused` : `: ${receipt.text}`;
   }
 
-  // The newest line stays in view, unless the reader has scrolled up.
+  /**
+   * The newest line stays in view, unless the reader has scrolled up.
+   * @param {string | undefined} text
+   */
   #log(text) {
     const { scrollHeight, scrollTop, clientHeight } = this.log;
     say(this.log, text);
@@ -217,7 +224,10 @@ export class Controls {
     this.log.scrollTop = this.log.scrollHeight;
   }
 
-  // The elements stay, and with them a selection of their text.
+  /**
+   * The elements stay, and with them a selection of their text.
+   * @param {Status["line"]} pairs
+   */
   #numbers(pairs) {
     while (this.line.children.length > pairs.length) this.line.lastChild.remove();
     pairs.forEach(([label, text], i) => {
@@ -231,6 +241,7 @@ export class Controls {
     });
   }
 
+  /** @param {Partial<Status>} status */
   #progress({ progress, phase }) {
     const known = typeof progress === "number";
     this.bar.classList.toggle("nbt-endless", !known && phase === "running" && !this.silentSince);
@@ -239,7 +250,11 @@ export class Controls {
     else this.bar.removeAttribute("aria-valuenow");
   }
 
-  // The list is only made anew when it changed: an open list must not close under the hand.
+  /**
+   * The list is only made anew when it changed: an open list must not close under the hand.
+   * @param {Checkpoint[]} checkpoints
+   * @param {Mark[]} marks
+   */
   #choices(checkpoints, marks) {
     if (marks === this.marks) return; // they are others where the checkpoints are
     this.marks = marks;

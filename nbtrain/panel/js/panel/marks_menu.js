@@ -5,10 +5,18 @@ import { titled } from "./marks.js";
 import { Offers, key } from "./offers.js";
 import { Popover } from "./popover.js";
 
+/** @import { Status } from "../protocol.d.ts" */
+/** @import { Mark } from "../types.d.ts" */
+/** @import { Clicks } from "./clicks.js" */
+
 const LISTED = 6; // marks of a group, at first and with each "more"
 
 export class MarksMenu {
-  // clicks, state: see offers.js.
+  /**
+   * clicks, state: see offers.js.
+   * @param {Clicks} clicks
+   * @param {() => {marks: Mark[], status: Partial<Status>}} state
+   */
   constructor(clicks, state) {
     this.state = state;
     this.marks = [];
@@ -24,7 +32,12 @@ export class MarksMenu {
     this.popover.root.append(this.offers.list, this.more, this.offers.answers);
   }
 
-  // Offer what can be done about these marks, beside an element, at a place in it.
+  /**
+   * Offer what can be done about these marks, beside an element, at a place in it.
+   * @param {Mark[]} marks
+   * @param {HTMLElement} anchor
+   * @param {number} left
+   */
   open(marks, anchor, left) {
     this.marks = marks.map(key);
     this.listed = LISTED;

@@ -4,6 +4,9 @@ import { el } from "../shared/dom.js";
 import { glyph, grouped, titled } from "./marks.js";
 import { shortened } from "../shared/format.js";
 
+/** @import { Paint } from "../types.d.ts" */
+/** @import uPlot from "uplot" */
+
 export const STRIP = 18; // pixels above the plot
 const APART = 22; // pixels between two marks, at the least: what stands closer is not told apart
 const REACH = 7; // pixels from a mark to a pointer that means it
@@ -16,7 +19,10 @@ const CHARS = 120; // of the text of one, in the tip; the menu has the whole
 const GRAVE = ["nan", "failed"];
 
 export class MarksStrip {
-  // paint: gives what to paint with; see theme.js.
+  /**
+   * paint: gives what to paint with; see theme.js.
+   * @param {() => Paint} paint
+   */
   constructor(paint) {
     this.paint = paint;
     this.marks = [];
@@ -25,7 +31,10 @@ export class MarksStrip {
     this.strip = el("div", { class: "nbt-strip" });
   }
 
-  // Draw the marks, see `timeline`, above and across a plot.
+  /**
+   * Draw the marks, see `timeline`, above and across a plot.
+   * @param {uPlot} u
+   */
   draw(u) {
     const { ctx, bbox } = u;
     const ratio = devicePixelRatio || 1;
@@ -78,7 +87,10 @@ export class MarksStrip {
     ctx.fillText(sign, left - width / 2, -BASE);
   }
 
-  // The marks that a pointer at this place means; undefined for none.
+  /**
+   * The marks that a pointer at this place means; undefined for none.
+   * @param {number} left
+   */
   at(left) {
     let best;
     const distance = (group) => Math.max(group.first - left, left - group.last, 0);
@@ -89,7 +101,11 @@ export class MarksStrip {
     return best;
   }
 
-  // The first mark on the way from one place to another, where a cursor stops.
+  /**
+   * The first mark on the way from one place to another, where a cursor stops.
+   * @param {number} from
+   * @param {number} to
+   */
   between(from, to) {
     const [low, high] = from < to ? [from + 1, to] : [to, from - 1];
     const passed = this.groups.filter(({ left }) => left >= low && left <= high);
@@ -116,7 +132,10 @@ export class MarksStrip {
 
 const counted = (number) => (number > 99 ? "99+" : number > 1 ? String(number) : "");
 
-// How many pixels the sign of so many marks is wide.
+/**
+ * How many pixels the sign of so many marks is wide.
+ * @param {CanvasRenderingContext2D} ctx
+ */
 function widths(ctx) {
   ctx.font = SMALL;
   const digit = ctx.measureText("99+").width / 3;

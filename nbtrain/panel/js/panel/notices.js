@@ -1,6 +1,8 @@
 // Notifications of the browser: of what befalls a run while nobody sees its page. No view has a
 // part in it: of a hidden page none is drawn.
 
+/** @import { Status } from "../protocol.d.ts" */
+
 const NONE =
   "This page cannot notify: browsers let only pages do so that come over https or from this machine, and stand in no frame.";
 const REFUSED =
@@ -11,7 +13,11 @@ export class Notices {
   on = false; // whether it was asked for, and the browser lets us
   refusal = ""; // in words, why not
 
-  // page: the window. changed: called when `on` or `refusal` is another.
+  /**
+   * page: the window. changed: called when `on` or `refusal` is another.
+   * @param {() => void} changed
+   * @param {any} [page]
+   */
   constructor(changed, page = globalThis) {
     this.changed = changed;
     this.page = page;
@@ -26,7 +32,10 @@ export class Notices {
     this.changed();
   }
 
-  // What has arrived of a run.
+  /**
+   * What has arrived of a run.
+   * @param {Partial<Status>} status
+   */
   look(status) {
     const before = this.phase;
     this.phase = status.phase;
@@ -52,7 +61,10 @@ export class Notices {
   }
 }
 
-// What is to be said of a phase; null: nothing. Who has asked for a pause knows of it.
+/**
+ * What is to be said of a phase; null: nothing. Who has asked for a pause knows of it.
+ * @param {Partial<Status>} status
+ */
 function said({ phase, step, failure, message, receipts }) {
   const at = `at step ${step.toLocaleString("en")}`;
   const last = receipts?.at(-1);

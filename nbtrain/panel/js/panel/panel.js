@@ -20,6 +20,10 @@ const UNTOLD = ["created", "finished", "stopped", "failed"]; // phases in which 
 let panels = 0;
 
 class View {
+  /**
+   * @param {RunConnection} connection
+   * @param {HTMLElement} host
+   */
   constructor(connection, host) {
     this.connection = connection;
     this.clicks = new Clicks(
@@ -95,7 +99,7 @@ class View {
     this.markedAt = store.markedAt;
     if (status.phase) stand(this.root);
     this.root.dataset.phase = status.phase ?? "";
-    this.root.dataset.step = status.step ?? "";
+    this.root.dataset.step = String(status.step ?? "");
     this.root.classList.toggle("nbt-silent", silentSince !== null);
     this.controls.show(status, silentSince, this.marks, contact.gone);
     this.rescue.show();
@@ -110,7 +114,10 @@ class View {
     if (before && !one) this.each((chart) => chart.resize());
   }
 
-  // A validation leaves its own chart when what it validates comes.
+  /**
+   * A validation leaves its own chart when what it validates comes.
+   * @param {string[]} tags
+   */
   keep(tags) {
     for (const [tag, { chart }] of this.charts) {
       if (tags.includes(tag)) continue;
@@ -128,7 +135,7 @@ class View {
         tag,
         syncKey: this.syncKey,
         paint: () => this.paints,
-        open: (...asked) => this.menu.open(...asked),
+        open: (marks, anchor, left) => this.menu.open(marks, anchor, left),
       });
       this.charts.set(tag, { chart, shows: "" });
       this.grid.append(chart.root);

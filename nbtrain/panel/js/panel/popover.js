@@ -6,6 +6,7 @@ import { el, elementIn } from "../shared/dom.js";
 const GAP = 6; // pixels to what it is about, and to the edge of the window
 
 export class Popover {
+  /** @param {string} name */
   constructor(name) {
     this.root = el("div", {
       class: "nbt-pop",
@@ -24,7 +25,12 @@ export class Popover {
     return this.root.matches(":popover-open");
   }
 
-  // anchor: the element it is about; left: the place in it, in pixels; else its left edge.
+  /**
+   * anchor: the element it is about; left: the place in it, in pixels; else its left edge.
+   * @param {HTMLElement} anchor
+   * @param {string} label
+   * @param {number} [left]
+   */
   open(anchor, label, left = 0) {
     this.anchor = anchor;
     this.left = left;

@@ -4,8 +4,16 @@ import { el } from "../shared/dom.js";
 import { trouble } from "./marks.js";
 import { Offers } from "./offers.js";
 
+/** @import { Status } from "../protocol.d.ts" */
+/** @import { Mark } from "../types.d.ts" */
+/** @import { Clicks } from "./clicks.js" */
+
 export class Rescue {
-  // clicks, state: see offers.js.
+  /**
+   * clicks, state: see offers.js.
+   * @param {Clicks} clicks
+   * @param {() => {marks: Mark[], status: Partial<Status>}} state
+   */
   constructor(clicks, state) {
     this.state = state;
     this.root = el("div", {

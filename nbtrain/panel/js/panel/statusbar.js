@@ -2,11 +2,17 @@
 
 import { el, say } from "../shared/dom.js";
 
+/** @import { Status, Usage } from "../protocol.d.ts" */
+/** @import { Notices } from "./notices.js" */
+
 const BESIDE =
   "recording and displaying run on a thread of their own, beside the training: of one core";
 
 export class Statusbar {
-  // notices: see notices.js; shared by the views of a run.
+  /**
+   * notices: see notices.js; shared by the views of a run.
+   * @param {Notices} notices
+   */
   constructor(notices) {
     this.notices = notices;
     this.bar = el("span", { class: "nbt-shares", "aria-hidden": "true" });
@@ -31,6 +37,7 @@ export class Statusbar {
     });
   }
 
+  /** @param {Partial<Status>} status */
   show({ usage }) {
     this.usage.hidden = !usage;
     if (usage) this.#spend(usage);
@@ -38,6 +45,7 @@ export class Statusbar {
     say(this.refusal, this.notices.refusal);
   }
 
+  /** @param {Usage} usage */
   #spend({ shares, beside, process }) {
     say(this.beside, `${beside} beside`);
     say(this.process, process);
@@ -50,7 +58,11 @@ export class Statusbar {
   }
 }
 
-// So many spans in an element: those that it has stay.
+/**
+ * So many spans in an element: those that it has stay.
+ * @param {HTMLElement} parent
+ * @param {number} count
+ */
 function spans(parent, count) {
   while (parent.children.length > count) parent.lastChild.remove();
   while (parent.children.length < count) parent.append(el("span"));

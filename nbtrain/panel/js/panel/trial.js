@@ -4,7 +4,7 @@ import { el } from "../shared/dom.js";
 import { Popover } from "./popover.js";
 import { exact } from "./scale.js";
 
-/** @import { Command, Receipt } from "../protocol.d.ts" */
+/** @import { Command, Receipt, Status } from "../protocol.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
 
 const STEPS = 200;
@@ -65,7 +65,11 @@ export class Trial {
     this.button.addEventListener("click", () => this.#open());
   }
 
-  // can: whether a trial can begin now; undefined where there is no such command.
+  /**
+   * can: whether a trial can begin now; undefined where there is no such command.
+   * @param {Partial<Status>} status
+   * @param {boolean | undefined} can
+   */
   show(status, can) {
     this.status = status;
     this.button.hidden = can === undefined;

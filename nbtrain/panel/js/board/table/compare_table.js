@@ -53,6 +53,7 @@ export class CompareTable {
     if (focused) elementIn(this.table, `[data-baseline="${CSS.escape(focused)}"]`)?.focus();
   }
 
+  /** @param {string} run */
   #heading(run) {
     const pressed = run === this.options.base;
     const title = pressed

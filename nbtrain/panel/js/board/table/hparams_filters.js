@@ -4,8 +4,13 @@ import { shown, whole } from "./cells.js";
 import { chosen, domainOf, written } from "./choice.js";
 import { el, unfolding } from "../../shared/dom.js";
 
+/** @import { Value } from "../../types.d.ts" */
+
 export class HparamsFilters {
-  // changed: called when other rows are meant.
+  /**
+   * changed: called when other rows are meant.
+   * @param {() => void} changed
+   */
   constructor(changed) {
     this.changed = changed;
     this.choices = new Map();
@@ -53,6 +58,10 @@ export class HparamsFilters {
     this.changed();
   }
 
+  /**
+   * @param {string} id
+   * @param {Value[]} values
+   */
   #values(id, values) {
     const without = this.choices.get(id)?.without ?? new Set();
     return values.map((value) => {
