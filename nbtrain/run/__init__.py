@@ -1,1 +1,1 @@
-"""One run: its thread, its step boundary, its commands, and what watches it."""
+"""One run: its thread, its step boundary, its commands, and its monitor."""

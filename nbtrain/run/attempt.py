@@ -1,12 +1,12 @@
-"""One start of a run, from a start to its end: its threads, its watch, its boundary.
+"""One start of a run: its threads, its monitor and its step boundary.
 
 attempt = Attempt(...)
-attempt.start(session, train)     # whoever starts it; from here on in its training thread:
-    with session() as saver:   #   the engine's: it goes on from the latest checkpoint
-        train()                #   the loop; each of its turns is a step boundary
-                               #   a last checkpoint, and the session closes
-                               #   its loops are joined; what it held is let go
-attempt.ended                     # set
+attempt.start(session, train)     # starts the training thread, which does this:
+    with session() as saver:   #   opens the engine's session; restores the latest checkpoint
+        train()                #   runs the loop; every iteration is a step boundary
+                               #   saves a last checkpoint and closes the session
+                               #   joins the loopers and releases the folder
+attempt.ended                     # is set
 """
 
 from __future__ import annotations
@@ -54,23 +54,23 @@ class Attempt:
     """One start of a run.
 
     Args:
-        context: Its collaborators.
-        evaluate: Evaluates what is trained; None where there is nothing to evaluate.
-        again: Whether an earlier life was recorded.
+        context: The collaborators.
+        evaluate: Evaluates the model; None if there is nothing to evaluate.
+        again: Whether an earlier start was recorded.
 
     Attributes:
         context: As given.
-        boundary: Its step boundary.
+        boundary: The step boundary.
         session: The session that the loop has open.
-        loop: The loop that asks once a step whether to stop.
-        session_host: Takes in the sessions that its loop opens.
-        unsaved: Tells of what is not saved.
-        handle: The loop, as an engine sees it.
-        log: What TensorFlow logged in the training thread.
-        ident: Of the training thread while it trains, or else 0.
-        error: What ended it, once it has ended; None where it ended well.
-        traceback: Of `error`, from the user's own lines on.
-        ended: Set when all is over.
+        loop: The loop that asks once per step whether to stop.
+        session_host: Accepts the sessions that the loop opens.
+        unsaved: Reports steps that are not saved.
+        handle: The loop as the engine sees it.
+        log: The lines that TensorFlow logged in the training thread.
+        ident: The identifier of the training thread while it trains; otherwise 0.
+        error: The error that ended the attempt; None while it runs or if it ended well.
+        traceback: The traceback of `error`, starting at the user's code.
+        ended: Set when the attempt is over.
     """
 
     def __init__(self, context: Context, evaluate: Evaluation | None, *, again: bool) -> None:
@@ -97,26 +97,26 @@ class Attempt:
         self.traceback: TracebackType | None = None
         self.ended = threading.Event()
         self._beside = MonitorThreads(context)
-        self._stopping = self._asked_to_stop = False  # by whomever; by somebody else
+        self._stopping = self._asked_to_stop = False  # by anyone; by anyone but the program
         self._began = self._ended_at = 0.0
 
     def start(
         self, session: Callable[[], AbstractContextManager[Saver | None]], train: Callable[[], None]
     ) -> None:
-        """Start its threads; any thread, once.
+        """Starts the threads; any thread, once.
 
         Args:
-            session: Opens what is trained, in the training thread.
+            session: Opens the engine's session, in the training thread.
             train: The loop.
 
         Raises:
-            RuntimeError: No thread can be started; it has failed.
+            RuntimeError: No thread can be started; the attempt has failed.
         """
         self.context.coord.clear_stop()
         self.context.coord.on_stop = self._on_stop
         self.context.commands.open()
         self._began = time.monotonic()
-        # In the context of the starting cell: what the training prints appears under it.
+        # The thread uses the context of the starting cell, so its output appears there.
         thread = threading.Thread(
             target=roster.context().run,
             args=(self._main, session, train),
@@ -128,28 +128,30 @@ class Attempt:
         try:
             self._beside.start(thread)
             thread.start()
-        except BaseException as error:  # the process has as many threads as it may
+        except BaseException as error:  # the process has reached its limit of threads
             self._join()
             self._close(error)
             self._beside.drop_unstarted()
             raise
 
     def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
-        """Call `step` and record what it returns, until the run stops; training thread only."""
+        """Calls `step` and records its result until the run stops; training thread only."""
         StepLoop(self.context, self.boundary, self.session, self.loop).drive(step)
 
     def join(self, timeout: float) -> None:
-        """Wait for the last round of its watch, once it has ended; not in that round itself."""
+        """Waits for the last tick of the monitor threads; returns at once in these threads."""
         self._beside.join(timeout)
 
     def stop(self) -> None:
-        """Ask it to stop; any thread."""
+        """Asks the attempt to stop; any thread."""
         self.context.coord.request_stop()
 
     def save(self) -> Callable[[float], bool]:
-        """Ask it to save; any thread. Returns what waits so many seconds for the answer.
+        """Asks the attempt to save; any thread.
 
-        It answers also where it cannot save. One that stops has saved once it has ended.
+        Returns:
+            A function that waits the given seconds for the answer, and tells if it has come. A
+            failed save is an answer too. While the run stops, its end is the answer.
         """
         if self._stopping:
             return self.ended.wait
@@ -163,29 +165,29 @@ class Attempt:
         return wait
 
     def is_watched_by(self, ident: int) -> bool:
-        """Whether this is a thread of its watch."""
+        """Tells if a thread is one of the monitor threads."""
         return self._beside.include(ident)
 
-    # --- what it says of itself -----------------------------------------------------
+    # --- state ----------------------------------------------------------------------
 
     @property
     def grace(self) -> float:
-        """Seconds that the end of the process waits for it."""
+        """Seconds that the end of the process waits for this attempt."""
         return self.context.settings.grace
 
     @property
     def step(self) -> int:
-        """Steps that it has completed."""
+        """Completed steps."""
         return self.context.steps.step
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since its start, up to its end."""
+        """Seconds from the start until now, or until the end."""
         return (self._ended_at or time.monotonic()) - self._began if self._began else 0.0
 
     @property
     def steps_per_s(self) -> float | None:
-        """Of the last seconds; once it has ended of the whole life, but for its pauses."""
+        """The current speed; after the end, the average of the attempt without its pauses."""
         if not self._ended_at:
             return self.context.monitor.throughput.steps_per_s
         secs = self.elapsed_s - self.context.monitor.time_usage.seconds.get(PAUSED, 0.0)
@@ -193,7 +195,7 @@ class Attempt:
 
     @property
     def threads(self) -> tuple[str, ...]:
-        """Names of the live threads under its coordinators."""
+        """Names of the live threads of all its coordinators, sorted."""
         coords = {self.context.coord, *self.session_host.coords}
         return tuple(sorted(name for coord in coords for name in names_of_live(coord)))
 
@@ -233,7 +235,7 @@ class Attempt:
         return None
 
     def _evaluate(self, evaluate: Evaluation) -> Mapping[str, SupportsFloat]:
-        """Evaluate; `should_stop()` in it is no step boundary, as in any other thread."""
+        """Evaluates; `should_stop()` is no step boundary inside the evaluation."""
         self.ident = self.context.steps.thread = 0
         try:
             return evaluate()
@@ -241,12 +243,12 @@ class Attempt:
             self.ident = self.context.commands.thread
 
     def _unless_stopped(self, error: BaseException) -> BaseException | None:
-        """The error; None for the end of a wait that a stop has ended."""
+        """Returns the error; None if it only says that a stop has cancelled a wait."""
         caused = self._stopping and isinstance(error, tf.errors.CancelledError)
         return None if caused else error
 
     def _join(self) -> BaseException | None:
-        """End the threads of its coordinator; returns the error of one."""
+        """Ends the threads of the coordinator; returns the first error of one."""
         self.context.coord.on_stop = None
         self.context.coord.request_stop()
         try:
@@ -261,11 +263,11 @@ class Attempt:
         return None
 
     def _close(self, error: BaseException | None) -> None:
-        """End it; whatever fails here, the rest is still done."""
+        """Ends the attempt; if one part fails, the others are still done."""
         context = self.context
         event = Event.STOPPED if self._asked_to_stop else Event.FINISHED
         step = self.step
-        self.ident = context.commands.thread = 0  # the system gives it to other threads
+        self.ident = context.commands.thread = 0  # the system reuses identifiers
         with contextlib.ExitStack() as last_first:
             last_first.callback(end_short_turns, self)
             last_first.callback(self.ended.set)
@@ -280,7 +282,7 @@ class Attempt:
             if error is not None:
                 self.error, self.traceback = error, tracebacks.of_the_user(error.__traceback__)
             self._ended_at = time.monotonic()
-            with contextlib.suppress(PhaseError):  # unless it failed while preparing
+            with contextlib.suppress(PhaseError):  # it failed while preparing
                 context.lifecycle.apply(Event.LOOP_ENDED)
             with contextlib.suppress(BusyError):
                 context.monitor.folder.make_sure(step)
@@ -288,21 +290,21 @@ class Attempt:
             how = "failed" if error else str(event)
             self.boundary.end(how)
             context.monitor.log(event=how, step=step, text=text)
-            context.monitor.write_journal()  # while the folder is held
+            context.monitor.write_journal()  # while the folder is still locked
             if saved := self.unsaved.say_saved():
                 endings.say(saved)
 
     # --- other threads ------------------------------------------------------------------
 
     def _on_stop(self) -> None:
-        """The coordinator was asked to stop, by whomever."""
+        """Handles a stop that anyone has requested from the coordinator."""
         context = self.context
-        with contextlib.suppress(PhaseError):  # it is stopping already, or has ended
+        with contextlib.suppress(PhaseError):  # the run is stopping already, or has ended
             context.lifecycle.apply(Event.STOP)
             self._stopping, self._asked_to_stop = True, not context.coord.exhausted
             context.monitor.stop_asked()
             begin_short_turns(self)
-            if self.ended.is_set():  # in between
+            if self.ended.is_set():  # it has ended meanwhile
                 end_short_turns(self)
         self.session_host.stop()
         context.commands.wake()

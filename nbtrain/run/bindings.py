@@ -1,12 +1,12 @@
-"""The names by which a function reaches what it trains.
+"""The names by which a function reaches the model that it trains.
 
-A function looks up the names of its notebook at every call. A cell that is run again
-binds them to new objects: a training that went on would train those, and save the old.
+A function looks up the names of its notebook at every call. A cell that is run again binds them
+to new objects. The training would then train the new objects, but save the old ones.
 
-names = Names([step])       # when a run starts
-names.trained()             # optimizers and variables: claimed for this run alone
-names.rebound()             # ("model", "optimizer") once a cell has bound them anew
-names.elsewhere()           # the same of a `tf.function`: it trains what it was traced with
+bindings = Bindings([step])    # when a run starts
+bindings.trained()             # optimizers and variables: claimed for this run alone
+bindings.rebound()             # ("model", "optimizer") after a cell has bound them again
+bindings.elsewhere()           # the same for a `tf.function`, which trains the old objects
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _NO_NAMES: Mapping[str, object] = types.MappingProxyType({})
 
 
 class Bindings:
-    """What some functions reach by names, at this moment and later.
+    """The objects that some functions reach by name, now and later.
 
     Args:
-        functions: What a run calls at every step.
-        roots: What else a run trains.
-        namespace: The names of the cell that starts it, which may stand for these.
+        functions: The functions that a run calls at every step.
+        roots: Other objects that the run trains.
+        namespace: The names of the cell that starts the run, which may refer to `roots`.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Bindings:
         self._functions = tuple(functions)
         self._first = Walk(self._functions)
         self._bindings = self._first.bindings
-        # Of each `tf.function` how often it was traced when no name of it had changed yet.
+        # How often each `tf.function` had been traced before any of its names changed.
         self._traces: dict[int, int] = {}
         self._look_at_traces()
         self._watched: list[tuple[Structure, Callable[[Structure, str], str]]] = []
@@ -54,15 +54,15 @@ class Bindings:
         ]
 
     def trained(self) -> list[object]:
-        """Optimizers that the functions reach now, and variables that these or they change."""
+        """Optimizers that the functions reach now, and variables that either of them changes."""
         return Walk(self._functions).trained
 
     def rebound(self) -> tuple[str, ...]:
-        """The names that would make the functions train something else than at first; any thread.
+        """The names that make the functions train other objects than at first; any thread.
 
-        A function that a cell defines anew does no harm where it reaches the same
-        variables; neither do numbers and data. A `tf.function` looks its names up when it is
-        traced, as it is again for a batch of another shape.
+        A function that a cell defines again does no harm if it reaches the same variables.
+        Numbers and data do no harm either. A `tf.function` looks up its names when it is traced,
+        which happens again for a batch of another shape.
         """
         changed = {bound.name for bound in self._bindings if bound.changed and self._is_used(bound)}
         if not changed:
@@ -75,7 +75,7 @@ class Bindings:
         return tuple(sorted(changed))
 
     def _is_used(self, bound: Binding) -> bool:
-        """Whether the program has looked a name up since it changed, or will at its next step."""
+        """Tells if the program has looked up a name since it changed, or will at the next step."""
         if bound.compiled is None or tf.config.functions_run_eagerly():
             return True
         return traces(bound.compiled) > self._traces.get(id(bound.compiled), 0)
@@ -88,20 +88,20 @@ class Bindings:
                 self._traces[id(bound.compiled)] = traces(bound.compiled)
 
     def watch(self, structure: Structure, again: Callable[[Structure, str], str]) -> None:
-        """Look after a model that Keras has traced as well; training thread only.
+        """Watches the structure of a model that Keras has traced; training thread only.
 
         Args:
-            structure: The model, as it was traced.
-            again: Has the step traced again with what was changed, or says why it cannot be.
+            structure: The model as it was traced.
+            again: Has the step traced again after a change; returns a reason if it cannot be.
         """
         self._watched.append((structure, again))
 
     def unwatch(self, structure: Structure) -> None:
-        """Look after it no more."""
+        """Stops watching a model."""
         self._watched = [each for each in self._watched if each[0] is not structure]
 
     def without_effect(self) -> str:
-        """What was changed of a model that the step was traced with, in words; or empty.
+        """Describes a change of the model that a traced step ignores; empty if there is none.
 
         Training thread only, between two steps.
         """
@@ -117,12 +117,12 @@ class Bindings:
         return ""
 
     def elsewhere(self) -> tuple[str, ...]:
-        """The names that stand for something else now, while the run trains what they stood for."""
+        """The names that refer to new objects while the run still trains the old ones."""
         changed = {bound.name for bound in [*self._bindings, *self._in_cell] if bound.changed}
         return tuple(sorted(changed.difference(self.rebound()))) if changed else ()
 
     def anew(self) -> str:
-        """All names of what it trains that stand for something else now, in words; or empty."""
+        """Describes all names of trained objects that refer to new ones now; empty if none do."""
         names = sorted({*self.rebound(), *self.elsewhere()})
         if not names:
             return ""
@@ -130,7 +130,7 @@ class Bindings:
         return f"In the notebook {' and '.join(names)} {stand} for something new"
 
     def unused_reason(self) -> str:
-        """What `rebound` gives, in words; empty where that is nothing."""
+        """Describes the result of `rebound`; empty if nothing was rebound."""
         rebound = self.rebound()
         if not rebound:
             return ""

@@ -1,11 +1,11 @@
-"""The step boundary: the only place where anything is done to a training.
+"""The step boundary: the only place where a training is changed.
 
-Whoever counts the steps (see `loops`) comes here between two of them:
+The loop that counts the steps (see `loops`) calls it between two of them:
 
-    boundary.begin()        # at the first: the run is running
-    boundary.look_up()      # now and then: save if due, execute commands; paused, wait here
-    boundary.hand_over()    # the record of a step that was counted
-    boundary.leave(...)     # after the loop: what still waits
+    boundary.begin()        # at the first boundary: the run is running
+    boundary.look_up()      # now and then: saves if due, executes commands, waits while paused
+    boundary.hand_over()    # queues the record of a counted step
+    boundary.leave(...)     # after the loop: executes the waiting commands
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _NEVER = sys.maxsize
 
 
 class Counting(Enum):
-    """Who counts the steps at this moment."""
+    """The part that counts the steps at this moment."""
 
     NOBODY = "nobody"
-    LOOP = "loop"  # that of the run, or one of the program's own that asks whether to stop
-    HOOK = "hook"  # of a MonitoredSession
+    LOOP = "loop"  # the run's loop, or a loop of the program that asks whether to stop
+    HOOK = "hook"  # the hook of a MonitoredSession
 
 
 class Boundary:
@@ -43,18 +43,18 @@ class Boundary:
 
     Args:
         context: The collaborators of the attempt.
-        evaluate: Evaluates what is trained; None where there is nothing to evaluate.
-        again: Whether an earlier life of this run was recorded, perhaps beyond its first step.
+        evaluate: Evaluates the model; None if there is nothing to evaluate.
+        again: Whether an earlier start of this run was recorded, perhaps beyond its first step.
 
     Attributes:
-        steps: The step at hand, which `Run.should_stop` and `Run.record` count and fill
-            themselves where nothing else is to be done.
-        tags: Those that were recorded.
-        policy: Keeps the checkpoints.
-        flush: Records what the program has set; may be called by any thread.
-        begun: Whether the first boundary is behind.
-        again: As given; or whether it goes on from a checkpoint.
-        counting: Who counts the steps.
+        steps: The current step. `Run.should_stop` and `Run.record` count and fill it themselves
+            if there is nothing else to do.
+        tags: The recorded tags.
+        policy: Saves and restores the checkpoints.
+        flush: Records the hyperparameters that the program has set; any thread.
+        begun: Whether the first boundary is past.
+        again: As given, or True if the attempt continues from a checkpoint.
+        counting: The part that counts the steps.
         told: Whether the loop was told to end.
     """
 
@@ -77,29 +77,29 @@ class Boundary:
         self.again = again
         self.begun = self.told = False
         self.counting = Counting.NOBODY
-        self._later = 0  # step at which to look up, whatever the program sets
+        self._later = 0  # step at which to look up even if the program sets nothing
 
     @property
     def step(self) -> int:
-        """Steps completed; any thread may read it."""
+        """Completed steps; any thread."""
         return self.steps.step
 
     @property
     def evaluated(self) -> frozenset[str]:
-        """Tags of the curves that evaluations between two steps have given."""
+        """Tags of the curves from evaluations between two steps."""
         return self._evaluator.tags
 
     def count_by(self, who: Counting) -> None:
-        """From now on the steps are counted so."""
+        """Sets the part that counts the steps from now on."""
         self.counting = who
         self.steps.thread = 0
 
     def open_segment(self) -> None:
-        """The run went back to the step that it is at now, and with it what a checkpoint holds."""
+        """Opens a segment at the current step, to which the run has gone back."""
         self._executor.open_segment()
 
     def begin(self) -> None:
-        """Be running: this is the first boundary."""
+        """Handles the first boundary: the run is running from now on."""
         context, step = self._context, self.steps.step
         self.begun = True
         context.monitor.time_usage.begin()
@@ -109,14 +109,17 @@ class Boundary:
         self.policy.start()
         self._evaluator.start(step)
         context.commands.call()
-        with contextlib.suppress(PhaseError):  # asked to stop while preparing
+        with contextlib.suppress(PhaseError):  # the run was asked to stop while preparing
             context.lifecycle.apply(Event.READY)
 
     def look_up(self, *, last: bool = False) -> bool:
-        """Do what is not done at every step; ten times a second, and when something waits.
+        """Does the work that is not due at every step.
+
+        Called ten times a second, and when a command waits.
 
         Args:
-            last: Whether the loop ends by itself after it: what has gone bad is seen here.
+            last: Whether the loop ends by itself after this step. Bad values are then detected
+                here.
 
         Returns:
             Whether to leave the loop.
@@ -125,8 +128,8 @@ class Boundary:
         if steps.step < self._later and not (self.told or commands.attention):
             self.settle()
             return False
-        commands.attention = False  # first: what comes from now on sets it again
-        self.hand_over()  # `record` was called by a step that `drive` called
+        commands.attention = False  # first, so that a command that comes now sets it again
+        self.hand_over()  # a step function under `drive` may have called `record`
         at_end = last or self._is_last
         if not at_end:
             self.policy.save_if_due()
@@ -135,31 +138,31 @@ class Boundary:
         self._recovery.look(drain=at_end)
         if lifecycle.phase is not Phase.STOPPING:
             self._evaluator.if_due(steps.step)
-        planned = commands.next_step <= steps.step  # such as the end of a trial
+        planned = commands.next_step <= steps.step  # for example the end of a trial
         at_end = last or self._is_last
         if not at_end or planned or lifecycle.phase is Phase.PAUSED:
             self._executor.hold_still()
             self._obey()
         at_end = last or self._is_last
         self._later = self._next_look()
-        # Not the coordinator's word: a Supervisor that prepares its session clears that.
+        # Do not ask the coordinator: a Supervisor that prepares its session clears the stop.
         self.told = at_end or lifecycle.phase is Phase.STOPPING
-        self.settle()  # an evaluation, or a cell in a pause, may have set some
+        self.settle()  # an evaluation, or a cell during a pause, may have set hyperparameters
         return self.told
 
     def settle(self) -> None:
-        """What the program has set since the last boundary is of the step that is done."""
+        """Assigns what the program has set since the last boundary to the completed step."""
         step, changes = self.steps.step, self._control.changes
         changes.settle(step)
         self.steps.next = min(self._later, self._control.next_step(step))
-        # Asked last, as other threads tell too; and whoever asks again is told again.
+        # Last, as other threads set these too. A loop that asks again gets the same answer.
         if self.told or self._context.commands.attention or changes.told:
             self.steps.next = 0
 
     def hand_over(self) -> None:
-        """Hand over the record of the step that was done last, if one is pending.
+        """Queues the record of the last step, if there is one.
 
-        Where too many wait, the queue keeps a part.
+        If too many records wait, the queue keeps only some of them.
         """
         steps = self.steps
         if steps.values:
@@ -168,12 +171,12 @@ class Boundary:
         steps.values = None
 
     def leave(self, *, finished: bool) -> None:
-        """After the loop: execute what still waits."""
+        """Executes the commands that still wait after the loop."""
         unused_reason = "" if finished else self._context.bindings.unused_reason()
         note = self._context.monitor.note
-        # What to do about a pause is of no use any more.
+        # Advice for a pause is of no use any more.
         note("names", f"When the run failed, {unused_reason}." if unused_reason else None)
-        with contextlib.suppress(PhaseError):  # it is stopping already
+        with contextlib.suppress(PhaseError):  # the run is stopping already
             self._context.lifecycle.apply(Event.LOOP_ENDED)
         note("edit", None)
         self._recovery.forget()
@@ -182,7 +185,11 @@ class Boundary:
         self._control.end(self.steps.step)
 
     def end(self, how: str) -> None:
-        """The run has ended, in this word."""
+        """Answers the requests to stop.
+
+        Args:
+            how: How the run has ended, in a word.
+        """
         self._executor.end(how)
 
     @property
@@ -191,23 +198,23 @@ class Boundary:
         return total is not None and self.steps.step >= total
 
     def _next_look(self) -> int:
-        """Step at which to look up; a whole number, as comparing it with infinity costs more."""
+        """Returns the step of the next look, as an int: comparing with infinity is slower."""
         return int(
             min(
                 self.policy.next_step,
                 self._evaluator.next_step,
                 self._context.commands.next_step,
                 self._context.settings.steps or _NEVER,
-                # After the first, it shows what the steps use.
+                # After its first step, a look shows what the steps use.
                 _NEVER if self.steps.steps_done else self.steps.step + 1,
                 _NEVER,
             )
         )
 
     def _obey(self, *, all_planned: bool = False) -> None:
-        """Execute commands until none is left; while paused, wait for the next."""
+        """Executes commands until none is left; waits for the next one while paused."""
         while receipt := self._executor.take(all_planned=all_planned):
             outcome = self._executor.do(receipt)
             if outcome is not None:
-                self._context.monitor.write_journal()  # what is confirmed outlives a kill
+                self._context.monitor.write_journal()  # a confirmed command survives a kill
                 receipt.answer(outcome)

@@ -1,15 +1,17 @@
-"""Values that the program gives its hyperparameters, each recorded at its own step.
+"""Records values that the program assigns to its hyperparameters, each at its own step.
 
-changes.tell(name, value, setter)    # whoever assigns: appends, and no more
-changes.settle(step)                 # training thread: they are of this step
-changes.flush()                      # the watch: reads them, records what has changed
-changes.edited(edits, step)          # an edit, which one of them may undo
+changes.tell(name, value, setter)    # the assigning thread: only appends
+changes.settle(step)                 # training thread: they belong to this step
+changes.flush()                      # monitor thread: reads them, records the changed ones
+changes.edited(edits, step)          # an edit by the user, which the program may undo
 
-Recorded at their step are assignments by Python (a callback, a step, a cell), by a `tf.function`
-that is traced under the run or is the step itself, and by the train op of a TensorFlow 1 graph in
-a session of this process. Only looked at once a second are Python numbers of Keras, variables of a
-cluster, and those that a function inside the step assigns to that was traced before, or an
-operation beside the train op; from the first such change on, these two are read after each step.
+These assignments are recorded at their exact step: by Python (a callback, a step, a cell), by a
+`tf.function` that is traced under the run or is the step itself, and by the train op of a
+TensorFlow 1 graph in a session of this process.
+
+The other values are read once a second: Python numbers of Keras, variables of a cluster, and
+variables assigned by an operation beside the train op or by an inner function that was traced
+before the run. After the first such change, the last two are read after every step.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from typing import Any
 from nbtrain.core.hyperparameters import FACTOR, Edit, Hyperparameters, Setter
 from nbtrain.run.monitor import Monitor
 
-# Assignments between two steps, and those that wait to be read: beyond, the oldest are left out.
+# Limits for assignments between two steps, and for those waiting to be read. The oldest are
+# dropped.
 _MOST_TOLD, _MOST_WAITING = 1_000, 65_536
 
 _GRAPH = Setter("a graph")
@@ -36,13 +39,13 @@ class Changes:
     """The changes of one start of a run.
 
     Args:
-        hyperparameters: The run's.
-        watch: Is told of an edit that is undone.
+        hyperparameters: The hyperparameters of the run.
+        watch: Shows a message if an edit is undone.
         record: Records values of a step.
         attend: Called when there is something to settle.
 
     Attributes:
-        untold: Whether one may change in any step without a word.
+        untold: Whether a hyperparameter may change at any step without a call of `tell`.
     """
 
     def __init__(
@@ -63,35 +66,35 @@ class Changes:
             maxlen=_MOST_WAITING
         )
         self._recorded: dict[str, tuple[int, float]] = {}  # step and value, by name
-        self._edits: dict[str, tuple[int, Edit]] = {}  # those in effect, with their steps
+        self._edits: dict[str, tuple[int, Edit]] = {}  # edits in effect, with their steps
         self._setters: dict[str, tuple[int, Setter]] = {}
-        self._flushing = threading.RLock()  # values are recorded one after the other
+        self._flushing = threading.RLock()  # protects the order in which values are recorded
 
     def begin(self) -> None:
-        """Look from now on; training thread."""
+        """Starts watching the assignments; training thread."""
         self._thread = threading.get_ident()
         self._hyperparameters.watch(self.tell)
 
     def end(self) -> None:
-        """Look no more."""
+        """Stops watching the assignments."""
         self._hyperparameters.unwatch()
 
     def tell(self, name: str, value: Any, setter: Callable[[], Setter]) -> None:
-        """A value was assigned; any thread. It is of the step that is settled next."""
+        """Notes an assigned value for the step that is settled next; any thread."""
         who = None
         if threading.get_ident() != self._thread:
-            pass  # by a cell of the user's, who knows
+            pass  # a cell has assigned it, so the user knows
         elif name in self._edits or name not in self._setters:
             who = setter()
         self._told.append((name, time.time(), value, who))
         self._attend()
 
     def settle(self, step: int, *, over: bool = False) -> None:
-        """What was assigned since the last boundary is of this step; training thread.
+        """Assigns the values noted since the last boundary to this step; training thread.
 
         Args:
-            step: The step that was done last.
-            over: Whether the training is over, and its session may be closed.
+            step: The last completed step.
+            over: Whether the training is over, so that its session may be closed.
         """
         if self._told:
             last = {}
@@ -114,44 +117,44 @@ class Changes:
         self.untold = bool(untold)
 
     def flush(self) -> None:
-        """Read what was settled, and record what has changed; any thread."""
-        with self._flushing:  # first: what another thread has taken is recorded by then
+        """Reads the settled values and records those that have changed; any thread."""
+        with self._flushing:  # waits until another thread has recorded what it took
             while self._waiting:
                 step, name, wall, value, who = self._waiting.popleft()
                 self._take(step, name, wall, self._hyperparameters.number(name, value), who)
 
     def compare(self, step: int) -> None:
-        """Take what was read anew: what differs has changed untold, in a step up to this one."""
+        """Records values read again: a difference is a change, up to this step, without `tell`."""
         with self._flushing:
             for name, value in self._hyperparameters.values.items():
                 if self._take(step, name, time.time(), value, _UNKNOWN):
                     self._hyperparameters.distrust(name)
 
     def recorded(self, step: int, values: Mapping[str, float]) -> None:
-        """These were recorded, by whomever else."""
+        """Notes values that another part has recorded."""
         with self._flushing:
             self._recorded.update({name: (step, value) for name, value in values.items()})
 
     def edited(self, edits: Iterable[Edit], step: int) -> None:
-        """These values were set by hand."""
+        """Notes values that the user has set."""
         with self._flushing:
             self._edits.update({edit.name: (step, edit) for edit in edits})
             self._monitor.note("undone", None)
 
     @property
     def told(self) -> bool:
-        """Whether something was assigned that is not settled yet."""
+        """True if an assigned value is not settled yet."""
         return bool(self._told)
 
     def went_back(self) -> None:
-        """What was set since is undone, as was asked for."""
+        """Forgets edits and assignments, which a restore has undone on request."""
         with self._flushing:
             self._told.clear()
             self._edits.clear()
             self._monitor.note("undone", None)
 
     def advice(self, edits: Iterable[Edit]) -> str:
-        """What to do so that edits last, where the program sets the same; else nothing."""
+        """Advice on keeping edits if the program sets the same values; otherwise empty."""
         for edit in edits:
             step, who = self._setters.get(edit.name, (0, None))
             if who is not None:
@@ -160,14 +163,14 @@ class Changes:
         return ""
 
     def _take(self, step: int, name: str, wall: float, value: float, who: Setter | None) -> bool:
-        """Record a value, if it is another; returns whether it is."""
+        """Records a value if it has changed; tells if it has."""
         if who is not None and who is not _UNKNOWN and not who.follows:
             self._setters.setdefault(name, (step, who))
         at, old = self._recorded.get(name, (step, value))
         if value == old or (value != value and old != old):  # NaN is NaN
             return False
         if at < step - 1:
-            self._record(step, wall, {name: old})  # its curve is a step
+            self._record(step, wall, {name: old})  # draws the curve as a step
         self._record(step, wall, {name: value})
         self._recorded[name] = step, value
         self._hyperparameters.note(name, value)
@@ -185,7 +188,7 @@ class Changes:
         self._monitor.note("undone", f"{at} {self._to_keep(edit, who)}")
 
     def _to_keep(self, edit: Edit, who: Setter) -> str:
-        """What makes an edit last that somebody undoes."""
+        """Describes how to keep an edit that `who` undoes."""
         factor = f"{edit.name}{FACTOR}"
         values = self._hyperparameters.values
         if factor in values and edit.old:

@@ -1,4 +1,4 @@
-"""What the live runs of this kernel hold: their names, and the models they train."""
+"""The names and models that the live runs of this kernel hold."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from nbtrain.core.errors import BusyError
 
 
 class _Claim:
-    """What one live run holds.
+    """The models of one live run.
+
+    Args:
+        models: Returns the models.
+        describe: Returns the state of the run in words.
 
     Attributes:
-        known: The models, as far as they could be found.
-        describe: Says how the run stands.
+        known: The models that were found last.
+        describe: As given.
     """
 
     def __init__(self, models: Callable[[], list[object]], describe: Callable[[], str]) -> None:
@@ -23,24 +27,24 @@ class _Claim:
         self._models = models
 
     def look_again(self) -> None:
-        """Find the models anew; what the run's own objects raise at that keeps the known."""
+        """Finds the models again; keeps the known ones if the user's objects raise an error."""
         with contextlib.suppress(Exception):
             self.known = self._models()
 
 
 _held: dict[str, _Claim] = {}
-_lock = threading.Lock()  # protects it
+_lock = threading.Lock()  # protects _held
 
 
 def enter(name: str, models: Callable[[], list[object]], describe: Callable[[], str]) -> None:
-    """Hold a name and some models until `leave`.
+    """Holds a name and some models until `leave`.
 
     Args:
         name: The run's name.
-        models: Gives the objects that only one run at a time may train, compared by
-            identity. Asked again whenever another run starts: by its names a function may
-            have come to train another model.
-        describe: Says how the run stands, for whoever is refused.
+        models: Returns the objects that only one run at a time may train, compared by identity.
+            Called again whenever another run starts, because a function may reach another model
+            by now.
+        describe: Returns the state of the run in words, for the error message of another run.
 
     Raises:
         BusyError: A live run has this name, or holds one of the models.
@@ -48,7 +52,7 @@ def enter(name: str, models: Callable[[], list[object]], describe: Callable[[], 
     wanted = _Claim(models, describe)
     with _lock:
         others = list(_held.values())
-    for claim in others:  # without the lock: this runs code of the user's
+    for claim in others:  # without the lock: this runs the user's code
         claim.look_again()
     with _lock:
         for other, claim in _held.items():
@@ -64,7 +68,7 @@ def enter(name: str, models: Callable[[], list[object]], describe: Callable[[], 
 
 
 def leave(name: str) -> None:
-    """Let go of what the run of this name holds; it has ended."""
+    """Releases the name and the models of a run that has ended."""
     with _lock:
         _held.pop(name, None)
 

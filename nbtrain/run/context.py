@@ -1,4 +1,4 @@
-"""The parts that one attempt of a run shares: its boundary, its loops and its host get them."""
+"""The parts that the boundary, the loops and the session host of one attempt share."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Context:
     Attributes:
         coord: The coordinator of the run.
         folder: The run's folder; released at the end.
-        settings: How long, and when to save.
+        settings: How long to train and when to save.
         lifecycle: The run's phase.
-        commands: What waits to be executed.
-        recorder: Takes the records.
-        monitor: Is told what should be known, and tells it.
-        bindings: The names by which the program reaches what it trains.
-        hyperparameters: What can be set.
-        steps: The step at hand.
-        total: Gives the step at which the run finishes; None where that is not known.
+        commands: The commands that wait to be executed.
+        recorder: Stores the records.
+        monitor: Shows messages and writes the journal.
+        bindings: The names by which the program reaches the model.
+        hyperparameters: The hyperparameters that can be set.
+        steps: The current step.
+        total: Returns the step at which the run finishes; None if it is not known.
     """
 
     coord: Coordinator

@@ -1,16 +1,17 @@
 """The end of the process: every run stops at a step boundary and saves before it.
 
-endings.enlist(life, thread)   # a run starts: it ends before the process does
-endings.dismiss(life)          # it has ended by itself
+endings.enlist(attempt, thread)   # a run starts: it will end before the process does
+endings.dismiss(attempt)          # the run has ended by itself
 
-The interpreter calls `_at_exit` at its own end: the end of a script, `sys.exit`, an error of the
-main thread, the polite shutdown of a kernel. SIGTERM and SIGHUP end all runs too where they end
-the process. A handler of the program's own decides by itself whether the process ends: every run
-saves before it is called, and trains on. `os._exit`, SIGKILL and a crash cannot be helped.
+The interpreter calls `_at_exit` at its end: at the end of a script, `sys.exit`, an error in the
+main thread, or the normal shutdown of a kernel. SIGTERM and SIGHUP also end all runs if they end
+the process. If the program has its own signal handler, the handler decides whether the process
+ends: every run saves before the handler is called, and goes on training. Nothing can be done
+about `os._exit`, SIGKILL and crashes.
 
-A thread that returns from C++ once the interpreter is gone aborts the process. So all threads of
-nbtrain's, which have names that say so, are stopped and joined here; see `parting` for one that
-does not end.
+A thread that returns from C++ after the interpreter is gone aborts the process. So all threads of
+nbtrain, known by their names, are stopped and joined here; see `parting` for one that does not
+end.
 """
 
 from __future__ import annotations
@@ -29,29 +30,29 @@ from typing import Any, Protocol, runtime_checkable
 
 from nbtrain.run import parting
 
-# When to say what is not saved yet. Jupyter kills a kernel 5 s after it was asked to end, Docker
-# a container after 10 s: nothing can be said after that.
+# Seconds until a message says what is not saved yet. Jupyter kills a kernel 5 s after it was
+# asked to end, Docker kills a container after 10 s.
 _SAY_SECS = 4.0
 
-# Beyond the grace: for what the ending itself does.
+# Seconds beyond the grace for the work of this module.
 _MARGIN_SECS = 1.0
 
 _SIGNALS = [
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]  # Windows has no SIGHUP
 
-# How the names of nbtrain's threads begin.
+# The prefix of the names of nbtrain's threads.
 NAME = "nbtrain"
 
 
 class Unsaved(Protocol):
-    """What is not saved of a run."""
+    """Reports the steps of a run that are not saved."""
 
     def say(self, when: str, *, yet: bool) -> str:
-        """Write down what is not saved (yet), and return that in words; any thread."""
+        """Logs what is not saved (yet), and returns the message; any thread."""
 
     def say_saved(self) -> str | None:
-        """Write down that this is saved now, and return that; None where that goes unsaid."""
+        """Logs that this is saved now, and returns the message; None if there is none."""
 
 
 class Attempt(Protocol):
@@ -65,21 +66,25 @@ class Attempt(Protocol):
 
     @property
     def unsaved(self) -> Unsaved:
-        """Tells of what is not saved."""
+        """Reports the steps that are not saved."""
 
     @property
     def grace(self) -> float:
-        """Seconds that the end of the process waits for it."""
+        """Seconds that the end of the process waits for this attempt."""
 
     @property
     def step(self) -> int:
-        """Steps that it has completed."""
+        """Completed steps."""
 
     def stop(self) -> None:
-        """Ask it to stop; any thread."""
+        """Asks the attempt to stop; any thread."""
 
     def save(self) -> Callable[[float], bool]:
-        """Ask it to save; any thread. Returns what waits so many seconds for the answer."""
+        """Asks the attempt to save; any thread.
+
+        Returns:
+            A function that waits the given seconds for the answer, and tells if it has come.
+        """
 
 
 @runtime_checkable
@@ -87,74 +92,78 @@ class Stoppable(Protocol):
     """A thread that can be asked to stop."""
 
     def request_stop(self) -> None:
-        """Ask it to stop; any thread."""
+        """Asks the thread to stop; any thread."""
 
 
-_living: dict[Attempt, threading.Thread] = {}  # and the training thread of each
+_living: dict[Attempt, threading.Thread] = {}  # live attempts with their training threads
 
-# Those whose grace is over, at the step that they were at: it is not waited for twice.
+# Attempts whose grace is over, with their step at that time. They are not waited for twice.
 _late: dict[Attempt, int] = {}
 
-# No Event: a handler may interrupt one that holds its lock.
+# No Event: a signal handler may interrupt a thread that holds the lock of the Event.
 _ending = False
-_calling = False  # a handler of the program's
+_calling = False  # a handler of the program is running
 
 
 def enlist(attempt: Attempt, thread: threading.Thread) -> bool:
-    """End a life, which trains in this thread, before the process ends; any thread.
+    """Registers an attempt so that it ends before the process does; any thread.
 
-    In the main thread it takes SIGTERM and SIGHUP, each time that the program has set a handler
-    since. A signal that is ignored, as under `nohup`, stays ignored.
+    In the main thread this also sets handlers for SIGTERM and SIGHUP, again if the program has
+    replaced them. An ignored signal, as under `nohup`, stays ignored.
+
+    Args:
+        attempt: The attempt.
+        thread: Its training thread.
 
     Returns:
-        Whether the signals are taken.
+        Whether the signals are handled.
     """
     _living[attempt] = thread
     taken = True
     for number in _SIGNALS:
         before = signal.getsignal(number)
-        # None: set by a library in C, and cannot be called from here.
+        # None: a C library has set the handler, which cannot be called from here.
         if isinstance(before, _Handler) or before in (signal.SIG_IGN, None):
             continue
         if threading.current_thread() is threading.main_thread():
             signal.signal(number, _Handler(before))
         else:
-            taken = False  # Python sets handlers in the main thread only
+            taken = False  # Python can set handlers only in the main thread
     return taken
 
 
 def dismiss(attempt: Attempt) -> None:
-    """Forget a life that has ended; any thread. Its threads are still joined."""
+    """Forgets an attempt that has ended; any thread. Its threads are still joined."""
     _living.pop(attempt, None)
     _late.pop(attempt, None)
 
 
 def say(text: str) -> None:
-    """Say something where a host keeps it: a kernel's own stderr ends with its connection."""
+    """Prints a message to the process's own stderr: a kernel's ends with its connection."""
     if sys.__stderr__ is not None:
-        with contextlib.suppress(OSError, ValueError):  # it is closed: nobody can be told
+        with contextlib.suppress(OSError, ValueError):  # stderr is closed
             print(f"nbtrain: {text}", file=sys.__stderr__, flush=True)
 
 
 class _Handler:
-    """The handler of a signal: the work is saved, then it does what it does without nbtrain.
+    """A signal handler that saves every run, then does what the signal does without nbtrain.
 
     Args:
-        before: That: a handler of the program's, or `signal.SIG_DFL`, which ends the process.
+        before: The handler of the program, or `signal.SIG_DFL`, which ends the process.
     """
 
     def __init__(self, before: Any) -> None:
         self.before = before
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Handle the signal; main thread."""
+        """Handles the signal; main thread."""
         if _ending:
-            return  # asked again, as Jupyter does after 2.5 s: the end goes on
+            return  # a repeated signal, such as Jupyter's after 2.5 s: the ending goes on
         if not callable(self.before):
             _apart(_end_all)
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
-        elif _calling:  # by the program's newer handler
+        elif _calling:  # the program's newer handler calls this one
             self.before(number, frame)
         else:
             _apart(lambda: _save_all(signal.Signals(number).name))
@@ -170,10 +179,10 @@ class _Handler:
 
 
 def _apart(act: Callable[[], None]) -> None:
-    """Do something about all runs in a thread of its own, and wait for it; main thread.
+    """Calls `act` in a separate thread and waits for it; main thread.
 
-    A handler may have interrupted the main thread while it held a lock, which the act then waits
-    for. Starting a `threading.Thread` takes such a lock too.
+    The signal may have interrupted the main thread while it held a lock that `act` needs. Starting
+    a `threading.Thread` needs such a lock too.
     """
     if not _living:
         return
@@ -193,7 +202,7 @@ def _apart(act: Callable[[], None]) -> None:
 
 
 def _save_all(name: str) -> None:
-    """Have every run save, and wait for it within its grace."""
+    """Asks every run to save, and waits for it within its grace."""
     global _ending
     began, _ending = time.monotonic(), True
     try:
@@ -204,7 +213,7 @@ def _save_all(name: str) -> None:
 
 
 def _end_all() -> None:
-    """Stop every run, wait for its last checkpoint within its grace, and join all threads."""
+    """Stops every run, waits for its last checkpoint within its grace, and joins all threads."""
     global _ending
     began, _ending = time.monotonic(), True
     try:
@@ -220,21 +229,21 @@ def _end_all() -> None:
 
 @atexit.register
 def _at_exit() -> None:
-    """End the runs; the interpreter ends afterwards."""
+    """Ends the runs; the interpreter ends afterwards."""
     _end_all()
     if _threads():
         parting.take()
 
 
 def _not_late() -> list[Attempt]:
-    """The lives that have not used up their grace at the step at which they still are."""
+    """The attempts, without those whose grace was used up at the step where they still are."""
     return [attempt for attempt in list(_living) if _late.get(attempt) != attempt.step]
 
 
 def _settle(
     asked: dict[Attempt, Callable[[float], bool]], began: float, signal_name: str | None = None
 ) -> None:
-    """Wait for what each was asked for, within its grace, and tell what is not saved."""
+    """Waits for each answer within the attempt's grace, and says what is not saved."""
     happens = f"{signal_name} has come" if signal_name else "The process ends"
     patient = {attempt: wait for attempt, wait in asked.items() if attempt.grace > _SAY_SECS}
     for attempt in _behind(patient, began, _SAY_SECS):
@@ -252,7 +261,7 @@ def _settle(
 def _behind(
     asked: dict[Attempt, Callable[[float], bool]], began: float, most: float = float("inf")
 ) -> list[Attempt]:
-    """Those that do not answer within their grace, or sooner: within `most` seconds."""
+    """The attempts that do not answer within their grace, and at most `most` seconds."""
     behind = []
     for attempt, wait in asked.items():
         until = began + min(attempt.grace, most)
@@ -262,23 +271,23 @@ def _behind(
 
 
 def _threads() -> list[threading.Thread]:
-    """The live threads of nbtrain's."""
+    """The live threads of nbtrain."""
     return [each for each in threading.enumerate() if each.name.startswith(NAME)]
 
 
 def _join(threads: Iterable[threading.Thread], until: float) -> None:
-    """Stop these threads and wait for their ends; also where the time is over, for a moment."""
+    """Stops threads and waits until they end; waits a moment even if the time is over."""
     for thread in threads:
         if isinstance(thread, Stoppable):
             thread.request_stop()
     until = max(until, time.monotonic() + _MARGIN_SECS)
     for thread in threads:
-        if thread.is_alive():  # one that could not be started cannot be joined
+        if thread.is_alive():  # a thread that could not be started cannot be joined
             thread.join(max(0.0, until - time.monotonic()))
 
 
 def _forget() -> None:
-    """A forked process has none of the threads: nothing to end, and the signals as before."""
+    """Clears the state in a forked process, which has no threads; restores its signal handlers."""
     global _ending, _calling
     _ending = _calling = False
     _living.clear()

@@ -1,4 +1,4 @@
-"""What a run needs of the engine that trains."""
+"""The protocol of an engine, the part that trains."""
 
 from __future__ import annotations
 
@@ -17,56 +17,56 @@ RunT = TypeVar("RunT", contravariant=True)
 
 
 class Engine(Protocol[RunT]):
-    """What trains: it opens a session, and owns the loop or hands it to the user.
+    """An engine opens a session, and runs the loop or leaves it to the user.
 
     Attributes:
-        origin: Path of the checkpoint that it begins at while its folder has none; or None.
+        origin: Path of the checkpoint to start from if the folder has none; or None.
     """
 
     origin: str | None
 
     @property
     def kind(self) -> str:
-        """What trains, in words."""
+        """A name of the engine for display."""
 
     @property
     def coord(self) -> Coordinator:
-        """The coordinator of its threads."""
+        """The coordinator of the engine's threads."""
 
     @property
     def functions(self) -> Sequence[object]:
-        """What of the user's own is called at every step."""
+        """The user's functions that are called at every step."""
 
     @property
     def hyperparameters(self) -> Mapping[str, Variable]:
-        """What holds each hyperparameter that can be set while it trains."""
+        """The variables of the hyperparameters that can be set during the training, by name."""
 
     @property
     def evaluate(self) -> Evaluation | None:
-        """Evaluates what is trained, in the training thread; None where nothing is there to."""
+        """Evaluates the model, in the training thread; None if there is nothing to evaluate."""
 
     @property
     def resumes(self) -> Path | None:
-        """The folder from whose latest checkpoint, or else its origin, it goes on.
+        """The folder with the checkpoint to continue from; without one, `origin` is used.
 
-        None where it goes on from none, or where that is not known before it trains.
+        None if the engine continues from no checkpoint, or if this is not known before it trains.
         """
 
     def models(self) -> list[object]:
-        """Objects that only one run at a time may train, as far as the engine knows."""
+        """Objects known to the engine that only one run at a time may train."""
 
     def roots(self) -> Sequence[object]:
-        """Of these the models and optimizers themselves, for which names of a notebook stand."""
+        """The models and optimizers among these, which names in a notebook may refer to."""
 
     def branched(self, folder: Logdir) -> Engine[RunT]:
-        """The same training, in another folder; its `origin` is yet to be set.
+        """Returns the same training for another folder; the caller sets its `origin`.
 
         Raises:
-            ArgumentError: It cannot be.
+            ArgumentError: The training cannot be branched.
         """
 
     def session(self) -> AbstractContextManager[Saver | None]:
-        """Make ready to train, and clean up after; training thread."""
+        """Prepares the training, and cleans up after it; training thread."""
 
     def train(self, run: RunT) -> None:
-        """Loop until `run.should_stop()`; training thread."""
+        """Trains until `run.should_stop()`; training thread."""

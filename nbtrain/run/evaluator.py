@@ -1,4 +1,4 @@
-"""Evaluation of what a run trains, between two of its steps: now and then, and when asked for.
+"""Evaluates the model of a run between two steps, by cadence and on request.
 
 evaluator.if_due(step)      # by cadence
 evaluator.now(step)         # {"val_loss": 0.31}, recorded at this step
@@ -18,23 +18,23 @@ from nbtrain.recording.tags import KnownTags
 from nbtrain.run.monitor import Monitor
 from nbtrain.run.time_usage import EVALUATE
 
-# Before the names that an evaluation gives, as in Keras.
+# The prefix of the names that an evaluation returns, as in Keras.
 PREFIX = "val_"
 
 Evaluation = Callable[[], Mapping[str, SupportsFloat]]
 
 
 class Evaluator:
-    """Evaluates what one start of a run trains; training thread only.
+    """Evaluates the model of one start of a run; training thread only.
 
     Args:
-        evaluate: Gives scalars by name; None where there is nothing to evaluate.
-        due: When to.
-        recorder: Takes the scalars.
-        watch: Is told what should be known.
+        evaluate: Returns scalars by name; None if there is nothing to evaluate.
+        due: The cadence of the evaluations.
+        recorder: Stores the scalars.
+        watch: Shows messages.
 
     Attributes:
-        tags: Of the curves that the evaluations have given so far.
+        tags: Tags of the curves from the evaluations so far.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Evaluator:
         self.tags: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
-        """Whether there is something to evaluate."""
+        """True if there is something to evaluate."""
         return self._evaluate is not None
 
     @property
@@ -56,11 +56,11 @@ class Evaluator:
         return self._due.next_step
 
     def start(self, step: int) -> None:
-        """Count from this step, and from now, when the next is due."""
+        """Starts the cadence at this step and at the present time."""
         self._due.start(step, time.monotonic())
 
     def if_due(self, step: int) -> None:
-        """Evaluate by cadence: what fails becomes a message."""
+        """Evaluates if an evaluation is due; an error becomes a message."""
         if self._evaluate is None or not self._due.soon(step, time.monotonic()):
             return
         try:
@@ -72,11 +72,14 @@ class Evaluator:
         self.start(step)
 
     def now(self, step: int) -> dict[str, float]:
-        """Evaluate, and record what that gives.
+        """Evaluates, and records the result.
+
+        Returns:
+            The scalars by tag.
 
         Raises:
-            ArgumentError: There is nothing to evaluate, or it gives no scalars by name.
-            Exception: What the evaluation has raised.
+            ArgumentError: There is nothing to evaluate, or the result is not scalars by name.
+            Exception: The evaluation has raised it.
         """
         if self._evaluate is None:
             raise ArgumentError(
@@ -89,16 +92,16 @@ class Evaluator:
             values = scalars(self._evaluate())
         self._monitor.note("evaluate", None)
         self._recorder.queue.append(step, time.time(), values)
-        self._recorder.drain()  # what has taken so long is on disk before it is answered
+        self._recorder.drain()  # written to disk before the answer, as it may have taken long
         self.tags |= values.keys()
         return values
 
 
 def scalars(given: Any) -> dict[str, float]:
-    """What an evaluation gave, under the tags of its curves.
+    """Returns the result of an evaluation under the tags of its curves.
 
     Raises:
-        ArgumentError: It is no mapping of names to scalars, or an empty one.
+        ArgumentError: The result is not a mapping of names to scalars, or is empty.
     """
     if not isinstance(given, Mapping) or not given:
         raise ArgumentError(
@@ -113,5 +116,5 @@ def scalars(given: Any) -> dict[str, float]:
 
 
 def described(values: Mapping[str, float]) -> str:
-    """The scalars in a line."""
+    """Returns the scalars in one line of text."""
     return ", ".join(f"{tag} {value:.4g}" for tag, value in values.items())

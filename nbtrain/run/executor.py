@@ -1,8 +1,8 @@
 """Executes the commands of a run between two steps.
 
-receipt = executor.take()        # at a step boundary; paused, it waits for one
-outcome = executor.do(receipt)   # which moves the step counter where it goes back
-receipt.answer(outcome)          # unless that comes later, as of a trial
+receipt = executor.take()        # at a step boundary; waits for a command while paused
+outcome = executor.do(receipt)   # a restore also moves the step counter
+receipt.answer(outcome)          # unless the answer comes later, as for a trial
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class CommandExecutor:
 
     Args:
         context: The collaborators of the attempt.
-        policy: Keeps the checkpoints.
+        policy: Saves and restores the checkpoints.
         control: Sets the hyperparameters.
-        evaluator: Evaluates.
+        evaluator: Evaluates the model.
     """
 
     def __init__(
@@ -69,15 +69,15 @@ class CommandExecutor:
         self._control = control
         self._evaluator = evaluator
         self._unused = UnusedCheck(context)
-        self._stops: list[Receipt] = []  # that were answered
+        self._stops: list[Receipt] = []  # answered requests to stop
         metric = TrialMetric(evaluator, context.recorder)
         self._trials = Trials(context, policy, control, metric, self.open_segment)
 
     def take(self, *, all_planned: bool = False) -> Receipt | None:
-        """The next command at this step, or None; while paused, wait for one.
+        """Returns the next command at this step, or None; waits for one while paused.
 
         Args:
-            all_planned: Whether what is planned for later steps is taken as well.
+            all_planned: Whether to take commands planned for later steps too.
         """
         step = _NEVER if all_planned else self._steps.step
         if self._lifecycle.phase is not Phase.PAUSED:
@@ -86,10 +86,10 @@ class CommandExecutor:
             return self._commands.take(step, wait=True)
 
     def do(self, receipt: Receipt) -> Outcome | None:
-        """Execute a command; an error refuses it.
+        """Executes a command; an error refuses it.
 
         Returns:
-            The outcome; None where it comes later.
+            The outcome; None if it comes later.
         """
         step = self._steps.step
         try:
@@ -114,14 +114,14 @@ class CommandExecutor:
         return outcome
 
     def end(self, how: str) -> None:
-        """The run has ended: those who asked for a stop are told how, and what holds this step."""
+        """Completes the answers to requests to stop: how the run has ended, and its checkpoint."""
         step, held = self._steps.step, self._policy.checkpoints[-1:]
         names = [f", saved as {Path(each.path).name}" for each in held if each.step == step]
         for receipt in self._stops:
             receipt.complete("".join([how, *names]))
 
     def hold_still(self) -> None:
-        """Pause where the next step would not train what the checkpoints and the panel say."""
+        """Pauses if the next step would not train what the checkpoints and the panel show."""
         unused = self._context.hyperparameters.unused_reason()
         if unused and self.fail_trial(unused, restore=False):
             return
@@ -131,11 +131,11 @@ class CommandExecutor:
         self._monitor.note("elsewhere", elsewhere)
 
     def fail_trial(self, why: str, *, restore: bool = True) -> bool:
-        """End the trial under way at this boundary, and go back; whether there is one.
+        """Ends the current trial at this boundary, and goes back; tells if there is one.
 
         Args:
-            why: In words.
-            restore: Whether it is of no use where there is nothing to restore.
+            why: The reason in words.
+            restore: Whether to do nothing if the trial has no checkpoint to restore.
         """
         receipt = self._trials.fail(why, restore=restore)
         if receipt is not None:
@@ -144,18 +144,18 @@ class CommandExecutor:
         return receipt is not None
 
     def open_segment(self) -> None:
-        """The run went back to the step that it is at now, and with it what a checkpoint holds."""
+        """Opens a segment at the current step, to which the run has gone back."""
         step = self._steps.step
         if self._trials.begun_since(step):
             self._leave_trial(step, "the run went back")
-        self._control.flush()  # of the segment that ends here
+        self._control.flush()  # values of the segment that ends here
         self._monitor.open_segment(step)
         self._control.go_back(step)
         self._commands.go_back(step, self._monitor.led_here)
         self._evaluator.start(step)
 
     def _miss(self, error: Exception) -> None:
-        """An edit that the training was to go on with was not made."""
+        """Handles an edit that failed although the training needs it: pauses the run."""
         if self._lifecycle.phase is Phase.STOPPING:
             self._monitor.note(
                 "edit",
@@ -168,7 +168,7 @@ class CommandExecutor:
 
     def _hold(self, topic: str, why: str) -> None:
         step = self._steps.step
-        with contextlib.suppress(PhaseError):  # it is pausing or stopping anyway
+        with contextlib.suppress(PhaseError):  # the run is pausing or stopping anyway
             self._lifecycle.apply(Event.PAUSE)
             text = f"Paused at step {step:,}: {why}"
             self._monitor.note(topic, text)
@@ -221,7 +221,7 @@ class CommandExecutor:
     def _restore(self, wanted: int | str | None) -> Outcome:
         self._check_not_stopping("restore")
         step = self._steps.step
-        before = self._control.now()  # the program may have set some since it was looked at
+        before = self._control.now()  # the program may have set some since the last look
         restored = self._policy.restore(wanted)
         self._leave_trial(step, "the run went back", back=restored)
         self.open_segment()
@@ -231,7 +231,7 @@ class CommandExecutor:
         return Outcome(applied=True, step=step, text=f"restored {restored}{changed}")
 
     def _try(self, receipt: Receipt, asked: Try) -> Outcome | None:
-        """Begin a trial, and end it when its receipt comes again."""
+        """Begins a trial, or ends it when its receipt comes again."""
         if not self._trials.has(receipt):
             self._check_not_stopping("try")
             end = self._trials.begin(receipt, asked, self._is_stopping)
@@ -249,7 +249,7 @@ class CommandExecutor:
             self._commands.withdraw(receipt)
 
     def _plan(self, edits: Sequence[tuple[int, Mapping[str, float]]]) -> None:
-        """Have edits made at the ends of their steps; all of them, or none."""
+        """Plans edits for the ends of their steps; all of them, or none."""
         step = self._steps.step
         passed = [at for at, _ in edits if at < step]
         if passed:
@@ -266,6 +266,6 @@ class CommandExecutor:
         return self._lifecycle.phase is Phase.STOPPING
 
     def _check_not_stopping(self, verb: str) -> None:
-        """Raise a PhaseError while stopping, where no step follows that it could be done for."""
+        """Raises a PhaseError while stopping, when no further step follows."""
         if self._lifecycle.phase is Phase.STOPPING:
             raise PhaseError(f"Cannot {verb} while stopping; start the run again to go on.")

@@ -1,8 +1,8 @@
-"""Whether a run's folder is still there while it trains, and what is done where it is not.
+"""Checks that a run's folder still exists during the training, and repairs it if not.
 
-A cell or a shell can delete or rename it at any time. Then what is open is written to
-files that nobody finds, and another run may take the name. So what is gone is made
-again and written from then on, or, where another run has the folder now, is left to it.
+A cell or a shell can delete or rename the folder at any time. The open files then have no name,
+and another run may take the name of the folder. So the folder and its files are created again. If
+another run has the folder now, nothing more is written to it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from nbtrain.rundir.folder import Logdir
 
 
 class FolderWatch:
-    """Looks after the folder of one start of a run.
+    """Checks and repairs the folder of one start of a run.
 
     Args:
-        logdir: The folder, held.
-        recorder: Writes the event file in it.
-        tell: Is told, with the step, what the user should know; None when that is over.
+        logdir: The folder, locked.
+        recorder: Writes the event file in the folder.
+        tell: Called with the step and a message for the user; the message is None when the
+            problem is over.
     """
 
     def __init__(
@@ -32,41 +33,44 @@ class FolderWatch:
         self._recorder = recorder
         self._tell = tell
         self._missed = False  # at the last look
-        self._failing = False  # to be made again
+        self._failing = False  # the folder could not be created again
         self._lost: BusyError | None = None
-        # One mends at a time. Whoever waits here wants to write to the same folder.
+        # One thread repairs at a time. Threads that wait here want to write to the same folder.
         self._looking = threading.Lock()
 
     @property
     def lost(self) -> bool:
-        """Whether another run has the folder now: nothing may be written there any more."""
+        """True if another run has the folder now: nothing may be written there any more."""
         return self._lost is not None
 
     def look(self, step: int) -> None:
-        """Mend what was missing at the last look too; to be called every second or so.
+        """Repairs the folder if it is missing for the second time; called about once a second.
 
-        Not at the first: a folder of the network may be away for a moment, and one that is
-        being deleted or replaced should be let alone.
+        The first time is ignored: a network folder may be away for a moment, and a folder that is
+        just being deleted or replaced should be left alone.
 
         Args:
-            step: Steps completed.
+            step: Completed steps.
         """
         with self._looking:
             missed, self._missed = self._missed, not self._in_place()
             if self._missed and missed:
                 self._mend(step)
-            elif self._failing and not self._missed:  # it is back by itself
+            elif self._failing and not self._missed:  # the folder is back by itself
                 self._failing = False
                 self._tell(step, None)
 
     def drain(self, step: int) -> None:
-        """Drain the records that wait, with the folder in place as far as it can be; any thread."""
+        """Repairs the folder if possible, and drains the waiting records; any thread."""
         with contextlib.suppress(BusyError):
             self.make_sure(step)
         self._recorder.drain()
 
     def make_sure(self, step: int) -> None:
-        """Mend at once what is missing; before a checkpoint is saved and before the end.
+        """Repairs the folder at once; called before a checkpoint is saved and before the end.
+
+        Args:
+            step: Completed steps.
 
         Raises:
             BusyError: Another run has the folder now.
@@ -89,7 +93,7 @@ class FolderWatch:
         self._failing = False
         try:
             lock.take_anew()
-            if recorder.in_place:  # only the lock was deleted, and nothing is lost
+            if recorder.in_place:  # only the lock was deleted; nothing is lost
                 return
             recorder.reopen()
         except BusyError as error:

@@ -1,4 +1,4 @@
-"""The loop of a run, as the engine sees it that trains."""
+"""The loop of a run as the engine sees it."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from nbtrain.run.session_host import SessionHost
 
 
 class LoopHandle:
-    """What an engine needs of the attempt that it trains; training thread only.
+    """The interface of an attempt for its engine; training thread only.
 
     Args:
-        loop: The loop that counts its steps.
-        host: Takes its sessions.
+        loop: The loop that counts the steps.
+        host: Accepts the sessions of the engine.
         context: The collaborators of the attempt.
-        log: What TensorFlow logged.
-        is_own_thread: Whether the calling thread is the training thread, and does not evaluate.
+        log: The lines that TensorFlow logged.
+        is_own_thread: Tells if the calling thread is the training thread and is not evaluating.
 
     Attributes:
         host: As given.
         is_own_thread: As given.
-        reach: The step boundary; returns whether to leave the loop.
-        record: Keeps scalars for the step at hand.
-        settle: Settles what the program has set since the last boundary.
-        note: Warns of something in the panel, until (None) there is nothing to warn of.
-        inform: Says what is good to know and no warning.
-        turn_to: Counts as this kind what the training thread does next.
-        asked_to_stop: Whether a stop was requested: no step boundary.
-        at_end: Has something called when the loop is over and its last checkpoint saved.
-        watch: Watches the structure of a model; `unwatch` ends that.
+        reach: The step boundary; tells if the loop must end.
+        record: Stores scalars for the current step.
+        settle: Assigns what the program has set since the last boundary to the completed step.
+        note: Shows a warning in the panel; None clears it.
+        inform: Shows a message that is not a warning.
+        turn_to: Sets the kind of time that the training thread spends from now on.
+        asked_to_stop: Tells if a stop was requested; this is not a step boundary.
+        at_end: Registers a function to call when the loop is over and the last checkpoint saved.
+        watch, unwatch: Starts and stops watching the structure of a model.
     """
 
     def __init__(
@@ -56,23 +56,23 @@ class LoopHandle:
 
     @property
     def step(self) -> int:
-        """Steps completed; any thread may read it."""
+        """Completed steps; any thread."""
         return self._loop.step
 
     @property
     def begun(self) -> bool:
-        """Whether the first boundary is behind."""
+        """True after the first boundary."""
         return self._loop.begun
 
     @property
     def evaluated(self) -> frozenset[str]:
-        """Tags of the curves that evaluations between two steps have given."""
+        """Tags of the curves from evaluations between two steps."""
         return self._loop.evaluated
 
     def count_waits(self, waits: Callable[[float], float | None]) -> None:
-        """Take from here how long the loop has waited for its input; see `TimeUsage.waits`."""
+        """Sets the function that measures waits for input; see `TimeUsage.waits`."""
         self._time_usage.waits = waits
 
     def drop_lines(self, is_false: Callable[[str], bool]) -> None:
-        """Drop the lines of TensorFlow's log that are known to be wrong."""
+        """Drops the lines of TensorFlow's log that are known to be wrong."""
         self._log.is_false = is_false

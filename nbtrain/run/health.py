@@ -1,4 +1,4 @@
-"""Whether what is trained is sound: no NaN, no infinity, no jump of the loss."""
+"""Checks the training for NaN, infinity and jumps of the loss."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from nbtrain.run.monitor import Monitor
 
 
 class Health:
-    """Tells whether the training of one attempt has gone bad; training thread only.
+    """Detects that the training of one attempt has gone bad; training thread only.
 
     Args:
-        recorder: Has the loss monitor, where there is one.
-        monitor: Is told that all is well again.
-        steps: The step at hand.
+        recorder: Has the loss monitor, if there is one.
+        monitor: Clears its message when all is well again.
+        steps: The current step.
     """
 
     def __init__(self, recorder: Recorder, monitor: Monitor, steps: StepCounter) -> None:
         self._loss_monitor = recorder.loss_monitor
         self._monitor = monitor
         self._steps = steps
-        self._excepted: frozenset[str] = frozenset()  # variables that begin with NaN or Inf
+        self._excepted: frozenset[str] = frozenset()  # variables that held NaN or Inf at first
 
     @property
     def is_looked_after(self) -> bool:
-        """Whether something is done about a training that has gone bad."""
+        """True if the run reacts to a training that has gone bad."""
         return self._loss_monitor is not None
 
     def begin(self, saver: Saver) -> None:
-        """Except the variables that are not finite now."""
+        """Excludes the variables that are not finite now from later checks."""
         self._excepted = frozenset(_non_finite(saver))
 
     def non_finite(self, saver: Saver | None) -> str | None:
-        """The name of a variable that holds NaN or Inf, and did not when it was taken up."""
+        """The name of a variable that holds NaN or Inf but did not at `begin`; None if none."""
         return next((name for name in _non_finite(saver) if name not in self._excepted), None)
 
     def anomaly(self, saver: Saver | None) -> Anomaly | None:
-        """What has gone bad, once all that is known of the step at hand has been looked at."""
+        """Checks all values up to the current step; returns what has gone bad, or None."""
         if self._loss_monitor is None:
             return None
         self._monitor.folder.drain(self._steps.step)
@@ -46,9 +46,9 @@ class Health:
         return self._loss_monitor.anomaly
 
     def turn_back(self) -> None:
-        """The run went back to the step at hand: what went bad since then is abandoned."""
+        """Forgets bad values after the current step, to which the run went back."""
         if self._loss_monitor is not None:
-            self._monitor.folder.drain(self._steps.step)  # before: what went bad then is abandoned
+            self._monitor.folder.drain(self._steps.step)  # first, so that waiting values count too
             self._loss_monitor.turn_back(self._steps.step)
             self._monitor.note("nan", None)
 
@@ -56,5 +56,5 @@ class Health:
 def _non_finite(saver: Saver | None) -> tuple[str, ...]:
     try:
         return saver.non_finite() if saver is not None else ()
-    except Exception:  # noqa: BLE001 - why it cannot be read, it cannot be saved for
+    except Exception:  # noqa: BLE001 - a save will raise and report the same error
         return ()

@@ -1,11 +1,11 @@
-"""The hyperparameters of a run at its step boundary: read, set, and written down.
+"""Reads, sets and records the hyperparameters of a run at its step boundary.
 
-control.begin(step)            # what they are when the run begins: hparams of the event file
-control.set(values, step)      # an edit: a step in the curve of each
-control.look(step)             # at a boundary: what the program itself has set meanwhile
-control.flush()                # the watch: that is read, and recorded
+control.begin(step)            # writes the initial values as hparams of the event file
+control.set(values, step)      # makes an edit, a step in each curve
+control.look(step)             # at a boundary: notes what the program has set
+control.flush()                # monitor thread: reads and records these values
 control.go_back(step)          # a checkpoint was restored
-control.end(step)              # the last point of each curve
+control.end(step)              # records the last point of each curve
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from nbtrain.run.changes import Changes
 from nbtrain.run.monitor import Monitor
 from nbtrain.run.rates import Rates
 
-# How often they are read without being asked for, which finds what nobody has told: a variable on
-# an accelerator takes a while.
+# Seconds between two reads, which find values set without notice. More often would be slow for a
+# variable on an accelerator.
 _LOOK_SECS = 1.0
 
 _NEVER = sys.maxsize
@@ -31,16 +31,16 @@ class HyperparameterControl:
     """Reads and sets the hyperparameters of one start of a run; training thread only.
 
     Args:
-        hyperparameters: The run's.
-        recorder: Takes their values.
-        watch: Is told what could not be read.
-        edited: Called when some were set.
-        attend: Called when the program has set one: the next boundary is to look.
-        clock: Gives the time in seconds.
+        hyperparameters: The hyperparameters of the run.
+        recorder: Stores their values.
+        watch: Shows a message if they cannot be read.
+        edited: Called after an edit.
+        attend: Called when the program has set one, so that the next boundary looks.
+        clock: Returns the time in seconds.
 
     Attributes:
         hyperparameters: As given.
-        changes: Those that the program makes.
+        changes: The changes that the program makes.
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class HyperparameterControl:
         self._rates = Rates(hyperparameters, watch, self._append)
 
     def now(self) -> dict[str, float]:
-        """Read anew, by name."""
+        """Reads all values again; returns them by name."""
         self._read()
         return self.hyperparameters.values
 
     def begin(self, step: int) -> None:
-        """Write down with which values the run begins."""
+        """Records the values with which the run begins."""
         self.hyperparameters.begin(restored=False)
         self._read()
         if values := self.hyperparameters.values:
@@ -79,22 +79,22 @@ class HyperparameterControl:
         self._rates.mark(step, anew=True)
 
     def look(self, step: int) -> None:
-        """See what the program has set; read them again where that is due.
+        """Notes what the program has set; reads all values again if that is due.
 
         Args:
-            step: The step that was done last.
+            step: The last completed step.
         """
         due = bool(self.hyperparameters) and self._clock() >= self._due
         if due:
             self._read()
-        self.changes.settle(step)  # after it: what is assigned meanwhile is told
+        self.changes.settle(step)  # after reading, to include what was assigned meanwhile
         if due:
             self.flush()
             self.changes.compare(step)
             self._rates.mark(step)
 
     def go_back(self, step: int) -> None:
-        """Read them, as a checkpoint has set them; what was assigned before is undone."""
+        """Reads the values that a checkpoint has restored; forgets earlier assignments."""
         self.hyperparameters.begin(restored=True)
         self.changes.went_back()
         self._read()
@@ -103,21 +103,24 @@ class HyperparameterControl:
         self._rates.mark(step, anew=True)
 
     def flush(self) -> None:
-        """Record what the program has set, and what its schedules give; any thread."""
+        """Records the values that the program has set and the rates of schedules; any thread."""
         self.changes.flush()
         self._rates.flush()
 
     def next_step(self, step: int) -> int:
-        """The step after which it is to look, at the latest, though nobody tells it to."""
+        """Returns the step of the next look if no change is noticed before."""
         return step + 1 if self.changes.untold else _NEVER
 
     def set(self, values: Mapping[str, object], step: int) -> tuple[Edit, ...]:
-        """Set some, all or none.
+        """Sets some hyperparameters, all or none of them.
+
+        Returns:
+            The edits.
 
         Raises:
-            Exception: Why they cannot be set; they are as before.
+            Exception: They cannot be set; they are as before.
         """
-        self.changes.settle(step)  # what a cell has assigned in a pause comes before it
+        self.changes.settle(step)  # first record what a cell has assigned during a pause
         self.changes.flush()
         self._rates.mark(step)
         before = self.hyperparameters.values
@@ -126,14 +129,14 @@ class HyperparameterControl:
         self._edited()
         now = self.hyperparameters.values
         old = {name: value for name, value in before.items() if now[name] != value}
-        old |= {edit.name: edit.old for edit in edits}  # a factor changes what it is on, too
+        old |= {edit.name: edit.old for edit in edits}  # a factor also changes its rate
         self._record(step, old)
         self._record(step, {name: now[name] for name in old})
         self.changes.edited(edits, step)
         return edits
 
     def end(self, step: int) -> None:
-        """Lead the curves on to the last step."""
+        """Extends the curves to the last step."""
         self.changes.settle(step, over=True)
         self.changes.end()
         self._rates.mark(step)
@@ -150,7 +153,7 @@ class HyperparameterControl:
             self._monitor.note("hyperparameters", None)
 
     def _tell(self, step: int, values: Mapping[str, float]) -> None:
-        """Write down where the run goes on, and with which values: a replay needs to know."""
+        """Logs the step and values with which the run goes on; a replay needs them."""
         self._monitor.log(event="segment", step=step, values=values)
 
     def _record(self, step: int, values: Mapping[str, float]) -> None:

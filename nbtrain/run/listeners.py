@@ -14,20 +14,20 @@ Listener = Callable[[Mark], object]
 
 
 class Listeners:
-    """The functions of a run, over all its starts; any thread."""
+    """The functions registered for a run, in all its starts; any thread."""
 
     def __init__(self) -> None:
         self._calls: dict[tuple[str, Listener], Callable[[Mark], object]] = {}
 
     def __bool__(self) -> bool:
-        """Whether there is one."""
+        """True if a function is registered."""
         return bool(self._calls)
 
     def add(self, event: str, function: Listener) -> None:
-        """Have `function` called with what happened; twice the same is once.
+        """Registers a function, which is called with a mark; twice the same counts once.
 
         Raises:
-            ArgumentError: There is no such event, or it cannot be called.
+            ArgumentError: There is no such event, or `function` cannot be called.
         """
         check_event(event)
         if not callable(function):
@@ -35,13 +35,13 @@ class Listeners:
                 f"on({event!r}) is given {function!r}: give a function that takes what happened, "
                 "such as lambda mark: print(mark.step, mark.text)."
             )
-        # What it prints appears under the cell that has registered it.
+        # Its output appears under the cell that has registered it.
         context = roster.context()
-        # A copy each time: two starts of a run may be at it at once.
+        # A copy each time: two starts of a run may call it at once.
         self._calls[event, function] = lambda mark: context.copy().run(function, mark)
 
     def calls(self, mark: Mark) -> list[Callable[[], object]]:
-        """What is to be called when this has happened."""
+        """Returns the calls to make for a mark."""
         return [
             functools.partial(call, mark)
             for (event, _), call in list(self._calls.items())
@@ -50,7 +50,7 @@ class Listeners:
 
 
 def check_event(event: object) -> None:
-    """Raise an ArgumentError where there is no such event."""
+    """Raises an ArgumentError if there is no such event."""
     if event not in EVENTS:
         near = difflib.get_close_matches(str(event), EVENTS, n=1)
         meant = f" (was {near[0]!r} meant?)" if near else ""

@@ -1,7 +1,7 @@
-"""What TensorFlow logs in a training thread: the lines of the run, not of a stray cell.
+"""The lines that TensorFlow logs in a training thread.
 
-A notebook prints what TensorFlow logs under whichever cell ran last. `Log` keeps it for
-the panel instead; `hushed` drops what the panel tells already.
+A notebook prints these lines under whichever cell ran last. `Log` keeps them for the panel
+instead; `hushed` drops lines that repeat what the panel shows.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 
-# Lines that are kept, the newest.
+# The number of lines that are kept, the newest.
 MOST_LINES = 200
 
-# The threads that are hushed; each adds and removes only itself.
+# The identifiers of hushed threads; each thread adds and removes only itself.
 _hushed: set[int] = set()
 
 
 class Log(logging.Filter):
-    """The last lines that TensorFlow's logger let pass in one thread.
+    """The last lines that TensorFlow's logger passed in one thread.
 
-    What the verbosity (`tf.compat.v1.logging.set_verbosity`) holds back does not come here;
-    the verbosity itself is the user's. Information goes here instead of to the logger's
-    handlers, which would print it under whichever cell ran last; warnings go to both.
+    Lines below the user's verbosity (`tf.compat.v1.logging.set_verbosity`) do not come here.
+    Information is stored here instead of going to the logger's handlers, which would print it
+    under whichever cell ran last. Warnings go to both.
 
     Attributes:
-        is_false: Tells of a line whether it is known to be wrong: it is dropped.
+        is_false: Tells if a line is known to be wrong; such lines are dropped.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.is_false: Callable[[str], bool] = lambda _line: False
         self._lines: deque[str] = deque(maxlen=MOST_LINES)
-        self._ident = 0  # of the thread that is listened to
+        self._ident = 0  # the identifier of the thread whose lines are kept
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ class Log(logging.Filter):
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Keep what the calling thread logs inside the block."""
+        """Keeps the lines that the calling thread logs inside the block."""
         logger = logging.getLogger("tensorflow")
         self._ident = threading.get_ident()
         logger.addFilter(self)
@@ -55,7 +55,7 @@ class Log(logging.Filter):
             logger.removeFilter(self)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Keep a record of the thread; whether it goes on to the handlers."""
+        """Keeps a record of the thread; tells if it goes on to the handlers."""
         if record.thread != self._ident:
             return True
         if _is_told(record) or _is_internal(record):
@@ -63,7 +63,7 @@ class Log(logging.Filter):
         warns = record.levelno >= logging.WARNING
         try:
             text = record.getMessage()
-        except Exception:  # noqa: BLE001 - a line that is malformed ends no training
+        except Exception:  # noqa: BLE001 - a malformed line must not end the training
             text = str(record.msg)
         if self.is_false(text):
             return False
@@ -73,9 +73,9 @@ class Log(logging.Filter):
 
 @contextlib.contextmanager
 def hushed() -> Iterator[None]:
-    """Let the calling thread do what the panel tells of without TensorFlow telling it too.
+    """Hides the information logged by the calling thread, which the panel shows anyway.
 
-    Other threads' lines, warnings, and the level that the user has set stay as they are.
+    Lines of other threads, warnings and the user's log level do not change.
     """
     logger = logging.getLogger("tensorflow")
 
@@ -95,14 +95,14 @@ def hushed() -> Iterator[None]:
 
 
 def _is_told(record: logging.LogRecord) -> bool:
-    """Whether the thread that logs a record is hushed, and the record is no warning."""
+    """Tells if a record comes from a hushed thread and is not a warning."""
     return record.thread in _hushed and record.levelno <= logging.INFO
 
 
 def _is_internal(record: logging.LogRecord) -> bool:
-    """Whether TensorFlow's Saver is told not to call what TensorFlow deprecates.
+    """Tells if a record is a deprecation warning for TensorFlow's own Saver.
 
-    As when it deletes the oldest of its checkpoints: nobody but TensorFlow can mend that.
+    For example when it deletes its oldest checkpoint. Only TensorFlow can fix this.
     """
     args = record.args
     caller = str(args[0]) if isinstance(args, tuple) and args else ""

@@ -1,14 +1,14 @@
-"""The loops that count a run's steps, and come to its boundary between two of them.
+"""The loops that count a run's steps and call its boundary between two of them.
 
-    while not own_loop.reach():             # the program's own: once a step
+    while not own_loop.reach():             # a loop of the program: once per step
         own_loop.record({"loss": loss}, {}, None)
 
-    StepLoop(...).drive(step)               # the run's: calls the step, in one frame
+    StepLoop(...).drive(step)               # the run's loop, in one frame
 
-    hook_loop.attach(saver, step)           # that of a MonitoredSession, whose hook counts
+    hook_loop.attach(saver, step)           # the loop of a MonitoredSession: its hook counts
     hook_loop.arrive(1, values, recount)    # after each call of the session
 
-The fourth is that of a session whose loop may never ask: `session_loop`.
+For a session whose loop may never ask whether to stop, see `session_loop`.
 """
 
 from __future__ import annotations
@@ -30,17 +30,16 @@ _NOBODY, _LOOP, _HOOK = Counting  # quicker than by their names
 
 
 class OwnLoop:
-    """A loop that asks once a step whether to stop; training thread only.
+    """A loop that asks once per step whether to stop; training thread only.
 
     Args:
         context: The collaborators of the attempt.
         boundary: Its step boundary.
-        session: The session that it may have open.
+        session: The session that the loop may have open.
 
     Attributes:
-        driven: Whether a `StepLoop` counts its steps.
-        settle: Settles what the program has set since the last boundary: it is of the step
-            that is done.
+        driven: Whether a `StepLoop` counts the steps.
+        settle: Assigns what the program has set since the last boundary to the completed step.
     """
 
     def __init__(self, context: Context, boundary: Boundary, session: SessionLoop) -> None:
@@ -55,24 +54,25 @@ class OwnLoop:
 
     @property
     def step(self) -> int:
-        """Steps completed; any thread may read it."""
+        """Completed steps; any thread."""
         return self._steps.step
 
     @property
     def begun(self) -> bool:
-        """Whether the first boundary is behind."""
+        """True after the first boundary."""
         return self._boundary.begun
 
     @property
     def evaluated(self) -> frozenset[str]:
-        """Tags of the curves that evaluations between two steps have given."""
+        """Tags of the curves from evaluations between two steps."""
         return self._boundary.evaluated
 
     def reach(self, *, last: bool = False) -> bool:
-        """Do what is to be done between two steps.
+        """Handles the boundary between two steps.
 
         Args:
-            last: Whether the loop ends by itself after it: what has gone bad is seen here.
+            last: Whether the loop ends by itself after this step. Bad values are then detected
+                here.
 
         Returns:
             Whether to leave the loop.
@@ -102,13 +102,18 @@ class OwnLoop:
         scalars: dict[str, SupportsFloat],
         step: int | None,
     ) -> None:
-        """Keep scalars for the step at hand; `step` is its number where the program counts.
+        """Stores scalars for the current step.
+
+        Args:
+            values: Scalars by tag.
+            scalars: More of them.
+            step: The number of the current step if the program counts its steps itself.
 
         Raises:
-            ArgumentError: Values that are no mapping, hold what is no scalar under a new tag, or
-                a step below 1.
+            ArgumentError: `values` is no mapping, a new tag has a value that is no scalar, or
+                `step` is below 1.
         """
-        # The type first: asking the abstract class costs more than all the rest.
+        # The type first: a check against the abstract class costs more than all the rest.
         if type(values) is not dict and not isinstance(values, Mapping):
             raise no_mapping(values)
         if values:
@@ -127,11 +132,11 @@ class OwnLoop:
             scalars = {**dict(zip(steps.tags, steps.values, strict=True)), **scalars}
         steps.tags, steps.values = self._queue.tags_of(scalars), (*scalars.values(),)
         if tags.changing:
-            steps.thread = 0  # what comes under these tags is read at once
+            steps.thread = 0  # values with these tags must be read at once
         if self.driven:
             self._commands.call()
         if step is not None:
-            if not steps.steps_done:  # it counts on from an earlier training of its own
+            if not steps.steps_done:  # the program continues its own earlier count
                 steps.move_to(step - 1)
             steps.step = step - 1
             self._session.left = False
@@ -144,7 +149,7 @@ class StepLoop:
         context: The collaborators of the attempt.
         boundary: Its step boundary.
         session: The session that the steps may use.
-        own: The loop whose calls it does without.
+        own: The loop of the program, whose calls are saved here.
     """
 
     def __init__(
@@ -156,13 +161,13 @@ class StepLoop:
         self._own = own
 
     def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
-        """Call `step` and record what it returns, until told to leave.
+        """Calls `step` and records its result until the loop must end.
 
-        The same as `reach` and `record` in turn. After a step that has emptied the
-        processor's caches each call of Python's costs a microsecond: here it costs none.
+        The same as calling `reach` and `record` in turn, but faster: after a step that has
+        emptied the processor's caches, every Python call costs a microsecond.
 
         Raises:
-            ArgumentError: As in `record`.
+            ArgumentError: As in `OwnLoop.record`.
         """
         if self._own.reach():
             return
@@ -193,7 +198,7 @@ class StepLoop:
             if tags and len(items) < most_items:
                 items.extend((tags, number, now(), *values.values()))
             elif tags:
-                queue.append(number, now(), values)  # which thins them
+                queue.append(number, now(), values)  # thins the waiting records
             if number >= at_hand.next and look_up():
                 return
 
@@ -215,7 +220,13 @@ class HookLoop:
         self._tags = boundary.tags
 
     def attach(self, saver: Saver | None, step: int, *, again: bool) -> None:
-        """A hook has got a session, and counts from now on; `again`: the one before was lost."""
+        """Starts counting the steps of a session by its hook.
+
+        Args:
+            saver: The session's saver; None saves nothing.
+            step: Completed steps of the session.
+            again: Whether the session replaces one that was lost.
+        """
         boundary = self._boundary
         boundary.count_by(_HOOK)
         if again:
@@ -234,13 +245,16 @@ class HookLoop:
         values: Mapping[str, SupportsFloat] | None,
         recount: Callable[[int], int],
     ) -> bool:
-        """The boundary after a call of the session; returns whether to leave the loop.
+        """Handles the boundary after a call of the session.
 
         Args:
-            steps: By how many the session's run has advanced; 0: it trained nothing.
+            steps: Steps that the call has trained; 0 if none.
             values: Scalars of the step.
-            recount: Gives the exact step, where this one is expected: asked whenever there
-                is something to do besides counting.
+            recount: Returns the exact step for an expected one. Called whenever there is work
+                besides counting.
+
+        Returns:
+            Whether to leave the loop.
         """
         at_hand = self._steps
         before = at_hand.step
@@ -255,17 +269,17 @@ class HookLoop:
             tags = self._tags
             if values.keys() != tags.last:
                 tags.admit(values)
-            if tags.changing:  # a session gives what it was fed with itself, not a copy
+            if tags.changing:  # a session returns a fed array itself, not a copy
                 values = tags.read(values)
             self._queue.append(step, time.time(), values)
         return look and self._boundary.look_up()
 
 
 def _whole(step: object) -> int:
-    """The number of a step, where it was given as a variable or the like.
+    """Returns the number of a step, which may be given as a variable or an array.
 
     Raises:
-        ArgumentError: It is none.
+        ArgumentError: `step` is not a whole number of at least 1.
     """
     try:
         number = int(step)  # type: ignore[call-overload]

@@ -1,9 +1,9 @@
-"""What happens beside the training thread, ten times a second.
+"""The work beside the training thread, ten times a second.
 
-One LooperThread a run drains the recorder, keeps the speed, says where a late
-training thread is, writes the journal, and then calls whoever displays the run.
-Another calls the functions of `run.on`, which may take as long as they like.
-Nothing that goes wrong here reaches the training: it becomes a message.
+One LooperThread per run drains the recorder, measures the speed, shows where a late training
+thread is, writes the journal, and then calls the listeners that display the run. Another thread
+calls the functions of `run.on`, which may take as long as they like. An error here never reaches
+the training: it becomes a message.
 """
 
 from __future__ import annotations
@@ -32,30 +32,31 @@ from nbtrain.rundir.timeline import RunTimeline
 
 TICK_SECS = 0.1
 
-# Building a model and tracing it take seconds; whoever waits longer wants to know for what.
+# Seconds of preparing until a message says where the thread is. Building and tracing a model take
+# seconds.
 PREPARING_SECS = 15.0
 
-# Of running: whoever has come back to the page by then has read what is no warning.
+# Seconds of running until a message that is not a warning disappears.
 NOTICE_SECS = 30.0
 
-# How often the stack of a late thread is taken: often enough to see it move.
+# Seconds between two stacks of a late thread: often enough to see it move.
 STACK_SECS = 1.0
 
-# Of an evaluation: whoever waits longer for an answer wants to know why.
+# Seconds of work, such as an evaluation, until a message explains why commands wait.
 BUSY_SECS = 1.0
 
-# Of a tick: reading takes the processor from the training.
+# Seconds per tick for reading earlier curves, which takes the processor from the training.
 RECALL_SECS = 0.02
 
-# How often the folder is looked at: a look at a folder of the network is not for every tick.
+# Seconds between two looks at the folder: for a network folder, every tick would be too often.
 LOOK_SECS = 1.0
 
 
 class MonitorThread(LooperThread):
-    """A LooperThread that calls its target once more when it stops: nothing is left over."""
+    """A LooperThread that calls its target once more when it stops, so that nothing is left."""
 
     def stop_loop(self) -> None:
-        """The last round."""
+        """Does the last tick."""
         self.run_loop()
 
 
@@ -65,19 +66,22 @@ class Monitor:
     Args:
         recorder: Drained at every tick.
         logdir: The run's folder.
-        marks: What was done to the run, over all its starts.
-        grace_secs: Seconds after a request to stop until `message` shows the stack of
-            the training thread.
-        clock: Gives the time in seconds.
+        marks: The marks of the run, from all its starts.
+        grace_secs: Seconds after a request to stop until `message` shows the stack of the
+            training thread.
+        clock: Returns the time in seconds.
 
     Attributes:
-        folder: Looks after the folder.
-        each_tick: What else is to be called before the records are drained.
-        each_second: What else is to be called once a second.
-        resource_usage: Measures what the run uses.
-        notice: What is good to know and no warning; see `inform`.
-        time_usage: Where the time of the training thread goes.
-        told: Who is told of what was done to the run.
+        folder: Checks and repairs the folder.
+        each_tick: Functions called at every tick before the records are drained.
+        each_second: Functions called once a second.
+        listeners: Functions called at the end of every tick, to display the run.
+        throughput: The speed of the run.
+        resource_usage: Measures the resources that the run uses.
+        notice: A message that is not a warning; see `inform`.
+        time_usage: Measures the time of the training thread by kind.
+        told: The functions of `run.on`.
+        log: Adds an entry to the journal; any thread.
     """
 
     def __init__(
@@ -93,7 +97,7 @@ class Monitor:
         self.time_usage = TimeUsage(clock)
         self.resource_usage = ResourceUsage(self.time_usage, clock=clock)
         self.notice: str | None = None
-        self._read_from: float | None = None  # when the run was first seen running under it
+        self._read_from: float | None = None  # when the run first ran with this notice
         self.listeners: list[Callable[[], object]] = []
         self.told = Listeners()
         self.each_tick: list[Callable[[], object]] = []
@@ -108,58 +112,58 @@ class Monitor:
         self._clock = clock
         self._began = clock()
         self._stop_asked: float | None = None
-        self._at: tuple[str, float] | None = None  # what lasts between two steps, and since when
+        self._at: tuple[str, float] | None = None  # the current long work, and since when
         self._stack_due = self._look_due = clock()
 
     @property
     def message(self) -> str | None:
-        """What the user should be warned of, one paragraph each; None when all is well."""
+        """The warnings for the user, one paragraph each; None if there are none."""
         return "\n".join(list(self._notes.values())) or None
 
     def begin(self, **entry: object) -> None:
-        """Write down what a run says of itself at its start; again in a folder made anew."""
+        """Logs the entry of a run's start; a folder that is created again gets it too."""
         self._begun = entry
         self.log(event="start", step=0, **entry)
         self.write_journal()
 
     def timeline(self) -> RunTimeline:
-        """What the run has saved and gone back to, also in its earlier lives."""
+        """The checkpoints and restores of the run, including its earlier starts."""
         lines, unread = self._journal.read()
         self.note("journal lines", unread)
         self._journal.begin_timeline(lines)
         return self._journal.timeline
 
     def open_segment(self, step: int, *, marked: bool = True) -> None:
-        """The run goes on from a step: what did not lead there is abandoned.
+        """Starts a segment: the run goes on from a step, other branches are abandoned.
 
         Args:
             step: The step.
-            marked: Whether event files tell of it; False where a run begins.
+            marked: Whether to mark this in the event files; False if a run begins.
         """
         timeline = self._journal.timeline
         timeline.go_on(step)
         self._recorder.open_segment(step, timeline.limits, marked=marked)
 
     def led_here(self, receipt: Receipt) -> bool:
-        """Whether a command was applied, and the run has not gone back behind that since."""
+        """Tells if a command was applied and has not been undone by a restore since."""
         outcome = receipt.outcome
         counts = self._journal.timeline.counts
         return outcome is not None and outcome.applied and counts(outcome.step, receipt.order)
 
     def note(self, topic: str, text: str | None) -> None:
-        """Set or (None) clear what is to be said about one topic; any thread."""
+        """Sets or (None) clears the message about a topic; any thread."""
         if text is None:
             self._notes.pop(topic, None)
         else:
             self._notes[topic] = text
 
     def inform(self, text: str | None) -> None:
-        """Say (or, None, no longer) what is no warning, until it has run a while; any thread."""
+        """Shows a message that is not a warning until the run has run a while; None clears it."""
         self.notice, self._read_from = text, None
 
     @contextlib.contextmanager
     def busy(self, text: str) -> Iterator[None]:
-        """Tell what the training thread is at, where that lasts; training thread only."""
+        """Shows what the training thread is doing if it takes long; training thread only."""
         self._at = text, self._clock()
         try:
             yield
@@ -167,22 +171,22 @@ class Monitor:
             self._at = None
 
     def stop_asked(self) -> None:
-        """The run was asked to stop: from now on the training thread may be late."""
+        """Notes the time of the first request to stop."""
         if self._stop_asked is None:
             self._stop_asked = self._clock()
 
     def recall(self) -> None:
-        """The run goes on from a checkpoint: recall the marks and curves of earlier starts."""
+        """Reads the marks and curves of earlier starts, as the run continues from a checkpoint."""
         self._journal.recall()
         self._recorder.go_on(self._journal.timeline.begins)
 
     def tick(self, phase: Phase, step: int, done: int, thread: threading.Thread | None) -> None:
-        """One round; the looper's thread, and once more when all is over.
+        """Does one tick; the looper's thread, and once more at the end.
 
         Args:
-            phase: The run's.
-            step: Where it is.
-            done: How many steps it has done, whereto it may have been restored meanwhile.
+            phase: The run's phase.
+            step: The current step.
+            done: Completed steps of this start; a restore does not change them.
             thread: The training thread, if there is one.
         """
         began = time.thread_time()
@@ -223,12 +227,12 @@ class Monitor:
             self.notice = None
 
     def _guarded(self, topic: str, *acts: Callable[[], object]) -> None:
-        """Do all of them, and say which failed this time: the display never hurts training."""
+        """Calls all functions; their errors become a message and never reach the training."""
         failed: list[str] = []
         for act in acts:
             try:
                 act()
-            except BaseException as error:  # noqa: BLE001 - told, and tried again at the next tick
+            except BaseException as error:  # noqa: BLE001 - shown, and tried again next tick
                 lines = "".join(traceback.format_exception(error, limit=-2))
                 failed.append(f"The {topic} failed, the training goes on: {lines}")
         self.note(f"{topic} failed", "\n".join(failed) or None)
@@ -250,7 +254,7 @@ class Monitor:
         self.note("busy", text)
 
     def _look_for(self, phase: Phase, thread: threading.Thread | None) -> None:
-        """Where the training thread stands, when it is late."""
+        """Shows the stack of the training thread if it is late."""
         now = self._clock()
         text = self._late(phase, now)
         if text is None:
@@ -275,7 +279,7 @@ class Monitor:
         return None
 
     def tell(self, phase: Phase) -> None:
-        """Call who wants to know of what was done; a thread that they alone hold up."""
+        """Calls the functions of `run.on` for new marks; in a thread of their own."""
         if self.told and (untold := self._journal.untold):
             self.note("untold", f"Functions of run.on take too long: {untold:,} events are lost.")
         for mark in self._journal.done(ended=phase.ended):
@@ -283,9 +287,9 @@ class Monitor:
                 self._guarded(f'function of run.on("{mark.event}")', *calls)
 
     def write_journal(self) -> None:
-        """Write down what was done, before it is confirmed; any thread.
+        """Writes the journal, before a command is confirmed; any thread.
 
-        What cannot be written waits for the next tick, in its order, and is told.
+        Entries that cannot be written wait for the next tick in their order, and a message says so.
         """
         if self.folder.lost:
             self._journal.clear()

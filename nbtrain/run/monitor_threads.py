@@ -1,4 +1,4 @@
-"""The two threads beside a training: one watches it, the other tells who wants to know."""
+"""The two threads beside a training: one monitors it, the other calls the functions of `run.on`."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ class MonitorThreads:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        # Under a coordinator of its own: it outlives the stop of the loop that it serves,
-        # and a Supervisor that stops joins every thread of the run's.
+        # A separate coordinator: these threads run longer than the loop, and a Supervisor that
+        # stops joins every thread of the run's coordinator.
         self._coord = Coordinator()
         self._threads: list[MonitorThread] = []
         self._training: threading.Thread | None = None
 
     def start(self, training: threading.Thread) -> None:
-        """Start them, once.
+        """Starts the threads, once.
 
         Args:
             training: The training thread.
 
         Raises:
-            RuntimeError: The process has as many threads as it may.
+            RuntimeError: The process has reached its limit of threads.
         """
         self._training, name = training, self._context.folder.name
         self._threads = [
@@ -41,28 +41,28 @@ class MonitorThreads:
             for verb, act in (("watch", self._tick), ("tell", self._tell))
         ]
         for thread in self._threads:
-            # In no cell's context: a client takes no picture for a cell that has ended.
+            # Outside of any cell's context: a client takes no picture for an ended cell.
             contextvars.Context().run(thread.start)
 
     def stop(self) -> None:
-        """Have them end, after a last round."""
+        """Asks the threads to stop, after a last tick."""
         self._coord.request_stop()
 
     def drop_unstarted(self) -> None:
-        """Forget those that could not be started."""
+        """Forgets threads that could not be started, after their last tick."""
         for thread in [each for each in self._threads if each.ident is None]:
             self._threads.remove(thread)
             thread.stop_loop()
 
     def join(self, timeout: float) -> None:
-        """Wait for their last round; not in that round itself."""
+        """Waits up to `timeout` seconds for the threads, but not for the calling one."""
         deadline = time.monotonic() + timeout
         for thread in self._threads:
             if thread.ident != threading.get_ident():
                 thread.join(max(0.0, deadline - time.monotonic()))
 
     def include(self, ident: int) -> bool:
-        """Whether this is one of them."""
+        """Tells if a thread identifier belongs to one of the threads."""
         return any(thread.ident == ident for thread in self._threads)
 
     def _tick(self) -> None:

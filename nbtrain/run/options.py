@@ -1,4 +1,4 @@
-"""How long a run trains and when it saves, checked before anything starts."""
+"""The settings of a run, checked before it starts."""
 
 from __future__ import annotations
 
@@ -9,34 +9,35 @@ from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError
 from nbtrain.recording.loss_monitor import LossMonitor
 
-# A lock of Python's waits for 49 days at most (on Windows).
+# A Python lock waits for at most 49 days (on Windows).
 MOST_GRACE_SECS = 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What every way of starting a run takes.
+    """The settings common to all functions that start a run.
 
     Attributes:
         steps: Step at which the run finishes, counted over all its starts; None trains
             until stopped or until the input is exhausted.
         save_secs: Seconds between two checkpoints; None or 0 saves none by time.
         save_steps: Steps between two checkpoints; None saves none by steps.
-        keep: Checkpoints that stay, the newest; None keeps all.
+        keep: The number of checkpoints to keep, the newest; None keeps all.
         evaluate_secs: Seconds between two evaluations; None or 0 evaluates none by time.
         evaluate_steps: Steps between two evaluations; None evaluates none by steps.
-        on_nan: What is done about a loss or a variable that is NaN or infinite, or a loss that
-            has jumped: "pause", "recover" (go back, and halve the learning rate: that of the
-            checkpoint or, where it is less, the one that has led there), or None.
-        jump: So many times the recent level is a jump of the loss; None for none.
+        on_nan: The reaction to a loss or variable that is NaN or infinite, or to a jump of the
+            loss: "pause", "recover" or None. "recover" goes back to the last good checkpoint and
+            halves the learning rate. If the checkpoint's rate differs from the rate before the
+            error, the lower one is halved.
+        jump: A loss above this many times the recent level is a jump; None detects none.
         grace: Seconds that the end of the process (the end of a script, a shutdown of the
             kernel, SIGTERM, SIGHUP) waits for the run to stop and save. Then the process
             ends, and says what was not saved.
-        stop_grace_secs: Seconds after a request to stop until the panel says where the
+        stop_grace_secs: Seconds after a request to stop until the panel shows where the
             training thread is.
 
     Raises:
-        ArgumentError: A value that cannot be used.
+        ArgumentError: A value cannot be used.
     """
 
     steps: int | None = None
@@ -51,7 +52,7 @@ class Settings:
     stop_grace_secs: float = 5.0
 
     def __post_init__(self) -> None:
-        """Check every value."""
+        """Checks every value."""
         for name in ("steps", "keep"):
             value = getattr(self, name)
             if value is None:
@@ -61,7 +62,7 @@ class Settings:
                 raise ArgumentError(
                     f"{name}={value!r}: give a whole number of at least 1, or None to {none}."
                 )
-            # A whole number of NumPy's counts as well, and JSON knows only Python's.
+            # Converted, because JSON does not know the integers of NumPy.
             object.__setattr__(self, name, int(value))
         self._check_alarm()
         is_number = isinstance(self.grace, Real) and not isinstance(self.grace, bool)
@@ -103,13 +104,13 @@ class Settings:
             )
 
     def loss_monitor(self) -> LossMonitor | None:
-        """What tells that a training has gone bad; None where nothing is done about it."""
+        """Returns the monitor that detects bad losses; None if the run does not react to them."""
         return None if self.on_nan is None else LossMonitor(self.jump)
 
     def save_cadence(self) -> Every:
-        """When a checkpoint is due."""
+        """Returns the cadence of the checkpoints."""
         return Every(steps=self.save_steps, secs=self.save_secs)
 
     def evaluate_cadence(self) -> Every:
-        """When an evaluation is due."""
+        """Returns the cadence of the evaluations."""
         return Every(steps=self.evaluate_steps, secs=self.evaluate_secs)

@@ -1,4 +1,4 @@
-"""Who trains in the calling thread: known to what a loop of the user's own opens in it."""
+"""The run that trains in the calling thread, for the sessions that the user's loop opens there."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ from nbtrain.run.threads import Coordinator
 
 
 class Owner(Protocol):
-    """A run, as a Supervisor sees it whose session is opened in its training thread."""
+    """A run as seen by a Supervisor that opens its session in the training thread."""
 
     @property
     def name(self) -> str:
         """The name of the run."""
 
     def should_stop(self) -> bool:
-        """The step boundary."""
+        """The step boundary; tells if the loop must end."""
 
     def lead(self, coord: Coordinator, left_open: Callable[[], object]) -> None:
-        """Stop a Supervisor with the run, also while its session is prepared.
+        """Links a Supervisor to the run: both stop together, even while its session is prepared.
 
         Args:
-            coord: Its coordinator.
-            left_open: Called at the end of the run, if it has not been released.
+            coord: The Supervisor's coordinator.
+            left_open: Called at the end of the run if the Supervisor was not released.
         """
 
     def asked_to_stop(self) -> bool:
-        """Whether a stop was requested; unlike `should_stop` at any time, in any thread."""
+        """Tells if a stop was requested; unlike `should_stop`, in any thread at any time."""
 
     def adopt(self, coord: Coordinator, saver: Saver | None, due: Every, step: int | None) -> None:
-        """Take a session under the run: their stops are one, and its saver is the run's."""
+        """Accepts a session: it and the run stop together, and its saver becomes the run's."""
 
     def pass_by(self, recount: Callable[[int], int]) -> None:
-        """Before each call of the session: do what a loop that never asks would not.
+        """Handles the boundary before a call of the session, for a loop that never asks.
 
         Args:
-            recount: Gives the session's own step, where this one is expected.
+            recount: Returns the session's own step for an expected one.
         """
 
     def release(self, coord: Coordinator) -> None:
-        """Let go of a Supervisor and its session, after a last checkpoint."""
+        """Releases a Supervisor and its session, after a last checkpoint."""
 
     def add(self, step: int | None, values: Mapping[str, SupportsFloat]) -> None:
-        """Record scalars that were computed at a step, in any thread."""
+        """Records scalars of a step; any thread."""
 
     def note(self, topic: str, text: str | None) -> None:
-        """Warn of something in the panel, until (None) there is nothing to warn of."""
+        """Shows a warning in the panel; None clears it."""
 
 
 class EngineOwner:
@@ -59,7 +59,7 @@ class EngineOwner:
 
     Args:
         run: The run.
-        tags: What the run records at every step.
+        tags: The tags that the run records at every step.
     """
 
     def __init__(self, run: Owner, tags: frozenset[str]) -> None:
@@ -72,48 +72,48 @@ class EngineOwner:
         return self._run.name
 
     def should_stop(self) -> bool:
-        """Whether a stop was requested: the boundary is the engine's."""
+        """Tells if a stop was requested; the engine handles the boundary."""
         return self._run.asked_to_stop()
 
     def asked_to_stop(self) -> bool:
-        """Whether a stop was requested."""
+        """Tells if a stop was requested."""
         return self._run.asked_to_stop()
 
     def lead(self, coord: Coordinator, left_open: Callable[[], object]) -> None:
-        """Nothing: it is the run's own."""
+        """Does nothing: the session belongs to the run."""
 
     def adopt(self, coord: Coordinator, saver: Saver | None, due: Every, step: int | None) -> None:
-        """Nothing: it is the run's already."""
+        """Does nothing: the session belongs to the run already."""
 
     def pass_by(self, recount: Callable[[int], int]) -> None:
-        """Nothing: the engine asks."""
+        """Does nothing: the engine calls the boundary."""
 
     def release(self, coord: Coordinator) -> None:
-        """Nothing: the run lets go of it when the loop is over."""
+        """Does nothing: the run releases the session when the loop is over."""
 
     def add(self, step: int | None, values: Mapping[str, SupportsFloat]) -> None:
-        """Record scalars, except those that the run records at every step."""
+        """Records scalars, except those that the run records at every step."""
         self._run.add(step, {tag: value for tag, value in values.items() if tag not in self._tags})
 
     def note(self, topic: str, text: str | None) -> None:
-        """Warn of something in the panel."""
+        """Shows a warning in the panel; None clears it."""
         self._run.note(topic, text)
 
 
 class _OfThread(threading.local):
-    """The owner of what the calling thread opens.
+    """The owner of the sessions that the calling thread opens.
 
-    No thread that it starts inherits it, nor does a copy of its context.
+    Neither new threads nor copies of the thread's context inherit it.
     """
 
     _owner: Owner | None = None
 
     def get(self) -> Owner | None:
-        """The run that trains in this thread, or None."""
+        """Returns the run that trains in this thread, or None."""
         return self._owner
 
     def set(self, owner: Owner | None) -> None:
-        """Set it for this thread."""
+        """Sets the owner for this thread."""
         self._owner = owner
 
 
@@ -121,7 +121,7 @@ owner = _OfThread()
 
 
 def tell(topic: str, text: str | None) -> None:
-    """Warn in the panel of the run that trains in this thread; where there is none, in the log."""
+    """Shows a warning in the panel of this thread's run; without a run, logs it."""
     run = owner.get()
     if run is not None:
         run.note(topic, text)

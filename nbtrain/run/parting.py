@@ -1,10 +1,11 @@
-"""The very end of a process in which TensorFlow is still at a step.
+"""The end of a process in which TensorFlow is still executing a step.
 
-parting.take()   # with `atexit`: the process ends without what C++ does at its end
+parting.take()   # called by `atexit`: the process ends without the C++ destructors
 
-At its end a process destroys what TensorFlow's threads work with, and a step that goes on crashes
-it: the status is that of a crash, and not the one that the program has ended with, which nobody
-can ask for in Python. glibc's `on_exit` is told it, and calls `_exit` with it before all that.
+The end of a process destroys objects that TensorFlow's threads use. A step that is still running
+then crashes the process, and its exit status is that of a crash. Python does not know the status
+with which the program has ended. glibc's `on_exit` does, and calls `_exit` with it before any
+destructor.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import ctypes
 
 
 def take() -> None:
-    """Have the process end as soon as Python has; where there is no glibc, nothing changes."""
+    """Makes the process end as soon as Python has ended; without glibc, does nothing."""
     with contextlib.suppress(AttributeError, OSError, TypeError):
         libc = ctypes.CDLL(None)
         libc.on_exit(libc._exit, None)
-        libc.fflush(None)  # what is printed by C is not written by `_exit`
+        libc.fflush(None)  # `_exit` does not write C's buffered output

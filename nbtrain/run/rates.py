@@ -1,7 +1,7 @@
-"""The learning rates that schedules give, recorded beside the factors on them.
+"""Records the learning rates of schedules, in addition to the factors on them.
 
-rates.mark(step)     # training thread, now and then: how far each schedule is at this step
-rates.flush()        # the watch: computes the rates of the steps up to there, and records them
+rates.mark(step)     # training thread, now and then: notes the position of each schedule
+rates.flush()        # monitor thread: computes and records the rates up to this step
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 from nbtrain.core.hyperparameters import FACTOR, Hyperparameters
 from nbtrain.run.monitor import Monitor
 
-# Of the steps between two marks, which are a second apart, at most so many have a point: each
-# calls the schedule, which takes a part of a millisecond.
+# The most points between two marks, which are a second apart. Each point calls the schedule, which
+# takes a fraction of a millisecond.
 _POINTS = 20
 
 Record = Callable[[int, float, Mapping[str, float]], object]
@@ -26,8 +26,8 @@ class Rates:
     """The rates of one start of a run.
 
     Args:
-        hyperparameters: The run's.
-        watch: Is told of a schedule that cannot be computed.
+        hyperparameters: The hyperparameters of the run.
+        watch: Shows a message if a schedule cannot be computed.
         record: Records values of a step.
     """
 
@@ -35,18 +35,18 @@ class Rates:
         self._hyperparameters = hyperparameters
         self._monitor = watch
         self._record = record
-        # Step, wall time, name of the factor, its value, and how far its schedule is.
+        # Step, wall time, name of the factor, its value, and the position of its schedule.
         self._waiting: deque[tuple[int, float, str, float, Any]] = deque(maxlen=1_000)
-        self._last: dict[str, tuple[int, float, int]] = {}  # step, wall time, and how far
+        self._last: dict[str, tuple[int, float, int]] = {}  # step, wall time, position
         self._failed: set[str] = set()
-        self._flushing = threading.Lock()  # one at a time: points stay in order
+        self._flushing = threading.Lock()  # protects the order of the points
 
     def mark(self, step: int, *, anew: bool = False) -> None:
-        """Note how far the schedules are; training thread.
+        """Notes the positions of the schedules; training thread.
 
         Args:
-            step: The step that was done last.
-            anew: Whether they went back: nothing leads here from the mark before.
+            step: The last completed step.
+            anew: Whether the run went back, so that no curve leads here from the last mark.
         """
         moments = self._hyperparameters.moments()
         if not moments:
@@ -59,8 +59,8 @@ class Rates:
                 self._waiting.append((step, now, name, values[name], moment))
 
     def flush(self) -> None:
-        """Record the rates up to the last mark; any thread."""
-        with self._flushing:  # first: what another thread has taken is recorded by then
+        """Records the rates up to the last mark; any thread."""
+        with self._flushing:  # waits until another thread has recorded what it took
             while self._waiting:
                 step, wall, name, factor, moment = self._waiting.popleft()
                 if name not in self._failed:
@@ -74,7 +74,7 @@ class Rates:
             for at, when, far in _between(before, (step, wall, done)):
                 rate = self._hyperparameters.rate(name, far) * factor
                 self._record(at, when, {name.removesuffix(FACTOR): rate})
-        except Exception as error:  # noqa: BLE001 - a schedule of the user's own; told
+        except Exception as error:  # noqa: BLE001 - the user's schedule failed; shown
             self._failed.add(name)
             self._monitor.note("rates", f"The rate under {name} cannot be computed: {error}")
             return
@@ -84,10 +84,10 @@ class Rates:
 def _between(
     before: tuple[int, float, int], last: tuple[int, float, int]
 ) -> list[tuple[int, float, int]]:
-    """The last moment, and those between that can be told from the one before."""
+    """Returns the last moment, preceded by interpolated moments if the steps are regular."""
     (step, wall, far), (end, until, done) = before, last
     steps = end - step
-    if steps <= 1 or done - far != (done - far) // steps * steps:  # not so many in each step
+    if steps <= 1 or done - far != (done - far) // steps * steps:  # irregular steps
         return [last]
     each, count = (done - far) // steps, min(steps, _POINTS)
     ats = [step + steps * number // count for number in range(1, count + 1)]

@@ -1,6 +1,6 @@
-"""What is done about a training that has gone bad: it is paused, or goes back by itself.
+"""Reacts to a training that has gone bad: pauses it, or goes back to a good checkpoint.
 
-recovery.look()    # at a step boundary; it may go back, and moves the step counter then
+recovery.look()    # at a step boundary; going back also moves the step counter
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from nbtrain.run.context import Context
 from nbtrain.run.executor import CommandExecutor
 from nbtrain.run.saving import CheckpointPolicy
 
-# What a rescue halves, the first that a run has: a rate under a factor is set by the program.
+# A recovery halves the first of these that the run has: the program sets a rate under a factor.
 _RATES = ("learning_rate_factor", "learning_rate")
 
-# Rescues one after the other: what has gone bad so often needs another look.
+# The most recoveries one after the other, before the run pauses for the user.
 _MOST = 5
 
 
 class Recovery:
-    """Acts on the trouble of one start of a run; training thread only.
+    """Reacts to bad values in one start of a run; training thread only.
 
     Args:
         context: The collaborators of the attempt.
-        executor: Restores and sets.
-        policy: Keeps the checkpoints.
+        executor: Executes the restore and the edit.
+        policy: Saves and restores the checkpoints.
     """
 
     def __init__(
@@ -40,13 +40,13 @@ class Recovery:
         self._recover = context.settings.on_nan == "recover"
         self._told: Anomaly | None = None
         self._rescues = 0
-        self._last: tuple[int, int] | None = None  # where it had gone bad, where it went back to
+        self._last: tuple[int, int] | None = None  # the bad step, and where the run went back to
 
     def look(self, *, drain: bool = False) -> None:
-        """Act on trouble that is new.
+        """Reacts to a new bad value.
 
         Args:
-            drain: Whether to look at the records that wait as well: there is no next boundary.
+            drain: Whether to check the waiting records too, because no boundary follows.
         """
         loss_monitor = self._context.recorder.loss_monitor
         if loss_monitor is None:
@@ -55,19 +55,19 @@ class Recovery:
             self._monitor.folder.drain(self._steps.step)
         anomaly = loss_monitor.anomaly
         if anomaly is None:
-            if self._told is not None:  # somebody else has seen to it
+            if self._told is not None:  # the values are good again
                 self.forget()
                 self._rescues = 0
         elif anomaly is not self._told:
             self._told = anomaly
             self._act(anomaly)
-        else:  # it was resumed without a restore
+        else:  # the run was resumed without a restore
             loss_monitor.acknowledge()
             text = f"Goes on although {anomaly}: nothing is saved until that is over."
             self._monitor.note("nan", text)
 
     def forget(self) -> None:
-        """There is nothing to be told any more."""
+        """Clears the message about a bad value."""
         self._told = None
         self._monitor.note("nan", None)
 
@@ -75,7 +75,7 @@ class Recovery:
         if self._context.lifecycle.phase is Phase.STOPPING:
             return
         if self._executor.fail_trial(f"{anomaly}"):
-            self._told = None  # if it is there afterwards, it is told then
+            self._told = None  # reported later if it is still there
             return
         why, good = "", self._good(anomaly)
         if self._recover:
@@ -84,16 +84,16 @@ class Recovery:
             why = self._go_back(anomaly)
             if not why:
                 return
-            self._monitor.inform(None)  # of an earlier rescue
+            self._monitor.inform(None)  # clears the notice of an earlier recovery
             if self._steps.step != bad and (left := self._policy.non_finite()):
                 why, good = f"{left} has gone bad, and is in no checkpoint", None
             why = f" It was not rescued: {why}."
         step = self._steps.step
         text = f"Paused at step {step:,}: {anomaly}.{why} {self._advice(anomaly, good)}"
-        self._monitor.note("nan", text)  # first: whoever sees it paused sees why
+        self._monitor.note("nan", text)  # first, so that the reason is shown with the pause
         try:
             self._context.lifecycle.apply(Event.PAUSE)
-        except PhaseError:  # it is stopping by now
+        except PhaseError:  # the run is stopping by now
             self._monitor.note("nan", None)
             return
         if self._recover:
@@ -116,7 +116,7 @@ class Recovery:
         )
 
     def _good(self, anomaly: Anomaly) -> int | None:
-        """The step of the last good checkpoint; None where there is none."""
+        """The step of the last good checkpoint; None if there is none."""
         good = self._policy.below(anomaly.good)
         return good[-1].step if good else None
 
@@ -126,14 +126,14 @@ class Recovery:
         return next((name for name in _RATES if name in values), None)
 
     def _older(self, anomaly: Anomaly) -> tuple[Checkpoint, ...]:
-        """What can be restored, the newest last, but for what led a rescue to the same place."""
+        """Good checkpoints, the newest last; older than the one that failed last time, if any."""
         below = anomaly.good
         if self._last is not None and anomaly.step <= self._last[0]:
             below = min(below, self._last[1])
         return self._policy.below(below)
 
     def _tries(self, anomaly: Anomaly) -> tuple[Checkpoint, ...]:
-        """What to go back to, the last first: where nothing is older, the same as last time."""
+        """Checkpoints to try, from last to first; without an older one, the same as last time."""
         if older := self._older(anomaly):
             return older
         good = self._policy.below(anomaly.good)
@@ -141,10 +141,10 @@ class Recovery:
         return same or good
 
     def _go_back(self, anomaly: Anomaly) -> str:
-        """Restore the last good checkpoint, and halve the learning rate.
+        """Restores the last good checkpoint, and halves the learning rate.
 
         Returns:
-            Why the training cannot go on from the step that it is at then; empty where it can.
+            Why the training cannot go on; empty if it can.
         """
         name = self._rate()
         if name is None:
@@ -159,10 +159,10 @@ class Recovery:
                 continue  # it lacks a variable that has gone bad
             now = self._steps.step
             self._rescues, self._last = self._rescues + 1, (anomaly.step, now)
-            # What has led nowhere is not repeated by a replay.
+            # A replay must not repeat the abandoned edits.
             self._context.commands.settle(bad)
-            # Restored it may be what it was before; what led here is too much anyhow.
-            # In this order: where the rate itself is what was NaN, it does not count.
+            # The restored rate may be higher than the rate that led here, which was too high
+            # anyway. The order of the arguments matters: a NaN in `rate` is ignored.
             half = min(self._context.hyperparameters.values[name], rate) / 2
             outcome = self._do(Set({name: half}))
             self._told = None

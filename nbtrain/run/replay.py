@@ -1,4 +1,4 @@
-"""What was done to a run, as a table; and done again to another run."""
+"""A table of what was done to a run, and its replay in another run."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from nbtrain.run.requests import Steering
 from nbtrain.rundir.entries import FILE, Entry, edits_of, when
 from nbtrain.rundir.lineage import Lineage, parent_of
 
-# Of what happens often, or says nothing to a reader.
+# Events that the table leaves out: they are frequent, or of no interest to a reader.
 _UNSHOWN = frozenset(
     {"back", "checkpoint", "copy", "evaluated", "folder", "found", "origin", "stop"}
 )
 
-# Why a run goes on with another value than the edits before its checkpoint have given.
+# Why a run goes on with another value than the edits before its checkpoint have set.
 _OUTLIVED, _OWN = "is in no checkpoint: goes on with", "the program itself has set it"
 
-# Of an outcome on one line: so a row fits into a cell of a notebook.
+# Characters of an outcome per line, so that a row fits into a notebook cell.
 _OUTCOME_CHARS = 60
 
 _HEAD = ("step", "event", "hyperparameter", "old", "new", "outcome")
 
 
 class ReplayPlan:
-    """What was done to a run, and the edits that led to its end.
+    """The history of a run, and the edits that led to its end.
 
-    A cell shows it as a table, the same at every execution.
+    A cell shows the history as a table, the same at every execution.
 
     Args:
-        folder: The run's.
+        folder: The run's folder.
 
     Attributes:
         logdir: The run's folder.
-        edits: Step and new values, in the order in which they were made; those of the runs that
-            it is a branch of come first.
+        edits: Step and new values, in the order in which they were made. Edits of the runs from
+            which the run was branched come first.
 
     Raises:
         OSError: Its `steering.jsonl` cannot be read.
@@ -51,18 +51,18 @@ class ReplayPlan:
         self.edits = tuple((step, values) for _, step, values in self._lineage.state.edits)
 
     def apply(self, run: Steering) -> Receipt:
-        """Have a new run make every edit after the same step; any thread.
+        """Plans every edit in a new run, after the same step; any thread.
 
         Args:
-            run: One that was made with `start=False` and is started next, or that has not come
-                to the first of the edits.
+            run: A run that was made with `start=False` and is started next, or one that has not
+                reached the first of the edits.
 
         Returns:
-            The receipt: refused where a step has passed already, or where the run lacks a
+            The receipt. It is refused if a step is past already, or if the run lacks a
             hyperparameter; then no edit is made.
 
         Raises:
-            ArgumentError: The folder does not tell all edits, or what is given is no run.
+            ArgumentError: The folder does not contain all edits, or `run` is not a run.
         """
         if not isinstance(run, Steering):
             raise ArgumentError(f"apply({run!r}): give the run that is to make the edits.")
@@ -73,7 +73,7 @@ class ReplayPlan:
         return run.post(Replay(self.edits, f"{many} of {self.logdir.name}{span}"), at=0)
 
     def table(self, *, clock: bool = False) -> str:
-        """What was done, a line each.
+        """Returns the history as text, one event per line.
 
         Args:
             clock: Whether each line begins with the seconds since the first.
@@ -97,14 +97,17 @@ class ReplayPlan:
 
 
 def replay(logdir: str | os.PathLike[str]) -> ReplayPlan:
-    """Read what was done to a run; a cell shows it as a table, `apply` does it to a new run.
+    """Reads what was done to a run; a cell shows it as a table, `apply` repeats it in a new run.
 
-    What is applied is the course that led to the end: every edit of a hyperparameter after its
-    step, and no edit that a restore has undone. On a CPU, with the same seeds and
+    Every edit of a hyperparameter that led to the end is repeated after the same step. Edits that
+    a restore has undone are left out. On a CPU, with the same seeds and
     `tf.config.experimental.enable_op_determinism()`, the new run ends with the same weights.
 
     Args:
         logdir: The run's folder, such as "runs/digits"; the run may be over, killed, or alive.
+
+    Returns:
+        The plan.
 
     Raises:
         ArgumentError: There is no such folder, or no run has written to it.
@@ -133,7 +136,7 @@ def replay(logdir: str | os.PathLike[str]) -> ReplayPlan:
 
 
 def _wrapped(row: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The row, and where its outcome is long the rest of that in rows below."""
+    """Yields the row; the rest of a long outcome goes into rows below."""
     first, *more = textwrap.wrap(row[-1], _OUTCOME_CHARS) or [""]
     yield (*row[:-1], first)
     yield from ((*[""] * len(row[:-1]), line) for line in more)
@@ -142,7 +145,7 @@ def _wrapped(row: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 def _rows(
     entry: Entry, kept: Mapping[str, tuple[float, float, bool]], *, led: bool
 ) -> list[tuple[str, ...]]:
-    """The rows of one entry: one for each edit, or one."""
+    """Returns the rows of one entry: one for each edit, or one."""
     step, event, text = f"{entry['step']:,}", str(entry["event"]), str(entry.get("text", ""))
     text = text.partition("\n")[0]
     if event in _UNSHOWN:

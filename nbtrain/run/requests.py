@@ -1,4 +1,4 @@
-"""How a run is steered: each method asks for something, and returns a receipt at once."""
+"""The methods that steer a run: each queues a command and returns a receipt at once."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from nbtrain.core.commands import (
 from nbtrain.core.errors import ArgumentError, UnknownNameError
 from nbtrain.core.states import Checkpoint
 
-# Not None: that is what a step function returns which forgot its return.
+# Not None, which a step function returns if it lacks a return statement.
 NO_VALUES: Mapping[str, SupportsFloat] = MappingProxyType({})
 
-# What a reader of other libraries tries first, and what a run has for it.
+# Names from other libraries, and what to use instead.
 INSTEAD: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(("stop", "cancel", "abort", "kill"), "run.request_stop()"),
@@ -43,36 +43,38 @@ INSTEAD: Mapping[str, str] = MappingProxyType(
 
 
 class Steering(ABC):
-    """What can be asked of a run, from any thread; it is done at a step boundary."""
+    """The commands of a run, from any thread; they are executed at a step boundary."""
 
     @abstractmethod
     def post(self, command: Command, *, at: int | None = None) -> Receipt:
-        """Queue a command, and return its receipt."""
+        """Queues a command, and returns its receipt."""
 
     def __dir__(self) -> list[str]:
-        """Its names, without those that only say what to use instead."""
+        """Returns the names, without those that only say what to use instead."""
         return [name for name in super().__dir__() if name not in INSTEAD]
 
     def request_stop(self) -> Receipt:
-        """End the run after the step at hand, with a last checkpoint."""
+        """Ends the run after the current step, with a last checkpoint."""
         return self.post(Stop())
 
     def pause(self) -> Receipt:
-        """Take no further step until resumed; saving and restoring still work."""
+        """Pauses the training until `resume`; saving and restoring still work."""
         return self.post(Pause())
 
     def resume(self) -> Receipt:
-        """Go on after a pause."""
+        """Continues after a pause."""
         return self.post(Resume())
 
     def save(self) -> Receipt:
-        """Write a checkpoint at the next step boundary."""
+        """Writes a checkpoint at the next step boundary."""
         return self.post(Save())
 
     def restore(self, checkpoint: int | str | Checkpoint | None = None) -> Receipt:
-        """Go back to a checkpoint: its step, its path, or (None) the latest.
+        """Restores a checkpoint.
 
-        The latest that counts: none that the run has gone back behind, as long as there is one.
+        Args:
+            checkpoint: Its step, its path, or None for the latest on the current branch.
+                Abandoned checkpoints are used only if there is no other.
         """
         wanted = checkpoint.path if isinstance(checkpoint, Checkpoint) else checkpoint
         return self.post(Restore(wanted))
@@ -80,7 +82,7 @@ class Steering(ABC):
     def set(
         self, values: Mapping[str, SupportsFloat] = NO_VALUES, /, **more: SupportsFloat
     ) -> Receipt:
-        """Give hyperparameters other values at the next step boundary: all of them, or none.
+        """Sets hyperparameters at the next step boundary: all of them, or none.
 
         Args:
             values: Numbers by the names of hyperparameters.
@@ -92,9 +94,10 @@ class Steering(ABC):
         return self.post(Set({**_by_name(values), **more}))
 
     def evaluate(self) -> Receipt:
-        """Evaluate at the next step boundary, also while paused; recorded as `val_loss` and so on.
+        """Evaluates at the next step boundary, also while paused; records `val_loss` and so on.
 
-        What is evaluated is said at the start: `evaluate=`, or a Keras fit's `validation_data=`.
+        The start of the run says what to evaluate: `evaluate=`, or `validation_data=` of a Keras
+        fit.
         """
         return self.post(Evaluate())
 
@@ -107,19 +110,19 @@ class Steering(ABC):
         keep_if: str | Callable[[Mapping[str, float], Mapping[str, float]], object] | None = None,
         **more: SupportsFloat,
     ) -> Receipt:
-        """Give hyperparameters other values for some steps; then keep them, or go back.
+        """Tries hyperparameters for some steps, then keeps them or goes back.
 
-        What decides is measured before and after: by an evaluation, where the run can evaluate,
-        and over the last quarter of as many steps. To go back is to restore the checkpoint that
-        the trial begins with, and the old values. The receipt is answered at the end, and so not
-        while the run is paused; `kept` of its outcome says which it was.
+        Scalars are measured before and after the trial: by an evaluation if the run can evaluate,
+        and as means over the last quarter of `steps` steps. Going back restores the checkpoint
+        from the beginning of the trial and the old values. The receipt is answered at the end of
+        the trial, so not while the run is paused; `kept` of its outcome tells the decision.
 
         Args:
             values: Hyperparameters by their names.
-            steps: How many.
-            keep_if: Tag of a scalar that must not have got worse: risen or, where its name says
-                that higher is better (accuracy, AUC, precision, recall, score and the like),
-                fallen. Or a function of two dicts, the scalars before and after, that returns
+            steps: The number of steps of the trial.
+            keep_if: Tag of a scalar that must not get worse. A higher value is worse, unless the
+                name says that higher is better (accuracy, AUC, precision, recall, score and the
+                like). Or a function of two dicts, the scalars before and after, that returns
                 whether to keep the values. None takes `val_loss`.
             more: More values, by keyword.
 
@@ -129,13 +132,13 @@ class Steering(ABC):
         return self.post(Try({**_by_name(values), **more}, steps, keep_if))
 
     def try_(self, *values: Mapping[str, SupportsFloat], **more: Any) -> Receipt:
-        """The former name of `trial`; warns of it."""
+        """The former name of `trial`; issues a DeprecationWarning."""
         warnings.warn("run.try_() is run.trial() now", DeprecationWarning, stacklevel=2)
         return self.trial(*values, **more)
 
 
 class _Instead:
-    """Refuses a name. A `__getattr__` would too, and make every other name of a run slower."""
+    """Refuses a name. A `__getattr__` would do so too, but slow down all other names of a run."""
 
     def __init__(self, name: str, words: str) -> None:
         self._text = f"'Run' object has no attribute {name!r}: use {words}"
@@ -149,10 +152,10 @@ for _name, _words in INSTEAD.items():
 
 
 def _by_name(values: object) -> Mapping[str, SupportsFloat]:
-    """The values that were given.
+    """Returns the given values.
 
     Raises:
-        ArgumentError: They are no mapping.
+        ArgumentError: They are not a mapping.
     """
     if isinstance(values, Mapping):
         return values

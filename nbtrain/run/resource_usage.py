@@ -1,8 +1,8 @@
-"""What a run uses: the time of its training thread, and what its process takes.
+"""Measures the resources of a run: the time of its training thread, and CPU and memory.
 
 resource_usage = ResourceUsage(time_usage)
-resource_usage.beside(0.001)        # the looper, at every tick: CPU seconds that the tick took
-resource_usage.look(phase)          # and then this, which looks once a second
+resource_usage.beside(0.001)        # the looper, at every tick: CPU seconds of the tick
+resource_usage.look(phase)          # the looper, at every tick: measures once a second
 resource_usage.usage                # any thread
 """
 
@@ -23,21 +23,21 @@ from nbtrain.run.time_usage import WINDOW_LOOKS, TimeUsage
 
 LOOK_SECS = 1.0
 
-# Of a container, by the two versions of control groups. "max", or a number beyond all memory,
-# where there is none.
+# The memory limit of a container, in the two versions of control groups. Without a limit, the
+# content is "max" or a number beyond all memory.
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 class ResourceUsage:
-    """Measures what a run uses; the looper's thread.
+    """Measures the resources of a run; the looper's thread.
 
     Args:
-        time_usage: Of the training thread.
-        clock: Gives the time in seconds.
-        cpu_clock: Gives the CPU seconds of the process.
+        time_usage: Measures the time of the training thread.
+        clock: Returns the time in seconds.
+        cpu_clock: Returns the CPU seconds of the process.
 
     Attributes:
-        usage: What was measured last; None before it is known. Any thread.
+        usage: The last measurement; None before the first. Any thread.
     """
 
     def __init__(
@@ -52,17 +52,17 @@ class ResourceUsage:
         self._clock, self._cpu_clock = clock, cpu_clock
         self._due = clock()
         self._display = 0.0
-        # When, CPU seconds of the process, and of the ticks.
+        # Time, CPU seconds of the process, CPU seconds of the ticks.
         self._looks: deque[tuple[float, float, float]] = deque(maxlen=WINDOW_LOOKS + 1)
         self._process = psutil.Process()
         self._memory_limit = memory_limit()
 
     def beside(self, cpu_secs: float) -> None:
-        """A tick, which records and displays, took so much CPU time."""
+        """Adds the CPU time of a tick, which records and displays."""
         self._display += cpu_secs
 
     def look(self, phase: Phase) -> None:
-        """Measure, where that is due; always once the run has ended: then of all its time."""
+        """Measures once a second; after the end always, and for the whole time of the run."""
         now = self._clock()
         if now < self._due and not phase.ended:
             return
@@ -84,7 +84,7 @@ class ResourceUsage:
 
 
 def memory_limit() -> int:
-    """Bytes that the process may have: of its container, or of the machine."""
+    """Returns the memory limit of the container, or the memory of the machine, in bytes."""
     limit = int(psutil.virtual_memory().total)
     for path in _LIMITS:
         with contextlib.suppress(OSError, ValueError):
@@ -93,13 +93,13 @@ def memory_limit() -> int:
 
 
 def gpu_memory() -> int | None:
-    """Bytes of all GPUs that TensorFlow's tensors take; None where it has none, or not yet."""
-    # To ask is to begin with them, and what a program wants to say of them comes before that.
+    """Returns the bytes of TensorFlow's tensors on all GPUs; None without a GPU in use."""
+    # Asking initializes the GPUs; the program must be able to configure them before that.
     if getattr(context.context(), "_context_handle", None) is None:
         return None
     try:
         gpus = tf.config.list_logical_devices("GPU")
         taken = [tf.config.experimental.get_memory_info(gpu.name)["current"] for gpu in gpus]
     except (RuntimeError, ValueError, KeyError, tf.errors.OpError):
-        return None  # a kind of GPU that does not tell
+        return None  # this kind of GPU does not report its memory
     return sum(taken) if taken else None

@@ -1,4 +1,4 @@
-"""A second look at what a restore has left, once a step has made what was missing then."""
+"""Checks a restore again after the first step, which creates variables that were missing."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from nbtrain.run.monitor import Monitor
 
 
 class RestoreProof:
-    """Tells what a restore has not matched, and what no checkpoint holds; training thread only.
+    """Reports gaps of a restore, and variables that no checkpoint holds; training thread only.
 
     Args:
-        monitor: Is told.
-        steps: The step at hand.
+        monitor: Shows messages.
+        steps: The current step.
     """
 
     def __init__(self, monitor: Monitor, steps: StepCounter) -> None:
         self._monitor = monitor
         self._steps = steps
         self._unproven: int | None = None  # step of a restore that left gaps
-        self._lacking = ""  # what is trained and no checkpoint holds
-        self._unlooked: int | None = None  # step before the first, which makes what is trained
+        self._lacking = ""  # trained variables that no checkpoint holds
+        self._unlooked: int | None = None  # step before the first one, which creates variables
 
     def begin(self, saver: Saver, restored: Restored) -> Restored:
-        """Look at what was just restored; returns it with what no checkpoint holds."""
+        """Checks a restore; returns its proof with the variables that no checkpoint holds."""
         self.look_for_lacking(saver, restored.step)
         self._unproven = restored.step if restored.gaps else None
         return replace(restored, lacking=self._lacking)
 
     def complete(self, saver: Saver | None) -> None:
-        """Look again after a restore that left gaps: the first step creates what was missing."""
+        """Checks a restore with gaps again after the first step, which creates variables."""
         step = self._steps.step
         if self._unlooked is not None and step > self._unlooked:
             self.look_for_lacking(saver, step)
@@ -52,7 +52,7 @@ class RestoreProof:
             self._monitor.note("restore", proof.gaps or None)
 
     def look_for_lacking(self, saver: Saver | None, step: int) -> None:
-        """Tell what is trained and not saved; again after a step, which may make it."""
+        """Reports trained variables that are not saved; `complete` repeats it after a step."""
         self._unlooked = step
         try:
             lacking = "" if saver is None else saver.lacking()

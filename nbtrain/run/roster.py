@@ -1,4 +1,4 @@
-"""The runs that this process has started, by name, and who is told of each start."""
+"""The runs that this process has started, by name, and the listeners of each start."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-# Ended runs that are known by name: each holds its model.
+# The number of ended runs to keep: each holds its model in memory.
 _ENDED_KEPT = 8
 
-# The one started last at the end.
+# The runs in the order of their starts.
 runs: dict[str, Any] = {}
 
-# Called with each run that has been started, in the thread that has started it.
+# Called with each started run, in the thread that has started it.
 listeners: list[Callable[[Any], object]] = []
 
-# Gives the context of a training thread, in the thread that starts it; a notebook sets its own.
+# Returns the context for a training thread; called in the starting thread. A notebook replaces it.
 context: Callable[[], contextvars.Context] = contextvars.copy_context
 
 if hasattr(os, "register_at_fork"):  # not on Windows
-    # A forked process has none of its parent's threads, and so none of its runs.
+    # A forked process has no threads of its parent, and so none of its runs.
     os.register_at_fork(after_in_child=runs.clear)
 
 
 def enlist(run: Any) -> None:
-    """Make a run that starts the last one, and forget those that ended long ago."""
+    """Adds a starting run at the end, and forgets runs that ended long ago."""
     runs.pop(run.name, None)
     runs[run.name] = run
     ended = [name for name, other in list(runs.items()) if other.status.phase.ended]
@@ -34,6 +34,6 @@ def enlist(run: Any) -> None:
 
 
 def tell(run: Any) -> None:
-    """Tell of a run that has been started; in the thread that has started it."""
+    """Calls the listeners for a started run; in the thread that has started it."""
     for listener in list(listeners):
         listener(run)

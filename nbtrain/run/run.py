@@ -1,13 +1,13 @@
 """A run: one training thread, its coordinator, and the step boundary.
 
 run = Run(engine, logdir, settings)     # created
-run.start()                             # preparing: the engine opens its session,
-                                        #   and goes on from the latest checkpoint
+run.start()                             # preparing: the engine opens its session and
+                                        #   restores the latest checkpoint
     while not run.should_stop():        # training thread; each call is a boundary:
-        run.record(loss=...)            #   count the step, hand its record over,
-                                        #   save if due, execute commands, pause
-run.save(); run.pause(); ...            # any thread: a receipt each
-run.wait()                              # finished, stopped, or the error raised
+        run.record(loss=...)            #   counts the step, queues its record,
+                                        #   saves if due, executes commands, pauses
+run.save(); run.pause(); ...            # any thread; each returns a receipt
+run.wait()                              # finished or stopped; raises the training's error
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ from nbtrain.rundir.journal import Marks
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-# Seconds for the last round of a watch, which may draw a picture.
+# Seconds for the last tick of the monitor threads, which may draw a picture.
 _LAST_ROUND_SECS = 10.0
 
 
 class Run(Steering):
     """A training that runs in the background and is steered from anywhere.
 
-    Methods may be called from any thread and return at once, except where they say
-    otherwise. `nbtrain.train`, `supervise` and `background` make one.
+    Methods may be called from any thread and return at once, unless they say otherwise.
+    `nbtrain.train`, `supervise` and `background` make a run.
 
     Args:
-        engine: What trains.
-        logdir: Its folder.
-        settings: How long, and when to save.
+        engine: The engine that trains.
+        logdir: The run's folder.
+        settings: How long to train and when to save.
     """
 
     def __init__(self, engine: Engine[Any], logdir: Logdir, settings: Settings) -> None:
@@ -84,12 +84,12 @@ class Run(Steering):
         self._commands = CommandQueue()
         self._listeners: list[Callable[[], object]] = []
         self._branch: Branch | None = None
-        self._begins = 0  # the step from which its life goes on, as far as that is known before
+        self._begins = 0  # the step from which the start continues, if known before it trains
         self._told = Listeners()
         self.attempt = self._attempt(Recorder(self.scalars, None), Bindings(()))
 
     def _attempt(self, recorder: Recorder, names: Bindings) -> Attempt:
-        """What belongs to one life of the run: of the one before nothing is left."""
+        """Returns a new attempt, which shares nothing with the one before."""
         grace_secs = self._settings.stop_grace_secs
         monitor = Monitor(recorder, self._folder, self.marks, grace_secs=grace_secs)
         context = Context(
@@ -110,21 +110,21 @@ class Run(Steering):
         self._at_hand = self._commands.at_hand = context.steps
         return attempt
 
-    # --- life -------------------------------------------------------------------
+    # --- start and end ----------------------------------------------------------
 
     def start(self) -> Run:
-        """Start the training thread, from the latest checkpoint of the folder if there is one.
+        """Starts the training thread, from the latest checkpoint of the folder if there is one.
 
-        A cell that starts one run shows its panel, at its end if it has not done so before.
+        A cell that starts one run shows its panel, at the end of the cell if not before.
 
         Raises:
-            PhaseError: It has been started and has not ended, or a thread of its last life
-                has not.
+            PhaseError: The run was started and has not ended, or a thread of its last start has
+                not ended.
             BusyError: Another run holds the folder or the model.
             ArgumentError: The folder cannot be written any more.
         """
         if not self._lifecycle.allows(Event.START):
-            self._lifecycle.apply(Event.START)  # raises, naming what is possible
+            self._lifecycle.apply(Event.START)  # raises, and names what is possible
         with naming_what_is_new(), contextlib.ExitStack() as undo:
             self._folder.acquire()
             undo.callback(self._folder.discard)
@@ -132,7 +132,7 @@ class Run(Steering):
             names = Bindings(engine.functions, engine.roots(), tracebacks.names_of_caller())
             claims.enter(self.name, lambda: self._engine.models() + names.trained(), self.__repr__)
             undo.callback(claims.leave, self.name)
-            if left := names_of_live(self.coord):  # they would take up their work again
+            if left := names_of_live(self.coord):  # they would resume their work
                 raise PhaseError(
                     f"Cannot start: threads of an earlier training have not ended: "
                     f"{', '.join(left)}. Wait for them, or start a new run."
@@ -149,9 +149,9 @@ class Run(Steering):
             self._begins = first_step(engine)
             self.attempt = self._attempt(recorder, names)
             self._lifecycle.apply(Event.START)
-            undo.pop_all()  # from here on, its life undoes it
+            undo.pop_all()  # from here on, the attempt releases these
         self.attempt.context.monitor.begin(**entry, **parent)
-        for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last life
+        for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last start
             self.receipts.remove(receipt)
         roster.enlist(self)
         self.attempt.start(self._engine.session, functools.partial(self._engine.train, self))
@@ -159,21 +159,22 @@ class Run(Steering):
         return self
 
     def wait(self, timeout: float | None = None) -> Run:
-        """Block until the run has ended; an interrupt ends the wait, not the training.
+        """Blocks until the run has ended; an interrupt ends the wait, not the training.
 
-        One that is paused, be it by itself (`on_nan`), is waited for until it goes on and ends;
-        the standard error says once that it is paused, and how to go on.
+        A pause does not end the wait. A message on the standard error says once that the run is
+        paused, and how to resume it.
 
         Args:
-            timeout: Seconds to wait at most; None for as long as it takes.
+            timeout: Seconds to wait at most; None waits as long as it takes.
 
         Returns:
             The run itself, so that a cell shows how it ended.
 
         Raises:
-            WaitError: It goes on after `timeout` seconds, or would wait for itself.
-            PhaseError: It has not been started.
-            BaseException: What the training raised, with the line that raised it.
+            WaitError: The run has not ended after `timeout` seconds, or a thread of the run would
+                wait for itself.
+            PhaseError: The run has not been started.
+            BaseException: The error of the training, with the line that raised it.
         """
         __tracebackhide__ = True  # IPython shows the lines of the training instead
         if self._lifecycle.phase is Phase.CREATED:
@@ -190,7 +191,7 @@ class Run(Steering):
         return self
 
     def __await__(self) -> Generator[Any, None, Run]:
-        """Wait without blocking the kernel's event loop: `await run`."""
+        """Waits without blocking the kernel's event loop: `await run`."""
         yield from Waiting(self.attempt).awaited(self.on_tick)
         return self.wait()
 
@@ -200,21 +201,23 @@ class Run(Steering):
         name: str | None = None,
         **hyperparameters: SupportsFloat,
     ) -> Self:
-        """Start a new run from a checkpoint of this one, in a folder of its own next to this.
+        """Starts a new run from a checkpoint of this one, in a new folder next to this one's.
 
-        It trains the same model, with the same data and settings, so this run must have ended
-        or not have been started.
+        The new run trains the same model, with the same data and settings. So this run must have
+        ended, or must not have been started.
 
         Args:
-            checkpoint: Its step, its path (also one of another run's folder), or None for the
-                latest.
-            name: The new run's name; None takes this run's, with a number.
-            hyperparameters: Those that have other values from its first step on.
+            checkpoint: Its step, its path (in any run's folder), or None for the latest.
+            name: The new run's name; None takes this run's name with a number.
+            hyperparameters: Values that differ from the first step of the new run on.
+
+        Returns:
+            The new run.
 
         Raises:
             PhaseError: This run has not ended.
-            ArgumentError: A value or name that cannot be, or nothing is left to train; or what
-                it trains cannot be branched.
+            ArgumentError: A value or the name is invalid, no steps are left to train, or the
+                training cannot be branched.
             CheckpointError: There is no such checkpoint.
             BusyError: A run that has not ended trains the model.
 
@@ -254,9 +257,12 @@ class Run(Steering):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
-        """Call `target` every `secs` seconds until the run stops, as `Supervisor.loop` does.
+        """Calls `target` every `secs` seconds until the run stops, as `Supervisor.loop` does.
 
-        An error of `target` stops the run, which then fails with it.
+        An error of `target` stops the run, which then fails with this error.
+
+        Returns:
+            The thread that makes the calls.
         """
         name = f"nbtrain {self.name}: {getattr(target, '__name__', 'loop')}"
         looper = LooperThread(self.coord, secs, target, name=name, args=args, kwargs=kwargs)
@@ -264,15 +270,15 @@ class Run(Steering):
         return looper
 
     def post(self, command: Command, *, at: int | None = None) -> Receipt:
-        """Queue a command for the next step boundary, and return its receipt.
+        """Queues a command for the next step boundary, and returns its receipt.
 
         Args:
-            command: What is asked.
-            at: The step after which it is to be executed, where that is yet to come. What
-                is planned so may be posted before the first start.
+            command: The command.
+            at: A future step after which to execute it; None executes it at once. Such a planned
+                command may be posted before the first start.
 
         Raises:
-            ArgumentError: A stop is planned, or what is given is no command, or no step.
+            ArgumentError: A stop is planned, `command` is not a command, or `at` is not a step.
         """
         if not isinstance(command, Command):
             raise ArgumentError(f"post({command!r}): give a command, such as Save() or Pause().")
@@ -294,7 +300,7 @@ class Run(Steering):
         return receipt
 
     def _unknown(self, command: Command) -> str | None:
-        """Why an edit is refused at once: a name that a run that trains does not have."""
+        """Returns why an edit is refused at once: the run trains and lacks a name; else None."""
         if not isinstance(command, Set | Try) or not self._lifecycle.allows(Event.STOP):
             return None
         unknown = {name: 0.0 for name in command.values if name not in self.hyperparameters}
@@ -307,17 +313,17 @@ class Run(Steering):
 
     @property
     def handle(self) -> LoopHandle:
-        """The loop, as the engine sees it that trains."""
+        """The loop as the engine sees it."""
         return self.attempt.handle
 
     # --- the step boundary ------------------------------------------------------
 
     def should_stop(self) -> bool:
-        """Whether to leave the loop.
+        """Tells if the loop must end.
 
-        Called by the training thread, once a step, this is the step boundary: it counts
-        the step, hands over its record, saves when due, executes commands, and blocks
-        while paused. Another thread only gets the answer.
+        In the training thread, once per step, this is the step boundary: it counts the step,
+        queues its record, saves if due, executes commands, and blocks while paused. Another
+        thread only gets the answer.
         """
         at_hand = self._at_hand
         if get_ident() != at_hand.thread:
@@ -335,7 +341,7 @@ class Run(Steering):
         return step >= at_hand.next and self.attempt.boundary.look_up()
 
     def _ask(self) -> bool:
-        """The same, where the loop begins, or is not the run's own; or from another thread."""
+        """Handles the other cases: the first call, another loop, or another thread."""
         attempt = self.attempt
         if threading.get_ident() == attempt.ident:
             return attempt.loop.reach()
@@ -349,16 +355,17 @@ class Run(Steering):
         step: int | None = None,
         **scalars: SupportsFloat,
     ) -> None:
-        """Record scalars of the step at hand; training thread only.
+        """Records scalars of the current step; training thread only.
 
         Args:
-            values: Tag to scalar: a number, or a tensor or array of shape (). Tensors are
-                kept, and converted later on another thread.
-            step: The number of this step, where the program counts its own.
+            values: Scalars by tag: numbers, or tensors or arrays of shape (). Tensors are kept,
+                and converted later by another thread.
+            step: The number of this step if the program counts its steps itself.
             scalars: More of them, by keyword.
 
         Raises:
-            ArgumentError: Not a mapping of strings to scalars, or another thread.
+            ArgumentError: `values` is not a mapping of strings to scalars, or another thread
+                calls this.
         """
         at_hand = self._at_hand
         given = scalars or values
@@ -381,24 +388,24 @@ class Run(Steering):
         attempt.loop.record(values, scalars, step)
 
     def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
-        """Call `step` and record what it returns, until the run stops; training thread only.
+        """Calls `step` and records its result until the run stops; training thread only.
 
-        The same as `while not run.should_stop(): run.record(step())`, and quicker.
+        The same as `while not run.should_stop(): run.record(step())`, but faster.
         """
         self.attempt.drive(step)
 
-    # --- what it says of itself -------------------------------------------------
+    # --- state ------------------------------------------------------------------
 
     @property
     def _step(self) -> int:
-        """Steps completed; before the checkpoint is restored those of that."""
+        """Completed steps; until the checkpoint is restored, the steps of the checkpoint."""
         phase, step = self._lifecycle.phase, self.attempt.step
         known = self.attempt.session.taken_up or phase.ended or phase is Phase.CREATED
         return step if known else step or self._begins
 
     @property
     def status(self) -> Status:
-        """How the run stands at this moment."""
+        """The present state of the run."""
         phase, attempt = self._lifecycle.phase, self.attempt
         monitor = attempt.context.monitor
         started = phase is not Phase.CREATED
@@ -430,42 +437,42 @@ class Run(Steering):
 
     @property
     def error(self) -> BaseException | None:
-        """What ended the run, once it has failed."""
+        """The error that ended the run; None unless it has failed."""
         return self.attempt.error
 
     @property
     def hyperparameters(self) -> dict[str, float]:
-        """Name to value of what `set` can change; empty until the first step boundary."""
+        """The values that `set` can change, by name; empty until the first step boundary."""
         return self._hyperparameters.values
 
     @property
     def checkpoints(self) -> tuple[Checkpoint, ...]:
-        """What can be restored, the newest last; copies of the last good states as well."""
+        """The checkpoints that can be restored, the newest last, and copies of good states."""
         return self.attempt.boundary.policy.checkpoints
 
     @property
     def total_steps(self) -> int | None:
-        """Step at which the run finishes; None where it has no end of its own."""
+        """The step at which the run finishes; None if it does not end by itself."""
         return self._settings.steps
 
     @property
     def keep(self) -> int | None:
-        """Checkpoints that stay; None keeps all."""
+        """The number of checkpoints to keep; None keeps all."""
         return self._settings.keep
 
     def on(self, event: str, function: Listener | None = None) -> Any:
-        """Call a function whenever this happens to the run, from now on, in all its starts.
+        """Calls a function whenever an event happens to the run, from now on, in all its starts.
 
-        It is called beside the training and its display, on a thread for such functions: a long
-        one holds up the next, and `wait` and `start` for ten seconds at most. What it prints
-        appears under the cell that has registered it, and an error of it in the panel.
+        A separate thread calls these functions. A long call delays the next one, and delays `wait`
+        and `start` by ten seconds at most. The function's output appears under the cell that has
+        registered it; its errors appear in the panel.
 
         Args:
-            event: "finished", "stopped" or "failed", once the run has ended; or what
-                `steering.jsonl` tells: "checkpoint" (saved by cadence), "save", "restore", "set",
-                "try", "pause", "resume", "evaluate" (when asked), "evaluated" (by cadence),
-                "undone" (an edit, by the program), "nan" and so on. What was refused has not
-                happened.
+            event: "finished", "stopped" or "failed", after the end of the run; or an event of
+                `steering.jsonl`: "checkpoint" (saved by cadence), "save", "restore", "set",
+                "try", "pause", "resume", "evaluate" (on request), "evaluated" (by cadence),
+                "undone" (an edit, by the program), "nan" and so on. Refused commands are no
+                events.
             function: Takes a `Mark`: `event`, `step`, `wall_time`, `text` and `edits`.
 
         Returns:
@@ -486,10 +493,10 @@ class Run(Steering):
         return function
 
     def on_tick(self, listener: Callable[[], object]) -> Callable[[], None]:
-        """Call `listener` ten times a second while the run lives, and after its end.
+        """Calls `listener` ten times a second until the run ends, and once after its end.
 
         Returns:
-            A function that ends this; calling it again does nothing.
+            A function that removes the listener; calling it again does nothing.
         """
         self._listeners.append(listener)
 
@@ -505,12 +512,12 @@ class Run(Steering):
 
 
 def _number_of_step(at: SupportsIndex) -> int:
-    """The step at which a command is planned.
+    """Returns the step at which a command is planned, as an int.
 
     Raises:
-        ArgumentError: It is none.
+        ArgumentError: `at` is not a step.
     """
-    with contextlib.suppress(TypeError):  # an array has an index too, which it refuses
+    with contextlib.suppress(TypeError):  # arrays have `__index__` too, but it raises
         if (step := operator.index(at)) >= 0:
             return step
     raise ArgumentError(f"at={at!r}: give the number of a step, from 0, or None.")

@@ -1,7 +1,7 @@
-"""Keeps a run's checkpoints: those that are due, those asked for, and the last one.
+"""Saves a run's checkpoints, by cadence, on request and at the end, and restores them.
 
-It saves and restores with the saver of the session that is open, at the step of the run's
-counter. Where the session knows another step, or a checkpoint brings one, it moves the counter.
+It uses the saver of the open session, at the step of the run's counter. If the session counts
+another step, or a checkpoint is restored, it moves the counter.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class CheckpointPolicy:
     """The checkpoints of one start of a run; training thread only, except `list_again`.
 
     Args:
-        due: When a checkpoint is due, where the session has no cadence of its own.
-        watch: Is told what should be known.
-        health: Knows whether the training has gone bad: then nothing is saved.
-        steps: The step at hand, which it moves.
+        due: The cadence of checkpoints if the session has no cadence of its own.
+        watch: Shows messages and writes the journal.
+        health: Detects bad values; while there are any, nothing is saved.
+        steps: The current step, which a restore moves.
     """
 
     def __init__(self, due: Every, watch: Monitor, health: Health, steps: StepCounter) -> None:
@@ -48,38 +48,38 @@ class CheckpointPolicy:
         self._saver: Saver | None = None
         self._last_good: LastGood | None = None
         self._saved_step: int | None = None
-        self._undecided: int | None = None  # step at which a trial began that was never decided
-        self._on_trial = False  # whether where a trial began alone holds what the run goes on from
+        self._undecided: int | None = None  # step at which an undecided trial began
+        self._on_trial = False  # whether only the start of a trial holds the present state
         self._listing = Listing()
-        self._begun = False  # whether it has taken up a saver: what comes later is of this life
+        self._begun = False  # whether it has accepted a saver: later ones belong to this start
 
     @property
     def checkpoints(self) -> tuple[Checkpoint, ...]:
-        """What can be restored, the newest last; any thread."""
+        """The checkpoints that can be restored, the newest last; any thread."""
         return self._listing.checkpoints
 
     @property
     def next_step(self) -> float:
-        """Step at which the next checkpoint is due."""
+        """The step at which the next checkpoint is due."""
         return self._due.next_step
 
     @property
     def can_save(self) -> bool:
-        """Whether there is something to save."""
+        """True if there is something to save."""
         return self._saver is not None
 
     def take_up(self, saver: Saver, due: Every | None = None) -> bool:
-        """Go on from the latest checkpoint of a saver's folder, and keep it from now on.
+        """Continues from the latest checkpoint of a saver's folder, and uses the saver from now on.
 
         Args:
             saver: Saves and restores.
-            due: When it saves; None keeps to the cadence there is.
+            due: The cadence of the checkpoints; None keeps the present cadence.
 
         Returns:
-            Whether there is one.
+            Whether there is a checkpoint.
 
         Raises:
-            ArgumentError: What was given as checkpoint=, or another session, is kept already.
+            ArgumentError: The run already saves its checkpoint= argument or another session.
         """
         if self._saver is not None:
             raise ArgumentError(
@@ -98,7 +98,7 @@ class CheckpointPolicy:
         if self._health.is_looked_after:
             self._health.begin(saver)
             last_good = saver.side_saver(LAST_GOOD, LAST_GOOD_KEPT)
-            if last_good is not None:  # a branch begins without one of its own
+            if last_good is not None:  # a branch has no copies at first
                 self._last_good = LastGood(
                     last_good, begins=restored is None or not self.checkpoints
                 )
@@ -116,10 +116,10 @@ class CheckpointPolicy:
         return True
 
     def let_go(self, *, gone_on: bool = False) -> None:
-        """Before the saver's session closes: a last checkpoint.
+        """Saves a last checkpoint before the saver's session closes.
 
         Args:
-            gone_on: Whether it may have been trained since the step at hand was saved.
+            gone_on: Whether the training may have gone on since the current step was saved.
         """
         if self._saver is not None and (gone_on or self._saved_step != self._steps.step):
             self._save_or_say_why(self.save)
@@ -131,21 +131,21 @@ class CheckpointPolicy:
         self._saver = self._last_good = None
 
     def outdate(self) -> None:
-        """Something was set since this step was saved: the last checkpoint is yet to come."""
+        """Notes that a value was set since the last save, so that this step is saved again."""
         self._saved_step = None
 
     def lose(self) -> None:
-        """The saver's session is lost, and nothing of it can be saved."""
+        """Drops the saver of a lost session, which can no longer be saved."""
         self._saver = self._last_good = None
 
     def start(self) -> None:
-        """Count from the step at hand, and from now, when the next is due."""
+        """Starts the cadence at the current step and the present time."""
         self._due.start(self._steps.step, time.monotonic())
         if self._last_good is not None:
             self._last_good.start(self._steps.step)
 
     def save_if_due(self) -> None:
-        """Save by cadence: what fails becomes a message, and trouble is the alarm's to tell."""
+        """Saves if a checkpoint is due; an error becomes a message, a bad value skips the save."""
         if self._saver is None:
             return
         if self._due(self._steps.step, time.monotonic()):
@@ -155,11 +155,11 @@ class CheckpointPolicy:
             self._copy(self._last_good, self._saver)
 
     def save(self) -> None:
-        """Save now.
+        """Saves now.
 
         Raises:
-            CheckpointError: It cannot be written, or not be listed; there is nothing to save, or
-                it has gone bad.
+            CheckpointError: There is nothing to save, the training has gone bad, or the checkpoint
+                cannot be written or found afterwards.
         """
         if self._saver is None:
             raise CheckpointError(
@@ -171,10 +171,12 @@ class CheckpointPolicy:
         self._write(self._saver)
 
     def set_aside(self) -> str:
-        """Save where a trial begins: not counted by `keep`, there until the next or the end.
+        """Saves the start of a trial, in a folder that does not count towards `keep`.
+
+        The file stays until the trial is decided or the next one begins.
 
         Returns:
-            Its path.
+            The path of the checkpoint.
 
         Raises:
             CheckpointError: As in `save`.
@@ -188,37 +190,37 @@ class CheckpointPolicy:
             return self.checkpoints[-1].path
         self._check_sound()
         self._save_with(begin)
-        self._undecided, self._on_trial = None, False  # this has taken its place
+        self._undecided, self._on_trial = None, False  # this replaces the checkpoint before
         self._add_copy(begin.directory, saver)
         _check_listed(self._steps.step, begin.directory)
         return listed(begin.directory)[-1].path
 
     def leave_aside(self) -> None:
-        """Delete where a trial began, as it is over.
+        """Deletes the checkpoint of a trial's start once the trial is over.
 
-        It stays where nothing was decided, and until it is no longer all that a start could go
-        on from.
+        The checkpoint stays if the trial was not decided, or if no other checkpoint holds the
+        state from which the run goes on.
         """
         if self._saver is not None and self._undecided is None and not self._on_trial:
             delete_all(self._saver.directory / TRIAL)
             self._listing.read(self._saver.directory)
 
     def keep_aside(self, begun: int) -> None:
-        """Have where the trial began, at this step, stay, as what was tried does."""
+        """Keeps the checkpoint of the start, at step `begun`, of an undecided trial."""
         self._undecided = begun
 
     def below(self, step: int) -> tuple[Checkpoint, ...]:
-        """What can be restored, now, of the steps before one, and was not abandoned."""
+        """Lists the checkpoints below a step that exist now and are not abandoned."""
         if self._saver is not None:
-            self._listing.read(self._saver.directory)  # some may have been deleted by hand
+            self._listing.read(self._saver.directory)  # the user may have deleted some
         return tuple(each for each in self.checkpoints if not each.abandoned and each.step < step)
 
     def non_finite(self) -> str | None:
-        """The name of a variable that holds NaN or Inf, and did not when it was taken up."""
+        """The name of a variable that holds NaN or Inf but did not at first; None if none."""
         return self._health.non_finite(self._saver)
 
     def _check_sound(self) -> None:
-        """Raise a CheckpointError where what would be saved has gone bad."""
+        """Raises a CheckpointError if the training has gone bad."""
         if (anomaly := self._health.anomaly(self._saver)) is not None:
             good = self.below(anomaly.good)
             advice = "No checkpoint is good: build the model anew."
@@ -230,14 +232,14 @@ class CheckpointPolicy:
     def _save_with(self, saver: Saver | LastGood) -> None:
         step = self._steps.step
         self._monitor.folder.make_sure(step)
-        self._monitor.write_journal()  # a checkpoint holds no edit that is not written down
+        self._monitor.write_journal()  # first, so that every edit in a checkpoint is logged
         with self._monitor.time_usage.during(SAVE):
             self._steps.move_to(saver.save(step))  # a graph may count its own steps
 
     def _write(self, saver: Saver) -> None:
         self._save_with(saver)
         step = self._steps.step
-        self._listing.timeline.save(step, "")  # its line comes with the answer
+        self._listing.timeline.save(step, "")  # the answer will write its line
         self._listing.read(saver.directory)
         _check_listed(step, saver.directory)
         self._saved_step = step
@@ -249,7 +251,7 @@ class CheckpointPolicy:
         self._monitor.note("copy", None)
 
     def _copy(self, last_good: LastGood, saver: Saver) -> None:
-        """Add the state at hand to the last good ones, if it is."""
+        """Adds a copy of the present state to the last good ones, if the state is good."""
         if self._health.anomaly(saver) is not None:
             return
         step = self._steps.step
@@ -264,16 +266,19 @@ class CheckpointPolicy:
         self._listing.read(saver.directory)
 
     def restore(self, wanted: int | str | None) -> Restored:
-        """Go back to a checkpoint: its step, its path, or (None) the latest that counts, no copy.
+        """Restores a checkpoint.
+
+        Args:
+            wanted: Its step, its path, or None for the latest on the current branch, but no copy.
 
         Raises:
-            CheckpointError: It is not there or does not fit; nothing was restored.
+            CheckpointError: It does not exist or does not fit; nothing was restored.
         """
         if self._saver is None:
             raise CheckpointError(
                 "This run has nothing to restore: it was started without a saver."
             )
-        self._listing.read(self._saver.directory)  # some may have been deleted by hand
+        self._listing.read(self._saver.directory)  # the user may have deleted some
         if wanted is None:
             own = tuple(held for held in self.checkpoints if not _is_copy(held))
             _check_saved(own, self.checkpoints)
@@ -285,7 +290,7 @@ class CheckpointPolicy:
         self._steps.move_to(restored.step)
         restored = self._proof.begin(self._saver, restored)
         self._taken(restored, self._saver)
-        self._saved_step = None  # what was saved under a later step is of the abandoned course
+        self._saved_step = None  # checkpoints of later steps belong to the abandoned branch
         if self._undecided is not None and restored.step <= self._undecided:
             self._undecided = None
             self._monitor.note("trial", None)
@@ -293,34 +298,34 @@ class CheckpointPolicy:
         self.start()
         self._on_trial = side_folder(restored.path) == TRIAL
         if self._last_good is not None and self._on_trial:
-            self._last_good.begin()  # what was restored goes with the trial
+            self._last_good.begin()  # the restored checkpoint disappears with the trial
         return restored
 
     def prove(self) -> None:
-        """Look again at a restore that left gaps: the first step creates what was missing."""
+        """Checks a restore with gaps again after the first step, which creates variables."""
         self._proof.complete(self._saver)
 
     def list_again(self) -> None:
-        """Drop from `checkpoints` what was deleted; any thread, once a second."""
+        """Updates `checkpoints` if files have changed; any thread, once a second."""
         if (saver := self._saver) is not None:
             self._listing.read_if_changed(saver.directory)
 
     def _taken(self, restored: Restored, saver: Saver) -> int | None:
-        """Remember what was restored; returns its step, where this folder has it."""
+        """Logs a restore; returns its step, or None if the saver's folder does not have it."""
         step, path = restored.step, restored.path
         directory, own = Path(path).parent.resolve(), saver.directory.resolve()
-        if own in (directory, *directory.parents):  # as that of a copy
+        if own in (directory, *directory.parents):  # a copy is in a folder below
             self._monitor.log(event="back", step=step, checkpoint=path)
         else:
             lines = 0
-            with contextlib.suppress(OSError):  # it is no run's folder
+            with contextlib.suppress(OSError):  # the folder is not of a run
                 lines = sum(1 for _ in entries(run_of(Path(path))))
             self._monitor.log(event="origin", step=step, checkpoint=path, lines=lines)
-        self._listing.read(saver.directory)  # what is abandoned now
+        self._listing.read(saver.directory)  # updates which checkpoints are abandoned
         return step if directory == own else None
 
     def _find(self, saver: Saver) -> None:
-        """List what a saver's folder has, and write down what no line tells of."""
+        """Lists a saver's folder, and logs checkpoints that the journal does not contain."""
         timeline = self._listing.timeline
         self._listing.read(saver.directory)
         for held in self.checkpoints:
@@ -330,19 +335,19 @@ class CheckpointPolicy:
         self._monitor.note("state", saver.mended)
 
     def _hold_elsewhere(self) -> None:
-        """What the run went back to is held by more than the begin of a trial now."""
+        """Notes that a checkpoint other than the start of a trial holds the state now."""
         if self._on_trial:
             self._on_trial = False
             self.leave_aside()
 
     def _add_copy(self, copies: Path, saver: Saver) -> None:
-        """One more was saved in this folder of copies."""
+        """Logs the newest checkpoint in a folder of copies."""
         for held in listed(copies)[-1:]:
             self._monitor.log(event="copy", step=held.step, checkpoint=held.path)
         self._listing.read(saver.directory)
 
     def _tell_of_trial(self, restored: Restored, saver: Saver) -> None:
-        """Say that the run goes on with what it was trying when it ended."""
+        """Says that the run goes on with the edits of an undecided trial."""
         begun = listed(saver.directory / TRIAL)
         if begun and begun[-1].path != restored.path:
             self._undecided = begun[-1].step
@@ -365,7 +370,7 @@ class CheckpointPolicy:
 
 
 def _check_listed(step: int, directory: Path) -> None:
-    """Raise a CheckpointError where what was just saved is not to be found."""
+    """Raises a CheckpointError if the checkpoint that was just saved cannot be found."""
     if all(held.step != step for held in listed(directory)):
         raise CheckpointError(
             f"What was saved cannot be found in {directory}: it was deleted at once, or its saver "
@@ -374,7 +379,7 @@ def _check_listed(step: int, directory: Path) -> None:
 
 
 def _check_saved(own: Sequence[Checkpoint], copies: Sequence[Checkpoint]) -> None:
-    """Raise a CheckpointError where there are only copies: of these one is named."""
+    """Raises a CheckpointError if there are only copies; it names the newest."""
     if copies and not own:
         steps = ", ".join(f"{held.step:,}" for held in copies)
         raise CheckpointError(
@@ -384,5 +389,5 @@ def _check_saved(own: Sequence[Checkpoint], copies: Sequence[Checkpoint]) -> Non
 
 
 def _is_copy(held: Checkpoint) -> bool:
-    """Whether nobody asked for it."""
+    """Tells if a checkpoint is a copy of a good state."""
     return Path(held.path).parent.name == LAST_GOOD

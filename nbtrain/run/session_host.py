@@ -1,9 +1,9 @@
-"""The run, to what opens a session in its loop: a Supervisor, or a MonitoredSession's hook.
+"""The run as seen by a Supervisor or a MonitoredSession's hook that opens a session in its loop.
 
-host.lead(coord, left_open)              # before a Supervisor's session: it stops with the run
-    host.adopt(coord, saver, due, step)  # its session is there: it and the run stop together
+host.lead(coord, left_open)              # before the session opens: it stops with the run
+    host.adopt(coord, saver, due, step)  # the session is open: it and the run stop together
     while not host.should_stop(): ...    # the step boundary, where its saver saves
-host.release(coord)                      # a last checkpoint
+host.release(coord)                      # saves a last checkpoint
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from nbtrain.run.threads import Coordinator, serves
 
 
 class SessionHost:
-    """Takes the sessions that the loop of a run opens under that run: their owner.
+    """The owner of the sessions that the loop of a run opens.
 
     Args:
         context: The collaborators of the attempt.
-        boundary: Its step boundary.
+        boundary: The attempt's step boundary.
         session: The session that the loop has open.
         loop: The loop that asks whether to stop.
 
     Attributes:
-        left_open: Closes, when it is left, what the loop has left open.
+        left_open: Closes what the loop has left open, when the context is exited.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class SessionHost:
         self._boundary = boundary
         self._session = session
         self._loop = loop
-        # Of each session the coordinator, and what is to be undone at its release.
+        # The coordinator of each session, and what to undo at its release.
         self._guests: dict[tf.train.Coordinator, contextlib.ExitStack] = {}
 
     @property
@@ -58,36 +58,38 @@ class SessionHost:
         return self._context.folder.name
 
     def should_stop(self) -> bool:
-        """Whether to leave the loop: in the training thread the step boundary; any thread."""
+        """Tells if the loop must end; in the training thread, the step boundary. Any thread."""
         if threading.get_ident() == self._commands.thread:
             return self._loop.reach()
         return self.asked_to_stop()
 
     def asked_to_stop(self) -> bool:
-        """Whether a stop was requested: no step boundary; any thread."""
+        """Tells if a stop was requested; this is not a step boundary. Any thread."""
         return bool(self._coord.should_stop())
 
     def is_asked(self) -> bool:
-        """Whether a command waits for the next step boundary; any thread."""
+        """Tells if a command waits for the next step boundary; any thread."""
         return self._commands.waiting
 
     def stop(self) -> None:
-        """Stop what was taken in; any thread."""
+        """Asks all accepted sessions to stop; any thread."""
         for coord in self.coords:
             if not coord.should_stop():
                 coord.request_stop()
 
     @property
     def coords(self) -> list[tf.train.Coordinator]:
-        """The coordinators of what was taken in; any thread."""
+        """The coordinators of the accepted sessions; any thread."""
         return list(self._guests)
 
     def lead(self, coord: Coordinator, left_open: Callable[[], object]) -> None:
-        """Stop a Supervisor with the run, also while its session is prepared; training thread.
+        """Links a Supervisor to the run: it stops with the run; training thread.
+
+        This also holds while its session is prepared.
 
         Args:
-            coord: Its coordinator.
-            left_open: Called at the end of the run, if it has not been released.
+            coord: The Supervisor's coordinator.
+            left_open: Called at the end of the run if the Supervisor was not released.
         """
         if coord not in self._guests:
             self._guests[coord] = contextlib.ExitStack()
@@ -96,15 +98,16 @@ class SessionHost:
             coord.request_stop()
 
     def adopt(self, coord: Coordinator, saver: Saver | None, due: Every, step: int | None) -> None:
-        """Take a Supervisor's session under the run, until `release`; training thread only.
+        """Accepts a Supervisor's session until `release`; training thread only.
 
-        A second one before that replaces the first, which is lost.
+        A second call before `release` means that the first session was lost.
 
         Args:
-            coord: Of the session's threads, led by the run: from now on they stop together.
-            saver: Of the session; the run's checkpoints are its from now on.
-            due: When they are due.
-            step: Steps that the session has behind it; None where it does not count.
+            coord: The coordinator of the session's threads, from `lead`. From now on it and the
+                run stop together.
+            saver: The session's saver, which writes the run's checkpoints from now on.
+            due: The cadence of the checkpoints.
+            step: Completed steps of the session; None if it does not count them.
 
         Raises:
             ArgumentError: The run has a saver of its own.
@@ -130,22 +133,26 @@ class SessionHost:
             coord.request_stop()
 
     def pass_by(self, recount: Callable[[int], int]) -> None:
-        """What a loop that never asks whether to stop would not do; training thread only."""
+        """Handles the boundary for a loop that never asks whether to stop; training thread only.
+
+        Args:
+            recount: Returns the session's own step for an expected one.
+        """
         self._session.pass_by(recount)
 
     def attach(
         self, coord: tf.train.Coordinator, saver: Saver | None, step: int, *, again: bool
     ) -> HookLoop:
-        """Take a hook's session under the run, until `release`; training thread only.
+        """Accepts a hook's session until `release`; training thread only.
 
         Args:
-            coord: Of the session's threads, which stop when the run does.
-            saver: Of the session; None saves nothing.
-            step: Steps that the session has behind it.
-            again: Whether it replaces one that was lost.
+            coord: The coordinator of the session's threads, which stop with the run.
+            saver: The session's saver; None saves nothing.
+            step: Completed steps of the session.
+            again: Whether it replaces a session that was lost.
 
         Returns:
-            The loop, where the hook counts from now on.
+            The loop in which the hook counts the steps from now on.
 
         Raises:
             ArgumentError: The run has a saver of its own.
@@ -160,19 +167,24 @@ class SessionHost:
         return loop
 
     def at_end(self, close: Callable[[], object]) -> None:
-        """Call `close` when the loop is over and its last checkpoint saved; training thread only.
+        """Registers `close` for the end of the loop; training thread only.
 
-        It closes what the loop, or an error, has left open.
+        It is called after the last checkpoint, and closes what the loop or an error has left open.
         """
         self.left_open.callback(close)
 
     def release(self, coord: tf.train.Coordinator | None = None) -> None:
-        """Let go of a session (None: of each), after a last checkpoint; training thread only."""
+        """Releases a session, or all if None, after a last checkpoint; training thread only."""
         for guest in list(self._guests) if coord is None else [coord]:
             self._guests.pop(guest, contextlib.ExitStack()).close()
 
     def _tell_of_recovery(self, lost: int, saving: str | None) -> None:
-        """Say where it goes on; `saving` names what saves its checkpoints, None: nothing does."""
+        """Says where the training goes on after its session was lost.
+
+        Args:
+            lost: The step at which the session was lost.
+            saving: The arguments that make the session save; None if nothing saves it.
+        """
         step, goes_on = self._boundary.step, "."
         if saving is not None:
             goes_on = (
@@ -186,17 +198,17 @@ class SessionHost:
         self._context.monitor.log(event="recovery", step=step, text=text)
 
     def note(self, topic: str, text: str | None) -> None:
-        """Warn of something in the panel, until (None) there is nothing to warn of; any thread."""
+        """Shows a warning in the panel; None clears it. Any thread."""
         self._context.monitor.note(topic, text)
 
     def add(self, step: int | None, values: Mapping[str, SupportsFloat]) -> None:
-        """Record scalars of a step that was done, or (None) of the last one; any thread."""
+        """Records scalars of a completed step, or of the last one if None; any thread."""
         if values:
             step = self._boundary.step if step is None else step
             self._context.recorder.queue.append(step, time.time(), values)
 
     def _follow(self, guest: Coordinator) -> None:
-        """A Supervisor whose session its loop has opened was asked to stop."""
+        """Stops the run because the Supervisor of its session was asked to stop."""
         if not self._coord.should_stop():
             in_loop = threading.get_ident() == self._commands.thread
             by_itself = in_loop or serves(threading.current_thread())

@@ -1,11 +1,11 @@
-"""The session that a loop has open, whose saver the run's checkpoints are.
+"""The session that a loop has open, whose saver writes the run's checkpoints.
 
-session.go_on(saver, due, step)    # it is open: the count goes on from its latest checkpoint
-    session.pass_by(recount)       # before each of its calls: a boundary, if the loop never asks
-session.let_go()                   # before it closes: a last checkpoint
-session.leave(finished=True)       # after the loop: the last record, and the last checkpoint
+session.go_on(saver, due, step)    # it is open: continues from its latest checkpoint
+    session.pass_by(recount)       # before each call: a boundary, if the loop never asks
+session.let_go()                   # before it closes: saves a last checkpoint
+session.leave(finished=True)       # after the loop: queues the last record, saves
 
-What a step function trains has such a session as well: one that is open for as long as the run.
+A run with a step function has such a session too: it is open as long as the run trains.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ class SessionLoop:
 
     Args:
         context: The collaborators of the attempt.
-        boundary: Its step boundary.
+        boundary: The attempt's step boundary.
 
     Attributes:
-        taken_up: Whether the count goes on from the latest checkpoint, as far as there is one.
-        gone_on: Whether a loop of the program's own may have trained since it asked.
-        left: Whether the session is closed, and no step was taken since.
+        taken_up: Whether the latest checkpoint was restored, or there was none.
+        gone_on: Whether a loop of the program may have trained since it last asked.
+        left: Whether the session is closed and no step was counted since.
     """
 
     def __init__(self, context: Context, boundary: Boundary) -> None:
         self._context = context
         self._boundary = boundary
         self.taken_up = self.gone_on = self.left = False
-        self._counted = False  # it counts its steps itself
-        self._passing = False  # `pass_by` is at work, or must not be
-        self._handed = 0  # step of the record that was handed over last
+        self._counted = False  # the session counts its steps itself
+        self._passing = False  # `pass_by` is active, or must do nothing
+        self._handed = 0  # step of the record that was queued last
 
     def go_on(self, saver: Saver | None, due: Every | None = None, step: int | None = None) -> None:
-        """Take up the latest checkpoint of a saver's folder, if there is one.
+        """Continues from the latest checkpoint of a saver's folder, if there is one.
 
         Args:
-            saver: Saves and restores from now on; None leaves it to the one before.
-            due: When it saves; None keeps to the settings.
-            step: Where it begins without a checkpoint; None keeps to the count.
+            saver: Saves and restores from now on; None keeps the present saver.
+            due: The cadence of the checkpoints; None takes the cadence of the settings.
+            step: The first step without a checkpoint; None keeps the present count.
         """
         if saver is None:
             return
@@ -70,20 +70,20 @@ class SessionLoop:
         self.gone_on, self.left, self._handed = not hooked, False, steps.step
         if boundary.begun and not hooked:
             boundary.count_by(_NOBODY)
-            steps.values = None  # no step of its own is at hand
+            steps.values = None  # no step of this session is current
             boundary.open_segment()
 
     def pass_by(self, recount: Callable[[int], int]) -> None:
-        """Before a call of a session, whose loop may not ask whether to stop: then, in its place.
+        """Handles the boundary before a call of the session, if the loop does not ask itself.
 
         Args:
-            recount: Gives the session's own step, where this one is expected.
+            recount: Returns the session's own step for an expected one.
         """
         boundary = self._boundary
         if boundary.counting is not _NOBODY or self._passing:
             return
         steps = self._context.steps
-        if steps.values:  # of a step that is done, and may be counted already
+        if steps.values:  # the record of a completed step, which may be counted already
             steps.step += steps.step <= self._handed
             self._handed = steps.step
             boundary.hand_over()
@@ -104,23 +104,23 @@ class SessionLoop:
             self._passing = False
 
     def let_go(self) -> None:
-        """The session is about to close: a last checkpoint."""
+        """Saves a last checkpoint before the session closes."""
         boundary, steps = self._boundary, self._context.steps
         step, self._passing = steps.step, True
         boundary.policy.let_go(gone_on=self.gone_on and not boundary.told)
-        if steps.step > step:  # the session has counted the step that was at hand
+        if steps.step > step:  # the session has counted the current step
             boundary.hand_over()
         boundary.count_by(_NOBODY)
         self.gone_on = self._passing = False
         self.left = True
 
     def leave(self, *, finished: bool) -> None:
-        """After the loop: the record of a finished step, what still waits, a last checkpoint."""
+        """Ends the loop: queues the last record, executes waiting commands, and saves."""
         steps = self._context.steps
-        if finished and steps.values is not None:  # the loop was left without a last boundary
+        if finished and steps.values is not None:  # the loop ended without a last boundary
             steps.step += not self.left
             self._boundary.hand_over()
         self._boundary.leave(finished=finished)
-        # What an error has left is no step, unless the session counts its own.
+        # An error leaves an incomplete step, which does not count unless the session counts it.
         self.gone_on = self.gone_on and (finished or self._counted)
         self.let_go()

@@ -1,4 +1,4 @@
-"""What a start finds out before it trains: from which step it goes on, and which names are new."""
+"""Checks before a start trains: the first step, and the names that refer to new objects."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from nbtrain.run.engine import Engine
 
 @contextlib.contextmanager
 def naming_what_is_new() -> Iterator[None]:
-    """Say, where a live run refuses another, which names have come to stand for something new.
+    """Adds to a BusyError the names that refer to new objects since the live run has started.
 
     Raises:
-        BusyError: As raised within.
+        BusyError: As raised inside the block.
     """
     try:
         yield
@@ -36,12 +36,12 @@ def naming_what_is_new() -> Iterator[None]:
 
 
 def first_step(engine: Engine[Any]) -> int:
-    """The step from which an engine will go on; 0 where that is not known before it trains."""
+    """Returns the step from which an engine will continue; 0 if it is not known in advance."""
     if engine.resumes is None:
         return 0
     try:
         held = latest(engine.resumes)
-    except OSError:  # the training thread finds that too, and tells
+    except OSError:  # the training thread will meet this error too, and report it
         return 0
     if held is not None:
         return held.step

@@ -1,8 +1,8 @@
-"""Short turns at the interpreter, while a training thread has to come to an end.
+"""Shortens the interpreter's switch interval while a training thread has to end soon.
 
-A thread that waits for the interpreter's lock gets it after `sys.getswitchinterval()`, 5 ms, where
-another one computes in Python. A last checkpoint gives the lock away a hundred times, and so takes
-half a second while a cell is busy. With short turns it does not.
+While another thread computes in Python, a thread gets the interpreter's lock only after
+`sys.getswitchinterval()`, 5 ms. A last checkpoint releases the lock a hundred times, and so takes
+half a second while a cell is busy. A short interval avoids this.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 import sys
 import threading
 
-# Shorter turns gain nothing: the operating system needs as long to wake a thread.
+# A shorter interval gains nothing: the operating system needs this long to wake a thread.
 SHORT_SECS = 0.0002
 
-_lock = threading.Lock()  # protects both
+_lock = threading.Lock()  # protects _users and _usual
 _users: set[object] = set()
 _usual = sys.getswitchinterval()
 
 
 def begin_short_turns(user: object) -> None:
-    """Have threads take short turns at the interpreter, until `user` ends them; any thread."""
+    """Shortens the switch interval until `user` ends it; any thread."""
     global _usual
     with _lock:
         if not _users and sys.getswitchinterval() > SHORT_SECS:
@@ -29,9 +29,9 @@ def begin_short_turns(user: object) -> None:
 
 
 def end_short_turns(user: object) -> None:
-    """End them; with the last user, the usual interval comes back. Any thread, also twice.
+    """Ends the short interval for a user; the last one restores the usual. Any thread, also twice.
 
-    An interval that somebody else has set meanwhile stays.
+    An interval that other code has set meanwhile stays.
     """
     with _lock:
         _users.discard(user)

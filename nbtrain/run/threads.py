@@ -1,8 +1,8 @@
-"""The coordinator of a run, and the threads that do something every few seconds under it.
+"""The coordinator of a run, and its threads that call a function every few seconds.
 
-Both are TensorFlow's (`tf.train.Coordinator`, `tf.compat.v1.train.LooperThread`),
-with what a notebook needs: threads that run in a given graph with eager execution
-on, and loops on a clock that neither jumps nor catches up.
+Both extend TensorFlow's classes (`tf.train.Coordinator`, `tf.compat.v1.train.LooperThread`) for
+notebooks: threads run in a given graph even with eager execution on, and the clock of a loop
+neither jumps nor catches up.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from nbtrain.run import endings, roster
 
 
 class Coordinator(tf.train.Coordinator):
-    """A `tf.train.Coordinator` whose threads run in a graph, and that tells of a stop.
+    """A `tf.train.Coordinator` whose threads run in a graph, and that reports a stop.
 
     It takes the same arguments. Two things differ:
 
-    - `join` raises the first error of a thread, also one that comes after a request to stop:
-      TensorFlow's loses it. The errors that the stop itself causes are dropped.
+    - `join` raises the first error of a thread, even if it comes after a request to stop.
+      TensorFlow's coordinator loses such an error. Errors caused by the stop itself are dropped.
     - A thread that has not ended stays registered after a `join`, so that it can be named.
 
     Args:
-        clean_stop_exception_types: Errors that stop it without being raised by `join`; None
-            takes `tf.errors.OutOfRangeError`, the end of an input queue.
+        clean_stop_exception_types: Errors that stop the threads but are not raised by `join`;
+            None takes `tf.errors.OutOfRangeError`, the end of an input queue.
         graph: Default graph of every thread that registers; None leaves them eager.
         on_stop: Called, in the stopping thread, each time a stop is requested.
 
     Attributes:
-        exhausted: Whether the program has stopped it, at its own end or at that of its input,
-            which is an error of a clean stop; nobody else has asked for it.
-        unanswered: Whether a request to stop waits for a join; an error of a thread is none.
+        exhausted: Whether the program has stopped by itself, at its end or at the end of its
+            input (an error of a clean stop), and nobody else has requested a stop.
+        unanswered: Whether a request to stop waits for a join; an error of a thread is no request.
     """
 
     _exc_info_to_raise: Any  # TensorFlow's own
@@ -56,7 +56,7 @@ class Coordinator(tf.train.Coordinator):
         self.on_stop = on_stop
 
     def register_thread(self, thread: threading.Thread) -> None:
-        """Register a thread, not started yet; with a graph, it will run inside it."""
+        """Registers a thread before its start; if there is a graph, the thread runs in it."""
         # Every thread that TensorFlow starts for a graph passes here before its start.
         if self._graph is not None and not getattr(thread, "_nbtrain_graph", None):
             run, graph = thread.run, self._graph
@@ -70,22 +70,21 @@ class Coordinator(tf.train.Coordinator):
         super().register_thread(thread)
 
     def request_stop(self, ex: Any = None) -> None:
-        """Ask every thread to stop; `ex` is the error to report, if any. Any thread.
+        """Asks every thread to stop; `ex` is the error to report, if any. Any thread.
 
-        The first error is kept, and raised by `join`. TensorFlow's coordinator loses one that
-        comes after a request to stop; here only what such a request itself causes is dropped.
+        The first error is kept, and raised by `join`, even if it comes after a request to stop.
         """
         if ex is not None and not self.should_stop() and self._filter_exception(ex) is None:
             self.exhausted = True
         self.unanswered = self.unanswered or ex is None
         super().request_stop(ex)
         if ex is not None:
-            self._keep(ex)  # whoever stopped it first, even since it was looked at
+            self._keep(ex)  # even if another thread has requested the stop first
         if self.on_stop is not None:
             self.on_stop()
 
     def clear_stop(self) -> None:
-        """Forget the stop and its error, for another use."""
+        """Clears the stop and its error, for another use."""
         self.exhausted = self.unanswered = False
         super().clear_stop()
 
@@ -95,7 +94,7 @@ class Coordinator(tf.train.Coordinator):
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Wait for the threads to end, and raise the first error, as TensorFlow's does.
+        """Waits for the threads to end, and raises the first error, as TensorFlow's does.
 
         A thread that has not ended stays registered.
         """
@@ -108,7 +107,7 @@ class Coordinator(tf.train.Coordinator):
                 self._registered_threads |= {thread for thread in registered if thread.is_alive()}
 
     def renew(self) -> None:
-        """Forget the stop for a further use; a request that no join has answered stays."""
+        """Clears the stop for further use, except a request that no join has answered."""
         unanswered = self.unanswered
         if self.joined or not unanswered:
             self.clear_stop()
@@ -116,47 +115,47 @@ class Coordinator(tf.train.Coordinator):
             self.request_stop()
 
     def _keep(self, ex: Any) -> None:
-        """Keep an error, if it is the first."""
+        """Keeps an error if it is the first."""
         info = ex if isinstance(ex, tuple) else (type(ex), ex, ex.__traceback__)
-        caused = isinstance(info[1], tf.errors.CancelledError)  # by closing what it waited for
+        caused = isinstance(info[1], tf.errors.CancelledError)  # by the stop itself
         with self._lock:
             if not caused and self._filter_exception(ex) and self._exc_info_to_raise is None:
                 self._exc_info_to_raise = info
 
 
 def serves(thread: threading.Thread) -> bool:
-    """Whether a thread works for a graph: a queue runner's, or a looper."""
+    """Tells if a thread works for a graph, like that of a queue runner or a looper."""
     return hasattr(thread, "_nbtrain_graph")
 
 
 def names_of_live(coord: Any) -> list[str]:
-    """Names of a coordinator's threads that are alive and do something, sorted; any thread."""
+    """Returns the names of a coordinator's live and working threads, sorted; any thread."""
     with coord._lock:
         registered = list(coord._registered_threads)
     names = (thread.name for thread in registered if thread.is_alive())
-    # A queue runner has one more, which waits for the stop to close the queue.
+    # A queue runner has another thread, which only waits for the stop to close the queue.
     return sorted(name for name in names if not name.endswith("-close_on_stop"))
 
 
 class LooperThread(tf.compat.v1.train.LooperThread):
-    """Calls a function every so many seconds until the coordinator stops.
+    """A daemon thread that calls a function at an interval until the coordinator stops.
 
-    A daemon thread; an error of the function stops the coordinator. A subclass may override
-    `start_loop`, `run_loop` and `stop_loop`. It takes the arguments of
+    An error of the function stops the coordinator. A subclass may override `start_loop`,
+    `run_loop` and `stop_loop`. The thread takes the arguments of
     `tf.compat.v1.train.LooperThread`, and differs in four things:
 
-    - Ticks that were missed are dropped: TensorFlow's makes up for each, in a burst after a
-      long call or the sleep of a laptop. Its clock does not jump with the time of day.
-    - `stop_loop` is called after an error too: what the loop has opened is closed.
-    - The function runs in the context of the thread that starts the loop: in a notebook, what
-      it prints appears under the cell of that thread.
-    - At the end of the process its coordinator is asked to stop, and the thread is joined.
+    - Missed ticks are dropped. TensorFlow's thread makes up for each, in a burst after a long
+      call or the sleep of a laptop. The clock does not jump with the time of day.
+    - `stop_loop` is called after an error too, so that it can close what the loop has opened.
+    - The function runs in the context of the thread that starts the loop. In a notebook, its
+      output appears under the cell of that thread.
+    - At the end of the process the coordinator is asked to stop, and the thread is joined.
 
     Args:
         coord: The coordinator it registers with, nbtrain's or TensorFlow's.
         timer_interval_secs: Seconds between two calls; None calls again at once.
         target: The function; None leaves the work to an overridden `run_loop`.
-        args, kwargs: Its arguments.
+        args, kwargs: The arguments of `target`.
         name: The thread's name.
     """
 
@@ -182,22 +181,22 @@ class LooperThread(tf.compat.v1.train.LooperThread):
         args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
-        """A thread, started, that calls `target` every so many seconds."""
+        """Starts and returns a thread that calls `target` at an interval in seconds."""
         looper = LooperThread(coord, timer_interval_secs, target, args, kwargs)
         looper.start()
         return looper
 
     def request_stop(self) -> None:
-        """Ask its coordinator to stop; any thread."""
+        """Asks the coordinator to stop; any thread."""
         self._coord.request_stop()
 
     def start(self) -> None:
-        """Start the thread, in the context of the calling one; see `roster.context`."""
+        """Starts the thread in the context of the calling thread; see `roster.context`."""
         self.run = functools.partial(roster.context().run, self.run)  # type: ignore[method-assign]
         super().start()
 
     def run(self) -> None:
-        """The thread's body: start_loop, run_loop at every tick, stop_loop."""
+        """Runs `start_loop`, `run_loop` at every tick, and `stop_loop`."""
         with self._coord.stop_on_exception():
             self.start_loop()
             try:
@@ -210,7 +209,7 @@ class LooperThread(tf.compat.v1.train.LooperThread):
 
 
 def next_tick(due: float, secs: float, now: float) -> float:
-    """The first tick after `now` of a clock that ticked at `due` and does every `secs`."""
+    """Returns the first tick after `now` of a clock that ticks every `secs` since `due`."""
     due += secs
     if due >= now or not secs:
         return max(due, now)

@@ -1,22 +1,22 @@
-"""How fast the steps come: a speed over the last seconds."""
+"""The speed of a run: steps per second over the last seconds."""
 
 from __future__ import annotations
 
 from collections import deque
 
-# Seconds that the speed looks back: long enough to be calm, short enough to follow.
+# Seconds of the sliding window: long enough for a calm speed, short enough to follow changes.
 WINDOW_SECS = 5.0
 
-# A step that has been going on for longer than this, and twice as long as usual, is slow.
+# A step that takes longer than this, and twice as long as usual, is slow.
 SLOW_SECS = 1.0
 
 
 class Throughput:
-    """Steps a second over a sliding window; the clock is an argument.
+    """Steps per second over a sliding window; the clock is an argument.
 
-    Only moments at which a step was found done count: so the speed of long steps is calm.
-    The first of them begins the count, as the step before it may have built the model. A
-    pause makes it start anew, and so does a session that has gone back by itself.
+    Only updates with a new step count, so that the speed of long steps is calm. The count starts
+    at the first completed step, because this step may have built the model. It starts again after
+    a pause, and after a session has gone back by itself.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Throughput:
         self._now = 0.0
 
     def update(self, step: int, now: float) -> None:
-        """Note that `step` steps in all were completed at `now` (seconds)."""
+        """Notes that `step` steps in total were completed at `now` (seconds)."""
         self._now = now
         before = self._marks[-1][1] if self._marks else self._seen
         if before is None or step < before:
@@ -37,13 +37,13 @@ class Throughput:
                 self._marks.popleft()
 
     def reset(self) -> None:
-        """Forget the past: the training thread stands still."""
+        """Clears the window, because the training thread is not training."""
         self._marks.clear()
         self._seen = None
 
     @property
     def steps_per_s(self) -> float | None:
-        """Steps a second; None before two moments are known."""
+        """Steps per second; None before two completed steps are known."""
         if len(self._marks) < 2:
             return None
         (then, before), (last, step) = self._marks[0], self._marks[-1]

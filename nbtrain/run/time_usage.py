@@ -1,9 +1,9 @@
-"""Where the time of a training thread goes.
+"""Measures the time of a training thread by kind.
 
 time_usage.begin()                   # at the first step boundary
-with time_usage.during("save"):      # what is no loop, where it is done
+with time_usage.during("save"):      # around work outside of the loop
     ...
-time_usage.waits = Draws(batches)    # where waiting for input can be told from the step
+time_usage.waits = Draws(batches)    # if the waits for input can be measured
 time_usage.look()                    # now and then, by another thread: `seconds` and `shares`
 time_usage.end()
 """
@@ -17,30 +17,30 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-# What a training thread is at; LOOP is told apart into the three after it.
+# The kinds of time; LOOP is divided into the three kinds after it.
 LOOP = "loop"
 STEP, INPUT, STEP_AND_INPUT = "step", "input", "step and input"
 EVALUATE, SAVE, RESTORE, PAUSED = "evaluate", "save", "restore", "paused"
 KINDS = (STEP, INPUT, STEP_AND_INPUT, EVALUATE, SAVE, RESTORE, PAUSED)
 
-# Looks that the shares go back: ten seconds, at one look a second.
+# The number of looks that the shares cover: ten seconds, at one look per second.
 WINDOW_LOOKS = 10
 
-# Given the seconds that the loop took since it was asked last, how many of them it has waited
-# for input; None where that cannot be told. What is found out later is told later.
+# Takes the seconds that the loop took since the last call. Returns how many of them it has waited
+# for input; None if that is unknown. A wait that is known later is reported later.
 Waits = Callable[[float], float | None]
 
 
 class TimeUsage:
-    """The seconds of one training thread, by what it was at.
+    """The seconds of one training thread, by kind.
 
     Args:
-        clock: Gives the time in seconds.
+        clock: Returns the time in seconds.
 
     Attributes:
-        waits: Tells how long the loop has waited for input; None: that is not known.
-        seconds: Of all since `begin`, by kind, as found at the last look; any thread.
-        shares: Of the time of the last looks, by kind, as parts of 1; empty before it is known.
+        waits: Returns how long the loop has waited for input; None if that is not known.
+        seconds: Seconds since `begin` by kind, as of the last look; any thread.
+        shares: Shares of the time of the last looks by kind, with sum 1; empty at first.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -50,25 +50,25 @@ class TimeUsage:
         self._clock = clock
         self._lock = threading.Lock()  # protects the next two
         self._spent: defaultdict[str, float] = defaultdict(float)
-        self._at: tuple[str, float] | None = None  # a kind, and since when
-        self._looped = 0.0  # seconds of the loop that have been told apart
+        self._at: tuple[str, float] | None = None  # the current kind, and since when
+        self._looped = 0.0  # seconds of the loop that have been divided
         self._waited = self._untold = 0.0
         self._looks: deque[Mapping[str, float]] = deque(maxlen=WINDOW_LOOKS + 1)
 
     def begin(self) -> None:
-        """The loop begins; training thread only, and so are the next three."""
+        """Starts counting with the loop; training thread only, like the next three methods."""
         with self._lock:
             self._at = LOOP, self._clock()
 
     def end(self) -> None:
-        """The loop is over: from here on nothing is counted."""
+        """Stops counting."""
         with self._lock:
             self._turn_to(LOOP)
             self._at = None
 
     @contextlib.contextmanager
     def during(self, kind: str) -> Iterator[None]:
-        """Count as this kind what is done in it, but for what is of another inside it."""
+        """Counts the time inside the block as this kind, except nested blocks."""
         before = self.turn_to(kind)
         try:
             yield
@@ -76,15 +76,15 @@ class TimeUsage:
             self.turn_to(before)
 
     def turn_to(self, kind: str) -> str:
-        """Count as this kind what comes next; returns what it was before."""
+        """Sets the kind of the time from now on; returns the previous kind."""
         with self._lock:
             return self._turn_to(kind)
 
     def look(self, *, whole: bool = False) -> None:
-        """Find `seconds` and `shares`; one thread, other than the training thread.
+        """Updates `seconds` and `shares`; one thread, other than the training thread.
 
         Args:
-            whole: Whether the shares are those of all the time, not of the last looks.
+            whole: Whether the shares cover the whole time instead of the last looks.
         """
         with self._lock:
             if self._at is not None:
@@ -106,7 +106,7 @@ class TimeUsage:
         return before
 
     def _told_apart(self, spent: defaultdict[str, float]) -> dict[str, float]:
-        """Seconds by kind; those of the loop as steps and input, as far as that is known."""
+        """Returns seconds by kind, with the loop divided into steps and input if known."""
         loop = spent.pop(LOOP, 0.0)
         new, self._looped = loop - self._looped, loop
         waited = None if self.waits is None else self.waits(new)
@@ -121,11 +121,11 @@ class TimeUsage:
 
 
 class Draws(Iterator[Any]):
-    """An iterator, and how long each draw from it took: what `TimeUsage.waits` is given.
+    """An iterator that measures its draws, for `TimeUsage.waits`.
 
     Args:
-        iterator: It; drawn from by one thread. Another may ask at the same time.
-        clock: Gives the time in seconds.
+        iterator: The iterator; one thread draws from it, another may ask at the same time.
+        clock: Returns the time in seconds.
     """
 
     def __init__(
@@ -134,10 +134,10 @@ class Draws(Iterator[Any]):
         self._iterator = iterator
         self._clock = clock
         self._secs = self._told = 0.0
-        self._began: float | None = None  # of the draw that is under way
+        self._began: float | None = None  # when the current draw began
 
     def __next__(self) -> Any:
-        """The next element."""
+        """Returns the next element."""
         clock = self._clock
         self._began = began = clock()
         try:
@@ -147,7 +147,7 @@ class Draws(Iterator[Any]):
             self._secs += clock() - began
 
     def __call__(self, _loop_secs: float) -> float:
-        """Seconds that the draws took since it was asked last, the one under way included."""
+        """Returns the seconds of draws since the last call, including the current draw."""
         secs, began = self._secs, self._began
         if began is not None:
             secs += self._clock() - began
@@ -157,7 +157,7 @@ class Draws(Iterator[Any]):
 
 
 def _parts(now: Mapping[str, float], then: Mapping[str, float]) -> dict[str, float]:
-    """What was spent since then, as parts of 1."""
+    """Returns the shares of the time spent since `then`, with sum 1."""
     spent = {kind: max(0.0, secs - then.get(kind, 0.0)) for kind, secs in now.items()}
     total = sum(spent.values())
     return {kind: secs / total for kind, secs in spent.items() if secs > 0} if total > 0 else {}

@@ -1,7 +1,7 @@
-"""The structure of a Keras model that a step was traced with, and what was changed of it since.
+"""The structure of a Keras model when a step was traced, and its changes since.
 
-A traced step is a graph: a layer that is frozen, or exchanged for another, changes nothing in it.
-(Keras itself refuses to bind an attribute of a built model to another layer.)
+A traced step is a graph: freezing or replacing a layer does not change it. (Keras itself refuses
+to bind an attribute of a built model to another layer.)
 
 structure = Structure("model", model)    # when it is traced
 structure.changed()                      # "dense_1.trainable is False now, and was True ..."
@@ -18,14 +18,14 @@ from nbtrain.run.walk import traces
 
 
 class Structure:
-    """The layers of one model as they are now, and whether each is trained; any thread.
+    """The layers of one model at a moment, and whether each is trained; any thread.
 
     Args:
-        name: The name of the model in the notebook, or its own.
+        name: The name of the model in the notebook, or its own name.
         model: The model.
 
     Attributes:
-        exchanged: Whether what `changed` found last is another layer than at first.
+        exchanged: Whether `changed` last found an added or removed layer.
     """
 
     def __init__(self, name: str, model: Any) -> None:
@@ -34,13 +34,13 @@ class Structure:
         self.take()
 
     def take(self) -> None:
-        """From now on this is how it was traced."""
+        """Stores the present structure as the traced one."""
         layers = list(_layers(self._model))
         self._layers = {id(layer): layer for layer in layers}
         self._flags = [(layer, _trained(layer)) for layer in layers]
 
     def changed(self) -> str:
-        """What was changed since, in words; empty where nothing was."""
+        """Describes what was changed since; empty if nothing was."""
         now = {id(layer): layer for layer in _layers(self._model)}
         words = [
             f"{self.name} has no layer {layer.name} any more"
@@ -65,17 +65,17 @@ class Structure:
         return words[0] + more if words else ""
 
 
-# The attribute of a `tf.function` that says how often it was traced, and with what, also by a run
-# that has ended. A model may hold the function: as no global holds them, both can be freed.
+# The attribute of a `tf.function` that stores how often it was traced, and with which structures.
+# It outlives the run. Nothing global refers to it, so the function and its models can be freed.
 _KNOWN = "_nbtrain_traced"
 
 
 def structures_of(compiled: Any, models: Iterable[tuple[str, Any]]) -> list[Structure]:
-    """The models that a `tf.function` was traced with, as they were then.
+    """Returns the structures of the models when a `tf.function` was traced.
 
     Args:
         compiled: The function.
-        models: Those that it reaches now, with their names.
+        models: The models that it reaches now, with their names.
     """
     count = traces(compiled)
     known, structures = getattr(compiled, _KNOWN, (None, []))
@@ -86,10 +86,10 @@ def structures_of(compiled: Any, models: Iterable[tuple[str, Any]]) -> list[Stru
 
 
 def _layers(model: Any) -> Iterator[Any]:
-    """The model, its layers, and theirs."""
-    yield from model._flatten_layers()  # named by nothing public
+    """Yields the model, its layers, and their layers."""
+    yield from model._flatten_layers()  # there is no public method
 
 
 def _trained(layer: Any) -> list[bool]:
-    """Whether a layer is trained, and each of the variables that it has by itself."""
+    """Returns `trainable` of a layer and of each variable that it has by itself."""
     return [layer.trainable, *(each.trainable for each in layer._trainable_variables)]

@@ -1,7 +1,7 @@
-"""Trial edits: hyperparameters have other values for some steps, then these stay, or not.
+"""Trials: a run tries other hyperparameters for some steps, then keeps them or goes back.
 
-trials.begin(receipt, asked, ...)  # a checkpoint, and the edits; returns the step of its end
-trials.end(...)                    # its answer: kept, or back to that checkpoint
+trials.begin(receipt, asked, ...)  # saves a checkpoint, makes the edits; returns the last step
+trials.end(...)                    # keeps the edits, or restores that checkpoint
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from nbtrain.run.trial_metric import TrialMetric, whole
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """A trial under way.
+    """The current trial.
 
     Attributes:
-        receipt: Its command's.
+        receipt: The receipt of its command.
         begun: The step at which it began.
-        saved: Path of its checkpoint; None where nothing saves it.
-        before: What decides, at its begin.
-        edits: What it tries.
+        saved: Path of its checkpoint; None if nothing saves the run.
+        before: The deciding scalars at its start.
+        edits: The edits on trial.
     """
 
     receipt: Receipt
@@ -44,10 +44,10 @@ class Trials:
 
     Args:
         context: The collaborators of the attempt.
-        policy: Saves where a trial begins, and restores it.
+        policy: Saves the start of a trial, and restores it.
         control: Sets the hyperparameters.
-        metric: Measures what decides.
-        went_back: Called once the run is at an earlier step.
+        metric: Measures the deciding scalars.
+        went_back: Called after the run went back to an earlier step.
     """
 
     def __init__(
@@ -66,18 +66,18 @@ class Trials:
         self._went_back = went_back
         self._steps = context.steps
         self._trial: _Trial | None = None
-        self._failed: str | None = None  # why what is tried cannot stay
+        self._failed: str | None = None  # why the edits cannot stay
 
     def has(self, receipt: Receipt) -> bool:
-        """Whether this is the trial under way."""
+        """Tells if a receipt belongs to the current trial."""
         return self._trial is not None and self._trial.receipt is receipt
 
     def begun_since(self, step: int) -> bool:
-        """Whether a trial is under way whose edits came after what was saved of this step."""
+        """Tells if the current trial's edits came after the checkpoint of a step."""
         return self._trial is not None and self._trial.begun >= step
 
     def check_free(self, values: Mapping[str, object]) -> None:
-        """Raise a PhaseError where a value is on trial: it would be decided of another."""
+        """Raises a PhaseError if a value is on trial: the trial would decide on another value."""
         for edit in self._trial.edits if self._trial is not None else ():
             if edit.name in values:
                 raise PhaseError(
@@ -87,16 +87,19 @@ class Trials:
 
     @property
     def _way_out(self) -> str:
-        """How to leave the trial under way, where that can be done."""
+        """Describes how to leave the current trial; empty if that is not possible."""
         saved = self._trial.saved if self._trial is not None else None
         return f", or leave it by run.restore({_short(saved)!r})" if saved is not None else ""
 
     def fail(self, why: str, *, restore: bool) -> Receipt | None:
-        """What is tried cannot stay; returns its receipt, None where nothing is tried.
+        """Marks the edits on trial as failed.
 
         Args:
-            why: In words.
-            restore: Whether it is of no use where there is nothing to restore.
+            why: The reason in words.
+            restore: Whether to do nothing if the trial has no checkpoint to restore.
+
+        Returns:
+            The trial's receipt; None if nothing was done.
         """
         if self._trial is None or (restore and self._trial.saved is None):
             return None
@@ -104,20 +107,20 @@ class Trials:
         return self._trial.receipt
 
     def begin(self, receipt: Receipt, asked: Try, asked_to_stop: Callable[[], bool]) -> int:
-        """Begin a trial.
+        """Begins a trial.
 
         Args:
-            receipt: Its receipt.
-            asked: What to try.
-            asked_to_stop: Whether the run was: then there is nothing to try it on.
+            receipt: The receipt of the command.
+            asked: The command.
+            asked_to_stop: Tells if the run was asked to stop; then no trial begins.
 
         Returns:
-            The step at which it ends.
+            The step at which the trial ends.
 
         Raises:
-            PhaseError: Another is under way; or the run was asked to stop meanwhile.
-            ArgumentError: It cannot be tried so; nothing has changed.
-            CheckpointError: Its begin cannot be saved.
+            PhaseError: Another trial has not ended, or the run was asked to stop meanwhile.
+            ArgumentError: The command is invalid; nothing has changed.
+            CheckpointError: The start of the trial cannot be saved.
         """
         if self._trial is not None:
             raise PhaseError(
@@ -132,7 +135,7 @@ class Trials:
         saved = None
         if self._policy.can_save:
             saved = self._policy.set_aside()
-        step = self._steps.step  # as a session counts it itself
+        step = self._steps.step  # read again, because a session counts it itself
         try:
             edits = self._control.set(asked.values, step)
         except BaseException:
@@ -152,13 +155,14 @@ class Trials:
         return step + steps
 
     def end(self, asked_to_stop: Callable[[], bool]) -> Outcome:
-        """Keep what was tried, or go back.
+        """Keeps the edits on trial, or goes back.
 
         Args:
-            asked_to_stop: Whether the run was, which ends an evaluation: then nothing is decided.
+            asked_to_stop: Tells if the run was asked to stop, which cuts an evaluation short;
+                then nothing is decided.
 
         Returns:
-            The answer.
+            The outcome.
         """
         failed, trial = self._failed, self._taken()
         try:
@@ -184,14 +188,17 @@ class Trials:
     def leave(
         self, step: int, why: str, *, ended: bool = False, back: Restored | None = None
     ) -> Receipt | None:
-        """End the trial under way, with nothing decided; returns its receipt, answered.
+        """Ends the current trial without a decision, and answers its receipt.
 
         Args:
-            step: The step up to which it was tried.
-            why: In words.
-            ended: Whether the run has: then where the trial began outlives it.
-            back: What was restored. What was saved in the trial holds what was tried: then where
-                it began stays as well.
+            step: The last step of the trial.
+            why: The reason in words.
+            ended: Whether the run has ended. The checkpoint of the start then stays.
+            back: The restored checkpoint. If it was saved during the trial, it contains the
+                edits on trial, and the checkpoint of the start stays too.
+
+        Returns:
+            The receipt; None if there is no trial.
         """
         if self._trial is None:
             return None
@@ -215,12 +222,18 @@ class Trials:
         return trial
 
     def _saved_in(self, trial: _Trial, path: str) -> bool:
-        """Whether a checkpoint was saved since a trial began."""
+        """Tells if a checkpoint was saved after the start of a trial."""
         orders = {held.path: held.order for held in self._policy.checkpoints}
         return trial.saved in orders and orders.get(path, 0.0) > orders[trial.saved]
 
     def _keep_apart(self, trial: _Trial, what: str, first: str = "") -> None:
-        """What was tried stays: say since what, and how to go back, and what to do first."""
+        """Keeps the edits on trial and the checkpoint of the start; says how to go back.
+
+        Args:
+            trial: The trial.
+            what: The event that has ended the trial, in words.
+            first: What to do before going back, in words.
+        """
         text = f"{what} in a trial of {_named(trial.edits)}, which stays as tried"
         if trial.saved is None:
             self._monitor.note("trial", f"{text}.")
@@ -245,7 +258,7 @@ class Trials:
         return Outcome(True, step, f"{said}: {why}", undone, kept=False)
 
     def _back(self, trial: _Trial) -> str:
-        """Be where the trial began, as far as that was saved; returns what was done, in words."""
+        """Goes back to the start of a trial, as far as it was saved; returns what was done."""
         old = {edit.name: edit.old for edit in trial.edits}
         said = ", ".join(f"{name} {value:.10g} again" for name, value in old.items())
         if trial.saved is None:
@@ -262,7 +275,7 @@ class Trials:
 
 
 def _short(path: str) -> str:
-    """A checkpoint's name with its folder: enough to restore it by."""
+    """Returns a checkpoint's name with its folder, which `restore` accepts."""
     return "/".join(Path(path).parts[-2:])
 
 

@@ -1,4 +1,4 @@
-"""What decides about a trial: measured before and after it, and whether it has got worse."""
+"""Measures the scalars that decide a trial, before and after it, and compares them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from nbtrain.logdir.summary_stats import higher_is_better
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.evaluator import Evaluator
 
-# Of the steps of a trial, the last part, whose mean decides: one batch's loss says little.
+# The mean over the last quarter of a trial's steps decides: the loss of one batch says little.
 _PART = 4
 
-# What decides where nothing else is asked for.
+# The tag that decides by default.
 _USUAL = "val_loss"
 
 
 class TrialMetric:
-    """Measures what decides; training thread only.
+    """Measures the deciding scalars; training thread only.
 
     Args:
-        evaluator: Evaluates it.
-        recorder: Has what was recorded, which may decide as well.
+        evaluator: Evaluates the model.
+        recorder: Has the recorded scalars, which may decide too.
     """
 
     def __init__(self, evaluator: Evaluator, recorder: Recorder) -> None:
@@ -32,11 +32,11 @@ class TrialMetric:
         self._recorder = recorder
 
     def measure(self, asked: Try, step: int) -> dict[str, float]:
-        """What decides, as it is now: what an evaluation gives, and means of what was recorded.
+        """Returns the present deciding scalars: of an evaluation, and means of recorded ones.
 
         Raises:
-            ArgumentError: It is not said in a way that can decide.
-            UnknownTagError: Nothing was recorded under its tag.
+            ArgumentError: `keep_if` of the command is neither a tag nor a function.
+            UnknownTagError: Nothing was recorded under the tag.
         """
         values = self._evaluator.now(step) if self._evaluator else {}
         wanted = asked.keep_if
@@ -61,24 +61,24 @@ class TrialMetric:
         return {wanted: (recorded | values)[wanted]}
 
     def decide(self, asked: Try, before: Mapping[str, float], step: int) -> tuple[bool, str]:
-        """Whether to keep what was tried, and why; what has become NaN is worse."""
+        """Returns whether to keep the edits, and why; a value that became NaN is worse."""
         try:
             after = self.measure(asked, step)
             if callable(asked.keep_if):
                 kept = bool(asked.keep_if(before, after))
             else:
                 kept = not any(_is_worse(tag, old, after[tag]) for tag, old in before.items())
-        except Exception as error:  # noqa: BLE001 - what cannot be shown to be better is not kept
+        except Exception as error:  # noqa: BLE001 - edits that cannot be compared are not kept
             return False, f"what decides could not be told: {error}"
         told = (_change(tag, old, after[tag]) for tag, old in before.items() if tag in after)
         return kept, ", ".join(told)
 
 
 def whole(steps: object) -> int:
-    """How many steps a trial is to take.
+    """Returns the number of steps of a trial.
 
     Raises:
-        ArgumentError: Not a whole number of at least 1.
+        ArgumentError: `steps` is not a whole number of at least 1.
     """
     if isinstance(steps, bool) or not isinstance(steps, Integral) or int(steps) < 1:
         raise ArgumentError(f"steps={steps!r}: give a whole number of at least 1.")
@@ -86,7 +86,7 @@ def whole(steps: object) -> int:
 
 
 def _change(tag: str, old: float, new: float) -> str:
-    """How a scalar has changed, with as many digits as tell the two values apart."""
+    """Describes the change of a scalar, with enough digits to tell the two values apart."""
     for digits in (4, 7, 17):
         before, after = f"{old:.{digits}g}", f"{new:.{digits}g}"
         if before != after or old == new:
@@ -95,7 +95,7 @@ def _change(tag: str, old: float, new: float) -> str:
 
 
 def _is_worse(tag: str, before: float, after: float) -> bool:
-    """Whether a scalar has got worse, as its name has it: a loss rises, an accuracy falls."""
+    """Tells if a scalar has got worse, judging by its name: a loss rises, an accuracy falls."""
     if math.isnan(before):
         return False
     return not (after >= before if higher_is_better(tag) else after <= before)

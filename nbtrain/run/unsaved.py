@@ -1,4 +1,4 @@
-"""Tells of what is not saved, where the process ends before a run has."""
+"""Reports steps that are not saved when the process ends before a run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from nbtrain.run.saving import CheckpointPolicy
 
 
 class Unsaved:
-    """What one attempt of a run says of its last step; any thread.
+    """Reports whether the last step of an attempt is saved; any thread.
 
     Args:
         context: The collaborators of the attempt.
-        policy: Knows its checkpoints.
+        policy: Lists the checkpoints.
     """
 
     def __init__(self, context: Context, policy: CheckpointPolicy) -> None:
@@ -20,11 +20,11 @@ class Unsaved:
         self._said = False
 
     def say(self, when: str, *, yet: bool) -> str:
-        """Write down that the process ends, and what is not saved.
+        """Logs that the process ends and what is not saved; returns the message.
 
         Args:
-            when: How the end stands, as the beginning of a sentence.
-            yet: Whether it may still be saved.
+            when: What has happened to the process, as the beginning of a sentence.
+            yet: Whether the step may still be saved.
         """
         name, step = self._context.folder.name, self._context.steps.step
         if self._is_saved:
@@ -38,9 +38,9 @@ class Unsaved:
         return text
 
     def say_saved(self) -> str | None:
-        """Write down that what `say` named is saved, and return that.
+        """Logs that the step reported by `say` is saved; returns the message.
 
-        Returns None where it is not, or nothing of the kind was said.
+        Returns None if it is not saved, or if `say` has not reported it.
         """
         if not (self._said and self._is_saved):
             return None

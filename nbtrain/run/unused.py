@@ -1,4 +1,4 @@
-"""Tells where the next step would not train what the program, the checkpoints and the panel say."""
+"""Detects that the next step would not train what the program and the panel show."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOOK_SECS = 1.0
 
 
 class UnusedCheck:
-    """Looks at the names, the model and the hyperparameters of one attempt; training thread only.
+    """Checks the names, the model and the hyperparameters of one attempt; training thread only.
 
     Args:
         context: The collaborators of the attempt.
@@ -35,10 +35,10 @@ class UnusedCheck:
         self._look_at = 0.0
 
     def reason(self, *, due: bool = False) -> str:
-        """Why a further step would train something else, and what to do; empty where it would not.
+        """Says why a further step would train other objects, and what to do; else empty.
 
         Args:
-            due: Whether to look at the model at once, which is else done now and then.
+            due: Whether to check the model now; otherwise it is checked once a second.
         """
         if names := self._bindings.unused_reason():
             return f"{names}; {_REMEDY}"
@@ -48,10 +48,10 @@ class UnusedCheck:
         return f"{unused}; {_UNUSED}" if unused else ""
 
     def elsewhere(self, *, can_save: bool) -> str | None:
-        """The names that have nothing to do with the training any more, in words.
+        """Describes the names that refer to new objects, which the run does not train; or None.
 
         Args:
-            can_save: Whether a run that is started again goes on from a checkpoint.
+            can_save: Whether a run that is started again continues from a checkpoint.
         """
         if not (names := self._bindings.elsewhere()):
             return None
@@ -68,7 +68,7 @@ class UnusedCheck:
         )
 
     def _idle(self, *, due: bool) -> str:
-        """What was changed of the model without effect; walks over its layers."""
+        """Describes a change of the model that has no effect; walks over its layers."""
         if not due and time.monotonic() < self._look_at:
             return ""
         self._look_at = time.monotonic() + _LOOK_SECS

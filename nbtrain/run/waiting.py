@@ -1,4 +1,4 @@
-"""Waiting for the end of a run, in a cell: it says once that the run is paused."""
+"""Waits in a cell for the end of a run, and says once that the run is paused."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from nbtrain.core.errors import WaitError
 from nbtrain.core.states import ENDED, Phase
 from nbtrain.run.attempt import Attempt
 
-# Seconds after which who waits looks whether the run is paused.
+# Seconds between two checks if the run is paused.
 _LOOK_SECS = 0.5
 
 
 class Waiting:
-    """One wait for the end of an attempt of a run; any thread but those of the run itself.
+    """One wait for the end of an attempt; any thread except those of the run itself.
 
     Args:
-        attempt: What is waited for.
+        attempt: The attempt.
 
     Raises:
-        WaitError: This is a thread of the run's own, which would wait for itself.
+        WaitError: The calling thread belongs to the run, and would wait for itself.
     """
 
     def __init__(self, attempt: Attempt) -> None:
@@ -34,7 +34,7 @@ class Waiting:
         self._check_not_its_own()
 
     def until_ended(self, timeout: float | None) -> bool:
-        """Whether it has ended within `timeout` seconds; tells of pauses meanwhile."""
+        """Waits `timeout` seconds and reports pauses meanwhile; tells if the attempt has ended."""
         __tracebackhide__ = True  # IPython shows the lines of the training instead
         until = None if timeout is None else monotonic() + timeout
         while True:
@@ -48,10 +48,10 @@ class Waiting:
     def awaited(
         self, on_tick: Callable[[Callable[[], object]], Callable[[], None]]
     ) -> Generator[Any, None, None]:
-        """Wait without blocking the event loop; tells of pauses meanwhile.
+        """Waits without blocking the event loop; reports pauses meanwhile.
 
         Args:
-            on_tick: Has a function called at every tick of the run, and returns what ends that.
+            on_tick: Registers a function for every tick of the run; returns one that removes it.
         """
         loop = asyncio.get_running_loop()
         changed = asyncio.Event()
@@ -60,9 +60,9 @@ class Waiting:
 
         def tell() -> None:
             nonlocal seen
-            if loop.is_closed():  # nobody waits any more
+            if loop.is_closed():  # the wait is over
                 forget()
-            elif (phase := lifecycle.phase) is not seen:  # ended, at the last tick
+            elif (phase := lifecycle.phase) is not seen:  # at the last tick, the run has ended
                 seen = phase
                 loop.call_soon_threadsafe(changed.set)
 
@@ -76,7 +76,7 @@ class Waiting:
             forget()
 
     def _tell_of_pause(self) -> None:
-        """Tell who waits that the run is paused, once in each pause."""
+        """Says that the run is paused, once in each pause."""
         told, self._told = self._told, self._context.lifecycle.phase is Phase.PAUSED
         if self._told and not told:
             monitor = self._context.monitor

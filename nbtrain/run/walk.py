@@ -1,4 +1,4 @@
-"""The walk through functions, those that they call by name, and what these hold."""
+"""Walks through functions, the functions that they call by name, and the objects they hold."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from tensorflow.python.util import tf_decorator
 
 from nbtrain.core.tracebacks import is_of_the_user
 
-# Methods of a compiled Keras model that train it, and of a variable that change it.
+# Methods that train a compiled Keras model, and methods that change a variable.
 _TRAINING = {"fit", "train_on_batch", "train_step"}
 _ASSIGNING = {"assign", "assign_add", "assign_sub"}
 
-# A longer list or dictionary is data: what a program trains has fewer parts.
+# A longer list or dictionary is data: a model has fewer parts.
 _FEW = 64
 
-# What `tf.function` makes.
+# The type of the functions that `tf.function` returns.
 COMPILED = tf.types.experimental.PolymorphicFunction
 
-# The nearest first: a walk ends that has lost its way in an object of the user's own.
+# The most objects of a walk, the nearest first: an object of the user may hold very many.
 _MANY = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a name stood for.
+    """The object that a name referred to.
 
     Attributes:
-        names: The namespace that the function looks the name up in.
+        names: The namespace in which the function looks up the name.
         name: The name.
-        value: What it stood for.
-        compiled: The `tf.function` through which it was reached; None where it was through none.
+        value: The object.
+        compiled: The `tf.function` through which it was reached; None if there was none.
     """
 
     names: Mapping[str, object]
@@ -49,28 +49,31 @@ class Binding:
 
     @property
     def changed(self) -> bool:
-        """Whether the name stands for something else now; not where it was deleted."""
+        """True if the name refers to another object now; False if it was deleted."""
         return self.names.get(self.name, self.value) is not self.value
 
 
 def reached(functions: Iterable[object]) -> list[tuple[str, object]]:
-    """Models, optimizers, variables and `tf.function`s that functions reach now, with their names.
+    """Lists the models, optimizers, variables and `tf.function`s that functions reach, with names.
 
-    One that is only a part of a list or the like has the name of that, or none.
+    An object that is only a part of a container has the name of the container, or none.
     """
     return list(Walk(functions).named.values())
 
 
 class Walk:
-    """One walk through functions, those that they call by name, and what these hold.
+    """One walk through functions, the functions that they call by name, and their objects.
+
+    Args:
+        functions: The functions to start from.
 
     Attributes:
-        bindings: Every name on the way that stands for a function or for state.
+        bindings: Every name that the walk met and that refers to a function or to state.
         state: Models, optimizers, variables and graph tensors, by identity.
         named: The same and every `tf.function`, with the names by which they were reached.
         functions: The functions, except those of TensorFlow and Keras.
-        trained: Those that only one run at a time may train.
-        models: Of each `tf.function`, by identity: itself, and the models that it reaches.
+        trained: The objects that only one run at a time may train.
+        models: Each `tf.function` and the models that it reaches, by the function's identity.
     """
 
     def __init__(self, functions: Iterable[object]) -> None:
@@ -80,7 +83,7 @@ class Walk:
         self.models: dict[int, tuple[Any, list[tuple[str, Any]]]] = {}
         self.functions: list[types.FunctionType] = []
         self.trained: list[object] = []
-        # The objects too: an identity is theirs as long as they live.
+        # Holds the objects too, because an identity is unique only while its object exists.
         self._seen: dict[tuple[object, _Way], object] = {}
         self._waiting = deque(("", function, _Way()) for function in functions)
         while self._waiting and len(self._seen) < _MANY:
@@ -114,7 +117,7 @@ class Walk:
             used = _uses(code).names if code else frozenset()
             way = replace(way, names=used | {item.__name__})
             held = [("self", own)] if _is_state(own) else []
-            if not held or isinstance(own, tf.Module):  # of a model Keras knows the parts
+            if not held or isinstance(own, tf.Module):  # Keras knows the parts of its models
                 held += _attributes(own)
             held += [("", method) for method in _methods(own, way.names)]
             self._waiting += [(*part, way) for part in held]
@@ -132,10 +135,10 @@ class Walk:
         self._waiting += [(*part, way) for part in _held_by_function(function)]
 
     def _read(self, names: Mapping[str, object], uses: _Uses, way: _Way) -> None:
-        """Follow the names that a function looks up in its module or notebook."""
+        """Follows the names that a function looks up in its module or notebook."""
         for name in sorted(uses.globals & names.keys()):
             value = names[name]
-            if isinstance(value, (types.ModuleType, type)):  # no cell binds it again
+            if isinstance(value, (types.ModuleType, type)):  # cells do not rebind these
                 continue
             if isinstance(value, types.FunctionType) and value.__globals__ is not names:
                 if is_of_the_user(value.__code__.co_filename):
@@ -148,11 +151,11 @@ class Walk:
             self._waiting.append((name, value, way))
 
     def _claim(self, item: Any, way: _Way) -> None:
-        """Claim what is trained: other models and variables may only be read."""
+        """Adds a trained object to `trained`; other models and variables may only be read."""
         if way.trains:
             item = _asked(item, "optimizer") or item
         if _asked(item, "apply_gradients"):
-            # What an optimizer was built for is named by nothing public in Keras.
+            # Keras has no public name for the variables that an optimizer was built for.
             self.trained += [item, *_several(item, "_trainable_variables")]
         elif way.assigns:
             self.trained += [item, *_several(item, "trainable_variables")]
@@ -160,11 +163,11 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How an object was reached.
+    """The path by which an object was reached.
 
     Attributes:
-        compiled: Through a `tf.function`, this: once traced, it looks up no name again.
-        names: Those in the code of the function by which it was reached.
+        compiled: The `tf.function` on the path, or None; once traced, it looks up no names.
+        names: The names in the code of the function by which the object was reached.
     """
 
     compiled: Any = None
@@ -172,11 +175,11 @@ class _Way:
 
     @property
     def traced(self) -> bool:
-        """Whether it was through a `tf.function`."""
+        """True if the path leads through a `tf.function`."""
         return self.compiled is not None
 
     def to(self, item: object) -> _Way:
-        """The way, as far as it makes a difference to this object."""
+        """Returns the path without the names that make no difference to this object."""
         if isinstance(item, (types.FunctionType, types.MethodType, COMPILED)):
             return replace(self, names=frozenset())
         if _is_state(item) and _is_of_library(type(item)):
@@ -185,22 +188,22 @@ class _Way:
 
     @property
     def trains(self) -> bool:
-        """Whether that calls a method by which a Keras model is trained."""
+        """True if the function calls a method that trains a Keras model."""
         return not _TRAINING.isdisjoint(self.names)
 
     @property
     def assigns(self) -> bool:
-        """Whether that itself assigns to variables."""
+        """True if the function itself assigns to variables."""
         return not _ASSIGNING.isdisjoint(self.names)
 
 
 @dataclass(frozen=True, slots=True)
 class _Uses:
-    """Names in the code of a function, and of those defined in it.
+    """Names in the code of a function and of its inner functions.
 
     Attributes:
-        globals: Global names that it reads, and does not bind itself.
-        names: All names, those of attributes too.
+        globals: Global names that it reads but does not bind itself.
+        names: All names, including those of attributes.
     """
 
     globals: frozenset[str]
@@ -226,16 +229,16 @@ def _uses(code: types.CodeType) -> _Uses:
 
 
 def _identity(item: object) -> object:
-    """What tells objects apart: of a method, which is made at each look, its parts."""
+    """Returns the identity of an object; for a method, which is created anew, of its parts."""
     if isinstance(item, types.MethodType):
         return id(item.__func__), id(item.__self__)
     return id(item)
 
 
 def _traced_by(compiled: Any) -> object:
-    """The function that a `tf.function` traces; of a method the one that is bound to its object.
+    """Returns the function that a `tf.function` traces; a method is bound to its object.
 
-    TensorFlow binds that to a stand-in, which refers to the object weakly.
+    TensorFlow binds it to a stand-in that refers to the object weakly.
     """
     function = compiled.python_function
     _, method = tf_decorator.unwrap(function)
@@ -244,10 +247,10 @@ def _traced_by(compiled: Any) -> object:
 
 
 def _methods(item: object, names: Iterable[str]) -> list[object]:
-    """The methods of the user's own that an object has under these names."""
+    """Returns the user's methods that an object has under these names."""
     found = []
     for name in sorted(names):
-        with contextlib.suppress(Exception):  # whatever stands there in the user's class
+        with contextlib.suppress(Exception):  # the user's class may contain anything
             method = getattr(type(item), name, None)
             if isinstance(method, (types.FunctionType, types.MethodType, COMPILED)):
                 code = inspect.unwrap(method).__code__
@@ -256,7 +259,7 @@ def _methods(item: object, names: Iterable[str]) -> list[object]:
 
 
 def _is_of_library(code: object) -> bool:
-    """Whether it is TensorFlow's or Keras's own: what it is called with was found already."""
+    """Tells if code belongs to TensorFlow or Keras: its arguments were found already."""
     return str(getattr(code, "__module__", "")).partition(".")[0] in ("tensorflow", "keras")
 
 
@@ -268,7 +271,7 @@ def _held_by_function(function: types.FunctionType) -> Iterator[tuple[str, objec
 
 
 def _held_by(item: Any) -> Iterator[tuple[str, object]]:
-    """What a partial, a small container or an object of the user's own holds, and its names."""
+    """Yields what a partial, a small container or a user's object holds, with names."""
     if isinstance(item, functools.partial):
         yield from (("", part) for part in (item.func, *item.args))
         yield from item.keywords.items()
@@ -286,26 +289,26 @@ def _attributes(item: object) -> list[tuple[str, object]]:
 
 
 def traces(compiled: Any) -> int:
-    """How often a `tf.function` has been traced."""
+    """Returns how often a `tf.function` has been traced."""
     return int(compiled.experimental_get_tracing_count())
 
 
 def _asked(item: object, name: str) -> Any:
-    """An attribute; None where there is none, or a property of the user's own raises."""
+    """Returns an attribute; None if there is none, or if a user's property raises."""
     try:
         return getattr(item, name, None)
-    except Exception:  # noqa: BLE001 - whatever it is, the training decides whether it matters
+    except Exception:  # noqa: BLE001 - if it matters, the training will raise it too
         return None
 
 
 def _several(item: object, name: str) -> Sequence[object]:
-    """What an attribute lists; nothing where it is no list."""
+    """Returns an attribute that is a list or tuple; otherwise an empty one."""
     asked = _asked(item, name)
     return asked if isinstance(asked, (list, tuple)) else ()
 
 
 def _is_state(item: object) -> bool:
-    """Whether it is what a training changes, or a part of a graph; data is neither."""
+    """Tells if an object is changed by a training or is part of a graph; data is neither."""
     if isinstance(item, (tf.Operation, tf.Tensor)):
         return not isinstance(item, tf.Tensor) or tf.is_symbolic_tensor(item)
     return isinstance(item, tf.__internal__.tracking.Trackable) and not isinstance(
