@@ -1,4 +1,4 @@
-"""A branch: a run that begins at a checkpoint of another, in a folder of its own."""
+"""A branch: a run that begins at a checkpoint of another run, in a new folder."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from nbtrain.rundir.lineage import run_of
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Where a run branches off.
+    """The start of a branch.
 
     Attributes:
-        origin: The checkpoint that it begins at.
+        origin: The checkpoint at which the branch begins.
     """
 
     origin: Checkpoint
 
     def parent(self, folder: Path) -> dict[str, object]:
-        """What the start of the run in this folder says of the one that it is a branch of."""
+        """Returns the `parent` field for the journal of the branch in `folder`."""
         logdir = os.path.relpath(run_of(Path(self.origin.path)), folder)
         name = Path(self.origin.path).name
         return {"logdir": logdir, "checkpoint": name, "step": self.origin.step}
 
     def check_leaves_steps(self, total_steps: int | None) -> None:
-        """Raise an ArgumentError where it would begin at its end."""
+        """Raises an ArgumentError if no steps are left to train."""
         step = self.origin.step
         if total_steps is not None and step >= total_steps:
             raise ArgumentError(

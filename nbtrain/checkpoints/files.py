@@ -1,8 +1,8 @@
 """Checkpoints of a run: save, list, restore, and prove what was restored.
 
-A saver is called by the training thread alone, between two steps: so a checkpoint
-is one consistent step. TensorFlow writes the files first and names them in the
-`checkpoint` state file last, by a rename: one that was cut short is never listed.
+Only the training thread calls a saver, between two steps, so a checkpoint is one consistent step.
+TensorFlow writes the files first, and names them in the `checkpoint` state file last, by a rename.
+So an incomplete checkpoint is never listed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from nbtrain.rundir.timeline import RunTimeline
 
 _PART = re.compile(r"(.+)\.data-\d{5}-of-(\d{5})")
 
-# Where in its runtime TensorFlow met an error: nothing that a user could do something about.
+# The place of an error in TensorFlow's runtime, which does not help a user.
 _OP = re.compile(r"\{\{function_node .*?\}\}|\[Op:\w+\]|Graph execution error:")
 
 
@@ -36,16 +36,16 @@ class Restored:
     """The proof of a restore.
 
     Attributes:
-        step: Steps that the restored state has behind it.
+        step: Completed steps of the restored state.
         path: The checkpoint's path.
-        matched: Names of the variables that took a value from it.
-        slots: How many of these are slots of an optimizer (momenta and the like).
-        missing: Names of live variables that it does not hold: unchanged.
-        renewed: How many variables of an optimizer it does not hold, as it had made no step yet:
-            they are as they were before its first.
-        unused: Names of its values that have no variable here. TensorFlow hands them to
-            variables that are created later, such as those of an unbuilt model.
-        lacking: What is trained and no checkpoint of this run holds, in words.
+        matched: Names of the restored variables.
+        slots: The number of these that are slots of an optimizer (momenta and the like).
+        missing: Names of live variables that are not in the checkpoint; they are unchanged.
+        renewed: The number of optimizer variables that are not in the checkpoint because the
+            optimizer had made no step yet; they have the values from before its first step.
+        unused: Names of values in the checkpoint without a live variable. TensorFlow assigns
+            them to variables that are created later, such as those of an unbuilt model.
+        lacking: Trained variables that no checkpoint of this run holds, in words.
     """
 
     step: int
@@ -58,7 +58,7 @@ class Restored:
     lacking: str = ""
 
     def __str__(self) -> str:
-        """The proof in one line."""
+        """Returns the proof in one line."""
         text = f"{Path(self.path).name}: {_count(len(self.matched), 'variable')} matched"
         text += f", {_count(self.slots, 'optimizer slot')} among them"
         if self.renewed:
@@ -73,7 +73,7 @@ class Restored:
 
     @property
     def gaps(self) -> str:
-        """What to warn of where a step has been done since; empty where all is matched."""
+        """A warning for after the first step; empty if everything was matched."""
         name, parts = Path(self.path).name, []
         if self.missing:
             parts.append(f"{some(self.missing)} not in {name}, so not restored")
@@ -83,10 +83,10 @@ class Restored:
 
 
 class Saver(Protocol):
-    """What an engine saves and restores with; training thread only.
+    """Saves and restores the checkpoints of an engine; training thread only.
 
     Attributes:
-        mended: What the user should know of a folder that was mended; None when all was well.
+        mended: A message if the folder was repaired; otherwise None.
     """
 
     mended: str | None
@@ -96,50 +96,54 @@ class Saver(Protocol):
         """The folder of the checkpoints."""
 
     def resume(self, timeline: RunTimeline | None = None) -> Restored | None:
-        """Go on from the latest checkpoint; None where there is none.
+        """Restores the latest checkpoint on the current branch; returns None if there is none.
 
         Args:
-            timeline: What the run has saved and gone back to; None reads it in the journal that
-                is beside the checkpoints.
+            timeline: The timeline of the run; None reads it from the journal beside the
+                checkpoints.
         """
 
     def save(self, step: int) -> int:
-        """Write a checkpoint, and return the step that it holds and is named by.
+        """Writes a checkpoint; returns the step that it contains and that is in its name.
 
-        `step` is the run's own count; a graph that has a global step knows better.
+        `step` is the run's own count; the global step of a graph takes precedence.
         """
 
     def restore(self, path: str) -> Restored:
-        """Set the variables from a checkpoint."""
+        """Restores the variables from a checkpoint."""
 
     def proof(self) -> Restored | None:
-        """The proof of the latest restore, looked at again; None where nothing was restored.
+        """Checks the latest restore again; returns None if nothing was restored.
 
         Variables that are created at the first step, such as an optimizer's slots, take their
-        values then. Walks over the whole model: not for every step.
+        values then. This walks over the whole model, so do not call it at every step.
         """
 
     def non_finite(self) -> tuple[str, ...]:
-        """Names of the variables that hold NaN or Inf; a fraction of what a save costs."""
+        """Returns the names of variables that hold NaN or Inf; much faster than a save."""
 
     def lacking(self) -> str:
-        """The owners of what is trained and this does not hold, with counts, in words.
+        """Describes the owners of trained variables that are not saved, with counts.
 
-        Empty where there are none. Walks over the whole model: not for every step.
+        Empty if there are none. This walks over the whole model, so do not call it at every step.
         """
 
     def side_saver(self, name: str, keep: int) -> Saver | None:
-        """What saves the newest few in a folder of this name beside them; None where nothing can.
+        """Returns a saver for a subfolder of the checkpoints; None if that is not possible.
 
-        `keep` of the run does not count these.
+        Its checkpoints do not count towards the run's `keep`.
+
+        Args:
+            name: The name of the subfolder.
+            keep: The number of checkpoints to keep there, the newest.
         """
 
 
 def listed(directory: Path) -> tuple[Checkpoint, ...]:
-    """The complete checkpoints of a folder, in the order they were saved; any thread.
+    """Returns the complete checkpoints of a folder in the order they were saved; any thread.
 
-    They are those that its `checkpoint` file names and that stand beside it, wherever
-    the folder was when it was written.
+    These are the checkpoints that the `checkpoint` file names and that are beside it, even if the
+    folder was moved since.
     """
     state, complete = state_of(directory), complete_in(directory)
     if state is None:
@@ -150,14 +154,14 @@ def listed(directory: Path) -> tuple[Checkpoint, ...]:
         step = step_in_name(name)
         if step is not None and name in complete:
             path = directory / name
-            with contextlib.suppress(FileNotFoundError):  # it has just been deleted
+            with contextlib.suppress(FileNotFoundError):  # the checkpoint has just been deleted
                 saved = times[number] if number < len(times) else _saved_at(path)
                 found.append(Checkpoint(step, str(path), saved))
     return tuple(found)
 
 
 def at(path: Path) -> Checkpoint | None:
-    """The checkpoint at a path; None where there is none, or not all of it."""
+    """Returns the checkpoint at a path; None if it does not exist or is incomplete."""
     step = step_in_name(path.name)
     if step is None or path.name not in complete_in(path.parent):
         return None
@@ -165,7 +169,7 @@ def at(path: Path) -> Checkpoint | None:
 
 
 def delete_all(directory: Path) -> None:
-    """Delete the checkpoints of a folder, and the folder if nothing else is in it."""
+    """Deletes the checkpoints of a folder, and the folder if nothing else is in it."""
     with contextlib.suppress(OSError):
         for held in listed(directory):
             for file in directory.glob(f"{glob.escape(Path(held.path).name)}.*"):
@@ -175,22 +179,22 @@ def delete_all(directory: Path) -> None:
 
 
 def find(checkpoints: Sequence[Checkpoint], wanted: int | str | None) -> Checkpoint:
-    """The checkpoint of a step, at a path, or (None) the latest.
+    """Returns the checkpoint of a step, at a path, or (None) the latest.
 
     Raises:
-        CheckpointError: There is no such checkpoint; it says which there are.
+        CheckpointError: There is no such checkpoint; the message lists the existing ones.
     """
     if not checkpoints and not isinstance(wanted, str):
         raise CheckpointError("There is no checkpoint to restore yet; save one first.")
     if wanted is None:
         return checkpoints[-1]
     for checkpoint in reversed(checkpoints):
-        with contextlib.suppress(ValueError):  # an array
+        with contextlib.suppress(ValueError):  # `wanted` is an array
             if wanted in (checkpoint.step, checkpoint.path, _with_folder(checkpoint.path)):
                 return checkpoint
     if isinstance(wanted, str):
         if named := [held for held in reversed(checkpoints) if Path(held.path).name == wanted]:
-            # Copies of this name stand in folders below that of their own.
+            # Copies of this name are in subfolders; the checkpoint itself takes precedence.
             return min(named, key=lambda held: len(Path(held.path).parts))
         if (held := at(Path(wanted).absolute())) is not None:
             return held
@@ -200,11 +204,11 @@ def find(checkpoints: Sequence[Checkpoint], wanted: int | str | None) -> Checkpo
 
 @contextlib.contextmanager
 def writing(directory: Path, name: str) -> Iterator[None]:
-    """Write a checkpoint of some name into a folder, which is made where it has vanished.
+    """Creates the folder for a checkpoint that the block writes, and reports errors.
 
     Raises:
-        CheckpointError: It cannot be written, and nothing is left of it; what TensorFlow says
-            of it is its cause.
+        CheckpointError: The checkpoint cannot be written, and no files of it are left. The error
+            of TensorFlow is the cause.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -219,10 +223,10 @@ def writing(directory: Path, name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Read a checkpoint.
+    """Reports errors of a block that reads a checkpoint.
 
     Raises:
-        CheckpointError: It cannot be read; what TensorFlow says of it is its cause.
+        CheckpointError: The checkpoint cannot be read. The error of TensorFlow is the cause.
     """
     try:
         yield
@@ -234,7 +238,7 @@ def reading(path: str) -> Iterator[None]:
 
 
 def misfit(path: str, why: str) -> CheckpointError:
-    """What to raise for a checkpoint of something else than what is trained."""
+    """Returns the error to raise for a checkpoint that does not fit the model."""
     return CheckpointError(
         f"{path} does not fit what is trained here: {why}. Nothing was restored. To go on from "
         "it, build the model as it was; to start anew, give another name= or logdir=."
@@ -242,21 +246,21 @@ def misfit(path: str, why: str) -> CheckpointError:
 
 
 def step_in_name(path: str) -> int | None:
-    """The step that a checkpoint is named by, or None."""
+    """Returns the step in the name of a checkpoint, or None."""
     found = re.search(r"-(\d+)$", path)
     return int(found.group(1)) if found else None
 
 
 def state_of(directory: Path | str) -> Any:
-    """What the `checkpoint` file of a folder says; None where there is none that can be read."""
+    """Returns the content of a folder's `checkpoint` file; None if it cannot be read."""
     try:
         return tf.train.get_checkpoint_state(str(directory))
-    except ValueError:  # it is empty, or no text
+    except ValueError:  # the file is empty or not text
         return None
 
 
 def complete_in(directory: Path) -> set[str]:
-    """The names of the checkpoints of a folder of which every file is there."""
+    """Returns the names of a folder's checkpoints of which every file exists."""
     try:
         files = {path.name for path in directory.iterdir()}
     except OSError:
@@ -270,7 +274,7 @@ def complete_in(directory: Path) -> set[str]:
 
 
 def some(names: Sequence[str]) -> str:
-    """The first three of some names, and how many more there are."""
+    """Returns the first three of some names, and the number of the others."""
     rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + rest
 
@@ -284,7 +288,7 @@ def _name(path: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Why a file could not be written or read, in the system's words where there are such."""
+    """Returns why a file could not be written or read, in the system's words if possible."""
     if isinstance(error, (FileExistsError, NotADirectoryError)):
         return "there is a file where a folder should be"
     text = error.strerror or str(error) if isinstance(error, OSError) else str(error)
@@ -300,6 +304,6 @@ def _count(number: int, noun: str) -> str:
 
 
 def _with_folder(path: str) -> str:
-    """A checkpoint's own name, with its folder."""
+    """Returns a checkpoint's name with its folder."""
     own = Path(path)
     return f"{own.parent.name}/{own.name}"

@@ -1,7 +1,7 @@
-"""A ring of last good states: copies beside the checkpoints, so that a rescue loses little.
+"""Copies of the last good states beside the checkpoints, so that a recovery loses few steps.
 
-They stand in a folder of their own: `keep` does not count them, TensorFlow's
-`latest_checkpoint` does not see them, and once a run has saved its last checkpoint they go.
+The copies are in a separate folder: they do not count towards `keep`, and TensorFlow's
+`latest_checkpoint` does not see them. They are deleted once a run has saved its last checkpoint.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from pathlib import Path
 from nbtrain.checkpoints.files import Saver, delete_all
 from nbtrain.core.cadence import Every
 
-# How many there are at most.
+# The most copies.
 LAST_GOOD_KEPT = 3
 
-# Seconds between two copies at least, and the share of the time that copying may take.
+# The least seconds between two copies, and the share of the time that copying may take.
 _SECS, _SHARE = 10.0, 0.01
 
 
 class LastGood:
-    """The ring of one session; training thread only.
+    """The copies of one session; training thread only.
 
     Args:
         saver: Writes the copies, and keeps the newest few.
-        begins: Whether the training begins, and its first state is to be copied.
+        begins: Whether the training begins, so that its first state is copied.
     """
 
     def __init__(self, saver: Saver, *, begins: bool) -> None:
@@ -39,37 +39,37 @@ class LastGood:
         return self._saver.directory
 
     def start(self, step: int) -> None:
-        """Count from here when the next copy is due."""
+        """Starts the cadence of the copies at this step."""
         self._due.start(step, time.monotonic())
 
     def saved(self, step: int) -> None:
-        """The state at hand was saved, and needs no copy."""
+        """Notes that the present state was saved, so that it needs no copy."""
         self._begins = False
         self.start(step)
 
     def begin(self) -> None:
-        """The state at hand is held by nothing else: it is to be copied."""
+        """Makes the next copy due, because no checkpoint holds the present state."""
         self._begins = True
 
     def due(self, step: int) -> bool:
-        """Whether a copy is due; if so, count anew from here."""
+        """Tells if a copy is due; if so, restarts the cadence."""
         begins, self._begins = self._begins, False
         self._asked = time.monotonic()
         return self._due(step, self._asked) or begins
 
     def save(self, step: int) -> int:
-        """Copy the state at hand, once it was asked whether that is due; as in `Saver`.
+        """Copies the present state, after a call of `due`; see `Saver.save`.
 
         Raises:
-            CheckpointError: It cannot be written.
+            CheckpointError: The copy cannot be written.
         """
         try:
             return self._saver.save(step)
         finally:
-            now = time.monotonic()  # to look at the state has cost time as well
+            now = time.monotonic()  # the time since `due` includes the check of the state
             self._due = Every(secs=max(_SECS, (now - self._asked) / _SHARE))
             self._due.start(step, now)
 
     def clear(self) -> None:
-        """Delete the copies."""
+        """Deletes the copies."""
         delete_all(self._saver.directory)

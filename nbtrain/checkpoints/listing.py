@@ -1,4 +1,4 @@
-"""What can be restored of a run: its checkpoints, and the copies beside them."""
+"""Lists what can be restored: the checkpoints of a run, and the copies beside them."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from nbtrain.rundir.timeline import RunTimeline
 
 
 class Listing:
-    """What can be restored, listed anew when its folder changes; any thread.
+    """The checkpoints that can be restored, listed again when their folder changes; any thread.
 
     Attributes:
-        checkpoints: It, the newest last.
-        timeline: Tells in which order it was saved.
+        checkpoints: The checkpoints and copies, the newest last.
+        timeline: The timeline with the order in which they were saved.
     """
 
     def __init__(self) -> None:
         self.timeline = RunTimeline(Path())
         self.checkpoints: tuple[Checkpoint, ...] = ()
-        self._lock = threading.Lock()  # protects all of this; no file is read under it
-        self._begun = self._shown = 0  # looks: an older one never replaces a newer
-        # When each folder had last, as far as that is settled.
+        self._lock = threading.Lock()  # protects all attributes; no file is read under it
+        self._begun = self._shown = 0  # numbers of looks: an older one never replaces a newer one
+        # The times of the folders' last changes; None if they may change again unnoticed.
         self._changed: tuple[float, ...] | None = None
 
     def read(self, directory: Path) -> None:
-        """List what is there."""
+        """Lists the folder."""
         self._show(self._begin(), directory, None)
 
     def read_if_changed(self, directory: Path) -> None:
-        """List what is there, where something has come or gone: for every second or so."""
+        """Lists the folder if it has changed; called about once a second."""
         look, times, now = self._begin(), [], time.time()
         for folder in (directory, *(directory / name for name in ASIDE)):
             times.append(0.0)
-            with contextlib.suppress(OSError):  # it is gone, or not to be seen
+            with contextlib.suppress(OSError):  # the folder is gone or cannot be read
                 times[-1] = folder.stat().st_mtime
         changed = tuple(times)
         if changed != self._changed:
-            # What has just changed may change again before the file system's clock ticks.
+            # A folder may change twice within one tick of the file system's clock.
             settled = all(abs(now - each) > 1 for each in changed)
             self._show(look, directory, changed if settled else None)
 
     def _begin(self) -> int:
-        """The number of a look that begins now."""
+        """Returns the number of a look that begins now."""
         with self._lock:
             self._begun += 1
             return self._begun
@@ -62,14 +62,15 @@ class Listing:
 
 
 def restorable(directory: Path, timeline: RunTimeline | None = None) -> tuple[Checkpoint, ...]:
-    """The checkpoints of a folder and their copies, in the order they were saved; any thread.
+    """Returns the checkpoints of a folder and their copies, in the order they were saved.
 
-    A copy of a good state that is older than the checkpoint of its name is of a course that was
-    abandoned; where a trial begins is another state than what was saved in it at the same step.
+    Any thread. A copy of a good state that is older than the checkpoint of the same name is left
+    out: it belongs to an abandoned branch. The start of a trial is always listed: it differs from
+    a checkpoint saved at the same step during the trial.
 
     Args:
         directory: The folder.
-        timeline: Tells the order; None for that of the run whose folder it is in.
+        timeline: The timeline with the order; None reads the one of the folder's run.
     """
     timeline = timeline or timeline_of(directory)
     copies = (listed(directory / name) for name in ASIDE)
@@ -83,10 +84,11 @@ def restorable(directory: Path, timeline: RunTimeline | None = None) -> tuple[Ch
 
 
 def latest(directory: Path, timeline: RunTimeline | None = None) -> Checkpoint | None:
-    """What a run goes on from: the newest that counts, be it a copy; None where there is none.
+    """Returns the checkpoint from which a run continues; None if there is none.
 
-    It may lie elsewhere, where the run went back to that and has saved nothing since. Where none
-    counts, as what did was deleted, it is the newest.
+    This is the newest checkpoint or copy on the current branch. Abandoned checkpoints are used
+    only if there is no other. If the run has restored a checkpoint of another folder and saved
+    nothing since, it is that checkpoint.
 
     Args:
         directory: The folder of the run's checkpoints.
@@ -99,18 +101,18 @@ def latest(directory: Path, timeline: RunTimeline | None = None) -> Checkpoint |
 
 
 def saved(directory: Path) -> tuple[Checkpoint, ...]:
-    """The checkpoints of a folder that count, and no copy; where none does, all of them."""
+    """Returns the checkpoints on the current branch, without copies; if there are none, all."""
     held = restorable(directory)
     return on_the_way([each for each in held if Path(each.path).parent == directory])
 
 
 def on_the_way(held: Sequence[Checkpoint]) -> tuple[Checkpoint, ...]:
-    """Those of some checkpoints that were not abandoned; where all were, all of them."""
+    """Returns the checkpoints that are not abandoned; if all are abandoned, all of them."""
     return tuple(each for each in held if not each.abandoned) or tuple(held)
 
 
 def timeline_of(directory: Path) -> RunTimeline:
-    """Of the run that saves into a folder."""
+    """Returns the timeline of the run that saves into a folder."""
     return RunTimeline.of(run_of(directory / "checkpoint"))
 
 

@@ -1,9 +1,9 @@
-"""Mends the `checkpoint` files of a run's folders before TensorFlow reads them.
+"""Repairs the `checkpoint` files of a run's folders before TensorFlow reads them.
 
-TensorFlow believes such a file: it would look for a moved folder's checkpoints in the old place,
-and go on from a latest one that was deleted. One that a power cut has left empty or garbled it
-refuses. And it forgets checkpoints that are older than the file's `last_preserved_timestamp`, as
-all of them seem to be once the clock was set back.
+TensorFlow trusts these files. Without a repair, it would look for the checkpoints of a moved
+folder in the old place, continue from a latest checkpoint that was deleted, and refuse a file that
+a power cut has left empty or damaged. It also forgets checkpoints that are older than the file's
+`last_preserved_timestamp`, which is true of all of them after the clock was set back.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from nbtrain.rundir.folder import ASIDE
 
 
 def mend_states(directory: Path) -> str | None:
-    """Mend the `checkpoint` files of a folder and of those of its copies.
+    """Repairs the `checkpoint` files of a folder and of the folders of its copies.
 
-    For whoever holds the folder.
+    The caller must have locked the folder.
 
     Returns:
-        What the user should know; None when all is well.
+        A message for the user; None if there is nothing to say.
     """
     told = [_mended(directory), *(_mended(directory / name) for name in ASIDE)]
     return " ".join(filter(None, told)) or None
 
 
 def _mended(directory: Path) -> str | None:
-    """What comes of mending a folder; one that cannot be written ends no training."""
+    """Repairs a folder; returns a message. An error becomes a message too."""
     try:
         return mend_state(directory)
     except OSError as error:
@@ -44,17 +44,17 @@ def _mended(directory: Path) -> str | None:
 
 
 def mend_unreadable(directory: str) -> str | None:
-    """Mend the `checkpoint` file of a folder that may be anybody's, only where it is no such file.
+    """Repairs the `checkpoint` file of any folder, only if the file cannot be read.
 
     Returns:
         As `mend_states`.
     """
-    there = Path(directory) / "checkpoint"  # none in a store of the network
+    there = Path(directory) / "checkpoint"  # does not exist for a network store
     return mend_state(there.parent) if there.exists() and state_of(directory) is None else None
 
 
 def mend_state(directory: Path) -> str | None:
-    """Let the `checkpoint` file of one folder name what is there, and by relative paths.
+    """Makes the `checkpoint` file of one folder name the existing checkpoints by relative paths.
 
     Returns:
         As `mend_states`.
@@ -74,15 +74,15 @@ def mend_state(directory: Path) -> str | None:
 
 
 def _is_cut(state: Any) -> bool:
-    """Whether the end of the file is missing: it names the latest first, and again in its place."""
+    """Tells if the end of the file is missing: a complete one names the latest twice."""
     paths, times = state.all_model_checkpoint_paths, state.all_model_checkpoint_timestamps
     return state.model_checkpoint_path not in paths or len(times) not in (0, len(paths))
 
 
 def _make_anew(directory: Path, complete: set[str]) -> str | None:
-    """Make the file of what is there and can be read, in the order of the run's journal.
+    """Creates the file from the readable checkpoints, in the order of the run's journal.
 
-    Where there is no such file, only of what the journal tells of: the rest may be anybody's.
+    If there was no file, only checkpoints in the journal are used: the others may not be the run's.
     """
     file, timeline = directory / "checkpoint", timeline_of(directory)
     was_there = file.exists()
@@ -110,7 +110,7 @@ def _can_be_read(held: Checkpoint) -> bool:
 
 
 def _write(directory: Path, names: Sequence[str], times: Sequence[float]) -> None:
-    """Write the file whole, or delete it where there is nothing to name."""
+    """Writes the file at once, by a rename; deletes it if there is nothing to name."""
     file, written = directory / "checkpoint", directory / "checkpoint.mended"
     if not names:
         file.unlink(missing_ok=True)

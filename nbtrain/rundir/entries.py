@@ -1,4 +1,4 @@
-"""The lines of a run's `steering.jsonl`, read: a line that was torn or changed is left out."""
+"""Reads the lines of a run's `steering.jsonl`; damaged or changed lines are skipped."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Entry = Mapping[str, Any]
 
 
 def entries(logdir: Path, unread: list[int] | None = None) -> Iterator[Entry]:
-    """The entries of a run's folder, the oldest first; a line that is no entry is left out.
+    """Yields the entries of a run's folder, the oldest first; skips lines that are no entry.
 
     Args:
         logdir: The folder.
-        unread: Takes the numbers of the lines that are left out, from 1.
+        unread: A list to which the numbers of skipped lines are added, from 1.
 
     Raises:
-        OSError: There is no such file, or it cannot be read.
+        OSError: The file does not exist or cannot be read.
     """
     with open(logdir / FILE, encoding="utf-8", errors="replace", newline="\n") as file:
         for number, line in enumerate(file, 1):
@@ -38,10 +38,10 @@ def entries(logdir: Path, unread: list[int] | None = None) -> Iterator[Entry]:
 
 
 def _entry(line: str) -> Entry | None:
-    """The entry of a line; None for one that was torn or changed."""
+    """Returns the entry of a line; None if the line is damaged or was changed."""
     try:
         entry = json.loads(line)
-    except (ValueError, RecursionError):  # also for a number of too many digits
+    except (ValueError, RecursionError):  # ValueError also for a number with too many digits
         return None
     if not isinstance(entry, dict) or not {"event", "step"} <= entry.keys():
         return None
@@ -51,25 +51,25 @@ def _entry(line: str) -> Entry | None:
 
 
 def step_of(entry: Entry) -> int:
-    """The step that the run was at after it."""
+    """Returns the step of the run after an entry."""
     to = entry.get("to")
     return to if type(to) is int else int(entry["step"])
 
 
 def edits_of(entry: Entry) -> list[tuple[str, float, float]]:
-    """The hyperparameters that an entry changed: name, old and new value."""
+    """Returns the hyperparameters that an entry changed: name, old and new value."""
     edits = entry.get("edits")
     found = edits.items() if isinstance(edits, Mapping) else ()
     return [(name, *pair) for name, pair in found if _is_pair(pair)]
 
 
 def when(entry: Entry) -> float:
-    """The time of an entry, in seconds since the epoch; 0 where it tells none."""
+    """Returns the time of an entry, in seconds since the epoch; 0 if it has none."""
     return float(entry.get("wall_time", 0.0))
 
 
 def numbers_of(values: object) -> dict[str, float]:
-    """The numbers of a mapping, by name."""
+    """Returns the numbers of a mapping by name."""
     found = values.items() if isinstance(values, Mapping) else ()
     return {name: value for name, value in found if _is_number(value)}
 
@@ -79,7 +79,7 @@ def _is_pair(pair: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    """Whether it is a number that a float can hold."""
+    """Tells if a value is a number that a float can hold."""
     try:
         return isinstance(value, (int, float)) and float(value) is not None
     except OverflowError:
@@ -95,7 +95,7 @@ def _is_step(value: object) -> bool:
 
 
 def _is_text(value: object) -> bool:
-    """Whether it is text that a file can be named by and a page can show."""
+    """Tells if a value is text that a file name may contain and a page can show."""
     return isinstance(value, str) and "\0" not in value and not _SURROGATE.search(value)
 
 
@@ -111,7 +111,7 @@ def _or_none(is_right: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: value is None or is_right(value)
 
 
-# What each field of an entry holds, where it is there.
+# The checks of the fields of an entry. Every field may be missing.
 _FIELDS: dict[str, Callable[[object], bool]] = {
     "event": _is_text,
     "step": _is_step,

@@ -1,10 +1,10 @@
-"""The folder of a run, held by one run at a time on this machine.
+"""The folder of a run, locked by one run at a time on this machine.
 
 runs/<name>/
     events.out.tfevents...   scalars, for TensorBoard
-    checkpoints/             what can be restored
+    checkpoints/             checkpoints to restore
     steering.jsonl           every command, its outcome and step
-    run.lock                 held while a run trains here
+    run.lock                 locked while a run trains here
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from nbtrain.rundir.lock import RunLock
 
 BASE = Path("runs")
 
-# In the folder of the checkpoints those of copies: of good states, and of a trial's begin.
+# The subfolders of `checkpoints` for copies: of good states, and of the start of a trial.
 ASIDE = LAST_GOOD, TRIAL = "last_good", "trial"
 
 _NAME = re.compile(r"\w[\w .+=@-]*")
-_LONGEST = 100  # characters of a name: more is no name but a mistake
+_LONGEST = 100  # characters of a name: a longer one is a mistake
 
 
 class Logdir:
@@ -35,12 +35,17 @@ class Logdir:
     Args:
         logdir: The folder; None takes `runs/<name>`.
         name: The run's name; None takes the folder's, or a new numbered one.
-        kind: Word that a new numbered name begins with, where it can begin one.
-        beside: The folder of another run, next to which a new one is made; None for `runs`.
+        kind: The first word of a new numbered name, if it can be part of a name.
+        beside: The folder of another run, next to which a new one is created; None for `runs`.
+
+    Attributes:
+        path: The absolute path of the folder.
+        name: The run's name.
+        lock: The lock of the folder.
 
     Raises:
-        ArgumentError: A name that is no folder name, or a folder that cannot be written, or is
-            not new; nothing was made.
+        ArgumentError: The name cannot name a folder, or the folder cannot be written, or must be
+            new but exists; nothing was created.
     """
 
     def __init__(
@@ -53,7 +58,7 @@ class Logdir:
     ) -> None:
         _check_name(name)
         given = None if logdir is None else _given(logdir)
-        self._made: list[Path] = []  # for a run that has not started yet, the innermost first
+        self._made: list[Path] = []  # folders created before the start, the innermost first
         base = BASE if beside is None else beside.parent
         wanted = given or base / (name or (kind if _NAME.fullmatch(kind) else "run"))
         if beside is not None and name is not None and wanted.exists():
@@ -71,7 +76,7 @@ class Logdir:
         except OSError as error:
             _unmake(self._made)
             raise unwritable(wanted, error) from None
-        # The last part of a path is its name, of a link too; but not "..", and "/" has none.
+        # The last part of the path is the name, also for a link; but ".." is not, and "/" has none.
         last = self.path.resolve() if self.path.name in ("", "..") else self.path
         self.name = name or last.name or kind
         self.lock = RunLock(self.path, self.name)
@@ -84,15 +89,15 @@ class Logdir:
         return self.path / "checkpoints"
 
     def include(self, directory: Path) -> None:
-        """Have a further folder held whenever this one is: the run writes its checkpoints there."""
+        """Adds a folder to lock with this one, because the run writes its checkpoints there."""
         self._further.append(directory)
 
     def acquire(self) -> None:
-        """Hold the folder until `release`, or until this process ends.
+        """Locks the folder until `release`, or until this process ends.
 
         Raises:
             BusyError: Another run, of this kernel or another one, trains here.
-            ArgumentError: It cannot be written any more, or be locked.
+            ArgumentError: The folder cannot be written any more, or cannot be locked.
         """
         try:
             self._make(self.path)
@@ -109,11 +114,11 @@ class Logdir:
 
     @contextlib.contextmanager
     def holding(self, directory: Path) -> Iterator[None]:
-        """Hold another folder for a while; one inside this folder is held with it.
+        """Locks another folder inside the block; a folder inside this one is locked already.
 
         Raises:
             BusyError: Another run, of this kernel or another one, trains there.
-            ArgumentError: It cannot be written, or be locked.
+            ArgumentError: The folder cannot be written or locked.
         """
         directory, own = directory.resolve(), self.path.resolve()
         if own in (directory, *directory.parents):
@@ -131,13 +136,13 @@ class Logdir:
             lock.release()
 
     def release(self) -> None:
-        """Let the next run have the folder."""
+        """Unlocks the folder for the next run."""
         self._made = []
         self._held.close()
         self.lock.release()
 
     def discard(self) -> None:
-        """Let go of the folder without a start; what was made for it disappears."""
+        """Unlocks the folder without a start, and deletes what was created for it."""
         made = self._made
         self.release()
         if made:
@@ -146,7 +151,7 @@ class Logdir:
             _unmake(made)
 
     def log(self, **entry: object) -> None:
-        """Append one line to `steering.jsonl`.
+        """Appends one line to `steering.jsonl`.
 
         Raises:
             OSError: The line cannot be written.
@@ -155,12 +160,12 @@ class Logdir:
         with open(self.path / "steering.jsonl", "ab+") as file:
             if file.tell():
                 file.seek(-1, os.SEEK_END)
-                if file.read(1) != b"\n":  # torn: the disk was full, or the machine went down
+                if file.read(1) != b"\n":  # the last write was cut short: a full disk, or a crash
                     line = b"\n" + line
             file.write(line)
 
     def _new(self, first: Path) -> Path:
-        """Make the first numbered folder of a name that is not there yet."""
+        """Creates the first numbered folder of a name that does not exist yet."""
         for number in itertools.count(1):
             path = first.with_name(f"{first.name}-{number}")
             self._made = _missing(path)
@@ -172,13 +177,13 @@ class Logdir:
         raise AssertionError("unreachable")
 
     def _make(self, path: Path) -> None:
-        """Make the folder where it is not there, and remember what was made."""
+        """Creates the folder if it does not exist, and notes what was created."""
         self._made = _missing(path) or self._made
         path.mkdir(parents=True, exist_ok=True)
 
 
 def unwritable(path: Path, error: OSError) -> ArgumentError:
-    """What to raise for a folder that cannot be written, before anything starts."""
+    """Returns the error to raise for a folder that cannot be written, before a start."""
     if isinstance(error, FileExistsError):
         why = "there is a file of this name"
     elif isinstance(error, NotADirectoryError):
@@ -191,10 +196,10 @@ def unwritable(path: Path, error: OSError) -> ArgumentError:
 
 
 def check_no_file(path: Path) -> None:
-    """Look at a folder that is yet to be made.
+    """Checks the path of a folder that will be created.
 
     Raises:
-        ArgumentError: It, or one above it, is a file.
+        ArgumentError: The path, or a folder above it, is a file.
     """
     there = next((folder for folder in [path, *path.parents] if folder.exists()), None)
     if there is not None and not there.is_dir():
@@ -215,16 +220,16 @@ def _check_name(name: object) -> None:
 
 
 def _given(logdir: str | os.PathLike[str]) -> Path:
-    """The path that was given.
+    """Returns the given path.
 
     Raises:
-        ArgumentError: It is none, or none of this machine.
+        ArgumentError: `logdir` is not a path, or not on this machine.
     """
     try:
         text = os.fspath(logdir)
         if isinstance(text, str) and text and "://" not in text and b"\0" not in os.fsencode(text):
             return Path(text).expanduser()
-    except (TypeError, RuntimeError, UnicodeError):  # no path; a home of nobody; no characters
+    except (TypeError, RuntimeError, UnicodeError):  # no path; an unknown home; invalid characters
         pass
     raise ArgumentError(
         f"logdir={logdir!r} is no folder of this machine: give a path, such as 'runs/mine', or "
@@ -233,22 +238,22 @@ def _given(logdir: str | os.PathLike[str]) -> Path:
 
 
 def _missing(path: Path) -> list[Path]:
-    """The folders of a path that are not there, the innermost first."""
+    """Returns the folders of a path that do not exist, the innermost first."""
     return [*itertools.takewhile(lambda folder: not folder.exists(), [path, *path.parents])]
 
 
 def _unmake(made: list[Path]) -> None:
-    """Remove folders that were made, as far as nobody has put something there."""
+    """Removes created folders if they are empty."""
     for path in made:
         with contextlib.suppress(OSError):
             path.rmdir()
 
 
 def _check_writable(path: Path) -> None:
-    """Raise OSError unless a file can be written here: permissions alone do not tell."""
+    """Raises OSError unless a file can be written here; checking permissions is not enough."""
     probe = path / f".write-{os.getpid()}"
     try:
-        probe.write_bytes(bytes(4096))  # on a full disk an empty file can still be made
+        probe.write_bytes(bytes(4096))  # on a full disk an empty file can still be created
     finally:
         with contextlib.suppress(OSError):
             probe.unlink()

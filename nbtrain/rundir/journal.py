@@ -1,4 +1,4 @@
-"""What was done to a run: lines of its `steering.jsonl`, and marks on its curves.
+"""The history of a run: lines of its `steering.jsonl`, and marks on its curves.
 
 {"wall_time": 1790000000.0, "event": "set", "step": 120, "applied": true,
  "text": "learning_rate 0.01 → 0.001", "edits": {"learning_rate": [0.01, 0.001]}}
@@ -19,47 +19,48 @@ from nbtrain.rundir.entries import FILE, Entry, edits_of, entries, when
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.timeline import RunTimeline
 
-# How a run ends.
+# The events that end a run.
 ENDS = frozenset({"finished", "stopped", "failed"})
 
-# What of it is no mark: a run's own beginning and end, where its curves go on, what has a curve.
+# Events that are no marks: the start and end of a run, the starts of segments, and events that
+# have a curve.
 _UNMARKED = frozenset(
     {"start", "stop", "finished", "stopped"}
     | {"origin", "back", "segment", "found", "copy", "evaluated", "folder"}
     | {"unsaved", "saved"}  # the process ends
-    | {"lacking"}  # what is trained and not saved
+    | {"lacking"}  # trained variables that are not saved
 )
 
-# Everything that there is an entry of.
+# All events of the journal.
 EVENTS = (
     *("start", "pause", "resume", "stop", "save", "checkpoint", "restore", "set", "try", "replay"),
     *("evaluate", "evaluated", "nan", "recovery", "folder", "finished", "stopped", "failed"),
     *("undone", "origin", "back", "segment", "found", "copy", "lacking", "unsaved", "saved"),
 )
 
-# Marks that a run holds, the newest.
+# The number of marks that a run holds, the newest.
 MOST_MARKS = 1000
 
-# Lines that are named of those that cannot be read.
+# The most unreadable lines that a message names.
 _MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something that was done to a run, or befell it.
+    """An event in the history of a run.
 
     Attributes:
-        event: What, in a word: "save", "checkpoint" (by cadence), "restore", "set", "pause",
-            "resume", "failed", and so on.
-        step: Steps that had been completed.
-        wall_time: When, in seconds since the epoch.
-        text: In words.
-        to: The step that the run went to; None where it stayed.
-        edits: Hyperparameters that were changed: name to old and new value.
-        kept: Of the end of a trial: whether what it tried stays; else None.
-        good: Of a "nan": the step of the last good checkpoint; None where there is none.
-        order: Its place in the timeline of the run.
-        abandoned: Whether the run had gone back behind it when it was asked for.
+        event: The event: "save", "checkpoint" (by cadence), "restore", "set", "pause", "resume",
+            "failed", and so on.
+        step: Completed steps at that time.
+        wall_time: The time in seconds since the epoch.
+        text: A description.
+        to: The step that the run went to; None if it stayed.
+        edits: Changed hyperparameters: name, old and new value.
+        kept: For the end of a trial, whether its edits stay; otherwise None.
+        good: For a "nan", the step of the last good checkpoint; None if there is none.
+        order: The place in the timeline of the run.
+        abandoned: Whether the run has gone back behind the mark, as of the time of asking.
     """
 
     event: str
@@ -75,26 +76,26 @@ class Mark:
 
     @property
     def place(self) -> int:
-        """The step at which it stands: where the run went on."""
+        """The step at which the mark is drawn: where the run went on."""
         return self.step if self.to is None else self.to
 
     def __str__(self) -> str:
-        """Where, what, and its text: `step 300  set  learning_rate 0.001 → 0.01`."""
+        """Returns step, event and text: `step 300  set  learning_rate 0.001 → 0.01`."""
         place = f"step {self.step:,}" + ("" if self.to is None else f" → {self.to:,}")
         return "  ".join(filter(None, (place, self.event, self.text)))
 
     @classmethod
     def of(cls, entry: Entry, order: float = 0.0) -> Mark | None:
-        """The mark of an entry at its place; None for what was refused, or is no mark."""
+        """Returns the mark of an entry; None if it was refused or is no mark."""
         return None if entry["event"] in _UNMARKED else cls.done(entry, order)
 
     @classmethod
     def done(cls, entry: Entry, order: float = 0.0) -> Mark | None:
-        """What an entry says was done, be it a mark or not; None for what was refused."""
+        """Returns the event of an entry, even if it is no mark; None if it was refused."""
         event = str(entry["event"])
         if not entry.get("applied", True):
             return None
-        # Half of a character, as in the name of a file, is nothing that a page can show.
+        # A page cannot show half a character, which the name of a file may contain.
         text = str(entry.get("text", "")).encode(errors="replace").decode()
         edits = tuple(edits_of(entry))
         to, good = (at if type(at := entry.get(key)) is int else None for key in ("to", "good"))
@@ -103,26 +104,26 @@ class Mark:
 
 
 class Marks:
-    """The marks of a run, over all its lives; any thread.
+    """The marks of a run, from all its starts; any thread.
 
     Attributes:
-        timeline: The run's; what is known of it where its folder has not been read.
+        timeline: The timeline of the run; if its folder has not been read, what is known so far.
     """
 
     def __init__(self) -> None:
         self.timeline = RunTimeline(Path())
         self._marks: deque[Mark] = deque(maxlen=MOST_MARKS)
         self._lock = threading.Lock()
-        self._count = 0  # of all there ever were
+        self._count = 0  # of all marks so far
 
     def add(self, mark: Mark) -> None:
-        """One more."""
+        """Adds a mark."""
         with self._lock:
             self._marks.append(mark)
             self._count += 1
 
     def since(self, number: int = 0) -> tuple[list[Mark], int]:
-        """Those that came after the first `number`, as far as they are held; and their count."""
+        """Returns the stored marks after the first `number`, and the number of all so far."""
         with self._lock:
             new = max(0, self._count - number)
             marks, count = list(self._marks)[max(0, len(self._marks) - new) :], self._count
@@ -130,28 +131,28 @@ class Marks:
         return [replace(m, abandoned=not counts(m.place, m.order)) for m in marks], count
 
     def __iter__(self) -> Iterator[Mark]:
-        """Those that are held, the oldest first."""
+        """Iterates over the stored marks, the oldest first."""
         return iter(self.since()[0])
 
     def __len__(self) -> int:
-        """How many are held."""
+        """The number of stored marks."""
         return len(self._marks)
 
     def __repr__(self) -> str:
-        """A line each, the newest last."""
+        """Returns one line for each mark, the newest last."""
         return "\n".join(map(str, self)) or "no marks yet"
 
 
 class Journal:
-    """Entries on their way to the file.
+    """Queues entries, writes them to the file, and adds their marks.
 
     Args:
-        logdir: Where they are written.
-        marks: Where those go that are to be seen.
+        logdir: The folder of the file.
+        marks: The marks to which visible entries are added.
 
     Attributes:
-        folder: The run's.
-        untold: How many were done that nobody was told of: too many waited.
+        folder: The run's folder.
+        untold: The number of events that were dropped before `done`, because too many waited.
     """
 
     def __init__(self, logdir: Logdir, marks: Marks) -> None:
@@ -159,25 +160,25 @@ class Journal:
         self._logdir = logdir
         self._marks = marks
         self._waiting: deque[dict[str, object]] = deque()
-        self._writing = threading.Lock()  # one at a time: each line once, and in order
+        self._writing = threading.Lock()  # protects the order of the lines; each is written once
         self._done: deque[Mark] = deque(maxlen=MOST_MARKS)
         self.untold = 0
 
     @property
     def timeline(self) -> RunTimeline:
-        """The run's, over all its lives; the training thread adds to it."""
+        """The timeline of the run, with all its starts; the training thread adds to it."""
         return self._marks.timeline
 
     def begin_timeline(self, lines: Iterable[Entry]) -> None:
-        """Follow the lines of the file, where nothing is known yet."""
+        """Reads the lines of the file into the timeline, if it is still empty."""
         if not self.timeline.order:
             self._marks.timeline = RunTimeline(self.folder, lines)
 
     def log(self, **entry: object) -> float:
         """Queues a line, and returns its order in the timeline.
 
-        Any thread may call it; the training thread alone for a line of the timeline's. The path
-        of a `checkpoint` is written relative to the run's folder.
+        Any thread; for a line of the timeline only the training thread. The path of a `checkpoint`
+        is written relative to the run's folder.
         """
         line = {"wall_time": round(time.time(), 3), **entry}
         if "checkpoint" in entry:
@@ -192,7 +193,7 @@ class Journal:
         return order
 
     def recall(self) -> None:
-        """Take over the marks that the file tells of, where there are none yet."""
+        """Reads the marks from the file, if there are none yet."""
         if not len(self._marks):
             timeline = RunTimeline(self.folder)
             with contextlib.suppress(OSError):
@@ -201,7 +202,10 @@ class Journal:
                         self._marks.add(mark)
 
     def read(self) -> tuple[list[Entry], str | None]:
-        """The entries of the file, none where there is none; and which lines are left out."""
+        """Returns the entries of the file, and a message about skipped lines or None.
+
+        Without a file, there are no entries.
+        """
         unread: list[int] = []
         found: list[Entry] = []
         with contextlib.suppress(OSError):
@@ -217,30 +221,30 @@ class Journal:
         )
 
     def done(self, *, ended: bool) -> Iterator[Mark]:
-        """What was done since it was asked last; one thread.
+        """Yields the events since the last call; one thread.
 
         Args:
-            ended: Whether the run has ended: its end is told when it has.
+            ended: Whether the run has ended; its last event waits until then.
         """
         while self._done and (ended or self._done[0].event not in ENDS):
             yield self._done.popleft()
 
     def clear(self) -> None:
-        """Forget what waits: there is no file to write it to."""
+        """Drops the waiting entries, because there is no file for them."""
         with self._writing:
             self._waiting.clear()
 
     def write(self) -> None:
-        """Write what waits, once the folder is in place; any thread.
+        """Writes the waiting entries if the folder exists; any thread.
 
-        A line that is written outlives a kill of the process. It is not forced to the disk
-        (`fsync`), so that a power cut may take the last lines.
+        Written lines survive a kill of the process. They are not forced to the disk (`fsync`), so
+        a power cut may lose the last lines.
 
         Raises:
-            OSError: It cannot be written; it waits for the next time.
+            OSError: The file cannot be written; the entries wait for the next call.
         """
         if not self._waiting or not self._logdir.lock.in_place:
-            return  # until the folder is back, or was made again
+            return  # until the folder is back, or was created again
         with self._writing:
             while self._waiting:
                 self._logdir.log(**self._waiting[0])

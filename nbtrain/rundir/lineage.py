@@ -1,16 +1,17 @@
-"""The way that a run went, followed through the lines of its journal.
+"""The lineage of a run: the edits that led to its present state, read from its journal.
 
-Where a restore, or a new start, went back to a checkpoint, the way is that of the checkpoint:
-what was edited after it counts as far as it has outlived the way back, as the value of a
-variable does that no checkpoint holds. The lines say so:
+After a restore or a new start from a checkpoint, the lineage is that of the checkpoint. A later
+edit counts only if its value was not undone by the restore: some variables are in no checkpoint.
+These lines of the journal matter:
 
-    start               a life begins; {"parent": ...} in a branch
-    origin              what comes next goes on from a {"checkpoint"} that lies elsewhere, in the
-                        folder of a run whose journal had so many {"lines"} then
-    segment             the curves go on from a step, with these {"values"}; one that no edit has
-                        set was set by the program, as a callback of Keras does
-    set, and others     {"edits": {name: [old, new]}} after a step, or where it went back "to"
-    found, save, checkpoint, copy    what a later segment of that step goes on from
+    start               a start of the run; {"parent": ...} in a branch
+    origin              the run goes on from a {"checkpoint"} in the folder of another run, whose
+                        journal had this number of {"lines"} at that time
+    segment             the curves go on from a step, with these {"values"}; a value that no edit
+                        has set was set by the program, for example by a Keras callback
+    set, and others     {"edits": {name: [old, new]}} after a step, or at the step "to" if it
+                        went back
+    found, save, checkpoint, copy    a checkpoint from which a later segment may go on
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from nbtrain.rundir.folder import ASIDE
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where a course has come to.
+    """The state of a lineage after some lines.
 
     Attributes:
-        edits: Of its way: number of the line, step, and new values.
-        values: Of the hyperparameters, as far as they are known.
-        gap: What of its way is not known, in words.
+        edits: The edits so far: number of the line, step, and new values.
+        values: The known values of the hyperparameters.
+        gap: Describes missing parts of the lineage; empty if there are none.
     """
 
     edits: tuple[tuple[int, int, Mapping[str, float]], ...] = ()
@@ -40,7 +41,7 @@ class State:
     gap: str = ""
 
     def edited(self, line: int, step: int, values: Mapping[str, float]) -> State:
-        """The way on, with other values."""
+        """Returns the state after an edit."""
         edits = (*self.edits, (line, step, values))
         return replace(self, edits=edits, values={**self.values, **values})
 
@@ -49,10 +50,18 @@ class Lineage:
     """Follows the lines of a journal.
 
     Args:
-        folder: The run's.
-        origin: The line of another journal by which a run goes on from here; later lines are left
-            out. None for all of them.
-        known: The folders that led here: a journal never leads to itself.
+        folder: The run's folder.
+        origin: The line of another journal by which a run goes on from this one; later lines are
+            skipped. None reads all lines.
+        known: The folders that led here, because a journal never leads to itself.
+
+    Attributes:
+        lines: The entries of the journal.
+        state: The state after the last line.
+        saved: The states that checkpoints hold, by step.
+        kept: Values of a segment that differ from its checkpoint, by number of its line: name to
+            old value, new value, and whether an undone edit has set the new value. If not, the
+            program has set it.
     """
 
     def __init__(
@@ -61,13 +70,11 @@ class Lineage:
         self.lines = _before(origin, list(entries(folder)))
         self.state = State()
         self.saved: dict[int, State] = {}
-        # Of the line of a segment: name to old and new value, and whether this outlived an edit
-        # that was undone; else the program has set it.
         self.kept: dict[int, Mapping[str, tuple[float, float, bool]]] = {}
         self._folder, self._known = folder, (*known, folder.resolve())
         self._first: Mapping[str, float] | None = None
         self._origin: Entry | None = None
-        if self.lines and self.lines[0]["event"] == "folder":  # which was made anew
+        if self.lines and self.lines[0]["event"] == "folder":  # it was created again
             step = self.lines[0]["step"]
             gap = f"the folder that it had up to step {step:,} was deleted or renamed"
             self.state = State(gap=f"{gap}, and what led there is written in that alone")
@@ -86,7 +93,7 @@ class Lineage:
             self.saved[at] = self.state
         if edits := edits_of(entry):
             new = {name: value for name, _, value in edits}
-            if "to" in entry:  # what was set before the segment is part of its values
+            if "to" in entry:  # the values of the segment include earlier edits
                 new = {name: new[name] for name in new if new[name] != self.state.values.get(name)}
             self.state = self.state.edited(number, at, new) if new else self.state
         elif event == "set":
@@ -100,15 +107,15 @@ class Lineage:
             state: State | None = self._elsewhere(origin, values)
         else:
             state = self.saved.get(step)
-        if self._first is None or (state is None and step == 0):  # it begins, or begins anew
+        if self._first is None or (state is None and step == 0):  # the run begins, or starts over
             self._first = values
-        if state is None:  # its line was lost, or a session has gone back by itself
+        if state is None:  # the line is missing, or a session has gone back by itself
             state = self._cut(step)
         old, left = state.values, self.state.values
         new = {name: v for name, v in values.items() if name in old and v != old[name] and v == v}
         outlived = {name: value for name, value in new.items() if value == left.get(name)}
         own = {name: value for name, value in new.items() if name not in outlived}
-        if own:  # as far as can be told the checkpoint has it, and will at the next way back
+        if own:  # presumably in the checkpoint, and so restored by the next restore too
             state = self.saved[step] = state.edited(number, step, own)
         self.state = replace(state, values={**old, **values})
         if outlived:
@@ -117,14 +124,14 @@ class Lineage:
             self.kept[number] = {name: (old[name], new[name], name in outlived) for name in new}
 
     def _cut(self, step: int) -> State:
-        """Where the course was at a step, whose checkpoint came before any edit there."""
+        """Returns the state at a step, before any edit at that step."""
         state = State(values=self._first or {}, gap=self.state.gap if step else "")
         for each in self.state.edits:
             state = state.edited(*each) if each[1] < step else state
         return state
 
     def _elsewhere(self, entry: Entry, values: Mapping[str, float]) -> State:
-        """What led to a checkpoint that lies elsewhere."""
+        """Returns the state of a checkpoint in another folder."""
         step, path = entry["step"], self._folder / str(entry.get("checkpoint"))
         folder = run_of(path)
         try:
@@ -139,14 +146,14 @@ class Lineage:
 
 
 def run_of(checkpoint: Path) -> Path:
-    """The folder of the run that a checkpoint is of."""
+    """Returns the folder of the run that has saved a checkpoint."""
     folder = checkpoint.parent
     folder = folder.parent if folder.name in ASIDE else folder
     return folder.parent if folder.name == "checkpoints" else folder
 
 
 def parent_of(entry: Entry) -> Mapping[str, Any] | None:
-    """What a start, or a folder made anew, says of the run that it is a branch of."""
+    """Returns the parent of a branch, from its start or from a folder created again; or None."""
     parent = entry.get("parent")
     if not isinstance(parent, Mapping) or type(parent.get("step")) is not int:
         return None
@@ -154,10 +161,10 @@ def parent_of(entry: Entry) -> Mapping[str, Any] | None:
 
 
 def _before(origin: Entry | None, lines: list[Entry]) -> list[Entry]:
-    """Those lines of a journal that were there when a run went on from it; None for all."""
+    """Returns the lines that a journal had when a run went on from it; all if `origin` is None."""
     if origin is None:
         return lines
     count = origin.get("lines")
     if type(count) is int:
         return lines[:count]
-    return [each for each in lines if when(each) <= when(origin)]  # of an earlier version
+    return [each for each in lines if when(each) <= when(origin)]  # written by an earlier version

@@ -1,8 +1,8 @@
-"""The lock of a run's folder: one run at a time trains there, of whichever kernel.
+"""The lock of a run's folder: one run at a time trains there, across all kernels.
 
-It is a lock on the open file `run.lock`, so it ends with its process; `run.json` beside
-it says who has it, as long as one does. A folder that is deleted or renamed takes the
-locked file away with it: then another run could have the name.
+The lock is on the open file `run.lock`, so it ends with its process. While it is locked,
+`run.json` beside it names the run. If the folder is deleted or renamed, the locked file goes with
+it, and another run can take the name of the folder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nbtrain.core.errors import BusyError
 
 
 def is_held(folder: Path) -> bool:
-    """Whether a run trains in a folder now, of whichever kernel: its lock is tried for a moment."""
+    """Tells if a run of any kernel trains in a folder now; takes the lock for a moment."""
     if not (folder / "run.json").exists():
         return False
     lock = FileLock(folder / "run.lock", thread_local=False)
@@ -29,7 +29,7 @@ def is_held(folder: Path) -> bool:
         lock.acquire(timeout=0)
     except Timeout:
         return True
-    except OSError:  # it is not ours to write
+    except OSError:  # the folder is not writable
         return False
     lock.release()
     return False
@@ -40,33 +40,33 @@ class RunLock:
 
     Args:
         folder: The folder.
-        name: The run's name, for whoever is refused.
+        name: The run's name, for the error message of other runs.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
         self._name = name
-        # Taken by the thread that starts the run, anew by the one that finds it gone, and
-        # released by the one that trained: one after the other.
+        # The starting thread takes the lock, the monitor thread takes it again if the folder is
+        # gone, and the training thread releases it. This lock makes them wait for one another.
         self._guard = threading.Lock()
         self._lock: FileLock | None = None
         self._inode = (0, 0)
 
     def take(self) -> None:
-        """Hold the folder until `release`, or until this process ends.
+        """Locks the folder until `release`, or until this process ends.
 
         Raises:
             BusyError: Another run trains here.
-            OSError: It cannot be written, or not be locked.
+            OSError: The folder cannot be written or locked.
         """
         with self._guard:
             self._take()
 
     @property
     def in_place(self) -> bool:
-        """Whether the folder is still the one that was taken, as far as the system tells.
+        """True if the folder is still the locked one, or if nothing is locked.
 
-        False after it was deleted or renamed; True where nothing is held.
+        False after the folder was deleted or renamed.
         """
         lock = self._lock
         if lock is None:
@@ -75,16 +75,16 @@ class RunLock:
             found = Path(lock.lock_file).stat()
         except (FileNotFoundError, NotADirectoryError):
             return False
-        except OSError:  # a folder of the network that does not answer
+        except OSError:  # a network folder does not answer
             return True
         return (found.st_dev, found.st_ino) == self._inode
 
     def take_anew(self) -> None:
-        """Hold the folder that has its path now, which is made where there is none.
+        """Locks the folder that has the path now; creates it if it does not exist.
 
         Raises:
             BusyError: Another run trains there.
-            OSError: It cannot be made.
+            OSError: The folder cannot be created.
         """
         with self._guard:
             old = self._lock
@@ -92,7 +92,7 @@ class RunLock:
                 return
             self._folder.mkdir(parents=True, exist_ok=True)
             try:
-                # Before the old one is let go: the folder may be back by now.
+                # Before the old lock is released, as the folder may be back by now.
                 self._take()
             except BusyError:
                 if self.in_place:
@@ -101,11 +101,11 @@ class RunLock:
             old.release()
 
     def release(self) -> None:
-        """Let the next run have the folder; does nothing where it is not held."""
+        """Unlocks the folder for the next run; does nothing if it is not locked."""
         with self._guard:
             if (lock := self._lock) is None:
                 return
-            if self.in_place:  # else it is another run's by now
+            if self.in_place:  # otherwise the file may belong to another run by now
                 with contextlib.suppress(OSError):
                     (self._folder / "run.json").unlink()
             self._lock = None
@@ -133,7 +133,7 @@ class RunLock:
         self._lock, self._inode = lock, (found.st_dev, found.st_ino)
 
     def _holder(self) -> tuple[str | None, str]:
-        """The run that holds the folder: its name, if it is one of this kernel; and in words."""
+        """Returns the holder's name if it is in this kernel, otherwise None; and a description."""
         try:
             owner = json.loads((self._folder / "run.json").read_text(encoding="utf-8"))
             here = (owner["process"], owner["host"]) == (os.getpid(), socket.gethostname())

@@ -1,11 +1,11 @@
-"""The timeline of a run's folder, as the lines of its journal tell it.
+"""The timeline of a run's folder, read from its journal.
 
-These lines tell of it:
+These lines of the journal matter:
 
-found, save, checkpoint, copy    a checkpoint of a step is there
-back                             what comes next goes on from that {"checkpoint"}
-origin                           it goes on from a {"checkpoint"} that lies elsewhere
-segment                          it goes on from a step, as the line before may have told
+found, save, checkpoint, copy    a checkpoint of a step exists
+back                             the run goes on from this {"checkpoint"}
+origin                           the run goes on from a {"checkpoint"} of another folder
+segment                          the run goes on from a step; the line before may say so too
 {"to": step}                     the same, in journals of earlier versions
 """
 
@@ -22,7 +22,7 @@ from nbtrain.core.timeline import Timeline
 from nbtrain.rundir.entries import Entry, entries, step_of
 from nbtrain.rundir.folder import ASIDE
 
-# Lines that tell of a checkpoint.
+# The events of lines about a checkpoint.
 _SAVED = frozenset({"found", "save", "checkpoint", "copy"})
 
 
@@ -30,37 +30,37 @@ class RunTimeline(Timeline):
     """Follows the lines of a run's journal; `ordered` and `knows` may be called by any thread.
 
     Args:
-        folder: The run's.
-        lines: Those of its journal so far.
+        folder: The run's folder.
+        lines: The lines of its journal so far.
 
     Attributes:
-        origin: Path of the checkpoint of another folder that the run goes on from; None where
-            there is none, or something was saved since.
+        origin: Path of the checkpoint of another folder from which the run goes on; None if there
+            is none, or if the run has saved since.
     """
 
     def __init__(self, folder: Path, lines: Iterable[Entry] = ()) -> None:
         super().__init__()
         self.origin: Path | None = None
         self._folder = folder
-        self._told = False  # whether the line of the segment at hand has come
-        self._saved: dict[tuple[str, int], int] = {}  # by name of the folder aside, and step
+        self._told = False  # whether the line of the current segment has come
+        self._saved: dict[tuple[str, int], int] = {}  # by name of the subfolder, and step
         for entry in lines:
             self.follow(entry)
 
     @classmethod
     def of(cls, folder: Path) -> RunTimeline:
-        """Of the run whose folder this is; empty without a journal."""
+        """Returns the timeline of a run's folder; empty without a journal."""
         with contextlib.suppress(OSError):
             return cls(folder, entries(folder))
         return cls(folder)
 
     def follow(self, entry: Entry) -> float:
-        """Takes one more line; returns its order, where an edit comes after the save before it."""
+        """Adds a line; returns its order. An edit comes after the save before it."""
         event, step, path = entry["event"], step_of(entry), entry.get("checkpoint")
         if not entry.get("applied", True):
             pass
         elif event in _SAVED:
-            unnamed = ASIDE if event == "copy" else ("",)  # as of an earlier version
+            unnamed = ASIDE if event == "copy" else ("",)  # an earlier version wrote no path
             self.save(step, *(unnamed if path is None else (side_folder(path),)))
         elif event == "origin":
             self.leave(step, str(path))
@@ -74,59 +74,60 @@ class RunTimeline(Timeline):
         return self.order + (0.5 if "edits" in entry else 0.0)
 
     def save(self, step: int, *folders: str) -> None:
-        """A checkpoint was saved; nothing is new where that was told last.
+        """Adds a saved checkpoint; does nothing if it was the last addition.
 
         Args:
-            step: Its step.
-            folders: Name of its folder where that is one of `ASIDE`, else ""; a line of an
-                earlier version leaves more than one open.
+            step: The step of the checkpoint.
+            folders: The name of its folder if this is one of `ASIDE`, otherwise "". For a line of
+                an earlier version, there may be several candidates.
         """
         self.origin = None
         if any(self._saved.get((folder, step)) != self.order for folder in folders):
             self._saved.update(dict.fromkeys([(folder, step) for folder in folders], self.add()))
 
     def open(self, step: int, saved: int | None = None) -> None:
-        """As `Timeline.open`."""
+        """Opens a segment; see `Timeline.open`."""
         super().open(step, saved)
         self.origin, self._told = None, False
 
     def go_on(self, step: int) -> None:
-        """A segment begins: the one at hand, if a way back has just opened that."""
+        """Begins a segment, unless a restore has just opened it."""
         if self._told or not self.has_begun(step):
             self.go_back(step)
 
     def go_back(self, step: int, folder: str | None = None) -> None:
-        """The run goes on from a checkpoint of its own.
+        """Opens a segment that goes on from a checkpoint of this run.
 
         Args:
-            step: Its step.
-            folder: As in `save`; None where only the step is known.
+            step: The step of the checkpoint.
+            folder: The name of its folder as in `save`; None if only the step is known.
         """
         names = ("", *ASIDE) if folder is None else (folder,)
         self.open(step, max(self._saved.get((name, step), 0) for name in names) or None)
 
     def leave(self, step: int, path: str) -> None:
-        """The run goes on from a checkpoint of another folder.
+        """Opens a segment that goes on from a checkpoint of another folder.
 
         Args:
-            step: Its step.
-            path: As seen from the run's folder.
+            step: The step of the checkpoint.
+            path: The path of the checkpoint relative to the run's folder.
         """
         self.open(step)
         self.origin = Path(os.path.abspath(self._folder / path))  # noqa: PTH100 - no links followed
 
     def knows(self, held: Checkpoint) -> bool:
-        """Whether a line tells that this checkpoint was saved."""
+        """Tells if the journal contains a checkpoint."""
         return _key(held) in self._saved
 
     def ordered(self, *folders: Sequence[Checkpoint]) -> tuple[Checkpoint, ...]:
-        """The checkpoints of some folders in the order they were saved, as far as each counts.
+        """Returns the checkpoints of some folders in the order in which they were saved.
 
-        One that no line tells of was saved before the next that is known of its folder; where
-        there is none it is the newest: the run was killed before the line was written.
+        Their `order` and `abandoned` are set. A checkpoint that is not in the journal was saved
+        before the next known one of its folder. If there is no next one, it is the newest: the
+        run was killed before the line was written.
 
         Args:
-            folders: Those of each folder, in the order in which its `checkpoint` file names them.
+            folders: The checkpoints of each folder, in the order of its `checkpoint` file.
         """
         rows: list[tuple[float, int, Checkpoint]] = []
         for found in folders:
@@ -141,7 +142,7 @@ class RunTimeline(Timeline):
 
 
 def side_folder(path: str) -> str:
-    """The name of a checkpoint's folder where that is one of `ASIDE`, else ""."""
+    """Returns the name of a checkpoint's folder if it is one of `ASIDE`, otherwise ""."""
     folder = Path(path).parent.name
     return folder if folder in ASIDE else ""
 
