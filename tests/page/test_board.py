@@ -207,6 +207,7 @@ def test_a_page_whose_first_word_was_lost_asks_again(page: BarePage, logdir: Pat
 
 
 def test_a_kernel_that_has_gone_leaves_what_was_drawn(page: BarePage, board: Locator) -> None:
+    chart_of(board, "train/loss")  # drawn, or the kernel has gone before its points came
     page.kernel.die()
     board.locator("[data-role=smoothing]").fill("0.5")
     expect(board.locator("[data-role=words]")).to_contain_text("The kernel has gone")
