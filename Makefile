@@ -91,7 +91,8 @@ demo: .venv/made
 	cp $(NOTEBOOK) demo/
 	$(BIN)/jupyter nbconvert --to notebook --inplace --execute \
 		--ExecutePreprocessor.store_widget_state=False demo/quickstart.ipynb
-	$(BIN)/jupyter nbconvert --to html demo/quickstart.ipynb
+	$(BIN)/jupyter nbconvert --to html --TagRemovePreprocessor.enabled=True \
+		--TagRemovePreprocessor.remove_cell_tags=remove-cell demo/quickstart.ipynb
 	@echo 'Executed: demo/quickstart.ipynb    To read: demo/quickstart.html'
 
 # Its tools are installed when it is first built: neither a user nor a test needs them.
