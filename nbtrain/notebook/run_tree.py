@@ -63,7 +63,7 @@ class RunFolder:
         last = lines[starts[-1] :] if starts else lines
         ends = [entry["event"] for entry in last if entry["event"] in ENDS]
         steps = [step_of(entry) for entry in lines if entry["event"] != "start"]
-        said = next((entry for entry in last if entry["event"] in ("start", "folder")), {})
+        said = next((entry for entry in last if entry["event"] == "start"), {})
         total = said.get("total_steps")
         born = next((entry for entry in lines if parent_of(entry)), None)
         parent = parent_of(born) if born is not None else None

@@ -57,7 +57,6 @@ class Recorder:
         self._errors: dict[str, str] = {}
         self._backlog = Backlog(unwritten)
         self._store = store
-        self._logdir = logdir
         known = bool(store)  # recorded by earlier starts
         self._earlier = None if logdir is None or known else Earlier(store, logdir)
         self._goes_on = False
@@ -161,19 +160,6 @@ class Recorder:
                 end, now = [self._begun[0]], time.time()
                 self._write(end, lambda writer: writer.session_end(failed=failed, wall_time=now))
         self.give_up()
-
-    def reopen(self) -> None:
-        """Writes to a new event file from now on. Any thread may call it.
-
-        Raises:
-            OSError: It cannot be created; the old one is still used.
-        """
-        with self._draining:
-            if self._logdir is None or self._writer is None:
-                return
-            old, self._writer = self._writer, EventWriter(self._logdir)
-            self._described = False
-            old.close()
 
     def give_up(self) -> None:
         """Writes to no event file any more, only to the store. Any thread may call it."""

@@ -25,7 +25,7 @@ import tensorflow as tf
 from nbtrain.checkpoints.files import Saver
 from nbtrain.core import tracebacks
 from nbtrain.core.commands import Save
-from nbtrain.core.errors import BusyError, PhaseError, WaitError
+from nbtrain.core.errors import PhaseError, WaitError
 from nbtrain.core.states import Event, Phase
 from nbtrain.run import claims, endings, roster
 from nbtrain.run.boundary import Boundary
@@ -284,8 +284,7 @@ class Attempt:
             self._ended_at = time.monotonic()
             with contextlib.suppress(PhaseError):  # it failed while preparing
                 context.lifecycle.apply(Event.LOOP_ENDED)
-            with contextlib.suppress(BusyError):
-                context.monitor.folder.make_sure(step)
+            context.monitor.folder.look(step, last=True)
             text = tracebacks.named(error) if error is not None else ""
             how = "failed" if error else str(event)
             self.boundary.end(how)

@@ -19,6 +19,7 @@ class Health:
     """
 
     def __init__(self, recorder: Recorder, monitor: Monitor, steps: StepCounter) -> None:
+        self._recorder = recorder
         self._loss_monitor = recorder.loss_monitor
         self._monitor = monitor
         self._steps = steps
@@ -41,14 +42,14 @@ class Health:
         """Checks all values up to the current step; returns what has gone bad, or None."""
         if self._loss_monitor is None:
             return None
-        self._monitor.folder.drain(self._steps.step)
+        self._recorder.drain()
         self._loss_monitor.look_at(lambda: self.non_finite(saver), self._steps.step)
         return self._loss_monitor.anomaly
 
     def turn_back(self) -> None:
         """Forgets bad values after the current step, to which the run went back."""
         if self._loss_monitor is not None:
-            self._monitor.folder.drain(self._steps.step)  # first, so that waiting values count too
+            self._recorder.drain()  # first, so that waiting values count too
             self._loss_monitor.turn_back(self._steps.step)
             self._monitor.note("nan", None)
 

@@ -13,7 +13,7 @@ import math
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from nbtrain.core.commands import Receipt
 from nbtrain.core.states import Phase
@@ -107,7 +107,6 @@ class Monitor:
         self._grace_secs = grace_secs
         self._journal = Journal(logdir, marks)
         self.log = self._journal.log  # any thread
-        self._begun: Mapping[str, object] = {}
         self._notes: dict[str, str] = {}
         self._clock = clock
         self._began = clock()
@@ -121,8 +120,7 @@ class Monitor:
         return "\n".join(list(self._notes.values())) or None
 
     def begin(self, **entry: object) -> None:
-        """Logs the entry of a run's start; a folder that is created again gets it too."""
-        self._begun = entry
+        """Logs the entry of a run's start."""
         self.log(event="start", step=0, **entry)
         self.write_journal()
 
@@ -215,9 +213,8 @@ class Monitor:
         self._look_due = now + LOOK_SECS
         self._guarded("look at the folder", lambda: self.folder.look(step), *self.each_second)
 
-    def _tell_of_folder(self, step: int, text: str | None) -> None:
-        if text is not None and text != self._notes.get("folder"):
-            self.log(event="folder", step=step, text=text, **self._begun)
+    def _tell_of_folder(self, step: int, text: str) -> None:
+        self.log(event="folder", step=step, text=text)
         self.note("folder", text)
 
     def _let_go_of_notice(self, now: float) -> None:
@@ -293,6 +290,7 @@ class Monitor:
         """
         if self.folder.lost:
             self._journal.clear()
+            return
         try:
             self._journal.write()
             self.note("journal", None)

@@ -52,7 +52,7 @@ class Recovery:
         if loss_monitor is None:
             return
         if drain:
-            self._monitor.folder.drain(self._steps.step)
+            self._context.recorder.drain()
         anomaly = loss_monitor.anomaly
         if anomaly is None:
             if self._told is not None:  # the values are good again

@@ -231,7 +231,7 @@ class CheckpointPolicy:
 
     def _save_with(self, saver: Saver | LastGood) -> None:
         step = self._steps.step
-        self._monitor.folder.make_sure(step)
+        self._monitor.folder.check(step)
         self._monitor.write_journal()  # first, so that every edit in a checkpoint is logged
         with self._monitor.time_usage.during(SAVE):
             self._steps.move_to(saver.save(step))  # a graph may count its own steps

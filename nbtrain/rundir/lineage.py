@@ -74,10 +74,6 @@ class Lineage:
         self._folder, self._known = folder, (*known, folder.resolve())
         self._first: Mapping[str, float] | None = None
         self._origin: Entry | None = None
-        if self.lines and self.lines[0]["event"] == "folder":  # it was created again
-            step = self.lines[0]["step"]
-            gap = f"the folder that it had up to step {step:,} was deleted or renamed"
-            self.state = State(gap=f"{gap}, and what led there is written in that alone")
         for number, entry in enumerate(self.lines):
             self._follow(number, entry)
 
@@ -153,7 +149,7 @@ def run_of(checkpoint: Path) -> Path:
 
 
 def parent_of(entry: Entry) -> Mapping[str, Any] | None:
-    """Returns the parent of a branch, from its start or from a folder created again; or None."""
+    """Returns the parent of a branch, from its start; or None."""
     parent = entry.get("parent")
     if not isinstance(parent, Mapping) or type(parent.get("step")) is not int:
         return None

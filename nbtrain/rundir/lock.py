@@ -46,9 +46,7 @@ class RunLock:
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
         self._name = name
-        # The starting thread takes the lock, the monitor thread takes it again if the folder is
-        # gone, and the training thread releases it. This lock makes them wait for one another.
-        self._guard = threading.Lock()
+        self._guard = threading.Lock()  # the monitor thread may release it, or the training thread
         self._lock: FileLock | None = None
         self._inode = (0, 0)
 
@@ -59,59 +57,6 @@ class RunLock:
             BusyError: Another run trains here.
             OSError: The folder cannot be written or locked.
         """
-        with self._guard:
-            self._take()
-
-    @property
-    def in_place(self) -> bool:
-        """True if the folder is still the locked one, or if nothing is locked.
-
-        False after the folder was deleted or renamed.
-        """
-        lock = self._lock
-        if lock is None:
-            return True
-        try:
-            found = Path(lock.lock_file).stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        except OSError:  # a network folder does not answer
-            return True
-        return (found.st_dev, found.st_ino) == self._inode
-
-    def take_anew(self) -> None:
-        """Locks the folder that has the path now; creates it if it does not exist.
-
-        Raises:
-            BusyError: Another run trains there.
-            OSError: The folder cannot be created.
-        """
-        with self._guard:
-            old = self._lock
-            if old is None or self.in_place:
-                return
-            self._folder.mkdir(parents=True, exist_ok=True)
-            try:
-                # Before the old lock is released, as the folder may be back by now.
-                self._take()
-            except BusyError:
-                if self.in_place:
-                    return
-                raise
-            old.release()
-
-    def release(self) -> None:
-        """Unlocks the folder for the next run; does nothing if it is not locked."""
-        with self._guard:
-            if (lock := self._lock) is None:
-                return
-            if self.in_place:  # otherwise the file may belong to another run by now
-                with contextlib.suppress(OSError):
-                    (self._folder / "run.json").unlink()
-            self._lock = None
-            lock.release()
-
-    def _take(self) -> None:
         lock = FileLock(self._folder / "run.lock", thread_local=False)
         try:
             lock.acquire(timeout=0)
@@ -131,6 +76,34 @@ class RunLock:
             lock.release()
             raise
         self._lock, self._inode = lock, (found.st_dev, found.st_ino)
+
+    @property
+    def in_place(self) -> bool:
+        """True if the folder is still the locked one, or if nothing is locked.
+
+        False after the folder was deleted or renamed.
+        """
+        lock = self._lock
+        if lock is None:
+            return True
+        try:
+            found = Path(lock.lock_file).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:  # a network folder does not answer
+            return True
+        return (found.st_dev, found.st_ino) == self._inode
+
+    def release(self) -> None:
+        """Unlocks the folder for the next run; does nothing if it is not locked."""
+        with self._guard:
+            if (lock := self._lock) is None:
+                return
+            if self.in_place:  # otherwise the file may belong to another run by now
+                with contextlib.suppress(OSError):
+                    (self._folder / "run.json").unlink()
+            self._lock = None
+            lock.release()
 
     def _holder(self) -> tuple[str | None, str]:
         """Returns the holder's name if it is in this kernel, otherwise None; and a description."""

@@ -418,20 +418,6 @@ def test_what_the_program_sets_itself_is_shown_and_recorded() -> None:
     assert curve(run)[:-1] == [(0, 0.5), (2, 0.5), (2, 0.25)], "at its step"
 
 
-def test_a_folder_that_was_deleted_gets_the_values_again(gate: Gate) -> None:
-    run, _ = held(gate)
-    reached(run, lambda run: bool(run.hyperparameters))
-    recorder = run.attempt.context.recorder
-    recorder.drain()
-    assert recorder.event_file is not None
-    recorder.event_file.unlink()
-    recorder.reopen()
-    stopped(run, gate)
-    events = EventAccumulator(str(recorder.event_file or run.logdir))
-    events.Reload()
-    assert metadata.SESSION_START_INFO_TAG in events.summary_metadata
-
-
 def test_a_board_reads_the_curves_and_no_more(gate: Gate) -> None:
     run, _ = held(gate, steps=2)
     gate.open()

@@ -151,29 +151,31 @@ def test_a_journal_that_cannot_be_written_is_told_and_the_display_goes_on(folder
 
 
 def test_no_line_is_written_to_a_folder_that_another_run_took(folder: Logdir) -> None:
-    folder.acquire()
-    watch = watch_of(folder)
-    shutil.rmtree(folder.path)
-    other = Logdir(folder.path, "thief", kind="train")
-    other.acquire()
-    watch.log(event="pause", step=3)
-    watch.tick(Phase.RUNNING, 3, 3, None)
-    assert not (folder.path / "steering.jsonl").exists()
-    other.release()
-    folder.release()
-
-
-def test_a_line_waits_until_the_folder_is_there_again(folder: Logdir) -> None:
     now = [100.0]
     watch = Monitor(
         Recorder(ScalarStore(), None), folder, Marks(), grace_secs=5.0, clock=lambda: now[0]
     )
     folder.acquire()
     shutil.rmtree(folder.path)
-    watch.log(event="pause", step=3)
+    other = Logdir(folder.path, "thief", kind="train")
+    other.acquire()
     for _ in range(30):
-        watch.tick(Phase.PAUSED, 3, 3, None)
+        watch.log(event="pause", step=3)
+        watch.tick(Phase.RUNNING, 3, 3, None)
         now[0] += 0.1
+    assert not (folder.path / "steering.jsonl").exists()
+    other.release()
+    folder.release()
+
+
+def test_a_line_waits_until_the_folder_is_there_again(folder: Logdir) -> None:
+    watch = watch_of(folder)
+    folder.acquire()
+    away = folder.path.rename("away")
+    watch.log(event="pause", step=3)
+    watch.tick(Phase.PAUSED, 3, 3, None)
+    away.rename(folder.path)
+    watch.tick(Phase.PAUSED, 3, 3, None)
     lines = (folder.path / "steering.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["event"] for line in lines] == ["pause"]
     assert watch.message is None

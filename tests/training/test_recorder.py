@@ -330,29 +330,15 @@ def test_a_step_that_cannot_be_kept_is_told_and_those_after_it_are(store: Scalar
     assert "could not be kept: OverflowError" in str(recorder.error)
 
 
-def test_an_event_file_is_gone_on_with_in_a_new_one(store: ScalarStore, tmp_path: Path) -> None:
-    recorder = Recorder(store, tmp_path)
-    record(recorder, 1, 0.5)
-    recorder.drain()
-    assert recorder.in_place
-    assert recorder.event_file is not None
-    recorder.event_file.unlink()
-    assert not recorder.in_place
-    recorder.reopen()
-    assert recorder.in_place
-    record(recorder, 2, 0.25)
-    recorder.close()
-    assert [event.step for event in written(tmp_path)[1:]] == [2]
-
-
 def test_an_event_file_that_was_given_up_is_missed_by_nobody(
     store: ScalarStore, tmp_path: Path
 ) -> None:
     recorder = Recorder(store, tmp_path)
-    recorder.give_up()
     (path,) = tmp_path.iterdir()
+    assert recorder.in_place
     path.unlink()
-    recorder.reopen()
+    assert not recorder.in_place
+    recorder.give_up()
     record(recorder, 1, 0.5)
     recorder.close()
     assert recorder.in_place
