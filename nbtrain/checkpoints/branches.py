@@ -13,11 +13,7 @@ from nbtrain.rundir.lineage import run_of
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """The start of a branch.
-
-    Attributes:
-        origin: The checkpoint at which the branch begins.
-    """
+    """The start of a branch."""
 
     origin: Checkpoint
 

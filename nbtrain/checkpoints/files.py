@@ -36,9 +36,6 @@ class Restored:
     """The proof of a restore.
 
     Attributes:
-        step: Completed steps of the restored state.
-        path: The checkpoint's path.
-        matched: Names of the restored variables.
         slots: The number of these that are slots of an optimizer (momenta and the like).
         missing: Names of live variables that are not in the checkpoint; they are unchanged.
         renewed: The number of optimizer variables that are not in the checkpoint because the
@@ -134,7 +131,6 @@ class Saver(Protocol):
         Its checkpoints do not count towards the run's `keep`.
 
         Args:
-            name: The name of the subfolder.
             keep: The number of checkpoints to keep there, the newest.
         """
 

@@ -23,7 +23,6 @@ class LastGood:
     """The copies of one session; training thread only.
 
     Args:
-        saver: Writes the copies, and keeps the newest few.
         begins: Whether the training begins, so that its first state is copied.
     """
 

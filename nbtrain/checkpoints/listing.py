@@ -16,12 +16,7 @@ from nbtrain.rundir.timeline import RunTimeline
 
 
 class Listing:
-    """The checkpoints that can be restored, listed again when their folder changes; any thread.
-
-    Attributes:
-        checkpoints: The checkpoints and copies, the newest last.
-        timeline: The timeline with the order in which they were saved.
-    """
+    """The checkpoints that can be restored, listed again when their folder changes; any thread."""
 
     def __init__(self) -> None:
         self.timeline = RunTimeline(Path())
@@ -69,7 +64,6 @@ def restorable(directory: Path, timeline: RunTimeline | None = None) -> tuple[Ch
     a checkpoint saved at the same step during the trial.
 
     Args:
-        directory: The folder.
         timeline: The timeline with the order; None reads the one of the folder's run.
     """
     timeline = timeline or timeline_of(directory)
@@ -89,10 +83,6 @@ def latest(directory: Path, timeline: RunTimeline | None = None) -> Checkpoint |
     This is the newest checkpoint or copy on the current branch. Abandoned checkpoints are used
     only if there is no other. If the run has restored a checkpoint of another folder and saved
     nothing since, it is that checkpoint.
-
-    Args:
-        directory: The folder of the run's checkpoints.
-        timeline: As in `restorable`.
     """
     timeline = timeline or timeline_of(directory)
     if timeline.origin is not None and (found := at(timeline.origin)) is not None:

@@ -53,24 +53,10 @@ _UNHEARD = (
 class Attempt:
     """One start of a run.
 
-    Args:
-        context: The collaborators.
-        evaluate: Evaluates the model; None if there is nothing to evaluate.
-        again: Whether an earlier start was recorded.
-
     Attributes:
-        context: As given.
-        boundary: The step boundary.
-        session: The session that the loop has open.
-        loop: The loop that asks once per step whether to stop.
-        session_host: Accepts the sessions that the loop opens.
         unsaved: Reports steps that are not saved.
-        handle: The loop as the engine sees it.
-        log: The lines that TensorFlow logged in the training thread.
         ident: The identifier of the training thread while it trains; otherwise 0.
         error: The error that ended the attempt; None while it runs or if it ended well.
-        traceback: The traceback of `error`, starting at the user's code.
-        ended: Set when the attempt is over.
     """
 
     def __init__(self, context: Context, evaluate: Evaluation | None, *, again: bool) -> None:
@@ -104,10 +90,6 @@ class Attempt:
         self, session: Callable[[], AbstractContextManager[Saver | None]], train: Callable[[], None]
     ) -> None:
         """Starts the threads; any thread, once.
-
-        Args:
-            session: Opens the engine's session, in the training thread.
-            train: The loop.
 
         Raises:
             RuntimeError: No thread can be started; the attempt has failed.

@@ -42,20 +42,13 @@ class Boundary:
     """The boundary of one attempt of a run; its methods belong to the training thread.
 
     Args:
-        context: The collaborators of the attempt.
-        evaluate: Evaluates the model; None if there is nothing to evaluate.
         again: Whether an earlier start of this run was recorded, perhaps beyond its first step.
 
     Attributes:
         steps: The current step. `Run.should_stop` and `Run.record` count and fill it themselves
             if there is nothing else to do.
-        tags: The recorded tags.
-        policy: Saves and restores the checkpoints.
-        flush: Records the hyperparameters that the program has set; any thread.
         begun: Whether the first boundary is past.
         again: As given, or True if the attempt continues from a checkpoint.
-        counting: The part that counts the steps.
-        told: Whether the loop was told to end.
     """
 
     def __init__(self, context: Context, evaluate: Evaluation | None, *, again: bool) -> None:
@@ -185,11 +178,7 @@ class Boundary:
         self._control.end(self.steps.step)
 
     def end(self, how: str) -> None:
-        """Answers the requests to stop.
-
-        Args:
-            how: How the run has ended, in a word.
-        """
+        """Answers the requests to stop."""
         self._executor.end(how)
 
     @property

@@ -38,12 +38,6 @@ Record = Callable[[int, float, Mapping[str, float]], object]
 class Changes:
     """The changes of one start of a run.
 
-    Args:
-        hyperparameters: The hyperparameters of the run.
-        watch: Shows a message if an edit is undone.
-        record: Records values of a step.
-        attend: Called when there is something to settle.
-
     Attributes:
         untold: Whether a hyperparameter may change at any step without a call of `tell`.
     """
@@ -93,7 +87,6 @@ class Changes:
         """Assigns the values noted since the last boundary to this step; training thread.
 
         Args:
-            step: The last completed step.
             over: Whether the training is over, so that its session may be closed.
         """
         if self._told:

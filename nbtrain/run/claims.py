@@ -10,16 +10,7 @@ from nbtrain.core.errors import BusyError
 
 
 class _Claim:
-    """The models of one live run.
-
-    Args:
-        models: Returns the models.
-        describe: Returns the state of the run in words.
-
-    Attributes:
-        known: The models that were found last.
-        describe: As given.
-    """
+    """The models of one live run."""
 
     def __init__(self, models: Callable[[], list[object]], describe: Callable[[], str]) -> None:
         self.known = models()
@@ -40,11 +31,9 @@ def enter(name: str, models: Callable[[], list[object]], describe: Callable[[], 
     """Holds a name and some models until `leave`.
 
     Args:
-        name: The run's name.
         models: Returns the objects that only one run at a time may train, compared by identity.
             Called again whenever another run starts, because a function may reach another model
             by now.
-        describe: Returns the state of the run in words, for the error message of another run.
 
     Raises:
         BusyError: A live run has this name, or holds one of the models.

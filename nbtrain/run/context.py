@@ -19,21 +19,7 @@ from nbtrain.rundir.folder import Logdir
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The collaborators of one attempt of a run.
-
-    Attributes:
-        coord: The coordinator of the run.
-        folder: The run's folder; released at the end.
-        settings: How long to train and when to save.
-        lifecycle: The run's phase.
-        commands: The commands that wait to be executed.
-        recorder: Stores the records.
-        monitor: Shows messages and writes the journal.
-        bindings: The names by which the program reaches the model.
-        hyperparameters: The hyperparameters that can be set.
-        steps: The current step.
-        total: Returns the step at which the run finishes; None if it is not known.
-    """
+    """The collaborators of one attempt of a run."""
 
     coord: Coordinator
     folder: Logdir

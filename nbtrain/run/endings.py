@@ -56,11 +56,7 @@ class Unsaved(Protocol):
 
 
 class Attempt(Protocol):
-    """One start of a run.
-
-    Attributes:
-        ended: Set when the run has ended.
-    """
+    """One start of a run."""
 
     ended: threading.Event
 
@@ -110,10 +106,6 @@ def enlist(attempt: Attempt, thread: threading.Thread) -> bool:
 
     In the main thread this also sets handlers for SIGTERM and SIGHUP, again if the program has
     replaced them. An ignored signal, as under `nohup`, stays ignored.
-
-    Args:
-        attempt: The attempt.
-        thread: Its training thread.
 
     Returns:
         Whether the signals are handled.

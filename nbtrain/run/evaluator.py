@@ -25,17 +25,7 @@ Evaluation = Callable[[], Mapping[str, SupportsFloat]]
 
 
 class Evaluator:
-    """Evaluates the model of one start of a run; training thread only.
-
-    Args:
-        evaluate: Returns scalars by name; None if there is nothing to evaluate.
-        due: The cadence of the evaluations.
-        recorder: Stores the scalars.
-        watch: Shows messages.
-
-    Attributes:
-        tags: Tags of the curves from the evaluations so far.
-    """
+    """Evaluates the model of one start of a run; training thread only."""
 
     def __init__(
         self, evaluate: Evaluation | None, due: Every, recorder: Recorder, watch: Monitor

@@ -44,14 +44,7 @@ _NEVER = sys.maxsize
 
 
 class CommandExecutor:
-    """Executes the commands of one start of a run; training thread only.
-
-    Args:
-        context: The collaborators of the attempt.
-        policy: Saves and restores the checkpoints.
-        control: Sets the hyperparameters.
-        evaluator: Evaluates the model.
-    """
+    """Executes the commands of one start of a run; training thread only."""
 
     def __init__(
         self,
@@ -134,7 +127,6 @@ class CommandExecutor:
         """Ends the current trial at this boundary, and goes back; tells if there is one.
 
         Args:
-            why: The reason in words.
             restore: Whether to do nothing if the trial has no checkpoint to restore.
         """
         receipt = self._trials.fail(why, restore=restore)

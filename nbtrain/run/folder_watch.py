@@ -17,11 +17,6 @@ from nbtrain.rundir.folder import Logdir
 class FolderWatch:
     """Watches the folder of one start of a run.
 
-    Args:
-        logdir: The folder, locked.
-        recorder: Writes the event file in the folder.
-        tell: Called with the step and a message for the user.
-
     Attributes:
         lost: Whether the folder is gone: nothing may be written there any more.
     """

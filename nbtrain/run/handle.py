@@ -14,24 +14,10 @@ class LoopHandle:
     """The interface of an attempt for its engine; training thread only.
 
     Args:
-        loop: The loop that counts the steps.
-        host: Accepts the sessions of the engine.
-        context: The collaborators of the attempt.
-        log: The lines that TensorFlow logged.
         is_own_thread: Tells if the calling thread is the training thread and is not evaluating.
 
     Attributes:
-        host: As given.
-        is_own_thread: As given.
-        reach: The step boundary; tells if the loop must end.
-        record: Stores scalars for the current step.
-        settle: Assigns what the program has set since the last boundary to the completed step.
-        note: Shows a warning in the panel; None clears it.
-        inform: Shows a message that is not a warning.
-        turn_to: Sets the kind of time that the training thread spends from now on.
-        asked_to_stop: Tells if a stop was requested; this is not a step boundary.
         at_end: Registers a function to call when the loop is over and the last checkpoint saved.
-        watch, unwatch: Starts and stops watching the structure of a model.
     """
 
     def __init__(

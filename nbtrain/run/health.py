@@ -10,13 +10,7 @@ from nbtrain.run.monitor import Monitor
 
 
 class Health:
-    """Detects that the training of one attempt has gone bad; training thread only.
-
-    Args:
-        recorder: Has the loss monitor, if there is one.
-        monitor: Clears its message when all is well again.
-        steps: The current step.
-    """
+    """Detects that the training of one attempt has gone bad; training thread only."""
 
     def __init__(self, recorder: Recorder, monitor: Monitor, steps: StepCounter) -> None:
         self._recorder = recorder

@@ -28,20 +28,7 @@ _NEVER = sys.maxsize
 
 
 class HyperparameterControl:
-    """Reads and sets the hyperparameters of one start of a run; training thread only.
-
-    Args:
-        hyperparameters: The hyperparameters of the run.
-        recorder: Stores their values.
-        watch: Shows a message if they cannot be read.
-        edited: Called after an edit.
-        attend: Called when the program has set one, so that the next boundary looks.
-        clock: Returns the time in seconds.
-
-    Attributes:
-        hyperparameters: As given.
-        changes: The changes that the program makes.
-    """
+    """Reads and sets the hyperparameters of one start of a run; training thread only."""
 
     def __init__(
         self,
@@ -79,11 +66,7 @@ class HyperparameterControl:
         self._rates.mark(step, anew=True)
 
     def look(self, step: int) -> None:
-        """Notes what the program has set; reads all values again if that is due.
-
-        Args:
-            step: The last completed step.
-        """
+        """Notes what the program has set; reads all values again if that is due."""
         due = bool(self.hyperparameters) and self._clock() >= self._due
         if due:
             self._read()

@@ -32,14 +32,8 @@ _NOBODY, _LOOP, _HOOK = Counting  # quicker than by their names
 class OwnLoop:
     """A loop that asks once per step whether to stop; training thread only.
 
-    Args:
-        context: The collaborators of the attempt.
-        boundary: Its step boundary.
-        session: The session that the loop may have open.
-
     Attributes:
         driven: Whether a `StepLoop` counts the steps.
-        settle: Assigns what the program has set since the last boundary to the completed step.
     """
 
     def __init__(self, context: Context, boundary: Boundary, session: SessionLoop) -> None:
@@ -105,8 +99,6 @@ class OwnLoop:
         """Stores scalars for the current step.
 
         Args:
-            values: Scalars by tag.
-            scalars: More of them.
             step: The number of the current step if the program counts its steps itself.
 
         Raises:
@@ -143,14 +135,7 @@ class OwnLoop:
 
 
 class StepLoop:
-    """The run's own loop, in one frame; training thread only.
-
-    Args:
-        context: The collaborators of the attempt.
-        boundary: Its step boundary.
-        session: The session that the steps may use.
-        own: The loop of the program, whose calls are saved here.
-    """
+    """The run's own loop, in one frame; training thread only."""
 
     def __init__(
         self, context: Context, boundary: Boundary, session: SessionLoop, own: OwnLoop
@@ -204,13 +189,7 @@ class StepLoop:
 
 
 class HookLoop:
-    """The loop of a MonitoredSession, whose hook counts the steps; training thread only.
-
-    Args:
-        context: The collaborators of the attempt.
-        boundary: Its step boundary.
-        session: Its session.
-    """
+    """The loop of a MonitoredSession, whose hook counts the steps; training thread only."""
 
     def __init__(self, context: Context, boundary: Boundary, session: SessionLoop) -> None:
         self._boundary = boundary
@@ -220,13 +199,7 @@ class HookLoop:
         self._tags = boundary.tags
 
     def attach(self, saver: Saver | None, step: int, *, again: bool) -> None:
-        """Starts counting the steps of a session by its hook.
-
-        Args:
-            saver: The session's saver; None saves nothing.
-            step: Completed steps of the session.
-            again: Whether the session replaces one that was lost.
-        """
+        """Starts counting the steps of a session by its hook."""
         boundary = self._boundary
         boundary.count_by(_HOOK)
         if again:
@@ -249,7 +222,6 @@ class HookLoop:
 
         Args:
             steps: Steps that the call has trained; 0 if none.
-            values: Scalars of the step.
             recount: Returns the exact step for an expected one. Called whenever there is work
                 besides counting.
 

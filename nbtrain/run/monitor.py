@@ -64,24 +64,12 @@ class Monitor:
     """The services of one start of a run.
 
     Args:
-        recorder: Drained at every tick.
-        logdir: The run's folder.
-        marks: The marks of the run, from all its starts.
         grace_secs: Seconds after a request to stop until `message` shows the stack of the
             training thread.
-        clock: Returns the time in seconds.
 
     Attributes:
-        folder: Checks and repairs the folder.
         each_tick: Functions called at every tick before the records are drained.
-        each_second: Functions called once a second.
-        listeners: Functions called at the end of every tick, to display the run.
-        throughput: The speed of the run.
-        resource_usage: Measures the resources that the run uses.
         notice: A message that is not a warning; see `inform`.
-        time_usage: Measures the time of the training thread by kind.
-        told: The functions of `run.on`.
-        log: Adds an entry to the journal; any thread.
     """
 
     def __init__(
@@ -135,7 +123,6 @@ class Monitor:
         """Starts a segment: the run goes on from a step, other branches are abandoned.
 
         Args:
-            step: The step.
             marked: Whether to mark this in the event files; False if a run begins.
         """
         timeline = self._journal.timeline
@@ -182,10 +169,7 @@ class Monitor:
         """Does one tick; the looper's thread, and once more at the end.
 
         Args:
-            phase: The run's phase.
-            step: The current step.
             done: Completed steps of this start; a restore does not change them.
-            thread: The training thread, if there is one.
         """
         began = time.thread_time()
         self._look_at_folder(step)

@@ -12,11 +12,7 @@ from nbtrain.run.threads import Coordinator
 
 
 class MonitorThreads:
-    """The threads beside one attempt of a run; any thread.
-
-    Args:
-        context: The collaborators of the attempt.
-    """
+    """The threads beside one attempt of a run; any thread."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -28,9 +24,6 @@ class MonitorThreads:
 
     def start(self, training: threading.Thread) -> None:
         """Starts the threads, once.
-
-        Args:
-            training: The training thread.
 
         Raises:
             RuntimeError: The process has reached its limit of threads.

@@ -23,13 +23,7 @@ Record = Callable[[int, float, Mapping[str, float]], object]
 
 
 class Rates:
-    """The rates of one start of a run.
-
-    Args:
-        hyperparameters: The hyperparameters of the run.
-        watch: Shows a message if a schedule cannot be computed.
-        record: Records values of a step.
-    """
+    """The rates of one start of a run."""
 
     def __init__(self, hyperparameters: Hyperparameters, watch: Monitor, record: Record) -> None:
         self._hyperparameters = hyperparameters
@@ -45,7 +39,6 @@ class Rates:
         """Notes the positions of the schedules; training thread.
 
         Args:
-            step: The last completed step.
             anew: Whether the run went back, so that no curve leads here from the last mark.
         """
         moments = self._hyperparameters.moments()

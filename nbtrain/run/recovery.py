@@ -21,13 +21,7 @@ _MOST = 5
 
 
 class Recovery:
-    """Reacts to bad values in one start of a run; training thread only.
-
-    Args:
-        context: The collaborators of the attempt.
-        executor: Executes the restore and the edit.
-        policy: Saves and restores the checkpoints.
-    """
+    """Reacts to bad values in one start of a run; training thread only."""
 
     def __init__(
         self, context: Context, executor: CommandExecutor, policy: CheckpointPolicy

@@ -29,16 +29,7 @@ _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 
 
 class ResourceUsage:
-    """Measures the resources of a run; the looper's thread.
-
-    Args:
-        time_usage: Measures the time of the training thread.
-        clock: Returns the time in seconds.
-        cpu_clock: Returns the CPU seconds of the process.
-
-    Attributes:
-        usage: The last measurement; None before the first. Any thread.
-    """
+    """Measures the resources of a run; the looper's thread."""
 
     def __init__(
         self,

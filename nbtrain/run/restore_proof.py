@@ -11,12 +11,7 @@ from nbtrain.run.monitor import Monitor
 
 
 class RestoreProof:
-    """Reports gaps of a restore, and variables that no checkpoint holds; training thread only.
-
-    Args:
-        monitor: Shows messages.
-        steps: The current step.
-    """
+    """Reports gaps of a restore, and variables that no checkpoint holds; training thread only."""
 
     def __init__(self, monitor: Monitor, steps: StepCounter) -> None:
         self._monitor = monitor

@@ -30,14 +30,7 @@ from nbtrain.rundir.timeline import side_folder
 
 
 class CheckpointPolicy:
-    """The checkpoints of one start of a run; training thread only, except `list_again`.
-
-    Args:
-        due: The cadence of checkpoints if the session has no cadence of its own.
-        watch: Shows messages and writes the journal.
-        health: Detects bad values; while there are any, nothing is saved.
-        steps: The current step, which a restore moves.
-    """
+    """The checkpoints of one start of a run; training thread only, except `list_again`."""
 
     def __init__(self, due: Every, watch: Monitor, health: Health, steps: StepCounter) -> None:
         self._due = due
@@ -72,7 +65,6 @@ class CheckpointPolicy:
         """Continues from the latest checkpoint of a saver's folder, and uses the saver from now on.
 
         Args:
-            saver: Saves and restores.
             due: The cadence of the checkpoints; None keeps the present cadence.
 
         Returns:

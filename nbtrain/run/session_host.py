@@ -27,17 +27,7 @@ from nbtrain.run.threads import Coordinator, serves
 
 
 class SessionHost:
-    """The owner of the sessions that the loop of a run opens.
-
-    Args:
-        context: The collaborators of the attempt.
-        boundary: The attempt's step boundary.
-        session: The session that the loop has open.
-        loop: The loop that asks whether to stop.
-
-    Attributes:
-        left_open: Closes what the loop has left open, when the context is exited.
-    """
+    """The owner of the sessions that the loop of a run opens."""
 
     def __init__(
         self, context: Context, boundary: Boundary, session: SessionLoop, loop: OwnLoop
@@ -88,7 +78,6 @@ class SessionHost:
         This also holds while its session is prepared.
 
         Args:
-            coord: The Supervisor's coordinator.
             left_open: Called at the end of the run if the Supervisor was not released.
         """
         if coord not in self._guests:
@@ -105,8 +94,6 @@ class SessionHost:
         Args:
             coord: The coordinator of the session's threads, from `lead`. From now on it and the
                 run stop together.
-            saver: The session's saver, which writes the run's checkpoints from now on.
-            due: The cadence of the checkpoints.
             step: Completed steps of the session; None if it does not count them.
 
         Raises:
@@ -146,9 +133,6 @@ class SessionHost:
         """Accepts a hook's session until `release`; training thread only.
 
         Args:
-            coord: The coordinator of the session's threads, which stop with the run.
-            saver: The session's saver; None saves nothing.
-            step: Completed steps of the session.
             again: Whether it replaces a session that was lost.
 
         Returns:
@@ -182,7 +166,6 @@ class SessionHost:
         """Says where the training goes on after its session was lost.
 
         Args:
-            lost: The step at which the session was lost.
             saving: The arguments that make the session save; None if nothing saves it.
         """
         step, goes_on = self._boundary.step, "."

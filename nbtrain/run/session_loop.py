@@ -23,10 +23,6 @@ _NOBODY, _HOOK = Counting.NOBODY, Counting.HOOK  # quicker than by their names
 class SessionLoop:
     """The session of one attempt of a run; training thread only.
 
-    Args:
-        context: The collaborators of the attempt.
-        boundary: The attempt's step boundary.
-
     Attributes:
         taken_up: Whether the latest checkpoint was restored, or there was none.
         gone_on: Whether a loop of the program may have trained since it last asked.
@@ -45,7 +41,6 @@ class SessionLoop:
         """Continues from the latest checkpoint of a saver's folder, if there is one.
 
         Args:
-            saver: Saves and restores from now on; None keeps the present saver.
             due: The cadence of the checkpoints; None takes the cadence of the settings.
             step: The first step without a checkpoint; None keeps the present count.
         """

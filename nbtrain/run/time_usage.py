@@ -34,9 +34,6 @@ Waits = Callable[[float], float | None]
 class TimeUsage:
     """The seconds of one training thread, by kind.
 
-    Args:
-        clock: Returns the time in seconds.
-
     Attributes:
         waits: Returns how long the loop has waited for input; None if that is not known.
         seconds: Seconds since `begin` by kind, as of the last look; any thread.
@@ -125,7 +122,6 @@ class Draws(Iterator[Any]):
 
     Args:
         iterator: The iterator; one thread draws from it, another may ask at the same time.
-        clock: Returns the time in seconds.
     """
 
     def __init__(

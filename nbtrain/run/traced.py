@@ -20,10 +20,6 @@ from nbtrain.run.walk import traces
 class Structure:
     """The layers of one model at a moment, and whether each is trained; any thread.
 
-    Args:
-        name: The name of the model in the notebook, or its own name.
-        model: The model.
-
     Attributes:
         exchanged: Whether `changed` last found an added or removed layer.
     """
@@ -71,12 +67,7 @@ _KNOWN = "_nbtrain_traced"
 
 
 def structures_of(compiled: Any, models: Iterable[tuple[str, Any]]) -> list[Structure]:
-    """Returns the structures of the models when a `tf.function` was traced.
-
-    Args:
-        compiled: The function.
-        models: The models that it reaches now, with their names.
-    """
+    """Returns the structures of the models when a `tf.function` was traced."""
     count = traces(compiled)
     known, structures = getattr(compiled, _KNOWN, (None, []))
     if known != count:

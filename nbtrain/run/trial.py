@@ -25,11 +25,7 @@ class _Trial:
     """The current trial.
 
     Attributes:
-        receipt: The receipt of its command.
-        begun: The step at which it began.
         saved: Path of its checkpoint; None if nothing saves the run.
-        before: The deciding scalars at its start.
-        edits: The edits on trial.
     """
 
     receipt: Receipt
@@ -40,15 +36,7 @@ class _Trial:
 
 
 class Trials:
-    """The trial edits of one start of a run, one at a time; training thread only.
-
-    Args:
-        context: The collaborators of the attempt.
-        policy: Saves the start of a trial, and restores it.
-        control: Sets the hyperparameters.
-        metric: Measures the deciding scalars.
-        went_back: Called after the run went back to an earlier step.
-    """
+    """The trial edits of one start of a run, one at a time; training thread only."""
 
     def __init__(
         self,
@@ -95,7 +83,6 @@ class Trials:
         """Marks the edits on trial as failed.
 
         Args:
-            why: The reason in words.
             restore: Whether to do nothing if the trial has no checkpoint to restore.
 
         Returns:
@@ -110,8 +97,6 @@ class Trials:
         """Begins a trial.
 
         Args:
-            receipt: The receipt of the command.
-            asked: The command.
             asked_to_stop: Tells if the run was asked to stop; then no trial begins.
 
         Returns:
@@ -191,8 +176,6 @@ class Trials:
         """Ends the current trial without a decision, and answers its receipt.
 
         Args:
-            step: The last step of the trial.
-            why: The reason in words.
             ended: Whether the run has ended. The checkpoint of the start then stays.
             back: The restored checkpoint. If it was saved during the trial, it contains the
                 edits on trial, and the checkpoint of the start stays too.
@@ -227,13 +210,7 @@ class Trials:
         return trial.saved in orders and orders.get(path, 0.0) > orders[trial.saved]
 
     def _keep_apart(self, trial: _Trial, what: str, first: str = "") -> None:
-        """Keeps the edits on trial and the checkpoint of the start; says how to go back.
-
-        Args:
-            trial: The trial.
-            what: The event that has ended the trial, in words.
-            first: What to do before going back, in words.
-        """
+        """Keeps the edits on trial and the checkpoint of the start; says how to go back."""
         text = f"{what} in a trial of {_named(trial.edits)}, which stays as tried"
         if trial.saved is None:
             self._monitor.note("trial", f"{text}.")

@@ -20,12 +20,7 @@ _USUAL = "val_loss"
 
 
 class TrialMetric:
-    """Measures the deciding scalars; training thread only.
-
-    Args:
-        evaluator: Evaluates the model.
-        recorder: Has the recorded scalars, which may decide too.
-    """
+    """Measures the deciding scalars; training thread only."""
 
     def __init__(self, evaluator: Evaluator, recorder: Recorder) -> None:
         self._evaluator = evaluator

@@ -7,12 +7,7 @@ from nbtrain.run.saving import CheckpointPolicy
 
 
 class Unsaved:
-    """Reports whether the last step of an attempt is saved; any thread.
-
-    Args:
-        context: The collaborators of the attempt.
-        policy: Lists the checkpoints.
-    """
+    """Reports whether the last step of an attempt is saved; any thread."""
 
     def __init__(self, context: Context, policy: CheckpointPolicy) -> None:
         self._context = context
@@ -20,12 +15,7 @@ class Unsaved:
         self._said = False
 
     def say(self, when: str, *, yet: bool) -> str:
-        """Logs that the process ends and what is not saved; returns the message.
-
-        Args:
-            when: What has happened to the process, as the beginning of a sentence.
-            yet: Whether the step may still be saved.
-        """
+        """Logs that the process ends and what is not saved; returns the message."""
         name, step = self._context.folder.name, self._context.steps.step
         if self._is_saved:
             return f"{when}, and the run {name!r} has saved, but has not ended."

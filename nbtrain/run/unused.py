@@ -23,11 +23,7 @@ _LOOK_SECS = 1.0
 
 
 class UnusedCheck:
-    """Checks the names, the model and the hyperparameters of one attempt; training thread only.
-
-    Args:
-        context: The collaborators of the attempt.
-    """
+    """Checks the names, the model and the hyperparameters of one attempt; training thread only."""
 
     def __init__(self, context: Context) -> None:
         self._bindings = context.bindings
@@ -35,11 +31,7 @@ class UnusedCheck:
         self._look_at = 0.0
 
     def reason(self, *, due: bool = False) -> str:
-        """Says why a further step would train other objects, and what to do; else empty.
-
-        Args:
-            due: Whether to check the model now; otherwise it is checked once a second.
-        """
+        """Says why a further step would train other objects, and what to do; else empty."""
         if names := self._bindings.unused_reason():
             return f"{names}; {_REMEDY}"
         if idle := self._idle(due=due):

@@ -20,9 +20,6 @@ _LOOK_SECS = 0.5
 class Waiting:
     """One wait for the end of an attempt; any thread except those of the run itself.
 
-    Args:
-        attempt: The attempt.
-
     Raises:
         WaitError: The calling thread belongs to the run, and would wait for itself.
     """
@@ -48,11 +45,7 @@ class Waiting:
     def awaited(
         self, on_tick: Callable[[Callable[[], object]], Callable[[], None]]
     ) -> Generator[Any, None, None]:
-        """Waits without blocking the event loop; reports pauses meanwhile.
-
-        Args:
-            on_tick: Registers a function for every tick of the run; returns one that removes it.
-        """
+        """Waits without blocking the event loop; reports pauses meanwhile."""
         loop = asyncio.get_running_loop()
         changed = asyncio.Event()
         lifecycle = self._context.lifecycle

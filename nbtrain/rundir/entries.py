@@ -23,7 +23,6 @@ def entries(logdir: Path, unread: list[int] | None = None) -> Iterator[Entry]:
     """Yields the entries of a run's folder, the oldest first; skips lines that are no entry.
 
     Args:
-        logdir: The folder.
         unread: A list to which the numbers of skipped lines are added, from 1.
 
     Raises:

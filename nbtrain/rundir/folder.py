@@ -38,11 +38,6 @@ class Logdir:
         kind: The first word of a new numbered name, if it can be part of a name.
         beside: The folder of another run, next to which a new one is created; None for `runs`.
 
-    Attributes:
-        path: The absolute path of the folder.
-        name: The run's name.
-        lock: The lock of the folder.
-
     Raises:
         ArgumentError: The name cannot name a folder, or the folder cannot be written, or must be
             new but exists; nothing was created.

@@ -146,12 +146,7 @@ class Marks:
 class Journal:
     """Queues entries, writes them to the file, and adds their marks.
 
-    Args:
-        logdir: The folder of the file.
-        marks: The marks to which visible entries are added.
-
     Attributes:
-        folder: The run's folder.
         untold: The number of events that were dropped before `done`, because too many waited.
     """
 

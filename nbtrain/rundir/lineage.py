@@ -32,7 +32,6 @@ class State:
 
     Attributes:
         edits: The edits so far: number of the line, step, and new values.
-        values: The known values of the hyperparameters.
         gap: Describes missing parts of the lineage; empty if there are none.
     """
 
@@ -50,14 +49,11 @@ class Lineage:
     """Follows the lines of a journal.
 
     Args:
-        folder: The run's folder.
         origin: The line of another journal by which a run goes on from this one; later lines are
             skipped. None reads all lines.
         known: The folders that led here, because a journal never leads to itself.
 
     Attributes:
-        lines: The entries of the journal.
-        state: The state after the last line.
         saved: The states that checkpoints hold, by step.
         kept: Values of a segment that differ from its checkpoint, by number of its line: name to
             old value, new value, and whether an undone edit has set the new value. If not, the

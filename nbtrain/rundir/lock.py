@@ -36,12 +36,7 @@ def is_held(folder: Path) -> bool:
 
 
 class RunLock:
-    """The lock of one run on its folder; any thread.
-
-    Args:
-        folder: The folder.
-        name: The run's name, for the error message of other runs.
-    """
+    """The lock of one run on its folder; any thread."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder

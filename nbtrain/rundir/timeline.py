@@ -29,10 +29,6 @@ _SAVED = frozenset({"found", "save", "checkpoint", "copy"})
 class RunTimeline(Timeline):
     """Follows the lines of a run's journal; `ordered` and `knows` may be called by any thread.
 
-    Args:
-        folder: The run's folder.
-        lines: The lines of its journal so far.
-
     Attributes:
         origin: Path of the checkpoint of another folder from which the run goes on; None if there
             is none, or if the run has saved since.
@@ -77,7 +73,6 @@ class RunTimeline(Timeline):
         """Adds a saved checkpoint; does nothing if it was the last addition.
 
         Args:
-            step: The step of the checkpoint.
             folders: The name of its folder if this is one of `ASIDE`, otherwise "". For a line of
                 an earlier version, there may be several candidates.
         """
@@ -99,7 +94,6 @@ class RunTimeline(Timeline):
         """Opens a segment that goes on from a checkpoint of this run.
 
         Args:
-            step: The step of the checkpoint.
             folder: The name of its folder as in `save`; None if only the step is known.
         """
         names = ("", *ASIDE) if folder is None else (folder,)
@@ -109,7 +103,6 @@ class RunTimeline(Timeline):
         """Opens a segment that goes on from a checkpoint of another folder.
 
         Args:
-            step: The step of the checkpoint.
             path: The path of the checkpoint relative to the run's folder.
         """
         self.open(step)
