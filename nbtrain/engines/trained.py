@@ -20,7 +20,7 @@ import tensorflow as tf
 
 from nbtrain.engines.slots import slots
 from nbtrain.engines.variables import assigned_by, handles, is_variable
-from nbtrain.run.walk import COMPILED, reached
+from nbtrain.run.walk import COMPILED, Walk
 
 # The most owners that are named; a training has few separately trained parts.
 _NAMED = 6
@@ -48,7 +48,7 @@ class Trained:
 
         Walks over all trained objects, so it is too slow for every step.
         """
-        found = [*reached(self._functions()), *self._given]
+        found = [*Walk(self._functions()).named.values(), *self._given]
         held = {key for item in objects for key in handles(item)}
         owners = [(name, [*map(handles, _variables(item))]) for name, item in found if name]
         owners.sort(key=lambda owner: len(owner[1]))  # parts before the whole

@@ -11,13 +11,27 @@ bindings.elsewhere()           # the same for a `tf.function`, which trains the 
 
 from __future__ import annotations
 
+import time
 import types
 from collections.abc import Callable, Iterable, Mapping
 
 import tensorflow as tf
 
-from nbtrain.run.traced import Structure, structures_of
-from nbtrain.run.walk import Binding, Walk, traces
+from nbtrain.run.traced import Structure, structures_of, traces
+from nbtrain.run.walk import Binding, Walk
+
+_REBOUND = (
+    "a further step would train the new. Stop this run before you start another; to go on with "
+    "it, bind what it started with again and resume."
+)
+
+_WITHOUT_EFFECT = (
+    "set that back and resume; or stop this run, define the step again (or compile the model), and "
+    "start it: so it is traced with the change, and goes on from the last checkpoint."
+)
+
+# Seconds between two looks at the model: at hundreds of layers, one takes a millisecond.
+_LOOK_SECS = 1.0
 
 _NO_NAMES: Mapping[str, object] = types.MappingProxyType({})
 
@@ -40,12 +54,12 @@ class Bindings:
         self._functions = tuple(functions)
         self._first = Walk(self._functions)
         self._bindings = self._first.bindings
-        # How often each `tf.function` had been traced before any of its names changed.
+        # How often each `tf.function` had been traced when no name had changed yet.
         self._traces: dict[int, int] = {}
-        self._look_at_traces()
+        self.rebound()
         self._watched: list[tuple[Structure, Callable[[Structure, str], str]]] = []
-        for compiled, models in self._first.models.values():
-            structures_of(compiled, models)
+        self.without_effect()
+        self._look_at = 0.0
         of_roots = {id(root) for root in roots if root is not None}
         self._in_cell = [
             Binding(namespace, name, value)
@@ -64,15 +78,17 @@ class Bindings:
         Numbers and data do no harm either. A `tf.function` looks up its names when it is traced,
         which happens again for a batch of another shape.
         """
-        changed = {bound.name for bound in self._bindings if bound.changed and self._is_used(bound)}
-        if not changed:
-            self._look_at_traces()
-            return ()
-        now = Walk(self._functions)
-        if now.state.keys() == self._first.state.keys():
+        changed = [bound for bound in self._bindings if bound.changed]
+        used = {bound.name for bound in changed if self._is_used(bound)}
+        if used:
+            now = Walk(self._functions)
+            if now.state.keys() != self._first.state.keys():
+                return tuple(sorted(used))
             self._bindings = now.bindings
-            return ()
-        return tuple(sorted(changed))
+        elif not changed:
+            of_all = (bound.compiled for bound in self._bindings)
+            self._traces.update({id(each): traces(each) for each in of_all if each is not None})
+        return ()
 
     def _is_used(self, bound: Binding) -> bool:
         """Tells if the program has looked up a name since it changed, or will at the next step."""
@@ -80,12 +96,53 @@ class Bindings:
             return True
         return traces(bound.compiled) > self._traces.get(id(bound.compiled), 0)
 
-    def _look_at_traces(self) -> None:
-        compiled = [bound for bound in self._bindings if bound.compiled is not None]
-        changed = {id(bound.compiled) for bound in compiled if bound.changed}
-        for bound in compiled:
-            if id(bound.compiled) not in changed:
-                self._traces[id(bound.compiled)] = traces(bound.compiled)
+    def elsewhere(self) -> tuple[str, ...]:
+        """The names that refer to new objects while the run still trains the old ones."""
+        changed = {bound.name for bound in [*self._bindings, *self._in_cell] if bound.changed}
+        return tuple(sorted(changed.difference(self.rebound()))) if changed else ()
+
+    def new_names(self) -> str:
+        """Describes all names of trained objects that refer to new ones now; empty if none do."""
+        return _new(sorted({*self.rebound(), *self.elsewhere()}))
+
+    def new_elsewhere(self, *, can_save: bool) -> str | None:
+        """Describes the names that refer to new objects, which the run does not train; or None.
+
+        Args:
+            can_save: Whether a run that is started again continues from a checkpoint.
+        """
+        if not (names := self.elsewhere()):
+            return None
+        it = "it" if len(names) == 1 else "they"
+        text = f"{_new(names)}: this run trains what {it} stood for when it started."
+        if not can_save:
+            return text
+        return (
+            f"{text} To have that by name, stop the run or wait for its end, and run the cell "
+            "again: it goes on from the last checkpoint."
+        )
+
+    def unused_reason(self) -> str:
+        """Describes the result of `rebound`; empty if nothing was rebound."""
+        names = self.rebound()
+        are = "is" if len(names) == 1 else "are"
+        return f"{' and '.join(names)} {are} no longer what the run started with" if names else ""
+
+    def advice(self, *, due: bool = False) -> str:
+        """Says why a further step would train other objects, and what to do; else empty.
+
+        Training thread only, between two steps.
+
+        Args:
+            due: Whether to check the model now; otherwise it is checked once a second.
+        """
+        if names := self.unused_reason():
+            return f"{names}; {_REBOUND}"
+        if not due and time.monotonic() < self._look_at:
+            return ""
+        self._look_at = time.monotonic() + _LOOK_SECS
+        change = self.without_effect()
+        return f"{change}; {_WITHOUT_EFFECT}" if change else ""
 
     def watch(self, structure: Structure, again: Callable[[Structure, str], str]) -> None:
         """Watches the structure of a model that Keras has traced; training thread only.
@@ -101,38 +158,19 @@ class Bindings:
         self._watched = [each for each in self._watched if each[0] is not structure]
 
     def without_effect(self) -> str:
-        """Describes a change of the model that a traced step ignores; empty if there is none.
-
-        Training thread only, between two steps.
-        """
+        """Describes a change of the model that a traced step ignores; empty if there is none."""
         for structure, again in self._watched:
             if (changed := structure.changed()) and (why := again(structure, changed)):
                 return why
         for compiled, models in self._first.models.values():
-            if tf.config.functions_run_eagerly():
-                return ""
-            for structure in structures_of(compiled, models):
-                if changed := structure.changed():
+            for structure in structures_of(compiled, models.values()):
+                if (changed := structure.changed()) and not tf.config.functions_run_eagerly():
                     return f"{changed}, and the step goes on as it was traced before"
         return ""
 
-    def elsewhere(self) -> tuple[str, ...]:
-        """The names that refer to new objects while the run still trains the old ones."""
-        changed = {bound.name for bound in [*self._bindings, *self._in_cell] if bound.changed}
-        return tuple(sorted(changed.difference(self.rebound()))) if changed else ()
 
-    def anew(self) -> str:
-        """Describes all names of trained objects that refer to new ones now; empty if none do."""
-        names = sorted({*self.rebound(), *self.elsewhere()})
-        if not names:
-            return ""
-        stand = "stands" if len(names) == 1 else "stand"
-        return f"In the notebook {' and '.join(names)} {stand} for something new"
-
-    def unused_reason(self) -> str:
-        """Describes the result of `rebound`; empty if nothing was rebound."""
-        rebound = self.rebound()
-        if not rebound:
-            return ""
-        are = "is" if len(rebound) == 1 else "are"
-        return f"{' and '.join(rebound)} {are} no longer what the run started with"
+def _new(names: Iterable[str]) -> str:
+    """Says that names refer to new objects; empty without names."""
+    names = list(names)
+    stand = "stands" if len(names) == 1 else "stand"
+    return f"In the notebook {' and '.join(names)} {stand} for something new" if names else ""

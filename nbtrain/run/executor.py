@@ -38,7 +38,6 @@ from nbtrain.run.saving import CheckpointPolicy
 from nbtrain.run.time_usage import PAUSED
 from nbtrain.run.trial import Trials
 from nbtrain.run.trial_metric import TrialMetric
-from nbtrain.run.unused import UnusedCheck
 
 _NEVER = sys.maxsize
 
@@ -61,7 +60,6 @@ class CommandExecutor:
         self._policy = policy
         self._control = control
         self._evaluator = evaluator
-        self._unused = UnusedCheck(context)
         self._stops: list[Receipt] = []  # answered requests to stop
         metric = TrialMetric(evaluator, context.recorder)
         self._trials = Trials(context, policy, control, metric, self.open_segment)
@@ -118,10 +116,18 @@ class CommandExecutor:
         unused = self._context.hyperparameters.unused_reason()
         if unused and self.fail_trial(unused, restore=False):
             return
-        if unused_reason := self._unused.reason():
+        if unused_reason := self._unused_reason():
             self._hold("names", unused_reason)
-        elsewhere = self._unused.elsewhere(can_save=self._policy.can_save)
+        elsewhere = self._context.bindings.new_elsewhere(can_save=self._policy.can_save)
         self._monitor.note("elsewhere", elsewhere)
+
+    def _unused_reason(self, *, due: bool = False) -> str:
+        """Says why the next step would not train what is shown, and what to do; else empty."""
+        if advice := self._context.bindings.advice(due=due):
+            return advice
+        unused = self._context.hyperparameters.unused_reason()
+        what = "set it to what they use and resume, or stop this run and start it again."
+        return f"{unused}; {what}" if unused else ""
 
     def fail_trial(self, why: str, *, restore: bool = True) -> bool:
         """Ends the current trial at this boundary, and goes back; tells if there is one.
@@ -201,7 +207,7 @@ class CommandExecutor:
 
     def _resume(self) -> str:
         if self._lifecycle.allows(Event.RESUME) and (
-            unused_reason := self._unused.reason(due=True)
+            unused_reason := self._unused_reason(due=True)
         ):
             raise PhaseError(f"Cannot resume: {unused_reason}")
         self._lifecycle.apply(Event.RESUME)

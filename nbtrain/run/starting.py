@@ -24,7 +24,7 @@ def naming_what_is_new() -> Iterator[None]:
         yield
     except BusyError as busy:
         other = roster.runs.get(busy.run or "")
-        anew = other.attempt.context.bindings.anew() if other is not None else ""
+        anew = other.attempt.context.bindings.new_names() if other is not None else ""
         if not anew:
             raise
         raise BusyError(

@@ -14,8 +14,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.run.walk import traces
-
 
 class Structure:
     """The layers of one model at a moment, and whether each is trained; any thread.
@@ -59,6 +57,11 @@ class Structure:
         ]
         more = f" (and {len(words) - 1} changes more)" if len(words) > 1 else ""
         return words[0] + more if words else ""
+
+
+def traces(compiled: Any) -> int:
+    """Returns how often a `tf.function` has been traced."""
+    return int(compiled.experimental_get_tracing_count())
 
 
 # The attribute of a `tf.function` that stores how often it was traced, and with which structures.

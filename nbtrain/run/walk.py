@@ -8,9 +8,8 @@ import functools
 import inspect
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 from tensorflow.python.util import tf_decorator
@@ -31,14 +30,11 @@ COMPILED = tf.types.experimental.PolymorphicFunction
 _MANY = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(NamedTuple):
     """The object that a name referred to.
 
     Attributes:
-        names: The namespace in which the function looks up the name.
-        name: The name.
-        value: The object.
+        names: The namespace in which a function looks up the name.
         compiled: The `tf.function` through which it was reached; None if there was none.
     """
 
@@ -53,24 +49,14 @@ class Binding:
         return self.names.get(self.name, self.value) is not self.value
 
 
-def reached(functions: Iterable[object]) -> list[tuple[str, object]]:
-    """Lists the models, optimizers, variables and `tf.function`s that functions reach, with names.
-
-    An object that is only a part of a container has the name of the container, or none.
-    """
-    return list(Walk(functions).named.values())
-
-
 class Walk:
     """One walk through functions, the functions that they call by name, and their objects.
-
-    Args:
-        functions: The functions to start from.
 
     Attributes:
         bindings: Every name that the walk met and that refers to a function or to state.
         state: Models, optimizers, variables and graph tensors, by identity.
-        named: The same and every `tf.function`, with the names by which they were reached.
+        named: The same and every `tf.function`, with the names by which they were reached. An
+            object that is only a part of a container has the name of the container, or none.
         functions: The functions, except those of TensorFlow and Keras.
         trained: The objects that only one run at a time may train.
         models: Each `tf.function` and the models that it reaches, by the function's identity.
@@ -80,138 +66,95 @@ class Walk:
         self.bindings: list[Binding] = []
         self.state: dict[int, object] = {}
         self.named: dict[int, tuple[str, object]] = {}
-        self.models: dict[int, tuple[Any, list[tuple[str, Any]]]] = {}
         self.functions: list[types.FunctionType] = []
         self.trained: list[object] = []
+        self.models: dict[int, tuple[Any, dict[int, tuple[str, Any]]]] = {}
+        # Name, object, the `tf.function` on the way, and the names in the code of the function by
+        # which the object was reached.
+        self._waiting: deque[tuple[str, Any, Any, frozenset[str]]] = deque(
+            ("", function, None, frozenset()) for function in functions
+        )
         # Holds the objects too, because an identity is unique only while its object exists.
-        self._seen: dict[tuple[object, _Way], object] = {}
-        self._waiting = deque(("", function, _Way()) for function in functions)
-        while self._waiting and len(self._seen) < _MANY:
-            name, item, way = self._waiting.popleft()
-            key = _identity(item), way.to(item)
-            if key not in self._seen:
-                self._seen[key] = item
-                self._visit(name, item, way)
+        seen: dict[object, object] = {}
+        while self._waiting and len(seen) < _MANY:
+            name, item, compiled, names = self._waiting.popleft()
+            if isinstance(item, (types.FunctionType, types.MethodType, COMPILED)):
+                names = frozenset()
+            elif _is_of_library(type(item)):
+                names &= _TRAINING | _ASSIGNING
+            key = _identity(item), id(compiled), names
+            if key not in seen:
+                seen[key] = item
+                self._visit(name, item, compiled, names)
 
-    def _visit(self, name: str, item: Any, way: _Way) -> None:
+    def _visit(self, name: str, item: Any, compiled: Any, names: frozenset[str]) -> None:
+        parts: list[tuple[str, object]] = []
         if isinstance(item, COMPILED):
-            if not way.traced:
+            if compiled is None:
                 self.state[id(item)] = item
             self.named.setdefault(id(item), (name, item))
-            compiled = way.compiled or item  # the outermost is traced first
-            self._waiting.append((name, _traced_by(item), replace(way, compiled=compiled)))
+            compiled = compiled or item  # the outermost is traced first
+            parts = [(name, _traced_by(item))]
         elif _is_state(item):
             self.state[id(item)] = item
             self.named.setdefault(id(item), (name, item))
-            self._claim(item, way)
-            if way.traced and isinstance(item, tf.keras.layers.Layer):
-                _, models = self.models.setdefault(id(way.compiled), (way.compiled, []))
-                if all(model is not item for _, model in models):
-                    models.append((name or item.name, item))
-            self._waiting += [("", method, way) for method in _methods(item, way.names)]
+            self._claim(item, names)
+            if compiled is not None and isinstance(item, tf.keras.layers.Layer):
+                _, models = self.models.setdefault(id(compiled), (compiled, {}))
+                models.setdefault(id(item), (name or item.name, item))
+            parts = _methods(item, names)
         elif isinstance(item, types.FunctionType):
-            self._go_through(item, way)
+            if not _is_of_library(item):
+                self.functions.append(item)
+                read, names = _names_in(item.__code__)
+                parts = [*self._read(item.__globals__, read, compiled), *_held_by_function(item)]
         elif isinstance(item, types.MethodType):
-            self._waiting.append((name, item.__func__, way))
-            code, own = getattr(item.__func__, "__code__", None), item.__self__
-            used = _uses(code).names if code else frozenset()
-            way = replace(way, names=used | {item.__name__})
-            held = [("self", own)] if _is_state(own) else []
-            if not held or isinstance(own, tf.Module):  # Keras knows the parts of its models
-                held += _attributes(own)
-            held += [("", method) for method in _methods(own, way.names)]
-            self._waiting += [(*part, way) for part in held]
+            own = item.__self__
+            code = getattr(item.__func__, "__code__", None)
+            names = (_names_in(code)[1] if code else frozenset()) | {item.__name__}
+            parts = [(name, item.__func__), *_methods(own, names)]
+            if _is_state(own):
+                parts.append(("self", own))
+            if not _is_state(own) or isinstance(own, tf.Module):  # Keras knows its models' parts
+                parts += _attributes(own)
         else:
-            held = [*_held_by(item), *(("", method) for method in _methods(item, way.names))]
-            self._waiting += [(key or name, part, way) for key, part in held]
+            parts = [(key or name, part) for key, part in _held_by(item)] + _methods(item, names)
+        self._waiting += [(*part, compiled, names) for part in parts]
 
-    def _go_through(self, function: types.FunctionType, way: _Way) -> None:
-        if _is_of_library(function):
-            return
-        self.functions.append(function)
-        uses = _uses(function.__code__)
-        way = replace(way, names=uses.names)
-        self._read(function.__globals__, uses, way)
-        self._waiting += [(*part, way) for part in _held_by_function(function)]
-
-    def _read(self, names: Mapping[str, object], uses: _Uses, way: _Way) -> None:
-        """Follows the names that a function looks up in its module or notebook."""
-        for name in sorted(uses.globals & names.keys()):
-            value = names[name]
+    def _read(
+        self, names: Mapping[str, object], read: Iterable[str], compiled: Any
+    ) -> Iterator[tuple[str, object]]:
+        """Yields the objects that a function looks up in its module or notebook."""
+        for name in sorted(read & names.keys()):
+            value: Any = names[name]
             if isinstance(value, (types.ModuleType, type)):  # cells do not rebind these
                 continue
-            if isinstance(value, types.FunctionType) and value.__globals__ is not names:
+            is_function = isinstance(value, types.FunctionType)
+            if is_function and value.__globals__ is not names:
                 if is_of_the_user(value.__code__.co_filename):
-                    self._waiting.append((name, value, way))
+                    yield name, value
                 continue
-            if way.traced and _is_state(value) and not isinstance(value, COMPILED):
-                self.bindings.append(Binding(names, name, value, way.compiled))
-            elif not way.traced and (_is_state(value) or isinstance(value, types.FunctionType)):
+            # Once traced, a `tf.function` calls no other function by its name.
+            if _is_state(value) if compiled is None else _is_traced_state(value):
+                self.bindings.append(Binding(names, name, value, compiled))
+            elif compiled is None and is_function:
                 self.bindings.append(Binding(names, name, value))
-            self._waiting.append((name, value, way))
+            yield name, value
 
-    def _claim(self, item: Any, way: _Way) -> None:
+    def _claim(self, item: Any, names: frozenset[str]) -> None:
         """Adds a trained object to `trained`; other models and variables may only be read."""
-        if way.trains:
+        if names & _TRAINING:
             item = _asked(item, "optimizer") or item
         if _asked(item, "apply_gradients"):
             # Keras has no public name for the variables that an optimizer was built for.
-            self.trained += [item, *_several(item, "_trainable_variables")]
-        elif way.assigns:
-            self.trained += [item, *_several(item, "trainable_variables")]
-
-
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """The path by which an object was reached.
-
-    Attributes:
-        compiled: The `tf.function` on the path, or None; once traced, it looks up no names.
-        names: The names in the code of the function by which the object was reached.
-    """
-
-    compiled: Any = None
-    names: frozenset[str] = frozenset()
-
-    @property
-    def traced(self) -> bool:
-        """True if the path leads through a `tf.function`."""
-        return self.compiled is not None
-
-    def to(self, item: object) -> _Way:
-        """Returns the path without the names that make no difference to this object."""
-        if isinstance(item, (types.FunctionType, types.MethodType, COMPILED)):
-            return replace(self, names=frozenset())
-        if _is_state(item) and _is_of_library(type(item)):
-            return replace(self, names=self.names & (_TRAINING | _ASSIGNING))
-        return self
-
-    @property
-    def trains(self) -> bool:
-        """True if the function calls a method that trains a Keras model."""
-        return not _TRAINING.isdisjoint(self.names)
-
-    @property
-    def assigns(self) -> bool:
-        """True if the function itself assigns to variables."""
-        return not _ASSIGNING.isdisjoint(self.names)
-
-
-@dataclass(frozen=True, slots=True)
-class _Uses:
-    """Names in the code of a function and of its inner functions.
-
-    Attributes:
-        globals: Global names that it reads but does not bind itself.
-        names: All names, including those of attributes.
-    """
-
-    globals: frozenset[str]
-    names: frozenset[str]
+            self.trained += [item, *_asked(item, "_trainable_variables", list)]
+        elif names & _ASSIGNING:
+            self.trained += [item, *_asked(item, "trainable_variables", list, tuple)]
 
 
 @functools.lru_cache(maxsize=256)
-def _uses(code: types.CodeType) -> _Uses:
+def _names_in(code: types.CodeType) -> tuple[frozenset[str], frozenset[str]]:
+    """Returns the global names that code reads but does not bind, and all names in it."""
     read: set[str] = set()
     bound: set[str] = set()
     names: set[str] = set()
@@ -225,11 +168,11 @@ def _uses(code: types.CodeType) -> _Uses:
             elif instruction.opname in ("STORE_GLOBAL", "STORE_NAME"):
                 bound.add(instruction.argval)
         waiting += [const for const in code.co_consts if isinstance(const, types.CodeType)]
-    return _Uses(frozenset(read - bound), frozenset(names))
+    return frozenset(read - bound), frozenset(names)
 
 
 def _identity(item: object) -> object:
-    """Returns the identity of an object; for a method, which is created anew, of its parts."""
+    """Returns the identity of an object; for a method, of its two parts."""
     if isinstance(item, types.MethodType):
         return id(item.__func__), id(item.__self__)
     return id(item)
@@ -246,15 +189,15 @@ def _traced_by(compiled: Any) -> object:
     return function if own is None else types.MethodType(method.__func__, own)
 
 
-def _methods(item: object, names: Iterable[str]) -> list[object]:
+def _methods(item: object, names: Iterable[str]) -> list[tuple[str, object]]:
     """Returns the user's methods that an object has under these names."""
-    found = []
+    found: list[tuple[str, object]] = []
     for name in sorted(names):
         with contextlib.suppress(Exception):  # the user's class may contain anything
             method = getattr(type(item), name, None)
             if isinstance(method, (types.FunctionType, types.MethodType, COMPILED)):
                 code = inspect.unwrap(method).__code__
-                found += [getattr(item, name)] if is_of_the_user(code.co_filename) else []
+                found += [("", getattr(item, name))] if is_of_the_user(code.co_filename) else []
     return found
 
 
@@ -270,41 +213,29 @@ def _held_by_function(function: types.FunctionType) -> Iterator[tuple[str, objec
     yield "", getattr(function, "__wrapped__", None)
 
 
-def _held_by(item: Any) -> Iterator[tuple[str, object]]:
-    """Yields what a partial, a small container or a user's object holds, with names."""
+def _held_by(item: Any) -> list[tuple[str, object]]:
+    """Returns what a partial, a small container or a user's object holds, with names."""
     if isinstance(item, functools.partial):
-        yield from (("", part) for part in (item.func, *item.args))
-        yield from item.keywords.items()
-    elif isinstance(item, (list, tuple)) and len(item) <= _FEW:
-        yield from (("", part) for part in item)
-    elif isinstance(item, dict) and len(item) <= _FEW:
-        yield from ((str(key), part) for key, part in list(item.items()))
-    elif type(item).__module__ == "__main__":
-        yield from _attributes(item)
-        yield "", getattr(type(item), "__call__", None)  # noqa: B004 - the function itself
+        return [*(("", part) for part in (item.func, *item.args)), *item.keywords.items()]
+    if isinstance(item, (list, tuple)) and len(item) <= _FEW:
+        return [("", part) for part in item]
+    if isinstance(item, dict) and len(item) <= _FEW:
+        return [(str(key), part) for key, part in list(item.items())]
+    if type(item).__module__ == "__main__":
+        return [*_attributes(item), ("", getattr(type(item), "__call__", None))]  # noqa: B004
+    return []
 
 
 def _attributes(item: object) -> list[tuple[str, object]]:
     return list(getattr(item, "__dict__", {}).items())
 
 
-def traces(compiled: Any) -> int:
-    """Returns how often a `tf.function` has been traced."""
-    return int(compiled.experimental_get_tracing_count())
-
-
-def _asked(item: object, name: str) -> Any:
-    """Returns an attribute; None if there is none, or if a user's property raises."""
-    try:
-        return getattr(item, name, None)
-    except Exception:  # noqa: BLE001 - if it matters, the training will raise it too
-        return None
-
-
-def _several(item: object, name: str) -> Sequence[object]:
-    """Returns an attribute that is a list or tuple; otherwise an empty one."""
-    asked = _asked(item, name)
-    return asked if isinstance(asked, (list, tuple)) else ()
+def _asked(item: object, name: str, *types: type) -> Any:
+    """Returns an attribute; None or an empty tuple if a user's property raises, or by its type."""
+    found = None
+    with contextlib.suppress(Exception):  # if it matters, the training will raise it too
+        found = getattr(item, name, None)
+    return found if not types or isinstance(found, types) else ()
 
 
 def _is_state(item: object) -> bool:
@@ -314,3 +245,7 @@ def _is_state(item: object) -> bool:
     return isinstance(item, tf.__internal__.tracking.Trackable) and not isinstance(
         item, (tf.data.Dataset, tf.data.Iterator)
     )
+
+
+def _is_traced_state(item: object) -> bool:
+    return _is_state(item) and not isinstance(item, COMPILED)
