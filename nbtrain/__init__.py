@@ -97,7 +97,7 @@ def _meet_ipython() -> None:
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is not None:
         from nbtrain.core.errors import NbtrainError
-        from nbtrain.run import roster
+        from nbtrain.run import registry
 
         formatter = shell.display_formatter.ipython_display_formatter
         formatter.for_type_by_name("nbtrain.run.run", "Run", _show)
@@ -118,10 +118,10 @@ def _meet_ipython() -> None:
                     found.scalars, tab=tab or found.kind, text=repr(found)
                 ),
             )
-        roster.listeners.append(
+        registry.listeners.append(
             lambda run: importlib.import_module("nbtrain.notebook.execution").note_start(run, _show)
         )
-        roster.context = lambda: importlib.import_module("nbtrain.notebook.execution").context()
+        registry.context = lambda: importlib.import_module("nbtrain.notebook.execution").context()
         NbtrainError._render_traceback_ = lambda error: importlib.import_module(
             "nbtrain.notebook.display"
         ).traceback_of(error)

@@ -51,12 +51,12 @@ def no_run_is_left_alive() -> Iterator[None]:
     room = sys.modules.get("nbtrain.run.run")
     if room is None:  # a test of a pure floor: nothing was imported that could run
         return
-    left = [run for run in room.roster.runs.values() if not run.status.phase.ended]
+    left = [run for run in room.registry.runs.values() if not run.status.phase.ended]
     for run in left:
         run.coord.request_stop()
     stuck = [run.name for run in left if not run.attempt.ended.wait(20.0)]
-    room.roster.runs.clear()
-    room.claims._held.clear()
+    room.registry.runs.clear()
+    room.registry._claims.clear()
     if left:
         names = [run.name for run in left]
         pytest.fail(f"The test left runs alive: {names}; of these do not end: {stuck}.")

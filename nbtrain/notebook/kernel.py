@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.run import roster
+from nbtrain.run import registry
 
 if TYPE_CHECKING:
     from nbtrain.run.run import Run
@@ -16,7 +16,7 @@ def runs() -> dict[str, Run]:
 
     Only the last few ended runs are listed; older ones live as long as someone holds them.
     """
-    return dict(roster.runs)
+    return dict(registry.runs)
 
 
 def find_run(name: str | None = None) -> Run:

@@ -27,7 +27,7 @@ from nbtrain.core import tracebacks
 from nbtrain.core.commands import Save
 from nbtrain.core.errors import PhaseError, WaitError
 from nbtrain.core.states import Event, Phase
-from nbtrain.run import claims, endings, roster
+from nbtrain.run import endings, registry
 from nbtrain.run.boundary import Boundary
 from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluation
@@ -35,8 +35,7 @@ from nbtrain.run.handle import LoopHandle
 from nbtrain.run.log import Log
 from nbtrain.run.loops import OwnLoop, StepLoop
 from nbtrain.run.monitor_threads import MonitorThreads
-from nbtrain.run.owner import owner
-from nbtrain.run.session_host import SessionHost
+from nbtrain.run.session_host import SessionHost, owner
 from nbtrain.run.session_loop import SessionLoop
 from nbtrain.run.switching import begin_short_turns, end_short_turns
 from nbtrain.run.threads import names_of_live
@@ -100,7 +99,7 @@ class Attempt:
         self._began = time.monotonic()
         # The thread uses the context of the starting cell, so its output appears there.
         thread = threading.Thread(
-            target=roster.context().run,
+            target=registry.context().run,
             args=(self._main, session, train),
             name=f"nbtrain train {self.context.folder.name}",
             daemon=True,
@@ -257,7 +256,7 @@ class Attempt:
             last_first.callback(self._beside.stop)
             last_first.callback(lambda: context.lifecycle.apply(Event.FAILED if error else event))
             last_first.callback(context.folder.release)
-            last_first.callback(claims.leave, context.folder.name)
+            last_first.callback(registry.release, context.folder.name)
             last_first.callback(context.recorder.close, failed=error is not None)
             last_first.callback(context.coord.request_stop)
             last_first.callback(context.commands.close, "the run has ended", step=step)

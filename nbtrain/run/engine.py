@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from nbtrain.checkpoints.files import Saver
+from nbtrain.checkpoints.files import Saver, step_in_name
+from nbtrain.checkpoints.listing import latest
 from nbtrain.core.hyperparameters import Variable
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.threads import Coordinator
@@ -70,3 +71,14 @@ class Engine(Protocol[RunT]):
 
     def train(self, run: RunT) -> None:
         """Trains until `run.should_stop()`; training thread."""
+
+
+def first_step(engine: Engine[Any]) -> int:
+    """Returns the step from which an engine will continue; 0 if it is not known in advance."""
+    if engine.resumes is None:
+        return 0
+    try:
+        held = latest(engine.resumes)
+    except OSError:  # the training thread will meet this error too, and report it
+        return 0
+    return held.step if held is not None else step_in_name(engine.origin or "") or 0

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.run import roster
+from nbtrain.run import registry
 from nbtrain.rundir.journal import EVENTS, Mark
 
 Listener = Callable[[Mark], object]
@@ -36,7 +36,7 @@ class Listeners:
                 "such as lambda mark: print(mark.step, mark.text)."
             )
         # Its output appears under the cell that has registered it.
-        context = roster.context()
+        context = registry.context()
         # A copy each time: two starts of a run may call it at once.
         self._calls[event, function] = lambda mark: context.copy().run(function, mark)
 

@@ -34,17 +34,16 @@ from nbtrain.core.hyperparameters import Hyperparameters
 from nbtrain.core.states import Checkpoint, Event, Lifecycle, Phase, Status
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
-from nbtrain.run import claims, roster
+from nbtrain.run import registry
 from nbtrain.run.attempt import Attempt
 from nbtrain.run.bindings import Bindings
 from nbtrain.run.context import Context
-from nbtrain.run.engine import Engine
+from nbtrain.run.engine import Engine, first_step
 from nbtrain.run.handle import LoopHandle
 from nbtrain.run.listeners import Listener, Listeners, check_event
 from nbtrain.run.monitor import Monitor
 from nbtrain.run.options import Settings
 from nbtrain.run.requests import NO_VALUES, Steering
-from nbtrain.run.starting import first_step, naming_what_is_new
 from nbtrain.run.threads import LooperThread, names_of_live
 from nbtrain.run.waiting import Waiting
 from nbtrain.rundir.folder import Logdir, unwritable
@@ -125,13 +124,15 @@ class Run(Steering):
         """
         if not self._lifecycle.allows(Event.START):
             self._lifecycle.apply(Event.START)  # raises, and names what is possible
-        with naming_what_is_new(), contextlib.ExitStack() as undo:
+        with registry.naming_new_objects(), contextlib.ExitStack() as undo:
             self._folder.acquire()
             undo.callback(self._folder.discard)
             engine = self._engine
             names = Bindings(engine.functions, engine.roots(), tracebacks.names_of_caller())
-            claims.enter(self.name, lambda: self._engine.models() + names.trained(), self.__repr__)
-            undo.callback(claims.leave, self.name)
+            registry.claim(
+                self.name, lambda: self._engine.models() + names.trained(), self.__repr__
+            )
+            undo.callback(registry.release, self.name)
             if left := names_of_live(self.coord):  # they would resume their work
                 raise PhaseError(
                     f"Cannot start: threads of an earlier training have not ended: "
@@ -153,9 +154,9 @@ class Run(Steering):
         self.attempt.context.monitor.begin(**entry, **parent)
         for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last start
             self.receipts.remove(receipt)
-        roster.enlist(self)
+        registry.enlist(self)
         self.attempt.start(self._engine.session, functools.partial(self._engine.train, self))
-        roster.tell(self)
+        registry.tell(self)
         return self
 
     def wait(self, timeout: float | None = None) -> Run:

@@ -27,12 +27,18 @@ from nbtrain.run.threads import Coordinator, serves
 
 
 class SessionHost:
-    """The owner of the sessions that the loop of a run opens."""
+    """The run for the sessions that are opened in its training thread.
+
+    Attributes:
+        own_tags: While the run's engine has its own session open, which it saves and loops by
+            itself: the tags that the run records at every step. Otherwise None.
+    """
 
     def __init__(
         self, context: Context, boundary: Boundary, session: SessionLoop, loop: OwnLoop
     ) -> None:
         self.left_open = contextlib.ExitStack()
+        self.own_tags: frozenset[str] | None = None
         self._context = context
         self._coord = context.coord
         self._commands = context.commands
@@ -49,7 +55,7 @@ class SessionHost:
 
     def should_stop(self) -> bool:
         """Tells if the loop must end; in the training thread, the step boundary. Any thread."""
-        if threading.get_ident() == self._commands.thread:
+        if self.own_tags is None and threading.get_ident() == self._commands.thread:
             return self._loop.reach()
         return self.asked_to_stop()
 
@@ -80,6 +86,8 @@ class SessionHost:
         Args:
             left_open: Called at the end of the run if the Supervisor was not released.
         """
+        if self.own_tags is not None:  # the session belongs to the run
+            return
         if coord not in self._guests:
             self._guests[coord] = contextlib.ExitStack()
             self.at_end(lambda: left_open() if coord in self._guests else None)
@@ -100,6 +108,8 @@ class SessionHost:
             ArgumentError: The run has a saver of its own.
             BusyError: Another run saves into the folder of this saver.
         """
+        if self.own_tags is not None:
+            return
         if coord.on_stop is not None:
             lost = self._boundary.step
             if saver is not None:
@@ -125,7 +135,8 @@ class SessionHost:
         Args:
             recount: Returns the session's own step for an expected one.
         """
-        self._session.pass_by(recount)
+        if self.own_tags is None:
+            self._session.pass_by(recount)
 
     def attach(
         self, coord: tf.train.Coordinator, saver: Saver | None, step: int, *, again: bool
@@ -186,6 +197,7 @@ class SessionHost:
 
     def add(self, step: int | None, values: Mapping[str, SupportsFloat]) -> None:
         """Records scalars of a completed step, or of the last one if None; any thread."""
+        values = {tag: values[tag] for tag in values if tag not in (self.own_tags or ())}
         if values:
             step = self._boundary.step if step is None else step
             self._context.recorder.queue.append(step, time.time(), values)
@@ -197,3 +209,29 @@ class SessionHost:
             by_itself = in_loop or serves(threading.current_thread())
             self._coord.exhausted = guest.exhausted or by_itself
             self._coord.request_stop()
+
+
+class _OfThread(threading.local):
+    """The run that trains in the calling thread; neither new threads nor contexts inherit it."""
+
+    _host: SessionHost | None = None
+
+    def get(self) -> SessionHost | None:
+        """Returns the run that trains in this thread, or None."""
+        return self._host
+
+    def set(self, host: SessionHost | None) -> None:
+        """Sets the run for this thread."""
+        self._host = host
+
+
+owner = _OfThread()
+
+
+def tell(topic: str, text: str | None) -> None:
+    """Shows a warning in the panel of this thread's run; without a run, logs it."""
+    run = owner.get()
+    if run is not None:
+        run.note(topic, text)
+    elif text is not None:
+        tf.compat.v1.logging.warning(text)

@@ -15,7 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.run import endings, roster
+from nbtrain.run import endings, registry
 
 
 class Coordinator(tf.train.Coordinator):
@@ -191,8 +191,8 @@ class LooperThread(tf.compat.v1.train.LooperThread):
         self._coord.request_stop()
 
     def start(self) -> None:
-        """Starts the thread in the context of the calling thread; see `roster.context`."""
-        self.run = functools.partial(roster.context().run, self.run)  # type: ignore[method-assign]
+        """Starts the thread in the context of the calling thread; see `registry.context`."""
+        self.run = functools.partial(registry.context().run, self.run)  # type: ignore[method-assign]
         super().start()
 
     def run(self) -> None:

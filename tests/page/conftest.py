@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Locator
 
 import nbtrain
 from nbtrain.core.errors import NbtrainError
-from nbtrain.run import roster
+from nbtrain.run import registry
 from tests.chromium import mark_those_below
 from tests.gate import SOON
 from tests.page.bare import BarePage, phase
@@ -43,7 +43,7 @@ def shell(kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         patch.setattr(comm, "create_comm", lambda **arguments: Comm(kernel, **arguments))
         shell.display_pub = Publisher(parent=shell)
         shell.display_pub.kernel = kernel
-        patch.setattr(roster, "listeners", list(roster.listeners))
+        patch.setattr(registry, "listeners", list(registry.listeners))
         patch.setattr(NbtrainError, "_render_traceback_", None, raising=False)
         nbtrain._meet_ipython()  # as when it is imported in a notebook
         shell.run_line_magic("load_ext", "nbtrain")

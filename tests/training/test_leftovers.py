@@ -15,7 +15,7 @@ from ipywidgets.widgets import widget
 import nbtrain
 from nbtrain.notebook import boards, display
 from nbtrain.panel import board_figure, figure
-from nbtrain.run import roster
+from nbtrain.run import registry
 from tests.gate import SOON, Gate
 from tests.models import Counter
 from tests.shells import Outputs, own_shell
@@ -40,7 +40,7 @@ def more_than(
 def test_shown_runs_leave_no_widget_no_comm_no_thread_and_no_listener(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    before, listeners = held(), len(roster.listeners)
+    before, listeners = held(), len(registry.listeners)
     gates = [Gate() for _ in range(5)]
     shown = []
     for number, gate in enumerate(gates):
@@ -56,7 +56,7 @@ def test_shown_runs_leave_no_widget_no_comm_no_thread_and_no_listener(
         run.attempt.join(SOON)
     assert more_than(before) == (set(), set(), set())
     assert [run._listeners for run in shown] == 5 * [[]]
-    assert len(roster.listeners) == listeners
+    assert len(registry.listeners) == listeners
     assert display._displays == {}
 
 

@@ -13,7 +13,7 @@ from nbtrain.core.commands import Pause
 from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir.last_step import last_step
 from nbtrain.notebook.run_tree import tree
-from nbtrain.run import roster
+from nbtrain.run import registry
 from tests.forked import Forked
 from tests.gate import SOON, Gate
 from tests.models import Counter, applied, reached
@@ -31,7 +31,7 @@ def test_the_tree_shows_branches_below_their_parents_and_where_they_begin() -> N
     paced.pace.assign(1)
     run.branch(10, name="c").wait(SOON)
     other = nbtrain.train(Counter().step, steps=3, name="sgd").wait(SOON)
-    roster.runs.clear()  # of earlier kernels
+    registry.runs.clear()  # of earlier kernels
     text = tree()
     assert text.splitlines() == [
         "run   phase     step      branch",
@@ -134,7 +134,7 @@ def test_a_run_of_another_kernel_is_as_far_as_its_event_file_tells(gate: Gate) -
     run = nbtrain.train(Counter(at_step).step, steps=100_000, name="far")
     gate.wait_for_arrivals()
     reached(run, lambda run: "count" in run.scalars and 244 in run.scalars["count"].steps)
-    roster.runs.clear()  # as another kernel sees it, and after a kill
+    registry.runs.clear()  # as another kernel sees it, and after a kill
     assert tree().splitlines()[1].split()[-3:] == ["244", "of", "100,000"]
     assert '"step": 244' not in (run.logdir / "steering.jsonl").read_text(), "nothing was asked"
     run.request_stop()

@@ -23,8 +23,8 @@ from nbtrain.engines.hyperparameters import held_by, in_session
 from nbtrain.engines.signatures import check_evaluation
 from nbtrain.run.log import hushed
 from nbtrain.run.options import Settings
-from nbtrain.run.owner import EngineOwner, owner
 from nbtrain.run.run import Run
+from nbtrain.run.session_host import owner
 from nbtrain.rundir.folder import Logdir
 
 v1 = tf.compat.v1
@@ -134,7 +134,7 @@ class GraphEngine:
                 saver = GraphSaver(Saved.by(supervisor), self._directory, self.origin)
         run = owner.get()
         assert run is not None, "this is the training thread"
-        owner.set(EngineOwner(run, frozenset(self._tags)))
+        run.own_tags = frozenset(self._tags)
         supervisor.graph.finalize()
         try:
             with contextlib.ExitStack() as stack:
@@ -148,7 +148,7 @@ class GraphEngine:
                     saver.sess = self._sess
                 yield saver
         finally:
-            owner.set(run)
+            run.own_tags = None
             if self._reopen:
                 supervisor.graph._unsafe_unfinalize()  # as TensorFlow's MonitoredSession does
 

@@ -18,7 +18,7 @@ from nbtrain.engines.graph.arguments import saying_how_to_feed, scalar_of
 from nbtrain.engines.graph.dependencies import ops_below
 from nbtrain.engines.graph.global_step import adopt_global_step, step_of
 from nbtrain.engines.signatures import check_call
-from nbtrain.run.owner import Owner, owner
+from nbtrain.run.session_host import SessionHost, owner
 
 v1 = tf.compat.v1
 
@@ -99,7 +99,7 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         self._due = Every(steps=every_steps, secs=every_secs)
         self._steps = steps
         self._init_op = init_op
-        self._owner: Owner | None = None
+        self._owner: SessionHost | None = None
 
     @property
     def tags(self) -> frozenset[str]:

@@ -32,8 +32,8 @@ from nbtrain.engines.graph.session_retry import SessionRetry, wait_secs
 from nbtrain.engines.graph.session_saver import SessionSaver, session_saver
 from nbtrain.engines.hyperparameters import in_session
 from nbtrain.run.loops import HookLoop
-from nbtrain.run.owner import owner
 from nbtrain.run.run import Run
+from nbtrain.run.session_host import owner
 
 v1 = tf.compat.v1
 

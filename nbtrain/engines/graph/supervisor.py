@@ -38,7 +38,7 @@ from nbtrain.engines.graph.session_mutex import SessionMutex
 from nbtrain.engines.graph.signatures import bound, taking
 from nbtrain.engines.graph.waiting import ready_session, wait_for, wait_for_servers
 from nbtrain.engines.graph.writing import SupervisorSaver
-from nbtrain.run.owner import Owner, owner, tell
+from nbtrain.run.session_host import SessionHost, owner, tell
 from nbtrain.run.threads import Coordinator, LooperThread
 from nbtrain.rundir.folder import check_no_file
 
@@ -118,7 +118,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         self._save_summaries_steps = save_summaries_steps
         self._services: Services | None = None
         self._mutex: SessionMutex | None = None
-        self._run: Owner | None = None  # under which it trains, and which saves for it
+        self._run: SessionHost | None = None  # under which it trains, and which saves for it
 
     @property
     def graph(self) -> tf.Graph:
@@ -185,7 +185,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 run=self._run.name,
             )
 
-    def _come_under(self, run: Owner, sess: tf.compat.v1.Session) -> None:
+    def _come_under(self, run: SessionHost, sess: tf.compat.v1.Session) -> None:
         saver = None
         if saves(self.saver) and self.save_path:
             saver = SupervisorSaver(self, Path(self._logdir))

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import tensorflow as tf
 
 from nbtrain.engines.graph.servers import ask_all, close_session
-from nbtrain.run.owner import tell
+from nbtrain.run.session_host import tell
 
 Made = TypeVar("Made")
 

@@ -1,0 +1,120 @@
+"""The runs that this process has started, and the names and models that the live ones hold."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import os
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from nbtrain.core.errors import BusyError
+
+# The number of ended runs to keep: each holds its model in memory.
+_ENDED_KEPT = 8
+
+# The runs in the order of their starts.
+runs: dict[str, Any] = {}
+
+# Called with each started run, in the thread that has started it.
+listeners: list[Callable[[Any], object]] = []
+
+# Returns the context for a training thread; called in the starting thread. A notebook replaces it.
+context: Callable[[], contextvars.Context] = contextvars.copy_context
+
+
+class _Claim:
+    """The models of one live run."""
+
+    def __init__(self, models: Callable[[], list[object]], describe: Callable[[], str]) -> None:
+        self.known = models()
+        self.describe = describe
+        self._models = models
+
+    def look_again(self) -> None:
+        """Finds the models again; keeps the known ones if the user's objects raise an error."""
+        with contextlib.suppress(Exception):
+            self.known = self._models()
+
+
+_claims: dict[str, _Claim] = {}
+_lock = threading.Lock()  # protects _claims
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    # A forked process has no threads of its parent, and so none of its runs.
+    os.register_at_fork(after_in_child=runs.clear)
+    os.register_at_fork(after_in_child=_claims.clear)
+
+
+def enlist(run: Any) -> None:
+    """Adds a starting run at the end, and forgets runs that ended long ago."""
+    runs.pop(run.name, None)
+    runs[run.name] = run
+    ended = [name for name, other in list(runs.items()) if other.status.phase.ended]
+    for name in ended[:-_ENDED_KEPT]:
+        runs.pop(name, None)
+
+
+def tell(run: Any) -> None:
+    """Calls the listeners for a started run; in the thread that has started it."""
+    for listener in list(listeners):
+        listener(run)
+
+
+def claim(name: str, models: Callable[[], list[object]], describe: Callable[[], str]) -> None:
+    """Holds a name and some models until `release`.
+
+    Args:
+        models: Returns the objects that only one run at a time may train, compared by identity.
+            Called again whenever another run starts, because a function may reach another model
+            by now.
+        describe: Returns the state of the run in words, for the error message of another run.
+
+    Raises:
+        BusyError: A live run has this name, or holds one of the models.
+    """
+    wanted = _Claim(models, describe)
+    with _lock:
+        others = list(_claims.values())
+    for held in others:  # without the lock: this runs the user's code
+        held.look_again()
+    with _lock:
+        for other, held in _claims.items():
+            if other == name or not {*map(id, wanted.known)}.isdisjoint(map(id, held.known)):
+                why = "has this name" if other == name else "is still training this model"
+                raise BusyError(
+                    f"The run {other!r} {why} ({held.describe()}). Stop it first: "
+                    f"run = nbtrain.runs()[{other!r}]; run.request_stop(); run.wait(). "
+                    f"nbtrain.runs()[{other!r}] at the end of a cell shows it.",
+                    run=other,
+                )
+        _claims[name] = wanted
+
+
+def release(name: str) -> None:
+    """Releases the name and the models of a run that has ended."""
+    with _lock:
+        _claims.pop(name, None)
+
+
+@contextlib.contextmanager
+def naming_new_objects() -> Iterator[None]:
+    """Adds to a BusyError the names that refer to new objects since the live run has started.
+
+    Raises:
+        BusyError: As raised inside the block.
+    """
+    try:
+        yield
+    except BusyError as busy:
+        other = runs.get(busy.run or "")
+        new = other.attempt.context.bindings.new_names() if other is not None else ""
+        if not new:
+            raise
+        raise BusyError(
+            f"{busy} {new}, which the run {busy.run!r} does not train: what it has trained is no "
+            "more reached by name. Where it saves checkpoints, stop it, wait for its end, and run "
+            "the cell again: that goes on from the last one.",
+            run=busy.run,
+        ) from None
