@@ -157,7 +157,7 @@ def held(logdir: Path, step: int, name: str = "global_step") -> Any:
 
 def services() -> list[str]:
     """The names of the service threads that are alive."""
-    known = ("summaries", "steps a second", "turns", "checkpoints", "flush")
+    known = ("summaries", "steps a second", "checkpoints", "flush")
     names = {f"nbtrain {kind}" for kind in known}
     return sorted(thread.name for thread in threading.enumerate() if thread.name in names)
 

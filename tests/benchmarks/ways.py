@@ -144,7 +144,7 @@ class SupervisorLoop(Way):
     def __init__(self, step: GraphStep) -> None:
         own = step.session  # the other ways keep theirs
         sess: Any = types.SimpleNamespace(run=own.run, make_callable=own.make_callable)
-        self._turns = SessionMutex(sess)
+        self._mutex = SessionMutex(sess)
         self._coord = Coordinator()
         super().__init__(lambda: {"loss": sess.run(step.fetches)[1]})
 

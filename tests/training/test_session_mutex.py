@@ -1,4 +1,4 @@
-"""Turns at a session: never during a call of the thread that trains."""
+"""The mutex of a session: nothing is done during a call of the thread that trains."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ v1 = tf.compat.v1
 
 
 class Gated:
-    """A session whose `step` waits at a gate, trained by a thread that owns the turns."""
+    """A session whose `step` waits at a gate, trained by a thread that owns its mutex."""
 
     def __init__(self, gate: Gate) -> None:
         self.gate, self.order = gate, list[str]()
@@ -25,7 +25,7 @@ class Gated:
             self.step = v1.py_func(self._step, [], [])
             self.other = tf.constant(7.0)
         self.sess = v1.Session(graph=graph)
-        self.turns: SessionMutex
+        self.mutex: SessionMutex
         self._ready = threading.Event()
 
     def _step(self) -> None:
@@ -36,7 +36,7 @@ class Gated:
         """Train so many steps in the background."""
 
         def use() -> None:
-            self.turns = SessionMutex(self.sess)
+            self.mutex = SessionMutex(self.sess)
             self._ready.set()
             for _ in range(steps):
                 self.sess.run(self.step)
@@ -46,12 +46,12 @@ class Gated:
         return background
 
     def take(self, name: str = "taken") -> Background:
-        """Wait in another thread for a turn, and note it."""
-        return Background(lambda: self.turns.take(lambda: self.order.append(name)))
+        """Take the mutex in another thread, and note it."""
+        return Background(lambda: self.mutex.take(lambda: self.order.append(name)))
 
     def waits(self, count: int = 1) -> None:
         """Until so many wait."""
-        eventually(lambda: len(self.turns._waiting) >= count)
+        eventually(lambda: len(self.mutex._waiting) >= count)
 
 
 def test_what_waits_comes_between_two_calls(gate: Gate) -> None:
@@ -87,8 +87,8 @@ def test_where_the_owner_does_something_else_it_is_taken_at_once(gate: Gate) -> 
 
 def test_the_owner_itself_takes_at_once(gate: Gate) -> None:
     gated = Gated(gate)
-    turns = SessionMutex(gated.sess)
-    assert turns.take(lambda: turns.take(lambda: 5)) == 5
+    mutex = SessionMutex(gated.sess)
+    assert mutex.take(lambda: mutex.take(lambda: 5)) == 5
 
 
 def test_calls_of_other_threads_pass_while_the_owner_is_in_a_call(gate: Gate) -> None:
@@ -104,14 +104,14 @@ def test_what_is_taken_may_use_the_session(gate: Gate) -> None:
     gated = Gated(gate)
     training = gated.trains(2)
     gate.wait_for_arrivals()
-    waiting = Background(lambda: gated.turns.take(lambda: gated.sess.run(gated.other)))
+    waiting = Background(lambda: gated.mutex.take(lambda: gated.sess.run(gated.other)))
     gated.waits()
     gate.open()
     training.result()
     assert waiting.result() == 7.0
 
 
-def test_an_error_is_raised_where_the_turn_was_asked_for(gate: Gate) -> None:
+def test_an_error_is_raised_where_the_mutex_was_asked_for(gate: Gate) -> None:
     gated = Gated(gate)
     training = gated.trains(2)
     gate.wait_for_arrivals()
@@ -119,7 +119,7 @@ def test_an_error_is_raised_where_the_turn_was_asked_for(gate: Gate) -> None:
     def fail() -> None:
         raise ValueError("taken in vain")
 
-    waiting = Background(lambda: gated.turns.take(fail))
+    waiting = Background(lambda: gated.mutex.take(fail))
     gated.waits()
     gate.open()
     with pytest.raises(ValueError, match="taken in vain"):
@@ -128,11 +128,11 @@ def test_an_error_is_raised_where_the_turn_was_asked_for(gate: Gate) -> None:
     assert gated.order == ["step", "step"]
 
 
-def test_a_turn_may_be_given_up(gate: Gate) -> None:
+def test_a_wait_for_the_mutex_may_be_given_up(gate: Gate) -> None:
     gated = Gated(gate)
     training = gated.trains(2)
     gate.wait_for_arrivals()
-    assert gated.turns.take(lambda: gated.order.append("late"), give_up=lambda: True) is None
+    assert gated.mutex.take(lambda: gated.order.append("late"), give_up=lambda: True) is None
     gate.open()
     training.result()
     assert gated.order == ["step", "step"]
@@ -140,27 +140,27 @@ def test_a_turn_may_be_given_up(gate: Gate) -> None:
 
 def test_what_comes_before_a_call_may_call_itself(gate: Gate) -> None:
     gated, looked = Gated(gate), list[float]()
-    turns = SessionMutex(gated.sess)
-    turns.before_run.append(lambda: looked.append(float(gated.sess.run(gated.other))))
+    mutex = SessionMutex(gated.sess)
+    mutex.before_run.append(lambda: looked.append(float(gated.sess.run(gated.other))))
     gated.sess.run(gated.other)
     gated.sess.run(gated.other)
     assert looked == [7.0, 7.0]
 
 
-def test_a_callable_keeps_the_turns_too(gate: Gate) -> None:
+def test_a_callable_uses_the_mutex_too(gate: Gate) -> None:
     gated, looked = Gated(gate), list[int]()
-    turns = SessionMutex(gated.sess)
-    turns.before_run.append(lambda: looked.append(1))
+    mutex = SessionMutex(gated.sess)
+    mutex.before_run.append(lambda: looked.append(1))
     made = gated.sess.make_callable(gated.other)
     assert (made(), made()) == (7.0, 7.0)
     assert looked == [1, 1]
 
 
-def test_a_call_that_fails_ends_its_turn(gate: Gate) -> None:
+def test_a_call_that_fails_frees_the_mutex(gate: Gate) -> None:
     gated = Gated(gate)
 
     def use() -> Any:
-        gated.turns = SessionMutex(gated.sess)
+        gated.mutex = SessionMutex(gated.sess)
         with pytest.raises(TypeError):
             gated.sess.run(object())
 
@@ -172,9 +172,9 @@ def test_a_call_that_fails_ends_its_turn(gate: Gate) -> None:
 def test_the_end_leaves_the_session_as_it_was(gate: Gate) -> None:
     gated = Gated(gate)
     before = dict(vars(gated.sess))
-    turns = SessionMutex(gated.sess)
-    turns.before_run.append(lambda: pytest.fail("after the end"))
-    turns.end()
+    mutex = SessionMutex(gated.sess)
+    mutex.before_run.append(lambda: pytest.fail("after the end"))
+    mutex.end()
     assert vars(gated.sess) == before
     assert gated.sess.run(gated.other) == 7.0
 
@@ -185,30 +185,8 @@ def test_what_waits_at_the_end_is_not_lost(gate: Gate) -> None:
     gate.wait_for_arrivals()
     waiting = gated.take()
     gated.waits()
-    gated.turns.end()
+    gated.mutex.end()
     gate.open()
     training.result()
     waiting.result()
     assert gated.order == ["step", "taken"]
-
-
-def test_after_a_hand_over_no_turn_comes_in_a_call_that_had_begun(gate: Gate) -> None:
-    gated = Gated(gate)
-    gated.turns = SessionMutex(gated.sess)
-    training = Background(lambda: gated.sess.run(gated.step))
-    gate.wait_for_arrivals()
-    assert Background(gated.turns.hand_over).result()
-    taken = gated.take()
-    gated.waits()
-    gate.allow()
-    training.result()
-    taken.result()
-    assert gated.order == ["step", "taken"]
-
-
-def test_the_owner_does_not_hand_over_in_a_call_of_its_own(gate: Gate) -> None:
-    gated = Gated(gate)
-    gated.turns = SessionMutex(gated.sess)
-    Background(lambda: gated.sess.run(gated.other)).result()
-    assert not gated.turns.hand_over()
-    assert Background(gated.turns.hand_over).result()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from pathlib import Path
 from typing import Any
 
@@ -242,49 +241,29 @@ def test_no_checkpoint_of_200_at_50_a_second_is_torn_or_misnamed(tmp_path: Path)
     assert told[-1] > 150, "it trained on between the saves"
 
 
-def saved_in_another_thread(sv: nbtrain.Supervisor, train_op: Any, logdir: Path) -> list[int]:
-    """The steps of thirty checkpoints, none torn, of a session that this thread has prepared."""
-    sess = sv.prepare_or_wait_for_session()
-    looked: list[int] = []
-
-    def use() -> None:
-        while len(looked) < 30 and not sv.should_stop():
-            sess.run(train_op)
-            looked[:] = checkpoints(logdir)
-
-    Background(use).result()
-    sv.stop()
-    held = {step: steps_in(str(logdir / f"model.ckpt-{step}")) for step in checkpoints(logdir)}
-    assert held == {step: {step} for step in held}
-    return sorted(held)
-
-
-def test_none_is_torn_where_another_thread_trains_than_the_one_that_prepared(
-    tmp_path: Path,
+def test_a_session_that_another_thread_trains_is_saved_and_that_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    train_op = lockstep_graph()
-    with train_op.graph.as_default():
+    count = Counting()
+    with count.graph.as_default():
         saver = v1.train.Saver(max_to_keep=0)
-        sv = nbtrain.Supervisor(saver=saver, logdir=str(tmp_path), save_model_secs=0.02)
-    held = saved_in_another_thread(sv, train_op, tmp_path)
-    assert len(held) >= 30
+    sv = count.supervisor(tmp_path, saver=saver, save_model_secs=0.02)
+    save, saves = saver.save, list[str]()
+
+    def train_while_saving(sess: Any, *args: Any, **kwargs: Any) -> Any:
+        in_background(lambda: sess.run(count.train_op))
+        saves.append(save(sess, *args, **kwargs))
+        return saves[-1]
+
+    saver.save = train_while_saving
+    sv.prepare_or_wait_for_session()
+    eventually(lambda: len(saves) >= 5)
+    sv.stop()
+    assert len(checkpoints(tmp_path)) == len(saves)
+    assert caplog.text.count("Train in the thread that prepares the session") == 1
 
 
-def test_saves_and_summaries_by_steps_follow_the_thread_that_trains(tmp_path: Path) -> None:
-    train_op = lockstep_graph()
-    with train_op.graph.as_default():
-        v1.summary.scalar("ten", 10.0)
-        saver = v1.train.Saver(max_to_keep=0)
-        by_steps = {"save_model_steps": 5, "save_summaries_steps": 10}
-        nothing = {"save_model_secs": 0, "save_summaries_secs": 0}
-        sv = nbtrain.Supervisor(saver=saver, logdir=str(tmp_path), **by_steps, **nothing)
-    held = saved_in_another_thread(sv, train_op, tmp_path)
-    between = [after - before for before, after in itertools.pairwise(held)]
-    assert set(between[:-1]) == {5}
-    assert len(points(tmp_path, "ten")) > 10
-
-
-def test_a_thread_that_evaluates_beside_the_training_does_not_get_the_turns(
+def test_a_thread_that_evaluates_beside_the_training_tears_no_checkpoint(
     tmp_path: Path,
 ) -> None:
     train_op = lockstep_graph()

@@ -199,38 +199,29 @@ def test_a_session_that_does_not_close_holds_nothing_up(
     assert checkpoints(tmp_path)[-1] == 1
 
 
-class Waits(nbtrain.SessionManager):
-    """Tells that it is asked for a session, which never becomes ready."""
-
-    asked: threading.Event
-
-    def wait_for_session(self, *_args: Any, **_kwargs: Any) -> Any:
-        self.asked.set()
-        raise tf.errors.DeadlineExceededError(None, None, "the chief is not there")
-
-
-def waiting_worker() -> tuple[nbtrain.Supervisor, threading.Event]:
+def test_a_stop_of_the_run_ends_the_wait_for_the_chief() -> None:
     count = Counting.__new__(Counting)
     count.graph = tf.Graph()
     with count.graph.as_default(), v1.device("/cpu:0"):
         v1.train.get_or_create_global_step()
-    manager = Waits(graph=count.graph)
-    manager.asked = threading.Event()
-    sv = count.supervisor(None, is_chief=False, session_manager=manager, recovery_wait_secs=3600)
-    return sv, manager.asked
+    sv = count.supervisor(None, is_chief=False, recovery_wait_secs=3600)
+    asked = threading.Event()
+    wait_once = v1.train.SessionManager.wait_for_session
 
-
-def test_a_stop_of_the_run_ends_the_wait_for_the_chief() -> None:
-    sv, asked = waiting_worker()
+    def wait(*args: Any, **kwargs: Any) -> Any:
+        asked.set()
+        return wait_once(*args, **kwargs)
 
     def loop(_run: nbtrain.Run) -> None:
         with sv.managed_session():
             raise AssertionError("there is no session")
 
-    run = nbtrain.background(loop)
-    assert asked.wait(SOON)
-    run.request_stop()
-    assert run.wait(SOON).status.phase is Phase.STOPPED
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(v1.train.SessionManager, "wait_for_session", wait)
+        run = nbtrain.background(loop)
+        assert asked.wait(SOON)
+        run.request_stop()
+        assert run.wait(SOON).status.phase is Phase.STOPPED
 
 
 def test_a_stop_of_the_run_is_heard_in_a_loop_over_a_prepared_session() -> None:

@@ -18,7 +18,7 @@ from nbtrain.checkpoints.files import state_of
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.graph.compatibility import check_fit, restoring
 from nbtrain.engines.graph.finalized import adding_to
-from nbtrain.engines.graph.session_mutex import turns_at
+from nbtrain.engines.graph.session_mutex import mutex_of
 from nbtrain.engines.graph.signatures import bound, taking
 from nbtrain.engines.graph.waiting import ready_session, wait_for, wait_for_servers
 from nbtrain.run.threads import Coordinator
@@ -197,8 +197,8 @@ class Saver(tf.compat.v1.train.Saver):
             with _entered((sess,), eager=self._is_eager):
                 return act(sess, *args, **kwargs)
 
-        turns = turns_at(sess)
-        return turns.take(inside) if turns else inside()
+        mutex = mutex_of(sess)
+        return mutex.take(inside) if mutex else inside()
 
     @staticmethod
     def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:

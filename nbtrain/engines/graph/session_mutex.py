@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
@@ -19,18 +18,17 @@ from typing import Any
 import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.run.threads import serves
 
 # Seconds between two checks if the training thread has left the session alone.
 _PATIENCE_SECS = 0.05
 # Part of TensorFlow's message about an operation of another graph.
 _STRANGE = "is not an element of this graph"
 # The attribute of a session that holds its mutex.
-_TURNS = "_nbtrain_turns"
+_MUTEX = "_nbtrain_mutex"
 
 
 class SessionMutex:
-    """The mutex of one session, owned by the thread that makes this object.
+    """The mutex of one session, owned by the thread that makes this object: it trains.
 
     Calls of other threads (input queues, loopers) are not delayed: the training thread may be
     waiting for them.
@@ -39,7 +37,6 @@ class SessionMutex:
         sess: The session; its `run` and `make_callable` use the mutex until `end`.
 
     Attributes:
-        sess: The session.
         before_run: Called by the owner, holding the mutex, before each call of its own; cheap.
     """
 
@@ -48,19 +45,17 @@ class SessionMutex:
         self.before_run: list[Callable[[], object]] = []
         self._owner = threading.get_ident()
         self._waiting: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
-        self._turn = threading.RLock()  # held during the owner's calls and the waiting work
-        self._taker: int | None = None  # the thread that does the waiting work, or `before_run`
-        self._other: int | None = None  # the program's thread that last called besides the owner
-        self._calling: set[int] = set()  # threads in a call that began without the mutex
-        setattr(sess, _TURNS, self)
+        self._lock = threading.RLock()  # held during the owner's calls and the waiting work
+        self._working = False  # the waiting work or `before_run` is being done
+        setattr(sess, _MUTEX, self)
         make_callable = sess.make_callable
-        sess.run = self._in_turn(sess.run)
-        sess.make_callable = lambda *args, **kwargs: self._in_turn(make_callable(*args, **kwargs))
+        sess.run = self._guarded(sess.run)
+        sess.make_callable = lambda *args, **kwargs: self._guarded(make_callable(*args, **kwargs))
 
     def end(self) -> None:
         """Restores the session's methods; waiting work is done at once."""
         self.before_run.clear()
-        for name in ("run", "make_callable", _TURNS):
+        for name in ("run", "make_callable", _MUTEX):
             vars(self.sess).pop(name, None)
 
     def take(self, act: Callable[[], Any], give_up: Callable[[], bool] = lambda: False) -> Any:
@@ -81,72 +76,37 @@ class SessionMutex:
         done: Future[Any] = Future()
         self._waiting.append((act, done))
         while not done.done():
-            if self._owner in self._calling:
-                time.sleep(_PATIENCE_SECS)
-                if give_up():
-                    done.cancel()
-            elif self._turn.acquire(timeout=_PATIENCE_SECS):
+            if self._lock.acquire(timeout=_PATIENCE_SECS):
                 try:
-                    self._take_waiting()
+                    self._work(())
                 finally:
-                    self._turn.release()
+                    self._lock.release()
             elif give_up():
                 done.cancel()  # unless it has begun
         with contextlib.suppress(CancelledError):
             return done.result()
 
-    def hand_over(self) -> bool:
-        """Passes the mutex to the program's thread that last called besides the owner.
-
-        Returns:
-            Whether there is one; False during a call of the owner, for which it would have to wait.
-        """
-        if self._other is None or threading.get_ident() == self._owner:
-            return False
-        other, self._other = self._other, None
-        self._owner = other
-        return True
-
-    def _in_turn(self, call: Callable[..., Any]) -> Callable[..., Any]:
+    def _guarded(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """Wraps a call so that, for the owner, waiting work is done first."""
 
         def called(*args: Any, **kwargs: Any) -> Any:
-            caller = threading.get_ident()
-            if caller != self._owner:
-                if caller == self._taker or serves(threading.current_thread()):
-                    return call(*args, **kwargs)
-                self._other = caller
-                self._calling.add(caller)
-                try:
-                    if caller != self._owner:  # still: hand_over() must see that it is calling
-                        return call(*args, **kwargs)
-                finally:
-                    self._calling.discard(caller)
-            with self._turn:
-                if self._taker is None:
-                    if self._waiting:
-                        self._take_waiting()
-                    if self.before_run:
-                        self._look(caller)
+            if threading.get_ident() != self._owner:
+                return call(*args, **kwargs)
+            with self._lock:
+                if (self._waiting or self.before_run) and not self._working:
+                    self._work(self.before_run)
                 try:
                     return call(*args, **kwargs)
                 except ValueError as error:
                     if _STRANGE in str(error):
-                        raise strange(error) from None
+                        raise _of_another_graph(error) from None
                     raise
 
         return called
 
-    def _look(self, caller: int) -> None:
-        self._taker = caller
-        try:
-            for act in self.before_run:
-                act()
-        finally:
-            self._taker = None
-
-    def _take_waiting(self) -> None:
-        self._taker = threading.get_ident()
+    def _work(self, then: list[Callable[[], object]] | tuple[()]) -> None:
+        """Does the waiting work, and then calls these functions; holds the lock."""
+        self._working = True
         try:
             while self._waiting:
                 act, done = self._waiting.popleft()
@@ -156,11 +116,13 @@ class SessionMutex:
                     done.set_result(act())
                 except BaseException as error:  # noqa: BLE001 - raised where it was asked for
                     done.set_exception(error)
+            for act in then:
+                act()
         finally:
-            self._taker = None
+            self._working = False
 
 
-def strange(error: Exception) -> ArgumentError:
+def _of_another_graph(error: Exception) -> ArgumentError:
     """Returns the error for a fetch that a session does not know."""
     found = re.search(r'[Nn]ame: "?([^"\n]+)|Tensor\("?([^",]+)', str(error))
     name = repr(found[1] or found[2]) if found else "What was fetched"
@@ -170,7 +132,7 @@ def strange(error: Exception) -> ArgumentError:
     )
 
 
-def turns_at(sess: Any) -> SessionMutex | None:
+def mutex_of(sess: Any) -> SessionMutex | None:
     """Returns the mutex of a session; None if it has none."""
-    turns: SessionMutex | None = getattr(sess, _TURNS, None)
-    return turns
+    mutex: SessionMutex | None = getattr(sess, _MUTEX, None)
+    return mutex

@@ -25,18 +25,17 @@ from nbtrain.checkpoints.mending import mend_unreadable
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError, BusyError
 from nbtrain.engines.graph import servers
-from nbtrain.engines.graph.compatibility import check_fit
 from nbtrain.engines.graph.event_file import EventFile
 from nbtrain.engines.graph.finalized import adding_to
 from nbtrain.engines.graph.global_step import adopt_global_step, step_of
-from nbtrain.engines.graph.in_graph import is_nobodys
+from nbtrain.engines.graph.in_graph import SessionManager, is_nobodys
 from nbtrain.engines.graph.queues import add_closing, close_on_stop
 from nbtrain.engines.graph.savers import saves, supervised_saver
 from nbtrain.engines.graph.servers import REMEDY, limit_closing, lost
 from nbtrain.engines.graph.services import Services
 from nbtrain.engines.graph.session_mutex import SessionMutex
 from nbtrain.engines.graph.signatures import bound, taking
-from nbtrain.engines.graph.waiting import ready_session, wait_for, wait_for_servers
+from nbtrain.engines.graph.waiting import wait_for_servers
 from nbtrain.engines.graph.writing import SupervisorSaver
 from nbtrain.run.session_host import SessionHost, owner, tell
 from nbtrain.run.threads import Coordinator, LooperThread
@@ -68,6 +67,9 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     - It leaves out the first `global_step/sec`. TensorFlow's is always 0.0, for an interval that
       has just begun.
     - It raises an error for a checkpoint that does not fit, as `nbtrain.Saver` does.
+
+    One thread trains: the one that prepares the session. What other threads train is saved at any
+    time, as by TensorFlow's class, and not by steps.
 
     In the training thread of a run it trains under that run, and writes the same files. A stop that
     the program itself requests, in its loop or a thread of `loop`, ends the run as finished.
@@ -113,7 +115,6 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             inspect.unwrap(v1.train.Supervisor.__init__)(self, *given.args, **given.kwargs)
             if own and self._logdir:
                 self._summary_writer = EventFile(self._logdir)
-        self._coord = Coordinator(graph=graph)
         self._save_model_steps = save_model_steps
         self._save_summaries_steps = save_summaries_steps
         self._services: Services | None = None
@@ -154,13 +155,16 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             if self._summary_writer:
                 self._summary_writer.reopen()
             if self.is_chief:
-                sess = self._prepare(master, config, wait_for_checkpoint, max_wait_secs)
+                waiting = {"wait_for_checkpoint": wait_for_checkpoint}
+                sess = self._prepare(master, config, max_wait_secs=max_wait_secs, **waiting)
             else:
-                sess = self._wait_for_chief(master, config, max_wait_secs)
+                sess = self._session_manager.wait_for_session(
+                    master, config=config, max_wait_secs=max_wait_secs
+                )
             limit_closing(sess, tell)
             undo.callback(sess.close)  # in time, as with any call of close()
-            self._turns_at(sess)
-            undo.callback(self._end_turns)
+            mutex = self._supervise(sess)
+            undo.callback(self._end_mutex)
             if not master:  # in a cluster, others may share the queues
                 close_on_stop(sess, self._coord)
             if self.is_chief:
@@ -171,8 +175,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             if start_standard_services:
                 self._start(sess)
             if self._run is not None:
-                count = functools.partial(self._recount, sess)
-                self._turns_at(sess).before_run.append(functools.partial(self._run.pass_by, count))
+                recount = functools.partial(self._recount, sess)
+                mutex.before_run.append(functools.partial(self._run.pass_by, recount))
             undo.pop_all()
             return sess
 
@@ -261,21 +265,10 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             return run.should_stop()
         return bool(self._coord.should_stop())
 
-    def _prepare(
-        self, master: str, config: Any, wait_for_checkpoint: bool, max_wait_secs: float
-    ) -> tf.compat.v1.Session:
-        if wait_for_checkpoint and self.saver and self._logdir:
-            wait_for(
-                lambda: tf.train.latest_checkpoint(self._logdir),
-                self._coord,
-                every_secs=self._recovery_wait_secs,
-                max_wait_secs=max_wait_secs,
-            )
+    def _prepare(self, master: str, config: Any, **waiting: Any) -> tf.compat.v1.Session:
         if self.saver and self._logdir and (text := mend_unreadable(self._logdir)):
             tf.compat.v1.logging.warning("%s", text)
-        if self.saver and self._logdir and (latest := tf.train.latest_checkpoint(self._logdir)):
-            check_fit(self.saver, latest)
-        wait_for_servers(master, config, self._coord, max_wait_secs)
+        wait_for_servers(master, config, self._coord, waiting["max_wait_secs"])
         return self._session_manager.prepare_session(
             master,
             init_op=self.init_op,
@@ -284,32 +277,33 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             config=config,
             init_feed_dict=self._init_feed_dict,
             init_fn=self._init_fn,
+            **waiting,
         )
 
-    def _wait_for_chief(
-        self, master: str, config: Any, max_wait_secs: float
-    ) -> tf.compat.v1.Session:
-        return ready_session(
-            lambda: self._session_manager.wait_for_session(master, config=config, max_wait_secs=0),
-            self.graph,
-            self._coord,
-            master=master,
-            config=config,
-            every_secs=self._recovery_wait_secs,
-            max_wait_secs=max_wait_secs,
+    def _init_session_manager(self, session_manager: Any = None) -> None:
+        """Makes a session manager whose waits end with a stop; called by TensorFlow's class."""
+        self._coord = Coordinator(graph=self._graph)
+        self._session_manager = session_manager or SessionManager(
+            self._local_init_op,
+            self._ready_op,
+            self._ready_for_local_init_op,
+            self._graph,
+            self._recovery_wait_secs,
+            self._local_init_run_options,
+            coord=self._coord,
         )
 
-    def _turns_at(self, sess: tf.compat.v1.Session) -> SessionMutex:
-        """Returns the mutex of a session, which is supervised from now on."""
+    def _supervise(self, sess: tf.compat.v1.Session) -> SessionMutex:
+        """Returns the mutex of a session, which this thread trains from now on."""
         if self._mutex is None or self._mutex.sess is not sess:
-            self._end_turns()
+            self._end_mutex()
             self._mutex = SessionMutex(sess)
         return self._mutex
 
-    def _end_turns(self) -> None:
-        turns, self._mutex = self._mutex, None
-        if turns is not None:
-            turns.end()
+    def _end_mutex(self) -> None:
+        mutex, self._mutex = self._mutex, None
+        if mutex is not None:
+            mutex.end()
 
     # --- services ---------------------------------------------------------------
 
@@ -338,7 +332,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
             saves = self._run is None
             self._services = Services(
                 self,
-                self._turns_at(sess),
+                self._supervise(sess),
                 save_model_steps=self._save_model_steps if saves else None,
                 save_model_secs=self.save_model_secs if saves else 0,
                 save_summaries_steps=self._save_summaries_steps,
@@ -420,15 +414,13 @@ class Supervisor(tf.compat.v1.train.Supervisor):
                 last_first.callback(setattr, self, "_run", None)
             if close_summary_writer and self._summary_writer:
                 last_first.callback(self._close_writer)
-            last_first.callback(self._end_turns)
+            last_first.callback(self._end_mutex)
+            grace = self._stop_grace_secs
             if services is not None and services.unanswered():  # its threads get no answers either
-                ignore_live_threads, given = True, self.__dict__["_stop_grace_secs"]
-                last_first.callback(self.__dict__.update, _stop_grace_secs=given)
-                self.__dict__.update(_stop_grace_secs=min(given, servers.SERVER_SECS))
+                ignore_live_threads, grace = True, min(grace, servers.SERVER_SECS)
+            self._coord.request_stop()
             try:
-                super().stop(
-                    threads, close_summary_writer=False, ignore_live_threads=ignore_live_threads
-                )
+                self._coord.join(threads, grace, ignore_live_threads)
             except Exception as first:
                 if services is not None:
                     services.try_to_finish(first)
@@ -447,8 +439,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         """Stops and closes what the run's loop has left open when the run ends."""
         if self._run is None or self._run is not owner.get():
             return
-        turns = self._mutex
-        if turns is not None:
+        mutex = self._mutex
+        if mutex is not None:
             self._run.note(
                 "left open",
                 "The loop has ended without sv.stop(): its services were stopped, and its session "
@@ -458,8 +450,8 @@ class Supervisor(tf.compat.v1.train.Supervisor):
         try:
             self.stop()
         finally:
-            if turns is not None:
-                turns.sess.close()  # with a time limit
+            if mutex is not None:
+                mutex.sess.close()  # with a time limit
 
     def _close_writer(self) -> None:
         if getattr(self._summary_writer, "_closed", False):  # by an earlier stop

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import tensorflow as tf
 
@@ -14,14 +14,6 @@ from nbtrain.engines.graph.saver import GraphSaver, Saved
 
 # A sharded saver appends this to the path of a checkpoint; .meta files do not have it.
 _SHARDS = re.compile(r"-[\d?]+-of-\d+$")
-
-
-class Writing(Protocol):
-    """The interface between the writer and its Supervisor."""
-
-    saver: Any
-    save_path: str
-    summary_writer: Any
 
 
 class CheckpointWriter:
@@ -34,18 +26,12 @@ class CheckpointWriter:
         supervisor: Provides saver and summary writer.
     """
 
-    def __init__(self, supervisor: Writing) -> None:
+    def __init__(self, supervisor: Any) -> None:
         self._supervisor = supervisor
         self._meta: Path | None = None  # the file written last
 
     def write(self, sess: tf.compat.v1.Session, prefix: str, step: int | None) -> str:
-        """Writes a checkpoint, and returns its path.
-
-        Args:
-            sess: The session.
-            prefix: The prefix of the path.
-            step: The global step, at the end of its name; None if there is none.
-        """
+        """Writes a checkpoint, named by its step if there is one, and returns its path."""
         supervisor, log = self._supervisor, tf.compat.v1.SessionLog
         saver = supervisor.saver
         usual = isinstance(saver, tf.compat.v1.train.Saver)  # other kinds of savers are left alone
@@ -68,6 +54,45 @@ class CheckpointWriter:
                 os.link(before, meta)
             except OSError:  # a file system without links
                 shutil.copyfile(before, meta)
+
+
+class Checkpoints:
+    """The checkpoints of a Supervisor's session.
+
+    Args:
+        supervisor: Provides saver and summary writer.
+        sess: The session.
+    """
+
+    def __init__(self, supervisor: Any, sess: tf.compat.v1.Session) -> None:
+        self._supervisor = supervisor
+        self._sess = sess
+        self._writer = CheckpointWriter(supervisor)
+        self._saved_step: int | None = None
+        self._warned = False
+
+    def save(self) -> None:
+        """Saves a checkpoint; warns once if other threads have trained meanwhile.
+
+        In a cluster other processes may always train, and no checkpoint is of a single step.
+        """
+        step = self._supervisor.step_of(self._sess)
+        self._writer.write(self._sess, self._supervisor.save_path, step)
+        self._saved_step = step
+        if self._warned or self._sess.sess_str or step == self._supervisor.step_of(self._sess):
+            return
+        self._warned = True
+        tf.compat.v1.logging.warning(
+            "The session was trained while it was saved, by another thread than the one that "
+            "prepared it: its checkpoints may mix two steps, as those of TensorFlow's Supervisor "
+            "do, and nothing is saved or summarized by steps. Train in the thread that prepares "
+            "the session."
+        )
+
+    def save_last(self) -> None:
+        """Saves a checkpoint unless the current step is saved."""
+        if self._saved_step is None or self._saved_step != self._supervisor.step_of(self._sess):
+            self.save()
 
 
 class SupervisorSaver(GraphSaver):

@@ -1,0 +1,97 @@
+"""The summaries that a Supervisor computes, and its steps a second."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any
+
+import tensorflow as tf
+
+from nbtrain.core.errors import ArgumentError
+from nbtrain.engines.graph.dependencies import placeholders_below
+
+# Seconds for the last summary, which may wait for input that never comes.
+_LAST_SECS = 5.0
+# Errors of a summary of queues that have ended, were closed by the stop, or are empty.
+_NO_INPUT = (
+    tf.errors.OutOfRangeError,
+    tf.errors.CancelledError,
+    tf.errors.DeadlineExceededError,
+)
+
+
+class Summaries:
+    """The summaries of a Supervisor's session.
+
+    Args:
+        supervisor: Provides the summary op and the writer.
+        sess: The session.
+
+    Raises:
+        ArgumentError: The summary op needs a feed, which services do not have.
+    """
+
+    def __init__(self, supervisor: Any, sess: tf.compat.v1.Session) -> None:
+        self._supervisor = supervisor
+        self._sess = sess
+        self._step: int | None = None
+        self._written: bytes | None = None
+        for op in placeholders_below([supervisor.summary_op]):
+            raise ArgumentError(
+                f"The summary op depends on the placeholder {op.name!r}, and a service has "
+                "nothing to feed it: pass summary_op=None, and hand over what you compute "
+                "yourself with sv.summary_computed(sess, summary)."
+            )
+
+    def write(self) -> None:
+        """Computes and writes a summary."""
+        self._write(*self._computed())
+
+    def write_last(self) -> None:
+        """Computes and writes a summary unless it would be the same as the one before."""
+        if self._step is not None and self._step == self._supervisor.step_of(self._sess):
+            return
+        limit = tf.compat.v1.RunOptions(timeout_in_ms=int(1000 * _LAST_SECS))
+        with contextlib.suppress(*_NO_INPUT):
+            summary, step = self._computed(limit)
+            if step is not None or summary != self._written:
+                self._write(summary, step)
+
+    def _computed(self, options: Any = None) -> tuple[bytes, int | None]:
+        supervisor = self._supervisor
+        fetches = {"summary": supervisor.summary_op}
+        if supervisor.global_step is not None:
+            fetches["step"] = supervisor.global_step
+        fetched = self._sess.run(fetches, options=options)
+        step = int(fetched["step"].reshape(-1)[0]) if "step" in fetched else None
+        return fetched["summary"], step
+
+    def _write(self, summary: bytes, step: int | None) -> None:
+        self._written, self._step = summary, step
+        self._supervisor.write_summary(summary, step)
+
+
+class StepRate:
+    """The steps a second of a Supervisor's session.
+
+    Args:
+        supervisor: Provides the global step and the writer.
+        sess: The session.
+    """
+
+    def __init__(self, supervisor: Any, sess: tf.compat.v1.Session) -> None:
+        self._supervisor = supervisor
+        self._sess = sess
+        self._before: tuple[float, int] | None = None
+
+    def write(self) -> None:
+        """Writes the steps a second since the last time; nothing the first time."""
+        now, step = time.monotonic(), self._supervisor.step_of(self._sess) or 0
+        before, self._before = self._before, (now, step)
+        if before is None or now <= before[0]:
+            return
+        speed = (step - before[1]) / (now - before[0])
+        tag = f"{self._supervisor.global_step.op.name}/sec"
+        value = tf.compat.v1.Summary.Value(tag=tag, simple_value=speed)
+        self._supervisor.write_summary(tf.compat.v1.Summary(value=[value]), step)
