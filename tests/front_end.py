@@ -62,6 +62,7 @@ class FrontEnd:
         self.marks: deque[list[Any]] = deque(maxlen=MOST_MARKS)
         self.marked = 0
         self.abandoned: list[list[int]] = []
+        self.actions: dict[int, list[Any]] = {}  # by the number of the mark
         self.hellos = 0
 
     @property
@@ -80,6 +81,7 @@ class FrontEnd:
         if content["t"] == "snap":
             self.seq, self.status = content["seq"], dict(content["status"])
             self.series = []
+            self.actions = {}
             self.marks = deque(content["marks"], maxlen=MOST_MARKS)
             for entry in content["series"]:
                 part, rows = rows[: entry["n"]], rows[entry["n"] :]
@@ -105,6 +107,7 @@ class FrontEnd:
             self.marks.extend(content.get("marks", []))
         self.marked = content.get("marked", self.marked)
         self.abandoned = content.get("abandoned", self.abandoned)
+        self.actions |= dict(content.get("actions", []))
         assert not len(rows), "buckets that belong to no curve"
 
 

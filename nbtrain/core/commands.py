@@ -43,9 +43,15 @@ class Save:
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Goes back to a checkpoint; `checkpoint` is its step, its path, or None for the latest."""
+    """Goes back to a checkpoint.
+
+    Attributes:
+        checkpoint: Its step, its path, or None for the latest.
+        halve: A hyperparameter to halve afterwards: of its values before and after, the lower one.
+    """
 
     checkpoint: int | str | None = None
+    halve: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

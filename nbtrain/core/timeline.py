@@ -78,15 +78,23 @@ class Timeline:
                 counts.
         """
         last = math.inf if saved is None else saved
-        self._segments.append(Segment(self.add(), step, self._segment_of(last), last))
+        self._segments.append(Segment(self.add(), step, self.segment_of(last), last))
+        self._ends = self.past(self.segment)
+
+    def past(self, number: int) -> dict[int, tuple[float, float]]:
+        """Returns the segments that led to a segment: the last step and entry of each that count.
+
+        Args:
+            number: The number of the segment; all of its own entries count.
+        """
         ends: dict[int, tuple[float, float]] = {}
-        number: int | None = self.segment
         limit, end = math.inf, math.inf
-        while number is not None:
-            ends[number] = limit, end
-            segment = self._segments[number]
-            limit, end, number = min(limit, segment.step), segment.last, segment.parent
-        self._ends = ends
+        at: int | None = number
+        while at is not None:
+            ends[at] = limit, end
+            segment = self._segments[at]
+            limit, end, at = min(limit, segment.step), segment.last, segment.parent
+        return ends
 
     def has_begun(self, step: int) -> bool:
         """Tells if the current segment begins at this step and has no other entry yet."""
@@ -100,8 +108,9 @@ class Timeline:
             step: Its step.
             order: Its number; infinity for the newest.
         """
-        limit, end = self._ends.get(self._segment_of(order), (-1, -1))
+        limit, end = self._ends.get(self.segment_of(order), (-1, -1))
         return step <= limit and order <= end
 
-    def _segment_of(self, order: float) -> int:
+    def segment_of(self, order: float) -> int:
+        """Returns the number of the segment to which an entry belongs."""
         return bisect.bisect_right(self._segments, order, key=lambda segment: segment.begin) - 1

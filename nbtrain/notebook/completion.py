@@ -95,6 +95,8 @@ def _behind_verb(verb: str, given: Sequence[str]) -> list[str]:
     parser = argparse.ArgumentParser()
     add_arguments(parser, verb)
     offered = [] if named else [run.name for run in runs().values() if _can(run, verb)]
+    if verb == "actions":
+        offered += _numbers(named)
     return offered + _unused(parser, given)
 
 
@@ -158,9 +160,18 @@ def _steps(named: Sequence[Run]) -> list[str]:
     return [str(checkpoint.step) for checkpoint in reversed(run.checkpoints)]
 
 
+def _numbers(named: Sequence[Run]) -> list[str]:
+    """The numbers of the actions of a run."""
+    try:
+        run = named[0] if named else find_run()
+    except ArgumentError:
+        return []
+    return [str(number) for number, _ in enumerate(run.actions(), 1)]
+
+
 def _can(run: Run, verb: str) -> bool:
-    """Tells if a verb has an effect in the run's phase; `show` and `wait` always do."""
-    return controls(run.status).get(verb, verb in ("show", "wait"))
+    """Tells if a verb has an effect in the run's phase; some always do."""
+    return controls(run.status).get(verb, verb in ("show", "wait", "actions"))
 
 
 def _unused(parser: argparse.ArgumentParser, given: Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@
 %nbtrain                      list the runs
 %nbtrain pause [NAME]         and: show, resume, stop, save, restore, wait
 %nbtrain set learning_rate=1e-4    give hyperparameters other values
+%nbtrain actions [NUMBER]     list what can be done about the newest marks, or do it
 %nbtrain runs [LOGDIR]        show the runs below a folder, as a tree of branches
 %nbtrain replay LOGDIR [RUN]  show what was done to a run, or do it to another
 %nbtrain scalars LOGDIR       show what its event files hold; and: images, histograms, ...
@@ -34,6 +35,7 @@ from nbtrain.notebook.options import TABS, HelpShown, cell_parser, line_parser, 
 from nbtrain.notebook.run_tree import tree
 from nbtrain.run.replay import replay
 from nbtrain.run.run import Run
+from nbtrain.rundir.actions import Action
 
 # Seconds that a verb waits for its answer, so that the cell can show it; a step takes less.
 _ANSWER_SECS = 1.0
@@ -50,6 +52,7 @@ class NbtrainMagics(Magics):
         %nbtrain [list|show|pause|resume|stop|save|restore|evaluate|wait] [NAME]
         %nbtrain set [NAME] HYPERPARAMETER=VALUE ...
         %nbtrain try [NAME] HYPERPARAMETER=VALUE ... [--steps N] [--keep-if TAG]
+        %nbtrain actions [NAME] [NUMBER]
         %nbtrain runs [LOGDIR]
         %nbtrain replay LOGDIR [RUN]
         %nbtrain scalars LOGDIR [--runs RE] [--tags RE] [--follow] [--smooth S]
@@ -98,6 +101,9 @@ class NbtrainMagics(Magics):
             return None
         if options.verb == "wait":
             return run.wait(options.timeout)
+        if options.verb == "actions" and options.number is None:
+            print(_numbered(run))
+            return None
         post: dict[str, Callable[[], Receipt]] = {
             "pause": run.pause,
             "resume": run.resume,
@@ -107,6 +113,7 @@ class NbtrainMagics(Magics):
             "set": lambda: run.set(**options.values),
             "try": lambda: run.trial(options.values, steps=options.steps, keep_if=options.keep_if),
             "evaluate": run.evaluate,
+            "actions": lambda: run.do(_action(run, options.number)),
         }
         return _answered(post[options.verb](), options.timeout)
 
@@ -198,6 +205,26 @@ def _explained(error: SyntaxError) -> str:
     _, *shown = traceback.format_exception_only(SyntaxError, error)
     advice = "; the cell runs as a loop, in a thread of its own" if "outside" in error.msg else ""
     return f"line {error.lineno} of the cell: {error.msg}{advice}\n{''.join(shown[:-1])}".rstrip()
+
+
+def _numbered(run: Run) -> str:
+    """Lists what can be done about the newest marks of a run, with the numbers from 1."""
+    actions = run.actions()
+    return "\n".join(f"{number}  {each}" for number, each in enumerate(actions, 1)) or (
+        f"There is nothing to restore or to set back in {run.name}."
+    )
+
+
+def _action(run: Run, number: int) -> Action:
+    """Returns the action with this number.
+
+    Raises:
+        UsageError: There is none.
+    """
+    actions = run.actions()
+    if not 1 <= number <= len(actions):
+        raise UsageError(f"There is no action {number}:\n{_numbered(run)}")
+    return actions[number - 1]
 
 
 def _answered(receipt: Receipt, timeout: float | None) -> Receipt:

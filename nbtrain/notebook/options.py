@@ -41,6 +41,7 @@ VERBS = {
     "set": "give hyperparameters other values, all of them or none",
     "try": "give hyperparameters other values for some steps, then keep them or go back",
     "evaluate": "evaluate now, also while paused",
+    "actions": "list what can be done about the newest marks, as numbers; with NUMBER, do it",
     "replay": "show what was done to a run; with RUN, do its edits again at the same steps",
     "wait": "wait for the end, and show it",
     **TABS,
@@ -85,6 +86,22 @@ class _Values(argparse.Action):
             return name, text  # the run refuses it with a message
 
 
+class _Numbered(argparse.Action):
+    """Parses `[NAME] [NUMBER]`: a run's name, and the number of an action."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        words: Any,
+        _option: str | None = None,
+    ) -> None:
+        namespace.number = int(words.pop()) if words and words[-1].isdecimal() else None
+        namespace.name = words.pop(0) if words else None
+        if words:
+            parser.error(f"{words[0]!r} is no number of an action")
+
+
 class HelpShown(Exception):  # noqa: N818 - no error: the help was asked for
     """The help was printed, and there is nothing more to do."""
 
@@ -122,6 +139,11 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
             action=_Values,
             metavar="[RUN] NAME=VALUE",
             help=f"{_RUN}; then hyperparameters, such as learning_rate=1e-4",
+        )
+    elif verb == "actions":
+        told = f"{_RUN}; then the number of an action"
+        parser.add_argument(
+            "name", nargs="*", action=_Numbered, metavar="[RUN] [NUMBER]", help=told
         )
     else:
         parser.add_argument("name", nargs="?", help=_RUN)

@@ -22,6 +22,7 @@ from typing import Any
 from nbtrain.core.commands import COMMANDS, Command, Restore, Set, Try
 from nbtrain.core.errors import NbtrainError
 from nbtrain.core.states import Phase
+from nbtrain.panel.offers import Offers
 from nbtrain.panel.source import Source
 from nbtrain.panel.view import SHOWN_RECEIPTS, answers, fields
 from nbtrain.panel.widget import Shown
@@ -59,6 +60,7 @@ class Panel(Shown):
             )
         self._source = source
         self._wire = Wire(source.scalars, source.marks)
+        self._offers = Offers(source.marks)
         # The front end's id of each click, by the number of its receipt, while it may be shown.
         self._clicks: deque[tuple[int, str]] = deque(maxlen=SHOWN_RECEIPTS)
         self._asked = False
@@ -78,10 +80,12 @@ class Panel(Shown):
             status = self._source.status
             if self._asked or status.phase.ended:  # no later update could catch up
                 self._asked = False
-                self._emit(self._wire.snapshot(fields(status, receipts)))
+                offers = self._offers.of(status)
+                self._emit(self._wire.snapshot(fields(status, receipts), offers))
                 self._seen = self._wire.seq
             elif self._may_send(status.phase):
-                self._emit(self._wire.update(fields(status, receipts)) or self._word())
+                offers = self._offers.of(status)
+                self._emit(self._wire.update(fields(status, receipts), offers) or self._word())
 
     def _may_send(self, phase: Phase) -> bool:
         now = self._clock()
@@ -135,7 +139,7 @@ def _command(content: dict[str, Any]) -> Command | None:
     """Returns the command that a message asks for; None if it is unknown."""
     match content:
         case {"command": "restore"}:
-            return Restore(content.get("checkpoint"))
+            return Restore(content.get("checkpoint"), content.get("halve"))
         case {"command": "set", "values": dict(values)}:
             return Set(values)
         case {"command": "try", "values": dict(values), "steps": steps, "keep_if": tag}:

@@ -11,7 +11,7 @@ from typing import cast
 from nbtrain.core.commands import Receipt
 from nbtrain.core.states import TRANSITIONS, Event, Phase, Status, Usage
 from nbtrain.panel.validations import charts_of
-from nbtrain.rundir.folder import ASIDE
+from nbtrain.rundir.timeline import name_of
 
 Fields = dict[str, object]
 
@@ -65,7 +65,7 @@ def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
         "last": {tag: last_value(status, tag) for tag in status.values},
         "validations": charts_of(status.values),
         "checkpoints": [
-            [_named(each.path), each.step, round(each.wall_time, 1), each.abandoned]
+            [name_of(each.path), each.step, round(each.wall_time, 1), each.abandoned]
             for each in reversed(status.checkpoints[-SHOWN_CHECKPOINTS:])
         ],
         "unlisted": len(status.checkpoints[:-SHOWN_CHECKPOINTS]),  # older ones
@@ -221,9 +221,3 @@ def _receipt(receipt: Receipt, click: str | None) -> Fields:
 def short(path: str) -> str:
     """The name of a checkpoint without its folder."""
     return Path(path).name
-
-
-def _named(path: str) -> str:
-    """The name of a checkpoint; a copy's folder is put before it."""
-    folder = Path(path).parent.name
-    return f"{folder}/{short(path)}" if folder in ASIDE else short(path)

@@ -3,22 +3,30 @@
 A snapshot holds everything. An increment holds the fields that changed and, for each curve that
 grew, the buckets from the last full one on. With many tags, an increment holds only some of the
 curves and last values, in rotation. With many new marks, it holds the oldest, and the others
-follow. Messages are numbered, and the front end asks for a snapshot if one is missing. Buckets
-travel as two buffers, curve after curve: first steps (float64), and mean, lo, hi of each (float32).
+follow. So do changed actions of marks, those of the newest first. Messages are numbered, and the
+front end asks for a snapshot if one is missing. Buckets travel as two buffers, curve after curve:
+first steps (float64), and mean, lo, hi of each (float32).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import cast
 
 import numpy as np
 
+from nbtrain.core.commands import Restore
 from nbtrain.panel.view import Fields, cut, last_of, plain
 from nbtrain.recording.parts import Cursor, Curve
 from nbtrain.recording.store import ScalarStore
+from nbtrain.rundir.actions import Action
 from nbtrain.rundir.journal import Mark, Marks
 
 Message = tuple[dict[str, object], list[bytes]]
+
+# The actions of marks, by the numbers of the marks, the oldest first.
+Offers = Mapping[int, tuple[Action, ...]]
 
 # 50 buckets are 1,000 bytes: with the envelope and the numbers an update stays below 2 kB.
 UPDATE_BUCKETS = 50
@@ -28,6 +36,11 @@ UPDATE_CURVES = UPDATE_VALUES = 10  # so sixty tags are updated twice a second
 # are long, but at least one. The journal has the whole texts.
 UPDATE_MARKS = 4
 MARK_CHARS = 300
+
+# Marks of an update together with those whose actions it holds; at least one has its actions sent.
+UPDATE_ACTIONS = 5
+
+_NO_OFFERS: Offers = MappingProxyType({})
 
 
 class Wire:
@@ -41,11 +54,12 @@ class Wire:
         self._cursors: list[Cursor] = []
         self._abandoned: list[list[int]] = []  # see `_ranges`, and the segment at that time
         self._segment = 0
+        self._actions: dict[int, tuple[Action, ...]] = {}  # as sent
         self._fields: Fields = {}
         self._values: dict[str, str] = {}  # as sent, the oldest first
         self._turn = -1  # index of the curve sent last
 
-    def snapshot(self, fields: Fields) -> Message:
+    def snapshot(self, fields: Fields, offers: Offers = _NO_OFFERS) -> Message:
         """Returns everything; later increments build on it."""
         curves = self._store.curves()
         self._cursors = [Cursor.after(curve.buckets) for curve in curves]
@@ -67,9 +81,11 @@ class Wire:
         self._abandoned = _ranges(marks, self._marked)
         content = {"t": "snap", "seq": self.seq, "status": fields, "series": series}
         content |= {"marks": [_row(mark) for mark in marks], "marked": self._marked}
+        self._actions.clear()
+        content["actions"] = self._new_actions(offers, len(offers))
         return content | {"abandoned": self._abandoned}, _buffers(curves)
 
-    def update(self, fields: Fields) -> Message | None:
+    def update(self, fields: Fields, offers: Offers = _NO_OFFERS) -> Message | None:
         """Returns what is new since the last message; None if nothing is."""
         changed = self._changed(fields)
         curves = self._store.changes(self._cursors, UPDATE_BUCKETS, UPDATE_CURVES, self._turn)
@@ -77,16 +93,19 @@ class Wire:
         new, count = self._marks.since(self._marked)
         marks = _some(new)
         abandoned = self._now_abandoned()
-        if not (changed or series or marks or abandoned is not None):
+        self._marked = count - len(new) + len(marks)
+        actions = self._new_actions(offers, UPDATE_ACTIONS - len(marks))
+        if not (changed or series or marks or actions or abandoned is not None):
             return None
         self._fields = fields
         self._turn = curves[-1][0] if curves else self._turn
-        self._marked = count - len(new) + len(marks)
         self.seq += 1
         content: dict[str, object] = {"t": "pts", "seq": self.seq}
         content |= {"status": changed, "series": series}
         if marks:
             content |= {"marks": [_row(mark) for mark in marks], "marked": self._marked}
+        if actions:
+            content["actions"] = actions
         if abandoned is not None:
             content["abandoned"] = self._abandoned = abandoned
         return content, _buffers([curve for _, curve in curves])
@@ -98,6 +117,13 @@ class Wire:
             return None
         found = _ranges(*self._marks.since())
         return None if found == self._abandoned else found
+
+    def _new_actions(self, offers: Offers, most: int) -> list[list[object]]:
+        """The changed actions of at most so many sent marks, the newest first."""
+        numbers = [number for number in offers if number < self._marked]
+        changed = [n for n in reversed(numbers) if offers[n] != self._actions.get(n, ())][:most]
+        self._actions.update((number, offers[number]) for number in changed)
+        return [[number, [_action(each) for each in offers[number]]] for number in changed]
 
     def _grown(self, index: int, curve: Curve) -> list[object]:
         """Describes the new buckets of a curve, and counts them as sent."""
@@ -151,6 +177,20 @@ def _row(mark: Mark) -> list[object]:
     more = {key: value for key, value in others.items() if value is not None}
     row: list[object] = [mark.event, mark.step, mark.wall_time, cut(mark.text, MARK_CHARS)]
     return [*row, more] if more else row
+
+
+def _action(action: Action) -> list[object]:
+    """Text, name and arguments of the command, and why it cannot be executed now or None."""
+    command = action.command
+    arguments: dict[str, object]
+    if isinstance(command, Restore):
+        halve = {} if command.halve is None else {"halve": command.halve}
+        arguments = {"checkpoint": command.checkpoint, **halve}
+    else:
+        arguments = {
+            "values": {name: plain(cast(float, value)) for name, value in command.values.items()}
+        }
+    return [action.text, type(command).__name__.lower(), arguments, action.reason]
 
 
 def _buffers(curves: Sequence[Curve]) -> list[bytes]:

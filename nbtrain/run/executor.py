@@ -11,6 +11,7 @@ import contextlib
 import functools
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from nbtrain.checkpoints.files import Restored
@@ -82,6 +83,9 @@ class CommandExecutor:
         Returns:
             The outcome; None if it comes later.
         """
+        match receipt.command:
+            case Restore(wanted, str(name)) if name in self._control.hyperparameters.values:
+                return self._restore_and_halve(receipt, Restore(wanted), name)
         step = self._steps.step
         try:
             outcome = self._do(receipt)
@@ -103,6 +107,33 @@ class CommandExecutor:
             **({} if outcome.kept is None else {"kept": outcome.kept}),
         )
         return outcome
+
+    def halve(self, name: str, before: float) -> Outcome:
+        """Halves a hyperparameter after a restore.
+
+        The restored value may be higher than the one that led to the restore, which was too high
+        anyway. So the lower one is halved.
+
+        Args:
+            name: Its name.
+            before: Its value before the restore; NaN is ignored.
+        """
+        half = min(self._control.hyperparameters.values[name], before) / 2
+        outcome = self.do(Receipt(Set({name: half})))
+        assert outcome is not None, "only a trial's comes later"
+        return outcome
+
+    def _restore_and_halve(self, receipt: Receipt, restore: Restore, name: str) -> Outcome | None:
+        """Restores and then halves; the journal has a line for each."""
+        before = self._control.hyperparameters.values[name]
+        alone = Receipt(restore)
+        restored = self.do(alone)
+        receipt.order = alone.order
+        if restored is None or not restored.applied:
+            return restored
+        halved = self.halve(name, before)
+        told = halved.text if halved.applied else f"{name} was not halved: {halved.text}"
+        return replace(restored, text=f"{restored.text}; {told}", edits=halved.edits)
 
     def end(self, how: str) -> None:
         """Completes the answers to requests to stop: how the run has ended, and its checkpoint."""
@@ -187,7 +218,9 @@ class CommandExecutor:
             case Save():
                 self._policy.save()
                 return done(f"saved {Path(self._policy.checkpoints[-1].path).name}")
-            case Restore(wanted):
+            case Restore(wanted, halve):
+                if halve is not None:  # an unknown one
+                    self._control.hyperparameters.check({halve: 0.0})
                 return self._restore(wanted)
             case Set(values):
                 self._check_not_stopping("set")

@@ -5,16 +5,14 @@ recovery.look()    # at a step boundary; going back also moves the step counter
 
 from __future__ import annotations
 
-from nbtrain.core.commands import Outcome, Receipt, Restore, Set
+from nbtrain.core.commands import Receipt, Restore
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.states import Checkpoint, Event, Phase
 from nbtrain.recording.loss_monitor import Anomaly
 from nbtrain.run.context import Context
 from nbtrain.run.executor import CommandExecutor
 from nbtrain.run.saving import CheckpointPolicy
-
-# A recovery halves the first of these that the run has: the program sets a rate under a factor.
-_RATES = ("learning_rate_factor", "learning_rate")
+from nbtrain.rundir.actions import rate_of
 
 # The most recoveries one after the other, before the run pauses for the user.
 _MOST = 5
@@ -101,7 +99,7 @@ class Recovery:
                 "There is no good checkpoint to go back to: build the model anew and start it with "
                 "a smaller learning rate; run.resume() goes on all the same."
             )
-        name = self._rate() or ""
+        name = rate_of(self._context.hyperparameters.values)
         smaller, edit = " with a smaller learning rate", f" run.set({name}=...);"
         tried = ", from which it went bad again" if self._last and not self._older(anomaly) else ""
         return (
@@ -113,11 +111,6 @@ class Recovery:
         """The step of the last good checkpoint; None if there is none."""
         good = self._policy.below(anomaly.good)
         return good[-1].step if good else None
-
-    def _rate(self) -> str | None:
-        """The name of the learning rate, or of a factor on it."""
-        values = self._context.hyperparameters.values
-        return next((name for name in _RATES if name in values), None)
 
     def _older(self, anomaly: Anomaly) -> tuple[Checkpoint, ...]:
         """Good checkpoints, the newest last; older than the one that failed last time, if any."""
@@ -140,14 +133,15 @@ class Recovery:
         Returns:
             Why the training cannot go on; empty if it can.
         """
-        name = self._rate()
+        name = rate_of(self._context.hyperparameters.values)
         if name is None:
             return "the run has no hyperparameter learning_rate that could be halved"
         if self._rescues == _MOST:
             return f"it was rescued {_MOST} times in vain"
         rate, bad = self._context.hyperparameters.values[name], self._steps.step
         for checkpoint in reversed(self._tries(anomaly)):
-            if not self._do(Restore(checkpoint.path)).applied:  # deleted, or cannot be read
+            restored = self._executor.do(Receipt(Restore(checkpoint.path)))
+            if restored is None or not restored.applied:  # deleted, or cannot be read
                 continue
             if self._policy.non_finite() is not None:
                 continue  # it lacks a variable that has gone bad
@@ -155,16 +149,8 @@ class Recovery:
             self._rescues, self._last = self._rescues + 1, (anomaly.step, now)
             # A replay must not repeat the abandoned edits.
             self._context.commands.settle(bad)
-            # The restored rate may be higher than the rate that led here, which was too high
-            # anyway. The order of the arguments matters: a NaN in `rate` is ignored.
-            half = min(self._context.hyperparameters.values[name], rate) / 2
-            outcome = self._do(Set({name: half}))
+            outcome = self._executor.halve(name, rate)
             self._told = None
             self._monitor.inform(f"Rescued: {anomaly}; went back to step {now:,}. {outcome.text}.")
             return "" if outcome.applied else outcome.text
         return "no good checkpoint is left to try"
-
-    def _do(self, command: Restore | Set) -> Outcome:
-        outcome = self._executor.do(Receipt(command))
-        assert outcome is not None, "only a trial's comes later"
-        return outcome

@@ -22,6 +22,7 @@ from nbtrain.core.commands import (
 )
 from nbtrain.core.errors import ArgumentError, UnknownNameError
 from nbtrain.core.states import Checkpoint
+from nbtrain.rundir.actions import Action
 
 # Not None, which a step function returns if it lacks a return statement.
 NO_VALUES: Mapping[str, SupportsFloat] = MappingProxyType({})
@@ -69,15 +70,23 @@ class Steering(ABC):
         """Writes a checkpoint at the next step boundary."""
         return self.post(Save())
 
-    def restore(self, checkpoint: int | str | Checkpoint | None = None) -> Receipt:
+    def restore(
+        self, checkpoint: int | str | Checkpoint | None = None, *, halve: str | None = None
+    ) -> Receipt:
         """Restores a checkpoint.
 
         Args:
             checkpoint: Its step, its path, or None for the latest on the current branch.
                 Abandoned checkpoints are used only if there is no other.
+            halve: A hyperparameter to halve afterwards: of its values before and after the restore,
+                the lower one. None changes nothing.
         """
         wanted = checkpoint.path if isinstance(checkpoint, Checkpoint) else checkpoint
-        return self.post(Restore(wanted))
+        return self.post(Restore(wanted, halve))
+
+    def do(self, action: Action) -> Receipt:
+        """Does something that `actions` offers, at the next step boundary."""
+        return self.post(action.command)
 
     def set(
         self, values: Mapping[str, SupportsFloat] = NO_VALUES, /, **more: SupportsFloat

@@ -46,6 +46,7 @@ from nbtrain.run.options import Settings
 from nbtrain.run.requests import NO_VALUES, Steering
 from nbtrain.run.threads import LooperThread, names_of_live
 from nbtrain.run.waiting import Waiting
+from nbtrain.rundir.actions import Action, Actions
 from nbtrain.rundir.folder import Logdir, unwritable
 from nbtrain.rundir.journal import Marks
 
@@ -450,6 +451,18 @@ class Run(Steering):
     def checkpoints(self) -> tuple[Checkpoint, ...]:
         """The checkpoints that can be restored, the newest last, and copies of good states."""
         return self.attempt.boundary.policy.checkpoints
+
+    def actions(self) -> tuple[Action, ...]:
+        """Returns what can be done about the newest marks: go back, or undo an edit.
+
+        The panel offers the same for every mark on a curve. The best action comes first.
+
+        Example:
+            >>> run.actions()
+            (run.restore('ckpt-300', halve='learning_rate'), run.restore('ckpt-300'))
+            >>> run.do(run.actions()[0]).wait()
+        """
+        return Actions(self.marks, self.status).latest()
 
     @property
     def total_steps(self) -> int | None:

@@ -322,7 +322,10 @@ class CheckpointPolicy:
         self._listing.read(saver.directory)
         for held in self.checkpoints:
             if not timeline.knows(held):
-                self._monitor.log(event="found", step=held.step, checkpoint=held.path)
+                when = round(held.wall_time, 3)
+                self._monitor.log(
+                    event="found", step=held.step, wall_time=when, checkpoint=held.path
+                )
         self._listing.read(saver.directory)
         self._monitor.note("state", saver.mended)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from nbtrain.rundir.entries import FILE, Entry, edits_of, entries, when
 from nbtrain.rundir.folder import Logdir
-from nbtrain.rundir.timeline import RunTimeline
+from nbtrain.rundir.timeline import RunTimeline, side_folder
 
 # The events that end a run.
 ENDS = frozenset({"finished", "stopped", "failed"})
@@ -86,7 +86,13 @@ class Mark:
 
     @classmethod
     def of(cls, entry: Entry, order: float = 0.0) -> Mark | None:
-        """Returns the mark of an entry; None if it was refused or is no mark."""
+        """Returns the mark of an entry; None if it was refused or is no mark.
+
+        A checkpoint that was found in the folder, unless it is a copy, has a mark as if it was
+        saved by cadence.
+        """
+        if entry["event"] == "found" and not side_folder(path := str(entry.get("checkpoint", ""))):
+            entry = {**entry, "event": "checkpoint", "text": Path(path).name}
         return None if entry["event"] in _UNMARKED else cls.done(entry, order)
 
     @classmethod
@@ -121,6 +127,11 @@ class Marks:
         with self._lock:
             self._marks.append(mark)
             self._count += 1
+
+    @property
+    def count(self) -> int:
+        """The number of all marks so far."""
+        return self._count
 
     def since(self, number: int = 0) -> tuple[list[Mark], int]:
         """Returns the stored marks after the first `number`, and the number of all so far."""
@@ -180,19 +191,19 @@ class Journal:
             line["checkpoint"] = os.path.relpath(str(entry["checkpoint"]), self._logdir.path)
         self._waiting.append(line)
         order = self.timeline.follow(line)
-        if (mark := Mark.of(line, order)) is not None:
-            self._marks.add(mark)
+        if entry["event"] != "found" and (mark := Mark.of(line, order)) is not None:
+            self._marks.add(mark)  # `recall` adds those that are found at the start
         if (done := Mark.done(line, order)) is not None:
             self.untold += len(self._done) == MOST_MARKS
             self._done.append(done)
         return order
 
     def recall(self) -> None:
-        """Reads the marks from the file, if there are none yet."""
+        """Reads the marks from the file and the waiting entries, if there are none yet."""
         if not len(self._marks):
             timeline = RunTimeline(self.folder)
-            with contextlib.suppress(OSError):
-                for entry in entries(self.folder):
+            with self._writing, contextlib.suppress(OSError):
+                for entry in [*entries(self.folder), *self._waiting]:
                     if (mark := Mark.of(entry, timeline.follow(entry))) is not None:
                         self._marks.add(mark)
 

@@ -140,5 +140,10 @@ def side_folder(path: str) -> str:
     return folder if folder in ASIDE else ""
 
 
+def name_of(path: str) -> str:
+    """Returns the name of a checkpoint, after the name of its folder if this is one of `ASIDE`."""
+    return str(Path(side_folder(path), Path(path).name))
+
+
 def _key(held: Checkpoint) -> tuple[str, int]:
     return side_folder(held.path), held.step

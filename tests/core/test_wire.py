@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nbtrain.core.commands import Restore, Set
 from nbtrain.panel.wire import Message, Wire
 from nbtrain.recording.store import ScalarStore
+from nbtrain.rundir.actions import Action
 from nbtrain.rundir.journal import MOST_MARKS, Mark, Marks
 from tests.core.test_store import TAGS, add, rows
 from tests.front_end import FrontEnd, decoded
@@ -62,6 +64,7 @@ def test_a_snapshot_holds_everything() -> None:
         "marks": [],
         "marked": 0,
         "abandoned": [],
+        "actions": [],
     }
     np.testing.assert_array_equal(
         decoded(buffers), [[1, 0.5, 0.5, 0.5], [1, 0.75, 0.75, 0.75], [2, 0.25, 0.25, 0.25]]
@@ -186,16 +189,54 @@ def test_many_marks_are_sent_in_several_updates() -> None:
     assert page.hellos == 0
 
 
+RESTORE = Action("Restore step 300 and halve rate", Restore("ckpt-300", "rate"), "it is gone")
+UNDO = Action("Set rate back to 1", Set({"rate": 1.0, "loss": float("nan")}))
+
+
+def test_the_actions_of_marks_are_sent_again_if_they_change() -> None:
+    marks, page = Marks(), FrontEnd()
+    wire = Wire(ScalarStore(), marks)
+    marks.add(EDITED)
+    marks.add(EDITED)
+    offers = {0: (RESTORE, UNDO), 1: (UNDO,)}
+    page.receive(*wire.snapshot({}, offers))
+    named = {"checkpoint": "ckpt-300", "halve": "rate"}
+    restore = ["Restore step 300 and halve rate", "restore", named, "it is gone"]
+    undo = ["Set rate back to 1", "set", {"values": {"rate": 1.0, "loss": "NaN"}}, None]
+    assert page.actions == {0: [restore, undo], 1: [undo]}
+    assert wire.update({}, offers) is None
+    message = wire.update({}, {0: (RESTORE,), 1: (UNDO,)})
+    assert message is not None
+    assert message[0]["actions"] == [[0, [restore]]]
+
+
+def test_the_actions_of_many_marks_follow_the_marks_in_several_updates() -> None:
+    marks, page = Marks(), FrontEnd()
+    wire = Wire(ScalarStore(), marks)
+    page.receive(*wire.snapshot({}))
+    for _ in range(40):
+        marks.add(EDITED)
+    offers = dict.fromkeys(range(40), (RESTORE, UNDO))
+    for _ in range(40):
+        message = wire.update({}, offers)
+        if message is None:
+            break
+        page.receive(json.loads(json.dumps(message[0])), message[1])
+        assert max(page.actions) < page.marked
+    assert set(page.actions) == set(range(40))
+
+
 def test_an_increment_stays_below_two_kilobytes_with_any_marks() -> None:
     store, marks = ScalarStore(), Marks()
     wire = Wire(store, marks)
     wire.snapshot({})
+    offers = dict.fromkeys(range(MOST_MARKS), (RESTORE, UNDO))
     for step in range(MOST_MARKS):
         marks.add(Mark("restore", 10**9 + step, 1_790_000_000.125, "ckpt: " + 50 * "matched ", 7))
     for tag in TAGS:
         add(store, tag, 1, *[0.5] * 10_000)
     for step in range(9):
-        message = wire.update({"step": step, "line": [["step", "1,240 of 10,000"]]})
+        message = wire.update({"step": step, "line": [["step", "1,240 of 10,000"]]}, offers)
         assert message is not None
         assert size(message) < 2000
     assert size(wire.snapshot({})) < 400_000

@@ -5,7 +5,6 @@ import {
   grouped,
   latest,
   listed,
-  timeline,
   titled,
   trouble,
 } from "../../nbtrain/panel/js/panel/marks.js";
@@ -21,22 +20,6 @@ const mark = (event, step, more = {}) => ({
   ...more,
 });
 const back = (step, to, event = "restore") => mark(event, step, { place: to });
-
-test("a checkpoint of an earlier kernel has a mark, in the order of its time", () => {
-  const marks = [mark("resume", 300), mark("save", 400)];
-  const all = timeline(marks, [
-    ["ckpt-400", 400, marks[1].wall],
-    ["ckpt-300", 300, 10],
-  ]);
-  assert.deepEqual(
-    all.map(({ event, step, text }) => [event, step, text]),
-    [
-      ["checkpoint", 300, "ckpt-300"],
-      ["resume", 300, ""],
-      ["save", 400, ""],
-    ],
-  );
-});
 
 test("marks that lie close are one, with the most telling first and the newest before the older", () => {
   const marks = ["save", "set", "nan", "set", "pause"].map((event, i) => mark(event, i));
@@ -270,23 +253,15 @@ test("what a restore takes that names none is listed first: no copy of a good st
   assert.deepEqual(latest([copy, left, five]), ["ckpt-5", "latest · step 5"]);
 });
 
-test("a copy of a good state is no mark", () => {
-  assert.deepEqual(
-    timeline([mark("save", 400)], [["last_good/ckpt-0", 0, 10]]).map(({ step }) => step),
-    [400],
-  );
-});
-
 test("what a run has paused for is known until something was done about it", () => {
   const nan = mark("nan", 300);
   const found = (...later) =>
-    trouble(timeline([mark("nan", 100), mark("resume", 100), mark("save", 200), nan, ...later]))
-      ?.step;
+    trouble([mark("nan", 100), mark("resume", 100), mark("save", 200), nan, ...later])?.step;
   assert.equal(found(), 300);
   assert.equal(found(mark("set", 300), mark("pause", 300), mark("evaluate", 300)), 300);
   assert.equal(found(mark("resume", 300)), undefined);
   assert.equal(found(back(305, 200)), undefined);
   assert.equal(found(back(305, 302)), undefined);
   assert.equal(found(back(305, 200, "recovery")), undefined);
-  assert.equal(trouble(timeline([mark("save", 200)])), null);
+  assert.equal(trouble([mark("save", 200)]), null);
 });

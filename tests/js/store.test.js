@@ -265,15 +265,28 @@ test("of too many marks the newest are kept", () => {
   assert.deepEqual([store.marks.length, store.marks.at(-1).step], [1000, 1599]);
 });
 
-test("what can be done at a mark may have changed with a mark or with the checkpoints", () => {
+test("the kernel tells what can be done about a mark, and what has changed of that", () => {
   const { store } = filled();
-  store.receive({ t: "pts", seq: 8, status: { step: 2 }, series: [] }, buffers());
-  assert.equal(store.markedAt, 7);
-  store.receive({ t: "pts", seq: 9, status: { checkpoints: [] }, series: [] }, buffers());
-  assert.equal(store.markedAt, 9);
+  const restore = (reason) => ["Restore step 1", "restore", { checkpoint: "ckpt-1" }, reason];
+  const told = () => store.marks.map(({ actions }) => actions);
+  const marks = [
+    ["save", 1, 0, ""],
+    ["pause", 2, 0, ""],
+  ];
+  const actions = [
+    [8, [restore(null)]],
+    [7, [restore(null)]],
+  ];
   store.receive(
-    { t: "pts", seq: 10, status: {}, series: [], marks: [["pause", 2, 0, ""]] },
+    { t: "snap", seq: 1, status: {}, series: [], marks, marked: 9, abandoned: [], actions },
     buffers(),
   );
-  assert.equal(store.markedAt, 10);
+  assert.deepEqual(told(), [[restore(null)], [restore(null)]]);
+  const update = (seq, more) =>
+    store.receive({ t: "pts", seq, status: {}, series: [], ...more }, buffers());
+  update(2, { actions: [[7, [restore("it is gone")]]] });
+  assert.deepEqual(told(), [[restore("it is gone")], [restore(null)]]);
+  assert.equal(store.markedAt, 1, "the charts need not be drawn again");
+  update(3, { marks: [["set", 3, 0, ""]], marked: 10, actions: [[8, []]] });
+  assert.deepEqual(told(), [[restore("it is gone")], [], []]);
 });

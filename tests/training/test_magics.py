@@ -342,6 +342,27 @@ def test_what_cannot_be_set_is_refused_in_words(shell: Any, text: str, why: str)
     ended(run)
 
 
+def test_actions_are_listed_by_number_and_done(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tuned(shell)
+    line(shell, "actions")
+    assert capsys.readouterr().out == "There is nothing to restore or to set back in mine.\n"
+    applied(run.pause())
+    applied(run.set(learning_rate=0.25))
+    line(shell, "actions mine")
+    assert capsys.readouterr().out == "1  Set learning_rate back to 0.5\n"
+    assert completed(shell, "%nbtrain actions ") == ["mine", "1", "-h", "--help", "--timeout"]
+    assert completed(shell, "%nbtrain actions mine 1") == ["1"]
+    with pytest.raises(UsageError, match=r"no action 2:\n1  Set learning_rate back to 0\.5"):
+        line(shell, "actions 2")
+    with pytest.raises(UsageError, match="'first' is no number of an action"):
+        line(shell, "actions mine first")
+    assert "learning_rate 0.25 → 0.5" in applied(line(shell, "actions mine 1")).text
+    assert run.hyperparameters["learning_rate"] == 0.5
+    ended(run)
+
+
 def test_of_a_variable_that_was_made_anew_the_runs_own_is_set(shell: Any) -> None:
     mine = shell.user_ns["rate"] = tf.Variable(0.5)
     body = LOOP.replace("1.0", "rate.read_value()")
@@ -613,7 +634,7 @@ def completed(shell: Any, text: str) -> list[str]:
 
 def test_the_tabulator_offers_the_verbs_and_nothing_else(shell: Any) -> None:
     verbs = ["list", "runs", "show", "pause", "resume", "stop", "save", "restore", "set"]
-    verbs += ["try", "evaluate", "replay", "wait", "scalars"]
+    verbs += ["try", "evaluate", "actions", "replay", "wait", "scalars"]
     verbs += ["images", "histograms", "distributions", "text", "audio"]
     verbs += ["hparams", "custom_scalars", "compare"]
     assert completed(shell, "%nbtrain ") == verbs

@@ -19,7 +19,7 @@ from nbtrain.core.commands import Save
 from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
 from nbtrain.rundir.folder import LAST_GOOD
-from nbtrain.rundir.timeline import RunTimeline
+from nbtrain.rundir.timeline import RunTimeline, name_of
 from tests.diverging import BAD, GOOD, GraphRegression, Regression, X, Y, assert_all_finite
 from tests.forked import Forked
 from tests.gate import SOON
@@ -402,6 +402,42 @@ def test_a_rate_that_is_far_too_high_is_halved_from_the_same_first_state_again(
     assert len(rates) > 2
     assert rates == [8 * BAD * 0.5**n for n in range(1, len(rates) + 1)]
     assert np.isfinite(run.status.values[tag_of(run)])
+
+
+@pytest.mark.parametrize("start", [by_train, by_supervise])
+def test_what_can_be_done_about_a_nan_is_offered_and_done_as_one(
+    start: Callable[..., Run],
+) -> None:
+    run = start(8 * BAD, steps=400)
+    paused(run)
+    halve, restore = run.actions()
+    good = run.checkpoints[-1]
+    assert halve.text == f"Restore step {good.step:,} and halve learning_rate"
+    assert repr(restore) == f"run.restore({name_of(good.path)!r})"
+    outcome = applied(run.do(halve))
+    assert run.status.step == good.step
+    assert f"learning_rate {8 * BAD:g} → {4 * BAD:g}" in outcome.text
+    assert [entry["event"] for entry in journal(run, "restore", "set")] == ["restore", "set"]
+    assert run.hyperparameters["learning_rate"] == 4 * BAD
+    applied(run.set(learning_rate=BAD))
+    applied(run.restore(good, halve="learning_rate"))
+    assert run.hyperparameters["learning_rate"] == BAD / 2
+    stopped(run)
+
+
+def test_a_restore_that_cannot_halve_says_so() -> None:
+    rate, counter = tf.Variable(NAN), Counter()
+    run = nbtrain.train(
+        counter.step, checkpoint=counter.checkpoint, hyperparameters={"learning_rate": rate}
+    )
+    saved = applied(run.save()).step
+    unknown = refused(run.restore(saved, halve="rate")).text
+    assert "There is no hyperparameter 'rate'" in unknown
+    run.pause()
+    outcome = applied(run.restore(saved, halve="learning_rate"))
+    assert "learning_rate was not halved: learning_rate=nan" in outcome.text
+    assert run.status.step == saved
+    stopped(run)
 
 
 def test_what_goes_bad_at_the_same_place_again_is_tried_from_older_states_and_paused() -> None:

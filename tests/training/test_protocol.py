@@ -118,6 +118,7 @@ def panel() -> tuple[ShownPanel, list[Message]]:
         hear(t="cmd", id=name, command=name)
     hear(t="cmd", id="r1", command="restore", checkpoint="ckpt-3")
     hear(t="cmd", id="r2", command="restore", checkpoint=None)
+    hear(t="cmd", id="r3", command="restore", checkpoint="ckpt-3", halve="learning_rate")
     hear(t="cmd", id="s", command="set", values={"learning_rate": 0.1, "factor": "x"})
     hear(t="cmd", id="t", command="try", values={"learning_rate": 1}, steps=9, keep_if=None)
     hear(t="there")
@@ -182,6 +183,8 @@ def test_what_a_panel_sends_and_takes_is_declared(
     assert lacking(tmp_path, FromPanel=sent, ToPanel=heard) == []
     assert {answer["text"] for answer in sent if answer["t"] == "ack"} == {"requested"}
     assert len([None for message in sent if message["t"] == "note"]) == 1
+    offered = [each for message in sent for _, each in message.get("actions", ())]
+    assert {action[1] for actions in offered for action in actions} == {"restore", "set"}
 
 
 @needs_typescript

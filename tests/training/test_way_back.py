@@ -282,3 +282,22 @@ def test_on_a_full_disk_a_command_is_answered_and_its_line_waits_in_its_order() 
     assert edits == ["rate 0.5 → 0.25", "rate 0.25 → 0.125"]
     run.request_stop()
     run.wait(SOON)
+
+
+def test_checkpoints_that_the_journal_does_not_have_are_marks_and_can_be_restored() -> None:
+    run = trained_alone("mine", steps=9, save_steps=3).wait(SOON)
+    (run.logdir / "steering.jsonl").unlink()
+    again = trained_alone("mine", steps=12, start=False)
+    paused = again.post(Pause(), at=11)
+    again.start()
+    applied(paused)
+    found = [mark for mark in again.marks if mark.event == "checkpoint"]
+    assert [(mark.step, mark.text) for mark in found] == [(n, f"ckpt-{n}") for n in (3, 6, 9)]
+    assert [round(mark.wall_time) for mark in found] == [
+        round(held.wall_time) for held in again.checkpoints if "last_good" not in held.path
+    ]
+    (oldest,) = (each for each in again.actions() if each.text == "Restore step 3")
+    applied(again.do(oldest))
+    assert again.status.step == 3
+    again.request_stop()
+    again.wait(SOON)

@@ -25,14 +25,24 @@ export interface There {
 
 export type Command =
   | { command: "pause" | "resume" | "save" | "stop" | "evaluate" }
-  | { command: "restore"; checkpoint: string | number | null }
-  | { command: "set"; values: Record<string, number | string> }
+  | ({ command: "restore" } & RestoreArguments)
+  | ({ command: "set" } & SetArguments)
   | {
       command: "try";
       values: Record<string, number | string>;
       steps: number;
       keep_if: string | null;
     };
+
+export interface RestoreArguments {
+  checkpoint: string | number | null;
+  /** A hyperparameter to halve afterwards. */
+  halve?: string;
+}
+
+export interface SetArguments {
+  values: Record<string, number | string>;
+}
 
 /** Everything there is. Buffers: the steps of all series (float64); mean, lo, hi (float32). */
 export interface Snapshot {
@@ -45,6 +55,7 @@ export interface Snapshot {
   marked: number;
   /** The numbers of those that are abandoned, of all there ever were. */
   abandoned: [first: number, end: number][];
+  actions: MarkActions[];
 }
 
 /** The changes since the message before: buffers as in a snapshot. */
@@ -56,7 +67,17 @@ export interface Update {
   marks?: MarkRow[];
   marked?: number;
   abandoned?: [first: number, end: number][];
+  /** Those that have changed. */
+  actions?: MarkActions[];
 }
+
+/** What can be done about the mark with this number of all there ever were, the best first. */
+export type MarkActions = [number: number, actions: Action[]];
+
+/** reason: why it cannot be done now; null if it can. */
+export type Action =
+  | [text: string, command: "restore", arguments_: RestoreArguments, reason: string | null]
+  | [text: string, command: "set", arguments_: SetArguments, reason: string | null];
 
 /** The index of a curve, its stride, the bucket from which on it is sent, and how many are sent. */
 export type SeriesUpdate =

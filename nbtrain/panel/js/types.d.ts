@@ -3,7 +3,7 @@
 import type { BoardConnection } from "./board/board_connection.js";
 import type { OverlayChart } from "./board/charts/overlay_chart.js";
 import type { RunList } from "./board/run_list.js";
-import type { Answer, Axis, Edit, Question } from "./protocol.d.ts";
+import type { Action, Answer, Axis, Edit, Question } from "./protocol.d.ts";
 import type { paints } from "./shared/theme.js";
 
 /** A message's buffer: a view may begin anywhere. */
@@ -60,6 +60,8 @@ export interface Mark {
   place: number;
   /** Whether the run has gone back behind it since, as the kernel tells. */
   abandoned: boolean;
+  /** What can be done about it, as the kernel tells. */
+  actions: Action[];
 }
 
 /** The places of a slider: whole numbers from 0 to last. */

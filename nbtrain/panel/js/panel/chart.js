@@ -66,7 +66,7 @@ export class Chart extends BaseChart {
     );
   }
 
-  // Draw these lines with their curves, and what was done, see `timeline`; without them, those
+  // Draw these lines with their curves, and what was done; without them, those
   // there were.
   draw(lines = this.lines, done = this.strip.marks) {
     this.lines = lines;

@@ -113,7 +113,7 @@ export class Controls {
   }
 
   // silentSince: when the kernel spoke last, if it does not speak any more; else null.
-  // marks: see `timeline` in marks.js. gone: whether the kernel is known to have gone.
+  // gone: whether the kernel is known to have gone.
   show(status, silentSince, marks, gone) {
     this.status = status;
     this.silentSince = silentSince;

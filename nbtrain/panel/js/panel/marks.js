@@ -1,7 +1,6 @@
 // What was done to a run, along its steps: in which order, and in words. Knows no page.
 //
-// A mark is {event, step, wall, text, edits, kept, good, place, abandoned}: see journal.py; `place`
-// is where it stands.
+// A mark: see types.d.ts; `place` is where it stands.
 
 import { clock, place } from "../shared/format.js";
 
@@ -33,36 +32,6 @@ export const kind = ({ event, kept }) => (kept === undefined ? event : kept ? "k
 export const glyph = (mark) => GLYPHS[kind(mark)] ?? OTHER;
 
 const byCadence = ({ event }) => BY_CADENCE.includes(event);
-export const isSaved = ({ event }) => event === "save" || event === "checkpoint";
-
-// All marks in their order, and between them the checkpoints that came without one, from an earlier
-// kernel. Of each: `anew`, the mark of the checkpoint that has taken the place of its own, if there
-// is one.
-export function timeline(marks, checkpoints = []) {
-  const saved = new Set(marks.filter(isSaved).map((mark) => mark.place));
-  // Copies of good states, which have a folder in their names, were no deed.
-  const others = checkpoints
-    .filter(([name, step]) => !saved.has(step) && !name.includes("/"))
-    .map(([text, step, wall, abandoned]) => ({
-      event: "checkpoint",
-      step,
-      wall,
-      text,
-      edits: [],
-      place: step,
-      abandoned,
-    }));
-  const all = others.length
-    ? [...others, ...marks].sort((one, other) => one.wall - other.wall)
-    : marks;
-  const newest = new Map();
-  const told = [...all].reverse().map((mark) => {
-    const anew = isSaved(mark) ? newest.get(mark.place) : undefined;
-    if (isSaved(mark) && !anew) newest.set(mark.place, mark);
-    return { ...mark, anew };
-  });
-  return told.reverse();
-}
 
 // What the run has paused for, as it has gone bad; null once something was done about that.
 export function trouble(all) {

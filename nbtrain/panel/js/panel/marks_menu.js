@@ -5,7 +5,6 @@ import { titled } from "./marks.js";
 import { Offers, key } from "./offers.js";
 import { Popover } from "./popover.js";
 
-/** @import { Status } from "../protocol.d.ts" */
 /** @import { Mark } from "../types.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
 
@@ -15,7 +14,7 @@ export class MarksMenu {
   /**
    * clicks, state: see offers.js.
    * @param {Clicks} clicks
-   * @param {() => {marks: Mark[], status: Partial<Status>}} state
+   * @param {() => {marks: Mark[], silentSince: string | null}} state
    */
   constructor(clicks, state) {
     this.state = state;

@@ -32,7 +32,7 @@ export class MarksStrip {
   }
 
   /**
-   * Draw the marks, see `timeline`, above and across a plot.
+   * Draw the marks above and across a plot.
    * @param {uPlot} u
    */
   draw(u) {

@@ -7,7 +7,6 @@ import { isAbandoned } from "../shared/columns.js";
 import { Controls } from "./controls.js";
 import { el } from "../shared/dom.js";
 import { Statusbar } from "./statusbar.js";
-import { timeline } from "./marks.js";
 import { MarksMenu } from "./marks_menu.js";
 import css from "../shared/common.css";
 import { Rescue } from "./rescue.js";
@@ -31,10 +30,10 @@ class View {
       () => this.changed(),
     );
     this.controls = new Controls(this.clicks);
-    this.marks = []; // what was done to the run: see marks.js
     const state = () => ({
-      marks: this.marks,
-      status: { ...connection.store.status, silentSince: this.silentSince },
+      marks: connection.store.marks,
+      status: connection.store.status,
+      silentSince: this.silentSince,
     });
     this.menu = new MarksMenu(this.clicks, state);
     this.rescue = new Rescue(this.clicks, state);
@@ -95,13 +94,11 @@ class View {
     const { status, charts } = store;
     const silentSince = UNTOLD.includes(status.phase) ? null : contact.silentSince;
     this.silentSince = silentSince;
-    if (this.markedAt !== store.markedAt) this.marks = timeline(store.marks, status.checkpoints);
-    this.markedAt = store.markedAt;
     if (status.phase) stand(this.root);
     this.root.dataset.phase = status.phase ?? "";
     this.root.dataset.step = String(status.step ?? "");
     this.root.classList.toggle("nbt-silent", silentSince !== null);
-    this.controls.show(status, silentSince, this.marks, contact.gone);
+    this.controls.show(status, silentSince, store.marks, contact.gone);
     this.rescue.show();
     if (this.menu.popover.isOpen) this.menu.show();
     this.statusbar.show(status);
@@ -142,7 +139,7 @@ class View {
     }
     const { store } = this.connection;
     const shown = this.charts.get(tag);
-    const shows = [...lines.map((line) => store.changedAt(line.tag)), this.markedAt].join();
+    const shows = [...lines.map((line) => store.changedAt(line.tag)), store.markedAt].join();
     shown.chart.say(
       lines.map((line) => ({
         ...line,
@@ -154,7 +151,7 @@ class View {
     shown.shows = shows;
     shown.chart.draw(
       lines.map((line) => ({ ...line, curves: store.of(line.tag) })),
-      this.marks,
+      store.marks,
     );
   }
 

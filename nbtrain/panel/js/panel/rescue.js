@@ -12,7 +12,7 @@ export class Rescue {
   /**
    * clicks, state: see offers.js.
    * @param {Clicks} clicks
-   * @param {() => {marks: Mark[], status: Partial<Status>}} state
+   * @param {() => {marks: Mark[], status: Partial<Status>, silentSince: string | null}} state
    */
   constructor(clicks, state) {
     this.state = state;

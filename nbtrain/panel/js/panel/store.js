@@ -1,6 +1,6 @@
 // What has arrived of one run: its status and its curves. Knows no page.
 
-/** @import { FromPanel, MarkRow, Snapshot, Status, Update } from "../protocol.d.ts" */
+/** @import { Action, FromPanel, MarkRow, Snapshot, Status, Update } from "../protocol.d.ts" */
 /** @import { Bytes, Curve, Mark } from "../types.d.ts" */
 
 const MOST_MARKS = 1000; // as many as the kernel holds
@@ -23,7 +23,9 @@ export class Store {
     this.marked = 0; // see #number
     /** @type {[number, number][]} */
     this.abandoned = [];
-    this.markedAt = -1; // the message that last changed a mark, or what can be done at one
+    /** @type {Map<number, Action[]>} */
+    this.actions = new Map(); // by the number of the mark
+    this.markedAt = -1; // the message that last changed a mark
   }
 
   /**
@@ -94,6 +96,7 @@ export class Store {
     });
     this.status = content.status;
     this.marks = content.marks.map(mark);
+    this.actions.clear();
     this.#number(content);
     this.seq = this.markedAt = content.seq;
     this.ready = true;
@@ -135,21 +138,26 @@ export class Store {
       read(curve, n);
     }
     if (content.marks) this.marks = [...this.marks, ...content.marks.map(mark)].slice(-MOST_MARKS);
-    if (content.marks || content.abandoned) this.#number(content);
-    if (content.marks || content.abandoned || status.checkpoints) this.markedAt = content.seq;
+    if (content.marks || content.abandoned || content.actions) this.#number(content);
+    if (content.marks || content.abandoned) this.markedAt = content.seq;
     return true;
   }
 
   /**
-   * Tells the marks which of them are abandoned.
-   * @param {Partial<Pick<Snapshot, "marked" | "abandoned">>} told
+   * Tells the marks which of them are abandoned, and what can be done about each.
+   * @param {Partial<Pick<Snapshot, "marked" | "abandoned" | "actions">>} told
    */
-  #number({ marked = this.marked, abandoned = this.abandoned }) {
+  #number({ marked = this.marked, abandoned = this.abandoned, actions = [] }) {
     Object.assign(this, { marked, abandoned });
+    for (const [number, its] of actions) this.actions.set(number, its);
     const first = marked - this.marks.length;
     /** @param {number} number */
     const left = (number) => abandoned.some(([from, end]) => from <= number && number < end);
-    this.marks = this.marks.map((each, i) => ({ ...each, abandoned: left(first + i) }));
+    this.marks = this.marks.map((each, i) => ({
+      ...each,
+      abandoned: left(first + i),
+      actions: this.actions.get(first + i) ?? [],
+    }));
   }
 }
 
@@ -159,7 +167,8 @@ export class Store {
  * @returns {Mark}
  */
 function mark([event, step, wall, text, { to = step, edits = [], kept, good } = {}]) {
-  return { event, step, wall, text, edits, kept, good, place: to, abandoned: false };
+  const more = { abandoned: false, actions: [] };
+  return { event, step, wall, text, edits, kept, good, place: to, ...more };
 }
 
 /**
