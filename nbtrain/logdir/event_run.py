@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from nbtrain.logdir.index import Index, Places
-from nbtrain.logdir.series import Points, Series
+from nbtrain.logdir.series import Index, Places, Points, Series
 from nbtrain.tfevents import messages
 from nbtrain.tfevents.decode import Decoded, Decoder
 from nbtrain.tfevents.framing import FOOTER, HEADER
 from nbtrain.tfevents.tail import Other, Piece, Tail
-from nbtrain.tfevents.tensors import array_of
 
 # The kinds that are kept beside scalars, by the names of TensorBoard's plugins.
 KINDS = ("images", "histograms", "text", "audio", "hparams", "custom_scalars")
@@ -52,7 +50,6 @@ class EventRun:
         self.indexes: dict[str, dict[str, Index]] = {}
         self.starts: list[tuple[int, float]] = []
         self.before: list[dict[str, int]] = []
-        self._rows: list[int] = []  # of the restarts of a piece
         self.skipped = self.doubtful = 0
         self._decoder = Decoder(verify=self._verify)
         self._kinds: dict[str, str] = {}  # of the tags, from the first metadata of each
@@ -129,25 +126,26 @@ class EventRun:
             return False
         self.skipped += piece.skipped
         self.doubtful += piece.doubtful
-        found = [*piece.scalars, *self._one_by_one(piece.others, file)]
+        restarts: list[int] = []  # their rows
+        found = [*piece.scalars, *self._one_by_one(piece.others, file, restarts)]
         parts: dict[int, list[Decoded]] = {}
         for scalars in found:
             for tag, part in _by_tag(scalars):
                 if not scalars.bare or self._kinds.get(self._decoder.tags[tag]) in _SCALARS:
                     parts.setdefault(tag, []).append(part)
-        self.before += [
-            {name: each.count for name, each in self.series.items()} for _ in self._rows
-        ]
+        counts = {name: each.count for name, each in self.series.items()}
+        before = [counts.copy() for _ in restarts]
         for number, several in parts.items():
             name = self._decoder.tags[number]
             series = self.series.setdefault(name, Series())
-            for before, row in zip(reversed(self.before), reversed(self._rows), strict=False):
-                before[name] = series.count + sum(int((each.rows < row).sum()) for each in several)
-            series.extend(*_in_order(several))
-        self._rows.clear()
+            points = _joined(several)
+            for row, count in zip(restarts, before, strict=True):
+                count[name] = series.count + int((points.rows < row).sum())
+            series.extend(points.steps, points.wall_times, points.values)
+        self.before += before
         return True
 
-    def _one_by_one(self, others: list[Other], file: int) -> Iterator[Decoded]:
+    def _one_by_one(self, others: list[Other], file: int, restarts: list[int]) -> Iterator[Decoded]:
         """Yields the scalars of records that also hold other things; notes these, and restarts."""
         for other in others:
             if messages.is_file_version(other.payload):
@@ -163,7 +161,7 @@ class EventRun:
                 continue
             if event.session_log.status == event.session_log.START:
                 self.starts.append((event.step, event.wall_time))
-                self._rows.append(other.row)
+                restarts.append(other.row)
             for which, value in enumerate(event.summary.value):
                 kind = self._kind(value)
                 if kind in KINDS:
@@ -192,34 +190,21 @@ def _by_tag(scalars: Decoded) -> Iterator[tuple[int, Decoded]]:
     if (tags == tags[0]).all():
         yield int(tags[0]), scalars
         return
-    order = (
-        np.argsort(tags, kind="stable")
-        if tags.max() > 0xFFFF
-        else np.argsort(tags.astype(np.uint16), kind="stable")
-    )
+    short = tags.astype(np.uint16) if tags.max() <= 0xFFFF else tags  # much quicker to sort
+    order = np.argsort(short, kind="stable")
     bounds = np.flatnonzero(np.diff(tags[order], prepend=-1, append=-1))
     for low, high in itertools.pairwise(bounds):
         part = order[low:high]
-        yield (
-            int(tags[part[0]]),
-            Decoded(
-                scalars.rows[part],
-                tags[part],
-                scalars.steps[part],
-                scalars.wall_times[part],
-                scalars.values[part],
-            ),
-        )
+        yield int(tags[part[0]]), scalars.take(part)
 
 
-def _in_order(several: list[Decoded]) -> tuple[Any, Any, Any]:
+def _joined(several: list[Decoded]) -> Decoded:
+    """Joins scalars, in the order of their rows."""
     if len(several) == 1:
-        one = several[0]
-        return one.steps, one.wall_times, one.values
-    order = np.argsort(np.concatenate([each.rows for each in several]), kind="stable")
-    steps = np.concatenate([each.steps for each in several])[order]
-    wall_times = np.concatenate([each.wall_times for each in several])[order]
-    return steps, wall_times, np.concatenate([each.values for each in several])[order]
+        return several[0]
+    columns = zip(*(each.columns for each in several), strict=True)
+    joined = Decoded(*map(np.concatenate, columns))
+    return joined.take(np.argsort(joined.rows, kind="stable"))
 
 
 def _number(value: Any) -> float | None:
@@ -230,7 +215,7 @@ def _number(value: Any) -> float | None:
     if not value.HasField("tensor") or math.prod(shape) != 1:
         return None
     try:
-        array = array_of(value.tensor)
+        array = messages.array_of(value.tensor)
     except ValueError:
         return None
     return float(array.reshape(())) if array.dtype.kind in "fiub" else None

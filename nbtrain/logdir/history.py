@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nbtrain.core.arrays import FloatArray, IntArray
-from nbtrain.logdir.index import Places
+from nbtrain.logdir.series import Places
 from nbtrain.tfevents import messages
 from nbtrain.tfevents.crc import crc32c, masked
 from nbtrain.tfevents.framing import FOOTER

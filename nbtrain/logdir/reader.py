@@ -13,8 +13,7 @@ from collections import deque
 
 from nbtrain.logdir.event_run import EventRun
 from nbtrain.logdir.folders import Folders, as_text
-from nbtrain.logdir.index import Places
-from nbtrain.logdir.series import Points
+from nbtrain.logdir.series import Places, Points
 
 # Seconds between two pieces of a sliced reading: otherwise waiting threads would never get the
 # lock.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,9 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from nbtrain.core.arrays import FloatArray, IntArray
-
-# Rows of a block, of 24 bytes each; the first is small, as there may be ten thousand tags.
-_FIRST, _LARGEST = 64, 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,62 +34,90 @@ class Points:
         return len(self.values)
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The file positions of one tag's values, which are read on request unless they are scalars.
+
+    Attributes:
+        steps: int64 of shape (n,), in the order in which they were written.
+        wall_times: float64 of shape (n,): seconds since the epoch.
+        abandoned: bool of shape (n,), as in `Points`.
+        paths: The run's files.
+        records: int64 of shape (n, 4): index of the file, offset of the record's payload in it, its
+            bytes, and index of the value within the summary.
+    """
+
+    steps: IntArray
+    wall_times: FloatArray
+    abandoned: npt.NDArray[np.bool_]
+    paths: tuple[str, ...]
+    records: IntArray
+
+
 class Series:
     """The points of one tag; not thread-safe, its owner holds the lock."""
 
     def __init__(self) -> None:
-        self.count = 0
-        self._blocks: list[npt.NDArray[np.int64]] = []  # rows: step; bits of wall time, and value
-        self._room = 0  # rows left in the last block
+        self._steps, self._wall_times, self._values = array("q"), array("d"), array("d")
+
+    @property
+    def count(self) -> int:
+        """The number of points."""
+        return len(self._steps)
 
     def extend(self, steps: IntArray, wall_times: FloatArray, values: FloatArray) -> None:
         """Adds points in the order in which they were written; all of shape (n,)."""
-        done, count = 0, len(values)
-        rows = (steps, wall_times.view(np.int64), values.view(np.int64))
-        while done < count:
-            if not self._room:
-                self._room = min(_LARGEST, max(_FIRST, self.count // 4))
-                self._blocks.append(np.empty((3, self._room), np.int64))
-            size = min(self._room, count - done)
-            begin = self._blocks[-1].shape[1] - self._room
-            for row, column in enumerate(rows):
-                self._blocks[-1][row, begin : begin + size] = column[done : done + size]
-            done, self._room = done + size, self._room - size
-        self.count += count
+        self._steps.frombytes(steps.tobytes())
+        self._wall_times.frombytes(wall_times.tobytes())
+        self._values.frombytes(values.tobytes())
 
     def points(self, starts: Sequence[tuple[int, float]] = ()) -> Points:
-        """Returns all points.
+        """Returns a copy of all points.
 
         Args:
             starts: The run's restarts: points from this step on, written before this wall time,
                 were abandoned.
         """
-        blocks = [*self._blocks]
-        if blocks:
-            blocks[-1] = blocks[-1][:, : blocks[-1].shape[1] - self._room]
-        rows = np.concatenate(blocks, axis=1) if blocks else np.empty((3, 0), np.int64)
-        steps, wall_times = rows[0], rows[1].view(np.float64)
-        gone = abandoned(steps, wall_times, starts)
-        return Points(steps, wall_times, rows[2].view(np.float64), gone)
+        steps, wall_times = np.array(self._steps, np.int64), np.array(self._wall_times)
+        gone = _abandoned(steps, wall_times, starts)
+        return Points(steps, wall_times, np.array(self._values), gone)
 
 
-def abandoned(
+class Index:
+    """The file positions of one tag's values; not thread-safe, its owner holds the lock."""
+
+    def __init__(self) -> None:
+        self._steps, self._wall_times, self._records = array("q"), array("d"), array("q")
+
+    @property
+    def count(self) -> int:
+        """The number of values."""
+        return len(self._steps)
+
+    def add(self, step: int, wall_time: float, record: tuple[int, int, int, int]) -> None:
+        """Adds a value; `record` is a row of `Places.records`."""
+        self._steps.append(step)
+        self._wall_times.append(wall_time)
+        self._records.extend(record)
+
+    def places(self, paths: tuple[str, ...], starts: Sequence[tuple[int, float]] = ()) -> Places:
+        """Returns a copy of all positions in these files; `starts` as in `Series.points`."""
+        steps, wall_times = np.array(self._steps, np.int64), np.array(self._wall_times)
+        records = np.array(self._records, np.int64).reshape(-1, 4)
+        return Places(steps, wall_times, _abandoned(steps, wall_times, starts), paths, records)
+
+
+def _abandoned(
     steps: IntArray, wall_times: FloatArray, starts: Sequence[tuple[int, float]]
 ) -> npt.NDArray[np.bool_]:
-    """Marks the points that others replaced; arguments as in `Series`."""
-    gone = _gone_back(steps)
-    for step, wall_time in starts:
-        gone |= (steps >= step) & (wall_times < wall_time)
-    return gone
-
-
-def _gone_back(steps: IntArray) -> npt.NDArray[np.bool_]:
-    """Marks the points whose step a later one went back to, or before."""
-    back = np.flatnonzero(steps[1:] < steps[:-1]) + 1
+    """Marks the points that others replaced: a later one has their step, or an earlier one."""
     gone = np.zeros(len(steps), np.bool_)
+    back = np.flatnonzero(steps[1:] < steps[:-1]) + 1
     if len(back):
         lowest = np.full(len(steps), np.iinfo(np.int64).max)
         lowest[back - 1] = steps[back]
         np.minimum.accumulate(lowest[::-1], out=lowest[::-1])
         gone = steps >= lowest
+    for step, wall_time in starts:
+        gone |= (steps >= step) & (wall_times < wall_time)
     return gone

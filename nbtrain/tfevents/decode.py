@@ -17,17 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from nbtrain.core.arrays import FloatArray, IntArray
-from nbtrain.tfevents.crc import add_columns, crc32c, masked
+from nbtrain.tfevents.crc import add_columns, masked
 from nbtrain.tfevents.framing import FOOTER, ByteArray, Frames
+from nbtrain.tfevents.known_layout import KnownLayout
 from nbtrain.tfevents.layout import STEP, WALL_TIME, Layout, layout_of
+from nbtrain.tfevents.records import Records
 
-_WORD = 8
 _SHORTEST, _LONGEST = 24, 4096  # bytes of an event that may have a layout
 _MOST_STEP_BYTES = 8  # a step below 2 ** 56
 _ROUNDS = 4  # most layouts of records with equal lengths of record and step
 _FEW = 8  # fewer records are not worth it
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)  # for Fibonacci hashing
 _CONTINUED = np.uint64(0x8080808080808080)
 
 
@@ -51,6 +51,15 @@ class Decoded:
     values: FloatArray
     bare: bool = False
 
+    @property
+    def columns(self) -> tuple[npt.NDArray[Any], ...]:
+        """Its columns, in the order of its attributes."""
+        return self.rows, self.tags, self.steps, self.wall_times, self.values
+
+    def take(self, wanted: npt.NDArray[Any]) -> Decoded:
+        """Returns some of them, by index or by a mask."""
+        return Decoded(*(column[wanted] for column in self.columns), self.bare)
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -69,53 +78,6 @@ class Batch:
     doubtful: list[int] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Group:
-    """Records of one length: `count` of them, `stride` bytes apart in a buffer."""
-
-    rows: IntArray
-    buffer: ByteArray
-    begin: int
-    stride: int
-
-    def column(self, offset: int, dtype: str) -> npt.NDArray[Any]:
-        shape = (len(self.rows),)
-        return np.ndarray(shape, dtype, self.buffer, self.begin + offset, (self.stride,)).copy()
-
-    def one(self, index: int, length: int) -> bytes:
-        begin = self.begin + index * self.stride
-        return self.buffer[begin : begin + length].tobytes()
-
-    def take(self, wanted: npt.NDArray[np.bool_], width: int) -> _Group:
-        records = np.ndarray(
-            (len(self.rows), width), np.uint8, self.buffer, self.begin, (self.stride, 1)
-        )
-        return _Group(self.rows[wanted], records[wanted].reshape(-1), 0, width)
-
-
-class _Known:
-    """A layout, and the rows of tags that its records have had."""
-
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
-        self.mask = np.full(layout.length, 0xFF, np.uint8)
-        self.mask[list(layout.varying())] = 0
-        last = layout.length - _WORD
-        offsets = [*range(0, last, _WORD), last]
-        masks = [self.mask[offset : offset + _WORD].view("<u8")[0] for offset in offsets]
-        self.words = [(o, mask) for o, mask in zip(offsets, masks, strict=True) if mask]
-        self.rows: dict[bytes, int] = {}  # by the bytes that stay the same; -1: another layout
-        self.tags = np.empty((0, len(layout.places)), np.int64)
-        self.crcs = np.empty(0, np.uint32)  # of these records with zeros at varying positions
-
-    def add(self, same: bytes, tags: list[int]) -> int:
-        """Adds a new row of tags, and returns its index."""
-        self.tags = np.vstack([self.tags, np.array([tags], np.int64)])
-        self.crcs = np.append(self.crcs, np.uint32(crc32c(same)))
-        self.rows[same] = len(self.crcs) - 1
-        return len(self.crcs) - 1
-
-
 class Decoder:
     """Decodes the records of one run; it learns their layouts and tags.
 
@@ -130,7 +92,7 @@ class Decoder:
         self.verify = verify
         self.tags: list[str] = []
         self._tag_ids: dict[str, int] = {}
-        self._layouts: dict[Layout, _Known] = {}
+        self._layouts: dict[Layout, KnownLayout] = {}
 
     def decode(self, data: ByteArray, frames: Frames) -> Batch:
         """Decodes the records in a stretch of a file."""
@@ -149,24 +111,14 @@ class Decoder:
         return batch
 
     def decode_one(self, row: int, payload: bytes) -> list[Decoded] | None:
-        """Decodes a single record, whose checksum was looked at.
-
-        Args:
-            row: Its row, for the result.
-            payload: The serialized `Event`.
-
-        Returns:
-            Its scalars; None without a usual layout.
-        """
+        """Decodes a single record, whose checksum was looked at; None without a usual layout."""
         usual = _SHORTEST <= len(payload) < _LONGEST
         found = layout_of(payload) if usual else None
         if found is None or found[0].step_bytes > _MOST_STEP_BYTES:
             return None
         layout, tags = found
-        group = _Group(np.array([row]), np.frombuffer(payload, np.uint8), 0, len(payload))
-        ids = np.array([[self.tag_id(tag) for tag in tags]])
-        wall_times, steps = group.column(WALL_TIME, "<f8"), _steps(group, layout)
-        return _decoded(layout, group.rows, ids, steps, wall_times, _values(group, layout))
+        group = Records(np.array([row]), np.frombuffer(payload, np.uint8), 0, len(payload))
+        return _decoded(layout, group, np.array([[self.tag_id(tag) for tag in tags]]))
 
     def tag_id(self, tag: str) -> int:
         """Returns the index of a tag."""
@@ -178,7 +130,7 @@ class Decoder:
 
     def _groups(
         self, data: ByteArray, frames: Frames, batch: Batch
-    ) -> Iterator[tuple[_Group, int]]:
+    ) -> Iterator[tuple[Records, int]]:
         """Yields the records by their lengths and those of their steps."""
         lengths = frames.lengths
         usual = (lengths >= _SHORTEST) & (lengths < _LONGEST)
@@ -201,80 +153,55 @@ class Decoder:
             if kind & 15 > _MOST_STEP_BYTES or len(rows) < _FEW:
                 batch.others.extend(rows.tolist())
                 continue
-            yield _group(data, rows, frames.starts[rows], (kind >> 4) + FOOTER), kind >> 4
+            yield Records.at(data, rows, frames.starts[rows], (kind >> 4) + FOOTER), kind >> 4
 
-    def _decode(self, group: _Group, length: int, batch: Batch) -> _Group | None:
+    def _decode(self, group: Records, length: int, batch: Batch) -> Records | None:
         """Decodes the records that have the layout of the first; returns the others."""
-        found = layout_of(group.one(0, length))
+        found = layout_of(group.octets(length)[0].tobytes())
         if found is None:
             batch.others.extend(group.rows.tolist())
             return None
-        known = self._layouts.get(found[0])
+        layout = found[0]
+        known = self._layouts.get(layout)
         if known is None:
-            known = self._layouts[found[0]] = _Known(found[0])
-        which = self._which(group, known)
+            known = self._layouts[layout] = KnownLayout(layout, self.tag_id)
+        which = known.rows_of(group)
         fits = which >= 0
         rest = None
         if not fits.all():
             rest = group.take(~fits, length + FOOTER)
             group = group.take(fits, length + FOOTER)
             which = which[fits]
-        _columns(group, known, which, batch, verify=self.verify)
+        crcs, octets = known.crcs[which], group.octets(length)
+        add_columns(crcs, length, {place: octets[:, place] for place in layout.varying()})
+        whole = group.column(length, "<u4") == masked(crcs)
+        scalars = _decoded(layout, group, known.tags[which])
+        if not self.verify:
+            batch.doubtful.extend(group.rows[~whole].tolist())
+        elif not whole.all():
+            batch.damaged.extend(group.rows[~whole].tolist())
+            # Without a whole record: the damage of one looks like a layout of its own.
+            scalars = [each.take(whole) for each in scalars] if whole.any() else []
+        batch.scalars.extend(scalars)
         return rest
 
-    def _which(self, group: _Group, known: _Known) -> IntArray:
-        """Finds the known row of tags of each record; -1 for another layout."""
-        words = [group.column(offset, "<u8") & mask for offset, mask in known.words]
-        count = len(group.rows)
-        if all((word == word[0]).all() for word in words):
-            return np.full(count, self._rows_of_tags(group, known, np.array([0]))[0])
-        keys = np.zeros(count, np.uint64)
-        for word in words:
-            keys = (keys ^ word) * _ODD
-        which = np.full(count, -1, np.int64)
-        todo = np.arange(count)
-        for shift in (48, 32):
-            key = (keys[todo] >> np.uint64(shift)).astype(np.uint16)
-            order = np.argsort(key, kind="stable")
-            firsts = np.flatnonzero(np.diff(key[order].astype(np.int32), prepend=-1))
-            sizes = np.diff(firsts, append=len(order))
-            first = todo[order[firsts]]
-            found = np.repeat(self._rows_of_tags(group, known, first), sizes)
-            first, order = np.repeat(first, sizes), todo[order]
-            same = np.ones(len(order), np.bool_)
-            for word in words:
-                same &= word[order] == word[first]
-            which[order[same]] = found[same]
-            todo = order[~same]
-            if not len(todo):
-                break
-        return which
 
-    def _rows_of_tags(self, group: _Group, known: _Known, which: IntArray) -> IntArray:
-        """Finds the rows of tags of some of the records; -1 for another layout."""
-        length = known.layout.length
-        shape, strides = (len(group.rows), length), (group.stride, 1)
-        records = np.ndarray(shape, np.uint8, group.buffer, group.begin, strides)[which]
-        same = (records & known.mask).tobytes()
-        found = np.empty(len(which), np.int64)
-        for index in range(len(which)):
-            key = same[index * length : (index + 1) * length]
-            row = known.rows.get(key)
-            if row is None:
-                layout = layout_of(records[index].tobytes())
-                if layout is not None and layout[0] == known.layout:
-                    row = known.add(key, [self.tag_id(tag) for tag in layout[1]])
-                else:
-                    row = -1
-            found[index] = row
-        return found
+def _decoded(layout: Layout, group: Records, tags: IntArray) -> list[Decoded]:
+    """Decodes the scalars at each place of a layout; `tags` has a row for each record."""
+    wall_times, steps = group.column(WALL_TIME, "<f8"), _steps(group, layout)
+    decoded = []
+    for index, place in enumerate(layout.places):
+        values = group.column(place.offset, place.dtype).astype(np.float64)
+        decoded.append(Decoded(group.rows, tags[:, index], steps, wall_times, values, place.bare))
+    return decoded
 
 
 def _step_bytes(data: ByteArray, frames: Frames, usual: npt.NDArray[np.bool_]) -> IntArray:
     """The bytes of each record's step as a varint; 0 if it has none."""
     starts = frames.starts if usual.all() else np.where(usual, frames.starts, 0)
     has = data[starts + STEP - 1] == 0x10
-    ended = ~_gathered(data, starts + STEP, "<u8") & _CONTINUED
+    words: npt.NDArray[np.uint64] = np.ndarray((len(data) - 7,), "<u8", data, 0, (1,))
+    ended = ~words[starts + STEP] & _CONTINUED
     count = np.ones(len(starts), np.int64)
     for byte in range(1, _MOST_STEP_BYTES):
         longer = ended & np.uint64((1 << 8 * byte) - 1) == 0
@@ -285,45 +212,7 @@ def _step_bytes(data: ByteArray, frames: Frames, usual: npt.NDArray[np.bool_]) -
     return np.where(has, count, 0)
 
 
-def _gathered(data: ByteArray, offsets: IntArray, dtype: str) -> npt.NDArray[np.uint64]:
-    return np.ndarray((len(data) - int(dtype[-1]) + 1,), dtype, data, 0, (1,))[offsets]
-
-
-def _group(data: ByteArray, rows: IntArray, starts: IntArray, width: int) -> _Group:
-    """Returns records as rows of a buffer: in place if evenly spaced, or else copied."""
-    stride = int(starts[1] - starts[0])
-    if (np.diff(starts) == stride).all():
-        return _Group(rows, data, int(starts[0]), stride)
-    records = np.ndarray((len(data) - width + 1,), f"V{width}", data, 0, (1,))[starts]
-    return _Group(rows, records.view(np.uint8), 0, width)
-
-
-def _columns(group: _Group, known: _Known, which: IntArray, batch: Batch, *, verify: bool) -> None:
-    """Decodes the columns of records after checking their checksums."""
-    layout = known.layout
-    wall_times = group.column(WALL_TIME, "<f8")
-    crcs = known.crcs[which]
-    _add(crcs, layout.length, WALL_TIME, wall_times)
-    steps = _steps(group, layout)
-    if layout.step_bytes:
-        _add(crcs, layout.length, STEP, group.column(STEP, "<u8"), layout.step_bytes)
-    values = _values(group, layout)
-    for place, column in zip(layout.places, values, strict=True):
-        _add(crcs, layout.length, place.offset, column)
-    whole = group.column(layout.length, "<u4") == masked(crcs)
-    rows, tags = group.rows, known.tags[which]
-    if not verify:
-        batch.doubtful.extend(group.rows[~whole].tolist())
-    elif not whole.all():
-        batch.damaged.extend(rows[~whole].tolist())
-        if not whole.any():  # a record whose damage looks like a layout of its own
-            return
-        rows, tags, steps, wall_times = rows[whole], tags[whole], steps[whole], wall_times[whole]
-        values = [column[whole] for column in values]
-    batch.scalars.extend(_decoded(layout, rows, tags, steps, wall_times, values))
-
-
-def _steps(group: _Group, layout: Layout) -> IntArray:
+def _steps(group: Records, layout: Layout) -> IntArray:
     """The steps of records, from their varints."""
     steps = np.zeros(len(group.rows), np.int64)
     if layout.step_bytes:
@@ -332,36 +221,3 @@ def _steps(group: _Group, layout: Layout) -> IntArray:
             septet = (step >> np.uint64(8 * byte)) & np.uint64(0x7F)
             steps |= (septet << np.uint64(7 * byte)).astype(np.int64)
     return steps
-
-
-def _values(group: _Group, layout: Layout) -> list[npt.NDArray[Any]]:
-    """The columns of the values of records."""
-    return [group.column(place.offset, place.dtype) for place in layout.places]
-
-
-def _decoded(
-    layout: Layout,
-    rows: IntArray,
-    tags: IntArray,
-    steps: IntArray,
-    wall_times: FloatArray,
-    values: list[npt.NDArray[Any]],
-) -> list[Decoded]:
-    """Columns of each place of a layout; `tags` has a row for each record."""
-    return [
-        Decoded(rows, tags[:, index], steps, wall_times, column.astype(np.float64), place.bare)
-        for index, (place, column) in enumerate(zip(layout.places, values, strict=True))
-    ]
-
-
-def _add(
-    crcs: npt.NDArray[np.uint32],
-    length: int,
-    offset: int,
-    column: npt.NDArray[Any],
-    size: int | None = None,
-) -> None:
-    """Updates checksums when zeros are replaced by the bytes of a column."""
-    octets = column.view(np.uint8).reshape(len(column), column.itemsize)
-    places = {offset + byte: octets[:, byte] for byte in range(size or column.itemsize)}
-    add_columns(crcs, length, places)

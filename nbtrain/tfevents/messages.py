@@ -6,9 +6,11 @@ needs them: scalars are read by columns, and a file's first record tells only it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from tensorboard.compat.proto.event_pb2 import Event
 
 _WALL_TIME = 9  # bytes of the field that an event begins with
@@ -34,3 +36,24 @@ def event(payload: bytes) -> Event:
         return Event.FromString(payload)
     except DecodeError as error:
         raise ValueError(f"{len(payload)} bytes that are no Event: {error}") from error
+
+
+def array_of(tensor: Any) -> npt.NDArray[Any]:
+    """Returns the array in a `TensorProto`.
+
+    Every element must be present. TensorFlow also allows a single element for a shape of equal
+    ones, but no summary is written so, and a few bytes could ask for gigabytes.
+
+    Raises:
+        ValueError: It holds less than its shape says, or nothing readable.
+    """
+    from tensorboard.util.tensor_util import make_ndarray
+
+    shape = [dim.size for dim in tensor.tensor_shape.dim]
+    if min(shape, default=0) < 0 or math.prod(shape) > tensor.ByteSize():
+        raise ValueError(f"its shape is {tuple(shape)}, and it has {tensor.ByteSize()} bytes")
+    try:
+        array: npt.NDArray[Any] = make_ndarray(tensor)
+    except (TypeError, KeyError, OverflowError) as error:  # not a type, or NumPy's own limits
+        raise ValueError(f"its type is {tensor.dtype}: {error}") from error
+    return array

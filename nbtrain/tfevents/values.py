@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from nbtrain.core.arrays import FloatArray
 from nbtrain.core.errors import ArgumentError
+from nbtrain.tfevents.messages import array_of
 from nbtrain.tfevents.pictures import MOST_PIXELS, enlarged, picture
-from nbtrain.tfevents.tensors import array_of
 
 # The first bytes of sounds: a page is told a type only if the bytes match.
 _SOUNDS = {
