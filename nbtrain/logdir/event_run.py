@@ -138,7 +138,7 @@ class EventRun:
         for number, several in parts.items():
             name = self._decoder.tags[number]
             series = self.series.setdefault(name, Series())
-            points = _joined(several)
+            points = Decoded.joined(several)
             for row, count in zip(restarts, before, strict=True):
                 count[name] = series.count + int((points.rows < row).sum())
             series.extend(points.steps, points.wall_times, points.values)
@@ -196,15 +196,6 @@ def _by_tag(scalars: Decoded) -> Iterator[tuple[int, Decoded]]:
     for low, high in itertools.pairwise(bounds):
         part = order[low:high]
         yield int(tags[part[0]]), scalars.take(part)
-
-
-def _joined(several: list[Decoded]) -> Decoded:
-    """Joins scalars, in the order of their rows."""
-    if len(several) == 1:
-        return several[0]
-    columns = zip(*(each.columns for each in several), strict=True)
-    joined = Decoded(*map(np.concatenate, columns))
-    return joined.take(np.argsort(joined.rows, kind="stable"))
 
 
 def _number(value: Any) -> float | None:

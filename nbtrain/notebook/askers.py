@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import inspect
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 ASKS = frozenset({"should_stop", "ShouldStop"})
@@ -25,16 +23,18 @@ def unheard(tree: ast.Module, names: Mapping[str, Any]) -> str | None:
     """Returns why a run would miss the steps of a cell's loop, and what to write instead.
 
     Args:
-        tree: The cell, which does not use `run`.
+        tree: The cell, which does not use `run`. None of it is executed.
         names: The notebook's names.
 
     Returns:
-        The message; None if the run sees the steps.
+        The message; None if the run sees the steps, or it is unknown.
     """
-    cell = _Cell(tree, names)
+    bound = _bound(tree)
     asked = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     kinds = {
-        ast.unparse(node): cell.kind(node.value) for node in asked if node.attr in ASKS | _OPENS
+        ast.unparse(node): _kind(node.value, bound, names)
+        for node in asked
+        if node.attr in ASKS | _OPENS
     }
     if not kinds or not all(kinds.values()):
         return None
@@ -45,96 +45,65 @@ def unheard(tree: ast.Module, names: Mapping[str, Any]) -> str | None:
     )
 
 
-class _Cell:
-    """Infers what the expressions of a cell refer to, without running it."""
-
-    def __init__(self, tree: ast.Module, names: Mapping[str, Any]) -> None:
-        self._names = names
-        self._bound: dict[str, list[ast.expr | None]] = defaultdict(list)  # None: value unknown
-        for name, value in _bindings(tree):
-            self._bound[name].append(value)
-        self._imported = set(_imported(tree))
-
-    def kind(self, node: ast.expr | None, seen: frozenset[str] = frozenset()) -> str | None:
-        """Returns the name of the TensorFlow class of an expression's value; None if unknown.
-
-        Args:
-            node: The expression.
-            seen: Names already followed, so that `a = b; b = a` ends.
-        """
-        match node:
-            case ast.Name(name) if name in seen:
+def _kind(
+    node: ast.expr, bound: Mapping[str, ast.AST | None], names: Mapping[str, Any]
+) -> str | None:
+    """Returns the name of the TensorFlow class of an expression's value; None if unknown."""
+    match node:
+        case ast.Attribute(attr="coord"):
+            return "Coordinator"
+        case ast.Name(name) if name not in bound:
+            return _class_of(type(names.get(name)))
+        case ast.Name(name):
+            node = cast("ast.expr", bound[name])
+    match node:
+        case ast.Call(ast.Name(name)):
+            made = names.get(name)
+            if name not in bound and issubclass(type(made), type):  # isinstance() may run code
+                return _class_of(cast("type", made))
+            if name in bound and not isinstance(bound[name], ast.alias):
                 return None
-            case ast.Name(name) if name in self._bound:
-                kinds = {self.kind(value, seen | {name}) for value in self._bound[name]}
-                return kinds.pop() if len(kinds) == 1 else None
-            case ast.Call(func):
-                return self._made_by(func)
-            case ast.Attribute(attr="coord"):
-                return "Coordinator"
-            case ast.Name() | ast.Attribute():
-                return _class_of(type(self._object(node)))
-        return None
-
-    def _made_by(self, function: ast.expr) -> str | None:
-        """Returns the same for the value of a call to `function`."""
-        made = self._object(function)
-        if issubclass(type(made), type):  # isinstance() may run the user's code
-            return _class_of(cast("type", made))
-        if isinstance(function, ast.Name) and function.id in self._bound.keys() - self._imported:
+        case ast.Call(ast.Attribute(attr=name)):
+            pass
+        case _:
             return None
-        name = function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
-        return name if name in _REMEDIES and name != "Supervisor" else None
-
-    def _object(self, node: ast.expr) -> object:
-        """Returns the notebook's object for a name or an attribute; None if unknown.
-
-        Runs none of the user's code, such as a property.
-        """
-        match node:
-            case ast.Name(name) if name not in self._bound:
-                return self._names.get(name)
-            case ast.Attribute(value, attr):
-                return inspect.getattr_static(self._object(value), attr, None)
-        return None
+    return name if name in _REMEDIES and name != "Supervisor" else None
 
 
 def _class_of(kind: type) -> str | None:
     """Returns TensorFlow's name for a class whose loop a run does not see."""
-    if any(each.__name__ == "Supervisor" and _is_ours(each) for each in kind.__mro__):
-        return None
     for each in kind.__mro__:
+        if each.__name__ == "Supervisor" and each.__module__.partition(".")[0] == "nbtrain":
+            return None
         if each.__name__ in _REMEDIES and each.__module__.startswith(("tensorflow", "nbtrain")):
             return each.__name__
     return None
 
 
-def _is_ours(kind: type) -> bool:
-    return kind.__module__.split(".")[0] == "nbtrain"
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
-    aliases = (node for node in ast.walk(tree) if isinstance(node, ast.alias))
-    return (alias.asname or alias.name.partition(".")[0] for alias in aliases)
-
-
-def _bindings(tree: ast.Module) -> Iterator[tuple[str, ast.expr | None]]:
-    """Yields the names that a cell binds with their values; None for parameters, elements etc."""
-    values: dict[ast.expr, ast.expr | None] = {}
+def _bound(tree: ast.Module) -> dict[str, ast.AST | None]:
+    """The names that a cell binds: to an expression, by an import, or in another way (None)."""
+    values: dict[ast.expr, ast.expr] = {}
+    found: dict[str, ast.AST | None] = {}
     for node in ast.walk(tree):  # statements come before their targets
+        bound: ast.AST | None = None
         match node:
             case ast.Assign(targets, value):
                 values |= dict.fromkeys(targets, value)
-            case ast.AnnAssign(target, _, value) | ast.NamedExpr(target, value):
-                values[target] = value
+                continue
             case ast.withitem(value, ast.expr() as target):
                 values[target] = value
+                continue
             case ast.Name(name, ast.Store() | ast.Del()):
-                yield name, values.get(node)
+                bound = values.get(node)
+            case ast.alias():
+                name, bound = node.asname or node.name.partition(".")[0], node
             case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
-                yield name, None
+                pass
             case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.arg(name):
-                yield name, None
+                pass
             case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
-                yield name, None
-    yield from ((name, None) for name in _imported(tree))
+                pass
+            case _:
+                continue
+        found[name] = None if name in found else bound
+    return found

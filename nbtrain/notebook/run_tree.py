@@ -17,13 +17,14 @@ from pathlib import Path
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.hyperparameters import Edit
 from nbtrain.core.text_table import in_columns
-from nbtrain.logdir.last_step import last_step
+from nbtrain.logdir.event_run import EventRun
 from nbtrain.notebook.kernel import runs
 from nbtrain.rundir.entries import FILE, Entry, edits_of, entries, step_of, when
 from nbtrain.rundir.folder import BASE
 from nbtrain.rundir.journal import ENDS
 from nbtrain.rundir.lineage import parent_of
 from nbtrain.rundir.lock import is_held
+from nbtrain.tfevents.writer import ENDING
 
 _HEAD = ("run", "phase", "step", "branch")
 
@@ -65,13 +66,16 @@ class RunFolder:
         steps = [step_of(entry) for entry in lines if entry["event"] != "start"]
         said = next((entry for entry in last if entry["event"] == "start"), {})
         total = said.get("total_steps")
+        step = steps[-1] if steps else 0
+        if not ends:  # what came after the last line is in the event files alone
+            step = max(step, last_step(path))
         born = next((entry for entry in lines if parent_of(entry)), None)
         parent = parent_of(born) if born is not None else None
         return cls(
             path=path,
             began=min(map(when, lines), default=float("inf")),
             phase=ends[-1] if ends else _unended(path),
-            step=max(steps[-1] if steps else 0, last_step(path) or 0),
+            step=step,
             total_steps=total if type(total) is int else None,
             parent=None if parent is None else (path / parent["logdir"]).resolve(),
             branch="" if parent is None else _branch(parent["step"], lines),
@@ -149,6 +153,16 @@ def _leads_to(path: Path, parent: Path | None, found: Mapping[Path, RunFolder]) 
         seen.add(parent)
         parent = found[parent].parent if parent in found else None
     return False
+
+
+def last_step(folder: Path) -> int:
+    """The last step in a run's event files, without abandoned ones; 0 if there is none."""
+    files = EventRun(str(folder))
+    files.look(sorted(path.name for path in folder.glob(f"*{ENDING}")))
+    for _ in files.read():
+        pass
+    points = [files.points(tag) for tag in files.series]
+    return max((int(each.steps[~each.abandoned].max(initial=0)) for each in points), default=0)
 
 
 def _unended(path: Path) -> str:

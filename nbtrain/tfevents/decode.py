@@ -9,8 +9,8 @@ are left to be read one by one.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,9 @@ _ROUNDS = 4  # most layouts of records with equal lengths of record and step
 _FEW = 8  # fewer records are not worth it
 
 _CONTINUED = np.uint64(0x8080808080808080)
+
+
+_COLUMNS = ("rows", "tags", "steps", "wall_times", "values")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +54,20 @@ class Decoded:
     values: FloatArray
     bare: bool = False
 
-    @property
-    def columns(self) -> tuple[npt.NDArray[Any], ...]:
-        """Its columns, in the order of its attributes."""
-        return self.rows, self.tags, self.steps, self.wall_times, self.values
-
     def take(self, wanted: npt.NDArray[Any]) -> Decoded:
         """Returns some of them, by index or by a mask."""
-        return Decoded(*(column[wanted] for column in self.columns), self.bare)
+        return replace(self, **{name: getattr(self, name)[wanted] for name in _COLUMNS})
+
+    @staticmethod
+    def joined(several: Sequence[Decoded]) -> Decoded:
+        """Joins scalars in the order of their rows."""
+        if len(several) == 1:
+            return several[0]
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(each, name) for each in several]) for name in _COLUMNS
+        }
+        found = replace(several[0], **columns)
+        return found.take(np.argsort(found.rows, kind="stable"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ import pytest
 import nbtrain
 from nbtrain.core.commands import Pause
 from nbtrain.core.errors import ArgumentError
-from nbtrain.logdir.last_step import last_step
-from nbtrain.notebook.run_tree import tree
+from nbtrain.notebook.run_tree import last_step, tree
 from nbtrain.run import registry
 from tests.forked import Forked
 from tests.gate import SOON, Gate
@@ -163,8 +162,8 @@ def test_a_damaged_end_and_a_large_last_record_hide_no_step(tmp_path: Path) -> N
         file.write_bytes(whole + end)
         assert last_step(run.logdir) == 12
     file.write_bytes(b"")
-    assert last_step(run.logdir) is None
-    assert last_step(tmp_path / "nowhere") is None
+    assert last_step(run.logdir) == 0
+    assert last_step(tmp_path / "nowhere") == 0
 
 
 def test_a_run_that_was_started_again_after_the_clock_was_set_back_is_where_it_is_now() -> None:
