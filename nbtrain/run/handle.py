@@ -55,7 +55,7 @@ class LoopHandle:
         """Tags of the curves from evaluations between two steps."""
         return self._loop.evaluated
 
-    def count_waits(self, waits: Callable[[float], float | None]) -> None:
+    def count_waits(self, waits: Callable[[], float] | None) -> None:
         """Sets the function that measures waits for input; see `TimeUsage.waits`."""
         self._time_usage.waits = waits
 

@@ -26,16 +26,16 @@ KINDS = (STEP, INPUT, STEP_AND_INPUT, EVALUATE, SAVE, RESTORE, PAUSED)
 # The number of looks that the shares cover: ten seconds, at one look per second.
 WINDOW_LOOKS = 10
 
-# Takes the seconds that the loop took since the last call. Returns how many of them it has waited
-# for input; None if that is unknown. A wait that is known later is reported later.
-Waits = Callable[[float], float | None]
+# Returns the seconds that the loop has waited for input.
+Waits = Callable[[], float]
 
 
 class TimeUsage:
     """The seconds of one training thread, by kind.
 
     Attributes:
-        waits: Returns how long the loop has waited for input; None if that is not known.
+        waits: Measures the waits of the loop for input; None if that is not possible, as in Keras's
+            `fit`, which draws the batches in its compiled step.
         seconds: Seconds since `begin` by kind, as of the last look; any thread.
         shares: Shares of the time of the last looks by kind, with sum 1; empty at first.
     """
@@ -48,8 +48,6 @@ class TimeUsage:
         self._lock = threading.Lock()  # protects the next two
         self._spent: defaultdict[str, float] = defaultdict(float)
         self._at: tuple[str, float] | None = None  # the current kind, and since when
-        self._looped = 0.0  # seconds of the loop that have been divided
-        self._waited = self._untold = 0.0
         self._looks: deque[Mapping[str, float]] = deque(maxlen=WINDOW_LOOKS + 1)
 
     def begin(self) -> None:
@@ -105,15 +103,11 @@ class TimeUsage:
     def _told_apart(self, spent: defaultdict[str, float]) -> dict[str, float]:
         """Returns seconds by kind, with the loop divided into steps and input if known."""
         loop = spent.pop(LOOP, 0.0)
-        new, self._looped = loop - self._looped, loop
-        waited = None if self.waits is None else self.waits(new)
-        if waited is None:
-            self._untold += new
+        if self.waits is None:
+            spent[STEP_AND_INPUT] = loop
         else:
-            self._waited += waited
-        told = loop - self._untold
-        spent[INPUT] = min(self._waited, told)
-        spent[STEP], spent[STEP_AND_INPUT] = told - spent[INPUT], self._untold
+            spent[INPUT] = min(self.waits(), loop)
+            spent[STEP] = loop - spent[INPUT]
         return {kind: spent[kind] for kind in KINDS if spent[kind] > 0}
 
 
@@ -129,7 +123,7 @@ class Draws(Iterator[Any]):
     ) -> None:
         self._iterator = iterator
         self._clock = clock
-        self._secs = self._told = 0.0
+        self._secs = 0.0
         self._began: float | None = None  # when the current draw began
 
     def __next__(self) -> Any:
@@ -142,14 +136,10 @@ class Draws(Iterator[Any]):
             self._began = None
             self._secs += clock() - began
 
-    def __call__(self, _loop_secs: float) -> float:
-        """Returns the seconds of draws since the last call, including the current draw."""
+    def __call__(self) -> float:
+        """Returns the seconds of all draws, including the current one."""
         secs, began = self._secs, self._began
-        if began is not None:
-            secs += self._clock() - began
-        new = max(0.0, secs - self._told)
-        self._told += new
-        return new
+        return secs if began is None else secs + self._clock() - began
 
 
 def _parts(now: Mapping[str, float], then: Mapping[str, float]) -> dict[str, float]:

@@ -58,7 +58,7 @@ class RunCallback(keras.callbacks.Callback):
             )
         self._remove()
         self._loss = BatchLoss(model)
-        self._run.handle.count_waits(self._loss.waits)
+        self._run.handle.count_waits(None)  # fit draws the batches in its compiled step
         self._guard = Guard(model, self._run.name, self._run.__repr__)
         self._guard.set()
         self._run.handle.at_end(self._remove)  # in case an error ends fit

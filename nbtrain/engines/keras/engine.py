@@ -160,7 +160,6 @@ class FitEngine:
             tell_unwritten(run, of_model(self._model))  # otherwise there is a writer
         self._loss = loss = PlacedLoss(self._model, place)
         loop.at_end(loss.remove)
-        loop.count_waits(loss.waits)
         if not self._model.run_eagerly:
             loss.look_after(loop)
         fit_callbacks = FitCallbacks(

@@ -12,7 +12,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.engines.keras.input import InputWaits
 from nbtrain.engines.keras.trackers import Trackers
 from nbtrain.run.handle import LoopHandle
 from nbtrain.run.traced import Structure
@@ -36,7 +35,6 @@ class BatchLoss:
             shape (), the mean over replicas. See `Trackers`.
         logs: The last result of Keras's step.
         count: Batches of the last execution: fewer than in others if the data end within it.
-        waits: Measures the waiting for batches.
     """
 
     def __init__(self, model: Any) -> None:
@@ -61,7 +59,6 @@ class BatchLoss:
                     synchronization=tf.VariableSynchronization.ON_READ,
                     aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
                 )
-        self.waits = InputWaits(model.steps_per_execution)
         self._trackers = Trackers(model)  # before the step is replaced
         model.train_step = self._train_step
         model.train_function = None  # the existing one was made from the old step
@@ -110,7 +107,6 @@ class BatchLoss:
 
     def remove(self) -> None:
         """Restores the model's methods."""
-        self.waits.let_go()
         self._let_go()
         if vars(self._model).get("train_step") != self._train_step:
             return
@@ -122,7 +118,6 @@ class BatchLoss:
 
     def _train(self, iterator: Any) -> Any:
         """Replaces Keras's train function."""
-        self.waits.begin(iterator)
         if self._counted is not None:
             self._counted.assign(0)
         logs = self._function(iterator)
@@ -135,8 +130,6 @@ class BatchLoss:
 
     def _train_step(self, data: Any) -> Any:
         """Replaces the model's own train step; traced."""
-        if not tf.executing_eagerly():
-            self.waits.traces()
         self._trackers.begin()
         if self._counted is not None:
             self._counted.assign_add(1)
