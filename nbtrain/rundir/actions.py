@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -115,8 +116,8 @@ class Actions:
             if own is not None and self._saved[mark.order] == at:
                 return (*undo, self._restore(own))
             undo.append(self._missing(at))
-        before = (held for held in self._led_to(at) if not side_folder(held.path))
-        return (*undo, *map(self._restore, list(before)[:1]))
+        before = (held for held in self._led_to(at) if self._own.get(held.order) is held)
+        return (*undo, *map(self._restore, itertools.islice(before, 1)))
 
     def _after_nan(self, at: int) -> Sequence[Action]:
         """The ways back to a good state; to before a bad edit, if the good state has it."""

@@ -12,6 +12,7 @@ segment                          the run goes on from a step; the line before ma
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -140,6 +141,7 @@ def side_folder(path: str) -> str:
     return folder if folder in ASIDE else ""
 
 
+@functools.lru_cache(maxsize=4096)  # asked for every mark at every change
 def name_of(path: str) -> str:
     """Returns the name of a checkpoint, after the name of its folder if this is one of `ASIDE`."""
     return str(Path(side_folder(path), Path(path).name))
