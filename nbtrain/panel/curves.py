@@ -22,7 +22,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.logdir.series import Points
 from nbtrain.logdir.summary_stats import extent_of, higher_is_better
-from nbtrain.recording.buckets import LIMIT
+from nbtrain.recording.buckets import LIMIT, reduced
 from nbtrain.recording.smoothing import smoothed
 
 AXES = ("step", "relative", "wall")
@@ -248,20 +248,12 @@ def _buckets(x: FloatArray, values: FloatArray, smooth: FloatArray, starts: IntA
     """
     if not len(x):
         return np.empty((0, 5))
-    lacking = 2 * starts[-1] - starts[-2] - len(x) if len(starts) > 1 else 0
-    if lacking > 0:
-        rows = _buckets(x[: starts[-1]], values[: starts[-1]], smooth[: starts[-1]], starts[:-1])
-        back = slice(starts[-1] - lacking, None)
-        last = _buckets(x[back], values[back], smooth[back], starts[:1])
-        last[0, 0] = x[starts[-1]]
-        return np.concatenate([rows, last])
-    sizes = np.diff(starts, append=len(x))
-    with np.errstate(invalid="ignore", over="ignore"):
-        columns = (
-            x[starts],
-            np.add.reduceat(values, starts) / sizes,
-            np.minimum.reduceat(values, starts),
-            np.maximum.reduceat(values, starts),
-            np.add.reduceat(smooth, starts) / sizes,
-        )
-    return np.stack(columns, axis=1)
+    begins, ends = starts.copy(), np.append(starts[1:], len(x))
+    if len(starts) > 1:
+        begins[-1] -= max(0, 2 * starts[-1] - starts[-2] - len(x))
+    bounds = np.column_stack([begins, ends]).ravel()[:-1]  # every second slice is a bucket
+    sums, lows, highs = (column[::2] for column in reduced(values, bounds))
+    smoothed_sums = reduced(smooth, bounds)[0][::2]
+    with np.errstate(invalid="ignore"):
+        means, smoothed_means = sums / (ends - begins), smoothed_sums / (ends - begins)
+    return np.stack([x[starts], means, lows, highs, smoothed_means], axis=1)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.core.arrays import FloatArray
+from nbtrain.core.arrays import FloatArray, IntArray
 
 LIMIT = 512
 
@@ -75,12 +75,10 @@ class BucketCurve:
         bucket = np.arange(self.points, self.points + len(values)) // self.stride
         starts = np.flatnonzero(np.diff(bucket, prepend=-1))
         where = bucket[starts]
-        with np.errstate(invalid="ignore", over="ignore"):
-            total = np.add.reduceat(values, starts)
-            lo = np.minimum.reduceat(values, starts)
-            hi = np.maximum.reduceat(values, starts)
-            if where[0] < before:  # the first new points belong to the partial bucket
-                last = where[0]
+        total, lo, hi = reduced(values, starts)
+        if where[0] < before:  # the first new points belong to the partial bucket
+            last = where[0]
+            with np.errstate(invalid="ignore", over="ignore"):
                 total[0] += self._sum[last]
                 lo[0] = np.minimum(lo[0], self._lo[last])
                 hi[0] = np.maximum(hi[0], self._hi[last])
@@ -136,3 +134,13 @@ class BucketCurve:
                 column[pairs : pairs + odd] = column[count - odd : count]
         self._steps[: pairs + odd] = self._steps[0:count:2]
         self.stride *= 2
+
+
+def reduced(values: FloatArray, bounds: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Returns sum, minimum and maximum of slices; `bounds` are those of `np.ufunc.reduceat`."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return (
+            np.add.reduceat(values, bounds),
+            np.minimum.reduceat(values, bounds),
+            np.maximum.reduceat(values, bounds),
+        )
