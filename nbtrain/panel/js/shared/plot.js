@@ -12,10 +12,6 @@ const MARKS_APART = 8; // pixels: a thousand NaN are a row of marks, not a smear
 const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 2.5, 5].map((n) => n * 10 ** power))
   .flat()
   .filter(Number.isInteger);
-// As uPlot's own, which end at 5e31: a loss that has blown up lies beyond.
-const GAPS = Array.from({ length: 333 }, (_, i) =>
-  [1, 2, 2.5, 5].map((n) => Number(`${n}e${i - 32}`)),
-).flat();
 const DECADE = 36; // pixels of a chart's height, with its edges, to each line of many decades
 const MINUTE = 60;
 const HOUR = 3600;
@@ -66,7 +62,6 @@ export function axes(paint, { log, x = "step", logX = false }) {
       ...axis,
       size: labelWidth,
       space: 32,
-      incrs: GAPS,
       ...(log ? upLog() : { values: (u, values) => labels(u, values, ticks) }),
     },
   ];
