@@ -1,13 +1,60 @@
 // What the modules of the page hand one another. What crosses to the kernel is in protocol.d.ts.
 
+import type uPlot from "uplot";
+
 import type { BoardConnection } from "./board/board_connection.js";
+import type { Card } from "./board/cards/card.js";
 import type { OverlayChart } from "./board/charts/overlay_chart.js";
 import type { RunList } from "./board/run_list.js";
-import type { Action, Answer, Axis, Edit, Question } from "./protocol.d.ts";
+import type {
+  Action,
+  Answer,
+  Axis,
+  Edit,
+  Hparams,
+  Index,
+  Question,
+  Summary,
+} from "./protocol.d.ts";
 import type { paints } from "./shared/theme.js";
 
 /** A message's buffer: a view may begin anywhere. */
 export type Bytes = ArrayBuffer | ArrayBufferView<ArrayBuffer>;
+
+/** What an output of a notebook has for each MIME type. */
+export type MimeBundle = Record<string, any>;
+
+/** anywidget's model of a widget; its manager is JupyterLab's, and unlike elsewhere. */
+export interface Model {
+  on(name: string, act: (content: any, buffers: Bytes[]) => void): void;
+  off(name: string, act: (content: any, buffers: Bytes[]) => void): void;
+  send(message: object): void;
+  widget_manager?: {
+    context?: {
+      model?: { cells?: Iterable<{ outputs?: Outputs }> };
+      sessionContext?: { statusChanged?: Signal<string> };
+    };
+  };
+}
+
+/** The outputs of a cell of JupyterLab's. */
+interface Outputs {
+  length: number;
+  get(i: number): { data: MimeBundle; toJSON(): object };
+  set(i: number, output: object): void;
+}
+
+/** A signal of JupyterLab's. */
+interface Signal<T> {
+  connect(slot: (sender: unknown, told: T) => void): void;
+  disconnect(slot: (sender: unknown, told: T) => void): void;
+}
+
+/** A view of a widget: there is one for each output. */
+export interface View {
+  changed(): void;
+  close(): void;
+}
 
 /** A curve of one tag and one segment: buckets of `stride` steps each. */
 export interface Curve {
@@ -101,15 +148,24 @@ export interface Options {
   open: Map<string, Map<string, boolean>>;
 }
 
+/** The same as JSON has it. */
+export type Kept = { [name in keyof Options]: Listed<Options[name]> };
+
+type Listed<T> =
+  T extends Set<infer Item>
+    ? Item[]
+    : T extends Map<infer Key, infer Item>
+      ? [Key, Listed<Item>][]
+      : T;
+
 /** A cell of a table; null where there is no value. */
 export type Value = number | string | boolean | null;
 
 /** What can be chosen of a column. */
-export type Domain = { low: number; high: number; values?: undefined } | { values: Value[] };
+export type Domain = { low: number; high: number } | { values: Value[] };
 
 /** What was chosen of it: null is an open end; without: the values that are not meant. */
-export type Filter =
-  { low: number | null; high: number | null; without?: undefined } | { without: Set<Value> };
+export type Filter = { low: number | null; high: number | null } | { without: Set<Value> };
 
 export interface Numbers {
   last: number;
@@ -140,14 +196,23 @@ export interface RunCurve extends Buckets {
   margin?: boolean;
 }
 
+/** A line of a chart of several runs: of a band an edge, and of a smoothed line the raw one. */
+export interface ChartLine {
+  kind: "tail" | "hi" | "lo" | "raw" | "line";
+  run: string;
+}
+
 /** What a line of a chart of several tags is of. */
 export interface LineOf {
   tag: string;
   run: string;
 }
 
-/** uPlot's options, without what all charts have; its own type asks for tuples everywhere. */
-export type PlotOptions = Record<string, any>;
+/** uPlot's options, without what all charts have. */
+export type PlotOptions = Omit<uPlot.Options, "width" | "height" | "legend">;
+
+/** uPlot's columns. */
+export type Columns = [number[] | Float64Array, ...Column[]];
 
 /** How a run's line looks. */
 export interface Look {
@@ -165,7 +230,93 @@ export interface Reply {
 }
 
 /** A question without what is known of its answer. */
-export type Wanted = Question extends infer Q ? (Q extends Q ? Omit<Q, "known"> : never) : never;
+export type Wanted = Question extends infer Q
+  ? Q extends { known: unknown }
+    ? Omit<Q, "known">
+    : never
+  : never;
+
+/** Everything there is by name, and how far the reading is. */
+export type Contents = Omit<Index, "t">;
+
+/** Tells of a run or a tag by its name whether it is meant. */
+export type Chosen = (name: string) => boolean;
+
+/** A page of a board. */
+export interface Page {
+  root: HTMLElement;
+  /** Its own controls. */
+  tools?: HTMLElement;
+  /**
+   * Draw what there is of the runs `chosen(run)`, of the tags `fits(tag)`. Called whenever one of the
+   * three may have changed while the page is in front; returns its count in words.
+   */
+  show(index: Contents, chosen: Chosen, fits: Chosen): string;
+  /** Let a run stand out; null ends that. */
+  point(run: string | null): void;
+  /** The colours have changed, also of a page that is not in front. */
+  retheme(): void;
+  /** The axis of the curves is another. */
+  forget?(): void;
+  close(): void;
+}
+
+/** What a card shows of a step. */
+export interface Body<Content> {
+  root: HTMLElement;
+  /** Fill it, also when it is full; at: the place among the steps. */
+  show(content: Extract<Summary, Content>, buffers: Bytes[], at: number): void | Promise<void>;
+  /** Empty it. */
+  clear(): void;
+  /** The option of its page is another. */
+  choose?(): void;
+  /** There is more room or less, or the colours are others. */
+  resize?(): void;
+}
+
+/** The class of a kind of body. */
+export interface BodyKind {
+  new (card: Card): Body<Summary>;
+  /** Whether it is of all steps at once: it needs no slider. */
+  several?: boolean;
+  option?: { text: string; title: string };
+}
+
+/** Runs side by side; of each run in its place. */
+export interface Comparison {
+  runs: string[];
+  hparams: { name: string; values: Value[]; same: boolean }[];
+  scalars: { tag: string; higher: boolean; numbers: Numbers[] }[];
+}
+
+export interface ComparisonOptions {
+  /** The run from which the others are told to differ. */
+  base: string | null;
+  /** Whether hyperparameters that do not differ are shown as well. */
+  same: boolean;
+  /** Whether lowest, highest and best step are. */
+  extent: boolean;
+}
+
+/** A row of the hyperparameters, its values decoded. */
+export type HparamsRow = Omit<Hparams["rows"][number], "values"> & { values: Value[] };
+
+/** A column of a table. */
+export interface TableColumn<Row> {
+  id: string;
+  text: string;
+  /** What several columns have in common. */
+  group: string;
+  numeric?: boolean;
+  /** The classes of its cells: see sort_table.js. */
+  look?: string;
+  /** Whether the highest values come first. */
+  down?: boolean;
+  valueOf(row: Row): Value;
+  textOf?(value: Value): string;
+  /** Where a cell is more than its value. */
+  nodesOf?(row: Row): Node[];
+}
 
 /** A board, as its pages know it: see board.js. */
 export interface Board {

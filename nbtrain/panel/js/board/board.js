@@ -17,6 +17,7 @@ import { stand } from "../shared/still.js";
 import * as theme from "../shared/theme.js";
 
 /** @import { Index } from "../protocol.d.ts" */
+/** @import { Board, Options, Page } from "../types.d.ts" */
 
 class View {
   /**
@@ -25,7 +26,9 @@ class View {
    */
   constructor(connection, host) {
     this.connection = connection;
+    /** @type {Map<string, Page>} */
     this.pages = new Map();
+    /** @type {Options | null} */
     this.options = null;
     this.inSight = true;
     this.#controls();
@@ -69,8 +72,10 @@ class View {
 
   paint = () => this.paints;
 
+  /** @type {Board["styleOf"]} */
   styleOf = (run) => style(this.connection.numberOf(run), this.paints?.colours ?? ["gray"]);
 
+  /** @type {Board["swatch"]} */
   swatch = (run) => this.runs.swatch(run);
 
   // To be called when something of the options has changed.

@@ -2,23 +2,27 @@
 
 import { Connection } from "../shared/connection.js";
 
-/** @import { Answer, FromBoard, Index, Question, ToBoard } from "../protocol.d.ts" */
-/** @import { Bytes } from "../types.d.ts" */
+/** @import { FromBoard, Question, Still, ToBoard } from "../protocol.d.ts" */
+/** @import { Bytes, Contents, Model, Reply, View } from "../types.d.ts" */
 
 const LATE_MS = 1500;
 const KEEP_MS = 300; // what is chosen within this is sent at once
 
-/** @extends {Connection<FromBoard, ToBoard>} */
+/** @extends {Connection<Exclude<FromBoard, Still>, ToBoard, View & {inSight: boolean}>} */
 export class BoardConnection extends Connection {
-  /** @type {Omit<Index, "t"> | null} */
+  /** @type {Contents | null} */
   index = null;
   note = "";
   gone = ""; // in words, why nobody answers
-  #asked = new Map(); // number -> {answer, at}
+  /** @type {string | undefined} */
+  kept = undefined; // what the reader has chosen
+  /** @type {Map<number, {answer: (reply: Reply) => void, at: number}>} */
+  #asked = new Map(); // by the number of the question
   #next = 1;
+  /** @type {Map<string, number>} */
   #numbers = new Map(); // of the runs
 
-  /** @param {any} model */
+  /** @param {Model} model */
   constructor(model) {
     super(model);
     this.send({ t: "hello" });
@@ -31,7 +35,7 @@ export class BoardConnection extends Connection {
   /**
    * The answer to a question; when the kernel has gone, of the kind "lost".
    * @param {Question} message
-   * @returns {Promise<{content: Answer | {t: "lost"}, buffers: Bytes[]}>}
+   * @returns {Promise<Reply>}
    */
   ask(message) {
     const id = this.#next++;
@@ -81,7 +85,7 @@ export class BoardConnection extends Connection {
   }
 
   /**
-   * @param {FromBoard} content
+   * @param {Exclude<FromBoard, Still>} content
    * @param {Bytes[]} buffers
    */
   receive(content, buffers) {
@@ -105,6 +109,7 @@ export class BoardConnection extends Connection {
     this.#lost("The kernel has gone: what was drawn stays. Run the cell again for the rest.");
   }
 
+  /** @param {string} why */
   #lost(why) {
     this.gone = why;
     for (const { answer } of this.#asked.values()) answer({ content: { t: "lost" }, buffers: [] });

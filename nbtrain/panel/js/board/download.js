@@ -1,5 +1,7 @@
 // Files that a page offers: a chart's points, and its picture.
 
+/** @import { Look, Paint } from "../types.d.ts" */
+
 const ROW = 18; // pixels of a line of the legend
 const SAMPLE = 28; // pixels of a line's sample
 const LONGEST = 80; // characters of a file's name: systems take 255 bytes
@@ -28,7 +30,12 @@ export function fileName(name, ending) {
   return `${[...kept].slice(0, LONGEST).join("").trim() || "untitled"}${ending}`;
 }
 
-// The canvas with its title above and the runs below, as a PNG.
+/**
+ * Make a PNG of the canvas with its title above and the runs below.
+ * @param {HTMLCanvasElement} canvas
+ * @param {{title: string, legend: (Look & {run: string})[], paint: Paint}} around
+ * @param {BlobCallback} done
+ */
 export function picture(canvas, { title, legend, paint }, done) {
   const ratio = devicePixelRatio || 1;
   const width = canvas.width / ratio;

@@ -1,14 +1,19 @@
 // What the kernel has for a page, asked for again when there may be more.
 
 /** @import { Reply, Wanted } from "../types.d.ts" */
+/** @import { BoardConnection } from "./board_connection.js" */
 
 const SHARE = 5; // of the time that passes, the kernel spends at most a fifth on the same question
-const CLOCK = { now: () => performance.now(), later: (act, ms) => setTimeout(act, ms) };
+const CLOCK = {
+  now: () => performance.now(),
+  /** @type {(act: () => void, ms: number) => unknown} */
+  later: (act, ms) => setTimeout(act, ms),
+};
 
 export class Latest {
   /**
    * take: called with the answer, {content, buffers, question}, if it is another one.
-   * @param {{gone: string, ask: (message: any) => Promise<Reply>}} connection
+   * @param {Pick<BoardConnection, "ask" | "gone">} connection
    * @param {(answer: Reply & {question: string}) => void} take
    * @param {typeof CLOCK} [clock]
    */
@@ -16,9 +21,13 @@ export class Latest {
     this.connection = connection;
     this.take = take;
     this.clock = clock;
+    /** @type {string | null} */
     this.asked = null;
+    /** @type {string | null} */
     this.known = null;
+    /** @type {string | null} */
     this.question = null;
+    this.asking = false;
     this.rested = 0;
     this.waits = false;
     /** @type {[Wanted, number] | null} */

@@ -2,7 +2,7 @@
 // loaded again, or another view, begins where the reader was. Knows no page.
 
 /** @import { Index } from "../protocol.d.ts" */
-/** @import { Options } from "../types.d.ts" */
+/** @import { Kept, Options } from "../types.d.ts" */
 
 /**
  * begin: what the cell asked for, {tab, x, smooth}, and perhaps kept, of `written`.
@@ -10,6 +10,7 @@
  * @returns {Options}
  */
 export function optionsOf({ kept, ...begin }) {
+  /** @type {Kept} */
   const found = {
     logX: false,
     tags: "",

@@ -4,15 +4,22 @@ import { el, say } from "../shared/dom.js";
 import { swatch } from "./swatch.js";
 import { filter } from "./tags.js";
 
+/** @import { Board, Chosen, Page } from "../types.d.ts" */
+
 export class RunList {
-  // changed: called with the filter when other runs are to be drawn; point: with the run pointed at, or null.
+  /**
+   * changed: called with the filter when other runs are to be drawn; point: with the run pointed at, or null.
+   * @param {{changed: (filter: string) => void} & Pick<Page, "point"> & Pick<Board, "styleOf">} board
+   */
   constructor({ changed, point, styleOf }) {
     this.changed = changed;
     this.point = point;
     this.styleOf = styleOf;
+    /** @type {Set<string>} */
     this.off = new Set();
+    /** @type {Map<string, {row: HTMLElement, box: HTMLInputElement}>} */
     this.rows = new Map();
-    /** @type {(run: string) => boolean} */
+    /** @type {Chosen} */
     this.fits = () => true;
     this.input = el("input", {
       type: "search",
@@ -98,6 +105,7 @@ export class RunList {
     return swatch(this.styleOf(run));
   }
 
+  /** @param {string} run */
   #add(run) {
     const box = el("input", { type: "checkbox" });
     box.checked = !this.off.has(run);
@@ -115,6 +123,7 @@ export class RunList {
     this.list.append(row);
   }
 
+  /** @param {boolean} on */
   #checkShown(on) {
     this.check(
       [...this.rows.keys()].filter((run) => this.fits(run)),

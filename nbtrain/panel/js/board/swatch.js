@@ -8,8 +8,9 @@ const SVG = "http://www.w3.org/2000/svg";
 export function swatch({ colour, dash }) {
   const svg = document.createElementNS(SVG, "svg");
   const line = document.createElementNS(SVG, "line");
+  /** @type {(node: SVGElement, values: Record<string, string | number>) => void} */
   const put = (node, values) =>
-    Object.entries(values).forEach(([name, value]) => node.setAttribute(name, value));
+    Object.entries(values).forEach(([name, value]) => node.setAttribute(name, String(value)));
   put(svg, { width: 26, height: 8, "aria-hidden": "true", class: "nbt-swatch" });
   put(line, {
     x1: 0,

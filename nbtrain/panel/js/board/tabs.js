@@ -12,6 +12,7 @@ export class Tabs {
   constructor(choose) {
     this.choose = choose;
     this.id = `nbt-tab-${boards++}`;
+    /** @type {Map<string, HTMLButtonElement>} */
     this.tabs = new Map();
     this.root = el("div", {
       class: "nbt-tabs",
@@ -22,7 +23,11 @@ export class Tabs {
     this.root.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  // labels: {name: label}, in their order. One alone needs no bar.
+  /**
+   * Show these tabs; one alone needs no bar.
+   * @param {Record<string, string>} labels of each name, in their order
+   * @param {string} chosen
+   */
   show(labels, chosen) {
     const names = Object.keys(labels);
     if (names.join() !== [...this.tabs.keys()].join()) {
@@ -78,7 +83,9 @@ export class Tabs {
   #key(event) {
     const names = [...this.tabs.keys()];
     const at = names.findIndex((name) => this.tabs.get(name) === event.target);
-    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: names.length - 1 }[event.key];
+    /** @type {Record<string, number>} */
+    const ways = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: names.length - 1 };
+    const to = ways[event.key];
     if (at < 0 || to === undefined) return;
     const name = names[(to + names.length) % names.length];
     this.choose(name);

@@ -7,29 +7,36 @@ import { groups } from "./tags.js";
 const OPEN_CARDS = 400; // up to so many cards every group begins open
 const AT_ONCE = 60; // cards of a group, and groups, that are put there before more are asked for
 
+/** @import { Board } from "../types.d.ts" */
+
+/** @template Key Of a card. */
 export class TagGroups {
-  // root: gives the element of a card, by its key; open: for each group that was folded or unfolded
-  // whether it is open, a Map; changed: called when one was.
+  /**
+   * @param {(key: Key) => HTMLElement} root gives the element of a card
+   * @param {ReturnType<Board["folds"]>} folds of the groups that were folded or unfolded
+   */
   constructor(root, { open, changed }) {
     this.rootOf = root;
     this.open = open;
     this.changed = changed;
+    /** @type {Map<string, number>} */
     this.more = new Map();
     this.most = AT_ONCE;
     this.root = el("div", { class: "nbt-groups", "data-role": "groups" });
   }
 
-  // found: for each tag the keys of its cards, a Map.
+  /** @param {Map<string, Key[]>} found for each tag the keys of its cards */
   show(found) {
     const grouped = groups([...found.keys()]).map(({ name, tags }) => ({
       name,
       keys: tags.flatMap((tag) => found.get(tag)),
     }));
     const all = grouped.reduce((n, { keys }) => n + keys.length, 0) <= OPEN_CARDS;
-    const isOpen = ({ name }, i) =>
-      grouped.length === 1 || (this.open.get(name) ?? (all || i === 0));
     this.root.replaceChildren(
-      ...grouped.slice(0, this.most).map((group, i) => this.#group(group, isOpen(group, i))),
+      ...grouped.slice(0, this.most).map(({ name, keys }, i) => {
+        const open = grouped.length === 1 || (this.open.get(name) ?? (all || i === 0));
+        return this.#group(name, keys, open);
+      }),
     );
     if (grouped.length > this.most)
       this.root.append(
@@ -42,13 +49,22 @@ export class TagGroups {
       this.root.firstElementChild.classList.add("nbt-sole");
   }
 
+  /**
+   * @param {string} text
+   * @param {() => void} act
+   */
   #more(text, act) {
     const button = el("button", { type: "button", text });
     button.addEventListener("click", act);
     return button;
   }
 
-  #group({ name, keys }, open) {
+  /**
+   * @param {string} name
+   * @param {Key[]} keys
+   * @param {boolean} open
+   */
+  #group(name, keys, open) {
     const grid = el("div", { class: "nbt-grid" });
     const title = [
       el("span", { text: name || "no prefix" }),

@@ -1,7 +1,9 @@
 // Tags and runs by their names: groups, filters, and how a run's line looks. Knows no page.
 
 /** @import { Tags } from "../protocol.d.ts" */
+/** @import { Chosen, Look } from "../types.d.ts" */
 
+/** @type {number[][]} */
 const DASHES = [[], [10, 4], [2, 3], [10, 3, 2, 3], [18, 4]];
 
 /**
@@ -9,6 +11,7 @@ const DASHES = [[], [10, 4], [2, 3], [10, 3, 2, 3], [18, 4]];
  * @param {string[]} tags
  */
 export function groups(tags) {
+  /** @type {Map<string, string[]>} */
   const found = new Map([["", []]]);
   for (const tag of tags) {
     const end = tag.indexOf("/");
@@ -32,7 +35,7 @@ export function having({ tags, sets, of }, runs) {
 /**
  * Whether a name is meant by a regular expression; with one that is none, every name is.
  * @param {string} text
- * @returns {{fits: (name: string) => boolean, error: string | null}}
+ * @returns {{fits: Chosen, error: string | null}}
  */
 export function filter(text) {
   try {
@@ -47,6 +50,7 @@ export function filter(text) {
  * The n-th run's line: of thirty runs no two look the same, whoever cannot tell the colours.
  * @param {number} n
  * @param {string[]} colours
+ * @returns {Look}
  */
 export function style(n, colours) {
   return { colour: colours[n % colours.length], dash: DASHES[n % DASHES.length] };

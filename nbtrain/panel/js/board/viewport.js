@@ -2,11 +2,16 @@
 
 const PASSING_MS = 80; // a card that is in sight for less was scrolled past
 
+/** @template {{root: HTMLElement}} Card */
 export class Viewport {
-  // shown: called with a card that stays in sight; hidden: with one that is no longer.
+  /**
+   * shown: called with a card that stays in sight; hidden: with one that is no longer.
+   * @param {{shown: (card: Card) => void, hidden: (card: Card) => void}} told
+   */
   constructor({ shown, hidden }) {
     this.shown = shown;
     this.hidden = hidden;
+    /** @type {Set<Card>} */
     this.seen = new Set();
     this.observer = new IntersectionObserver(
       (entries) => entries.forEach((entry) => this.#sighted(entry)),
@@ -14,9 +19,9 @@ export class Viewport {
     );
   }
 
-  // card: {root}.
+  /** @param {Card} card */
   watch(card) {
-    card.root.card = card;
+    Object.assign(card.root, { card });
     this.observer.observe(card.root);
   }
 
@@ -25,7 +30,10 @@ export class Viewport {
     for (const card of this.seen) if (!card.root.isConnected) this.#hide(card);
   }
 
-  // To be called with a card that will not come again.
+  /**
+   * To be called with a card that will not come again.
+   * @param {Card} card
+   */
   leave(card) {
     this.observer.unobserve(card.root);
     this.#hide(card);
@@ -37,13 +45,15 @@ export class Viewport {
     for (const card of this.seen) this.#hide(card);
   }
 
+  /** @param {IntersectionObserverEntry} entry */
   #sighted({ target, isIntersecting }) {
-    const { card } = /** @type {any} */ (target);
+    const { card } = /** @type {Element & {card: Card}} */ (target);
     if (!isIntersecting) return this.#hide(card);
     this.seen.add(card);
     setTimeout(() => this.seen.has(card) && this.shown(card), PASSING_MS);
   }
 
+  /** @param {Card} card */
   #hide(card) {
     if (this.seen.delete(card)) this.hidden(card);
   }

@@ -5,16 +5,17 @@ import { Notices } from "./notices.js";
 import { Connection } from "../shared/connection.js";
 import { Store } from "./store.js";
 
-/** @import { FromPanel, ToPanel } from "../protocol.d.ts" */
-/** @import { Bytes } from "../types.d.ts" */
+/** @import { FromPanel, Still, ToPanel } from "../protocol.d.ts" */
+/** @import { Bytes, Model, View } from "../types.d.ts" */
+/** @import { Clicks } from "./clicks.js" */
 
-/** @extends {Connection<FromPanel, ToPanel>} */
+/** @extends {Connection<Exclude<FromPanel, Still>, ToPanel, View & {clicks: Clicks}>} */
 export class RunConnection extends Connection {
   contact = new Contact();
   notices = new Notices(() => this.changed());
   store = new Store(() => this.send({ t: "hello" }));
 
-  /** @param {any} model */
+  /** @param {Model} model */
   constructor(model) {
     super(model);
     this.send({ t: "hello" });
@@ -39,7 +40,7 @@ export class RunConnection extends Connection {
   }
 
   /**
-   * @param {FromPanel} content
+   * @param {Exclude<FromPanel, Still>} content
    * @param {Bytes[]} buffers
    */
   receive(content, buffers) {

@@ -5,7 +5,7 @@ import uPlot from "uplot";
 import { el } from "./dom.js";
 import { besidePointer, moveByKey } from "./plot.js";
 
-/** @import { PlotOptions } from "../types.d.ts" */
+/** @import { Columns, PlotOptions } from "../types.d.ts" */
 
 const NOWHERE = { left: -10, top: -10 }; // of a cursor that shows nothing
 
@@ -72,15 +72,16 @@ export class BaseChart {
 
   /**
    * Make the plot.
-   * @param {any[]} data uPlot's columns
+   * @param {Columns} data
    * @param {PlotOptions} options without what all charts have
    */
   build(data, { hooks, ...options }) {
     this.destroy();
     this.drawn = this.look;
+    /** @type {uPlot.Hooks.Arrays} */
     const all = { setCursor: [(u) => this.hover(u)], ...hooks };
-    const own = { series: [], ...options, ...this.size, legend: { show: false }, hooks: all };
-    this.plot = new uPlot(own, /** @type {any} */ (data), this.host);
+    const own = { ...options, ...this.size, legend: { show: false }, hooks: all };
+    this.plot = new uPlot(own, data, this.host);
     this.plot.over.append(this.tip);
   }
 
@@ -112,6 +113,7 @@ export class BaseChart {
     this.plot?.setCursor(NOWHERE);
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
     if (!this.plot || event.target !== this.host || !this.press(this.plot, event)) return;
     event.preventDefault();

@@ -1,7 +1,12 @@
 // The curves of one tag as uPlot's columns, and what there is to say about them at a step.
 // In a column null is a gap, and undefined says that there is nothing at this step.
 
-/** @import { Bucket, Bytes, Column, Curve, UnseenBucket } from "../types.d.ts" */
+/** @import { Bucket, Bytes, Column, Curve, Unseen, UnseenBucket } from "../types.d.ts" */
+
+/**
+ * Buckets of a curve, one after another.
+ * @typedef {Pick<Curve, "x" | "mean"> & Partial<Curve>} Stretch
+ */
 
 /**
  * The curves that still count, and the tails that a restore abandoned; newest last.
@@ -35,16 +40,22 @@ export function isAbandoned(curves) {
 export function columns(curves, { log = false, x = union(curves) } = {}) {
   const { kept, tails } = divided(curves);
   const floor = log ? lowestPositive(kept) : -Infinity;
+  /** @type {(y: number) => number | null} */
   const shown = (y) => (Number.isFinite(y) && (!log || y > 0) ? y : null);
-  const mean = ({ mean }, i) => shown(mean[i]);
-  const line = (curve, i) => (i < inLine(curve) ? mean(curve, i) : undefined);
-  const edge = (y, curve, i) => (mean(curve, i) === null ? null : shown(Math.max(y, floor)));
+  /** @type {(lines: Stretch[]) => Column} */
+  const line = (lines) =>
+    column(x, lines, (curve, i) => (i < inLine(curve) ? shown(curve.mean[i]) : undefined));
+  /** @type {(of: "hi" | "lo") => Column} */
+  const edge = (of) =>
+    column(x, kept, (curve, i) =>
+      shown(curve.mean[i]) === null ? null : shown(Math.max(curve[of][i], floor)),
+    );
   return [
     x,
-    ...tails.map((tail) => column(x, [...left(curves, tail), tail], line)),
-    column(x, kept, (curve, i) => edge(curve.hi[i], curve, i)),
-    column(x, kept, (curve, i) => edge(curve.lo[i], curve, i)),
-    column(x, kept, line),
+    ...tails.map((tail) => line([...left(curves, tail), tail])),
+    edge("hi"),
+    edge("lo"),
+    line(kept),
   ];
 }
 
@@ -64,7 +75,7 @@ function left(curves, tail) {
 
 /**
  * How many buckets of a curve its line leads through.
- * @param {{x: ArrayLike<number>, stride: number}} curve
+ * @param {Stretch} curve
  */
 function inLine({ x, stride }) {
   return stride > 1 && x.length > 1 ? x.length - 1 : x.length;
@@ -91,10 +102,10 @@ export function together(lines, { log = false, places = [] } = {}) {
  * more than one value.
  * @param {Curve[]} curves
  * @param {{log?: boolean}} [how]
- * @returns {UnseenBucket[]}
  */
 export function marks(curves, { log = false } = {}) {
   const { kept, tails } = divided(curves);
+  /** @type {UnseenBucket[]} */
   const found = [];
   for (const curve of [...tails, ...kept]) {
     for (const [i, x] of curve.x.entries()) {
@@ -112,6 +123,7 @@ export function marks(curves, { log = false } = {}) {
  */
 export function bucketAt(curves, step) {
   const { kept, tails } = divided(curves);
+  /** @type {{curve: Curve, i: number, distance: number} | null} */
   let best = null;
   for (const curve of [...kept.reverse(), ...tails.reverse()]) {
     const i = nearest(curve.x, step);
@@ -152,6 +164,7 @@ function bucket({ curve, i }) {
  * @param {{mean: ArrayLike<number>, lo: ArrayLike<number>, hi: ArrayLike<number>}} curve
  * @param {number} i
  * @param {boolean} [log]
+ * @returns {Unseen | null}
  */
 export function kindOf({ mean, lo, hi }, i, log = false) {
   if (hi[i] === Infinity) return "∞";
@@ -178,6 +191,14 @@ function reaching(x, places) {
   return first < x[0] ? Float64Array.from([first, ...x]) : x;
 }
 
+/**
+ * At each of the steps x what `value` gives of the bucket of a curve there.
+ * @template {{x: number[]}} T
+ * @param {ArrayLike<number>} x
+ * @param {T[]} curves
+ * @param {(curve: T, i: number) => Column[number]} value
+ * @returns {Column}
+ */
 export function column(x, curves, value) {
   const result = new Array(x.length);
   for (const curve of curves) {

@@ -3,22 +3,31 @@
 import { keep } from "./still.js";
 
 /** @import { Hello, Still, There } from "../protocol.d.ts" */
-/** @import { Bytes } from "../types.d.ts" */
+/** @import { Bytes, Model, View } from "../types.d.ts" */
 
 const LOOK_MS = 4000;
 // Of a kernel: the process that the page spoke with has gone, whatever comes in its place.
 const GONE = ["restarting", "autorestarting", "starting", "terminating", "dead"];
 
-// An anywidget: one connection for each model, one view for each output. Views are given models of
-// their own, which stand for the same one.
+/**
+ * An anywidget: one connection for each model, one view for each output. Views are given models of
+ * their own, which stand for the same one.
+ * @template {View} V
+ * @template {Pick<Connection<any, any, V>, "enter" | "leave" | "close">} C
+ * @param {new (model: Model) => C} Kind
+ * @param {new (connection: C, host: HTMLElement) => V} View
+ */
 export function widget(Kind, View) {
   return () => {
+    /** @type {C} */
     let connection;
     return {
+      /** @param {{model: Model}} context */
       initialize({ model }) {
         connection = new Kind(model);
         return () => connection.close();
       },
+      /** @param {{el: HTMLElement}} context */
       render({ el: host }) {
         const view = new View(connection, host);
         connection.enter(view);
@@ -34,11 +43,15 @@ export function widget(Kind, View) {
 /**
  * @template {{t: string}} In The messages from the kernel.
  * @template {{t: string}} Out The messages to it.
+ * @template {View} V
  */
 export class Connection {
+  /** @param {Model} model */
   constructor(model) {
     this.model = model;
+    /** @type {Set<V>} */
     this.views = new Set();
+    /** @type {Record<string, (content: In | Still, buffers: Bytes[]) => void>} */
     this.heed = {
       "msg:custom": (content, buffers) => this.take(content, buffers),
       comm_live_update: () => this.broke(),
@@ -46,6 +59,7 @@ export class Connection {
     for (const [name, act] of Object.entries(this.heed)) model.on(name, act);
     // JupyterLab's; no part of anywidget's interface. Elsewhere silence tells.
     this.kernel = model.widget_manager?.context?.sessionContext?.statusChanged;
+    /** @type {(_: unknown, status: string) => void} */
     this.told = (_, status) => GONE.includes(status) && this.broke();
     this.kernel?.connect(this.told);
     this.timer = setInterval(() => this.look(), LOOK_MS);
@@ -75,11 +89,13 @@ export class Connection {
 
   // --- what all have
 
+  /** @param {V} view */
   enter(view) {
     this.views.add(view);
     this.alive();
   }
 
+  /** @param {V} view */
   leave(view) {
     this.views.delete(view);
   }

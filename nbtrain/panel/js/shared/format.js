@@ -36,10 +36,11 @@ export function ticks(values) {
  * @param {(number | null)[]} values
  */
 export function logTicks(values) {
-  const plain = (value) => value >= 1e-3 && value < 1e4;
-  return values.map((value) =>
-    value === null ? "" : plain(value) ? String(Number(value.toPrecision(3))) : power(value, value),
-  );
+  return values.map((value) => {
+    if (value === null) return "";
+    const plain = value >= 1e-3 && value < 1e4;
+    return plain ? String(Number(value.toPrecision(3))) : power(value, value);
+  });
 }
 
 /**
@@ -62,9 +63,7 @@ export function duration(seconds) {
     Math.floor(whole / 3600) % 24,
     Math.floor(whole / 60) % 60,
   ];
-  const two = (n) => String(n).padStart(2, "0");
-  const clock =
-    days || hours ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
+  const clock = `${days || hours ? `${hours}:${two(minutes)}` : minutes}:${two(whole % 60)}`;
   return `${seconds < 0 ? "−" : ""}${days ? `${days} d ` : ""}${clock}`;
 }
 
@@ -77,8 +76,7 @@ export function place(x, axis) {
   if (axis === "relative") return Math.abs(x) < 60 ? `${number(x)} s` : duration(x);
   if (axis === "step") return `step ${x.toLocaleString("en")}`;
   const date = new Date(x * 1000);
-  const pad = (n) => String(n).padStart(2, "0");
-  const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()].map(pad).join("-");
+  const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()].map(two).join("-");
   return `${day} ${date.toTimeString().slice(0, 8)}`;
 }
 
@@ -149,6 +147,14 @@ function power(value, gap) {
   );
   const [factor, exponent] = value.toExponential(Math.min(digits, 9)).split("e").map(Number);
   return `${factor}e${exponent}`;
+}
+
+/**
+ * Digits of a clock or a date.
+ * @param {number} n
+ */
+function two(n) {
+  return String(n).padStart(2, "0");
 }
 
 /** @param {number} step */

@@ -7,6 +7,11 @@ import { logTicks, ticks, timeTicks } from "./format.js";
 /** @import { Axis } from "../protocol.d.ts" */
 /** @import { Paint, UnseenBucket } from "../types.d.ts" */
 
+/**
+ * What an axis says at its places.
+ * @typedef {(places: number[]) => string[]} Words
+ */
+
 const GLYPHS = { NaN: "×", "∞": "▲", "−∞": "▼", "≤ 0": "▽" };
 const MARKS_APART = 8; // pixels: a thousand NaN are a row of marks, not a smear
 const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 2.5, 5].map((n) => n * 10 ** power))
@@ -25,15 +30,19 @@ const TIMES = [
 ];
 const MOST = 1e300; // where an axis ends: a longer one is more than a float can tell
 const APART = 12; // pixels between the pointer and a tip
+/** @type {Record<string, number>} */
 const STEPS = { ArrowLeft: -0.01, ArrowRight: 0.01 }; // parts of the width
+/** @type {Record<string, number>} */
 const ENDS = { Home: 0, End: -1 }; // which point
+/** @type {Record<Axis, uPlot.Axis>} */
 const ALONG = {
   step: { incrs: WHOLE, values: (u, values) => ticks(values) },
   relative: { incrs: TIMES, values: (u, values) => timeTicks(values) },
   wall: {}, // uPlot's own: dates and times of day
 };
+/** @type {Partial<Record<Axis, Words>>} */
 const ALONG_LOG = {
-  step: (values) => logTicks(values),
+  step: logTicks,
   relative: (values) => values.map((value) => timeTicks([value])[0]),
 };
 
@@ -41,7 +50,7 @@ const ALONG_LOG = {
  * The two axes; paint: gives what to paint with, as the theme stands.
  * @param {() => Paint} paint
  * @param {{log: boolean, x?: Axis, logX?: boolean}} how
- * @returns {any[]}
+ * @returns {uPlot.Axis[]}
  */
 export function axes(paint, { log, x = "step", logX = false }) {
   const axis = {
@@ -67,7 +76,10 @@ export function axes(paint, { log, x = "step", logX = false }) {
   ];
 }
 
-// uPlot's own places have no end below 1e-32, and are not round above 5e31.
+/**
+ * uPlot's own places have no end below 1e-32, and are not round above 5e31.
+ * @returns {uPlot.Axis}
+ */
 function upLog() {
   return {
     splits: (u, axis, min, max) => logPlaces(min, max, u.height / DECADE),
@@ -77,7 +89,11 @@ function upLog() {
   };
 }
 
-// uPlot's own places begin at the lower end, which is no round number in a zoom.
+/**
+ * uPlot's own places begin at the lower end, which is no round number in a zoom.
+ * @param {Words} words
+ * @returns {uPlot.Axis}
+ */
 function alongLog(words) {
   return {
     splits: (u, axis, min, max) => logPlaces(min, max),
@@ -86,7 +102,11 @@ function alongLog(words) {
   };
 }
 
-// Where no value can be shown there is room for the marks all the same.
+/**
+ * Where no value can be shown there is room for the marks all the same.
+ * @param {boolean} log
+ * @returns {uPlot.Scale}
+ */
 export function yScale(log) {
   return { distr: log ? 3 : 1, range: (u, min, max) => range(min, max, log) };
 }
@@ -100,7 +120,8 @@ export function yScale(log) {
 export function drawMarks(u, found, { mark, gone }) {
   const { ctx, bbox } = u;
   const ratio = devicePixelRatio || 1;
-  const drawn = {};
+  /** @type {Record<string, number>} */
+  const drawn = {}; // where the last mark of each look stands
   ctx.save();
   ctx.font = `${12 * ratio}px system-ui, sans-serif`;
   ctx.textAlign = "center";
@@ -130,7 +151,10 @@ export function besidePointer(tip, { cursor: { left }, over: { clientWidth } }) 
   tip.style.left = `${before >= 0 && (left > clientWidth / 2 || !fits) ? before : fits ? after : 0}px`;
 }
 
-// What is in sight of the steps: uPlot would show a single one between 0 and twice as many.
+/**
+ * What is in sight of the steps: uPlot would show a single one between 0 and twice as many.
+ * @type {uPlot.Range.Function}
+ */
 export const steps = ({ data: [x] }, min, max) =>
   x.length === 1 ? [x[0] - 1, x[0] + 1] : [min, max];
 
@@ -161,21 +185,40 @@ export const isArrow = (key) => key in STEPS;
  * @param {number | null} least
  * @param {number} greatest
  * @param {boolean} log
+ * @returns {uPlot.Range.MinMax}
  */
 function range(least, greatest, log) {
   if (least === null) return [0.1, 1];
   const [min, max] = [least, greatest].map((y) => Math.max(-MOST, Math.min(MOST, y)));
   const room = min === max ? Math.abs(min) / 10 || 1 : 0; // one value is in the middle
   if (!log) return uPlot.rangeNum(min - room, max + room, 0.1, true);
-  const round = (y, how, power = 10 ** Math.floor(Math.log10(y))) => how(y / power) * power;
-  return [round(min * 0.99, Math.floor), round(max * 1.01, Math.ceil)]; // its lines begin there
+  return [rounded(min * 0.99, Math.floor), rounded(max * 1.01, Math.ceil)]; // its lines begin there
 }
 
+/**
+ * To one digit.
+ * @param {number} y
+ * @param {(y: number) => number} how
+ */
+function rounded(y, how) {
+  const power = 10 ** Math.floor(Math.log10(y));
+  return how(y / power) * power;
+}
+
+/**
+ * @param {uPlot} u
+ * @param {number[]} values
+ * @param {Words} words
+ */
 function labels({ data: [, ...lines] }, values, words) {
   return lines.every((line) => line.every((y) => y == null)) ? values.map(() => "") : words(values);
 }
 
-// Of a size that keeps neighbouring charts aligned, unless a label needs more.
-function labelWidth(u, values) {
+/**
+ * Of a size that keeps neighbouring charts aligned, unless a label needs more.
+ * @param {uPlot} _u
+ * @param {string[]} [values]
+ */
+function labelWidth(_u, values) {
   return Math.max(50, 8 + 6.5 * Math.max(0, ...(values ?? []).map((text) => text.length)));
 }

@@ -3,6 +3,7 @@
 import { el } from "./dom.js";
 
 /** @import { Still } from "../protocol.d.ts" */
+/** @import { MimeBundle, Model } from "../types.d.ts" */
 
 const VIEW = "application/vnd.jupyter.widget-view+json";
 // JupyterLab's outputs of a cell: the live widget, its picture and its words. What other threads print
@@ -21,17 +22,17 @@ export function stand(root) {
   const name = `nbt-live-${Math.random().toString(36).slice(2)}`;
   root.classList.add("nbt-live", name);
   const live = `${OUTPUT}:has(.${name}):has(~ ${OUTPUT} .nbtrain-still)`;
-  const first = (output) => `${live} ~ ${output}:not(${live} ~ ${output} ~ *)`;
-  root.append(
-    el("style", { text: `${first(PICTURE)}, ${first(WORDS)} { display: none !important; }` }),
+  const first = [PICTURE, WORDS].map(
+    (output) => `${live} ~ ${output}:not(${live} ~ ${output} ~ *)`,
   );
+  root.append(el("style", { text: `${first.join(", ")} { display: none !important; }` }));
 }
 
 /**
  * Put a picture and words into the notebook, below the output of a widget. JupyterLab does so by
  * itself, unless its page was reloaded since the cell has run: then it knows no display_id. The
  * notebook's model is no part of anywidget's interface: where there is none, those of before stay.
- * @param {any} model
+ * @param {Pick<Model, "widget_manager">} model
  * @param {Still} still
  */
 export function keep(model, { picture, words, id }) {
@@ -39,6 +40,7 @@ export function keep(model, { picture, words, id }) {
     const all = Array.from({ length: outputs?.length ?? 0 }, (_, i) => outputs.get(i));
     all.forEach(({ data }, at) => {
       if (data[VIEW]?.model_id !== id) return;
+      /** @type {(bundle: MimeBundle, mime: string, isOurs: (data: MimeBundle) => boolean) => void} */
       const put = (bundle, mime, isOurs) => {
         const i = all.findIndex(({ data }, i) => i > at && isOurs(data));
         if (i > 0 && all[i].data[mime] !== bundle[mime])

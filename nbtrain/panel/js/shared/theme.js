@@ -22,6 +22,7 @@ export function isDark(root) {
  */
 export function paints(root) {
   const style = getComputedStyle(root);
+  /** @param {string} name */
   const read = (name) => style.getPropertyValue(name).trim();
   return {
     text: read("--soft"),

@@ -3,13 +3,20 @@
 import { el } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
 
+/** @import { Sounds } from "../../protocol.d.ts" */
+/** @import { Body, Bytes } from "../../types.d.ts" */
+/** @import { Card } from "./card.js" */
+
 export class AudioBody {
+  /** @param {Card} card */
   constructor(card) {
     this.card = card;
+    /** @type {string[]} */
     this.urls = [];
     this.root = el("div", { class: "nbt-sounds" });
   }
 
+  /** @type {Body<Sounds>["show"]} */
   show({ samples, more }, buffers) {
     this.clear();
     const left = [...buffers];
@@ -26,6 +33,11 @@ export class AudioBody {
     this.root.replaceChildren();
   }
 
+  /**
+   * @param {Sounds["samples"][number]} sample
+   * @param {Bytes[]} left buffers of those without a problem, from this one on
+   * @param {string} name
+   */
   #sound({ type, label, seconds, problem }, left, name) {
     const length = seconds == null ? "" : `${number(seconds)} s`;
     const line = el("div", {

@@ -5,14 +5,14 @@ import { el, say } from "../../shared/dom.js";
 import { choiceOf, placeOf } from "./steps.js";
 import { place } from "../../shared/format.js";
 
-/** @import { Question } from "../../protocol.d.ts" */
-/** @import { Board, Bytes } from "../../types.d.ts" */
+/** @import { Answer, Question } from "../../protocol.d.ts" */
+/** @import { Board, Bytes, Choice } from "../../types.d.ts" */
+/** @import { CardsPage } from "../pages/cards_page.js" */
 
 export class Card {
   /**
-   * board: see pages.js; page: {kind, Body, option, seen}; key: [tag, run].
    * @param {Board} board
-   * @param {any} page
+   * @param {CardsPage} page
    * @param {[tag: string, run: string]} key
    */
   constructor(board, page, [tag, run]) {
@@ -20,10 +20,17 @@ export class Card {
     this.page = page;
     this.tag = tag;
     this.run = run;
+    /** @type {number[]} */
     this.steps = [];
+    /** @type {number[]} */
     this.walls = [];
+    /** @type {Choice | null} */
     this.chosen = null;
-    this.shown = null;
+    this.asking = false;
+    /** @type {number | null} */
+    this.version = null; // of the board, when the steps came
+    /** @type {string | null} */
+    this.shown = null; // the key of what the body has
     this.body = new page.Body(this);
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
     this.sample = el("span", {
@@ -120,14 +127,20 @@ export class Card {
     this.#tell();
   }
 
+  /**
+   * @param {Answer} content
+   * @param {Bytes[]} buffers
+   * @param {number} at
+   */
   async #show(content, buffers, at) {
     if (content.t === "refused") return this.#refuse(content.text);
+    if (content.t !== "summary") return;
     say(this.problem, "");
     const { shown } = this;
     await this.body.show(content, buffers, at);
     if (this.shown !== shown) return; // out of sight meanwhile, or at another step
     this.body.root.style.minHeight = "";
-    this.root.dataset.step = this.steps[at];
+    this.root.dataset.step = String(this.steps[at]);
   }
 
   /** @param {string} text */

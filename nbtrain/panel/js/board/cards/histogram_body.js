@@ -9,6 +9,10 @@ import { PlotBody } from "./plot_body.js";
 import { binAt, nearest, ridges } from "./ridges.js";
 import { number, place, ticks } from "../../shared/format.js";
 
+/** @import { Histograms } from "../../protocol.d.ts" */
+/** @import { Body, PlotOptions } from "../../types.d.ts" */
+/** @import { Card } from "./card.js" */
+
 const stepped = uPlot.paths.stepped({ align: 1 });
 
 export class HistogramBody extends PlotBody {
@@ -18,15 +22,23 @@ export class HistogramBody extends PlotBody {
 
   static option = { text: "overlay", title: "Draw the histograms of all steps over each other" };
 
+  /** @param {Card} card */
   constructor(card) {
     super(card, "histograms");
+    /** @type {number[] | null} */
+    this.shown = null; // places among the steps
+    /** @type {number | undefined} */
+    this.pointed = undefined; // at which histogram
     this.host.addEventListener(
       "click",
       () => this.pointed !== undefined && card.move(this.shown[this.pointed]),
     );
   }
 
-  // Of a message the places of the histograms among the steps; the buffer: edges, then counts.
+  /**
+   * The buffer: edges, then counts.
+   * @type {Body<Histograms>["show"]}
+   */
   show({ shown }, buffers, at) {
     const numbers = floats(buffers[0]);
     const bins = (numbers.length - 1) / (shown.length + 1);
@@ -38,7 +50,7 @@ export class HistogramBody extends PlotBody {
     this.edges = numbers.subarray(0, bins + 1);
     this.marked = shown.indexOf(at);
     this.choose();
-    this.root.dataset.ridges = shown.length;
+    this.root.dataset.ridges = String(shown.length);
   }
 
   choose() {
@@ -51,17 +63,21 @@ export class HistogramBody extends PlotBody {
     this.draw();
   }
 
+  /** @returns {PlotOptions} */
   options() {
-    const scale = this.overlay ? yScale(false) : { dir: -1, range: this.#reach() };
     return {
       series: [{}, ...this.order.map((i, place) => this.#series(i, this.bases[place]))],
-      scales: { x: { time: false, range: (u, min, max) => [min, max] }, y: scale },
+      scales: {
+        x: { time: false, range: (u, min, max) => [min, max] },
+        y: this.overlay ? yScale(false) : { dir: -1, range: this.#reach() },
+      },
       axes: this.#axes(),
       cursor: { points: { show: false }, y: false, drag: { x: false, y: false } },
       padding: [6, 12, 0, 0],
     };
   }
 
+  /** @param {uPlot} u */
   told(u) {
     const { left, top } = u.cursor;
     const bin = binAt(this.edges, u.posToVal(left, "x"));
@@ -84,21 +100,35 @@ export class HistogramBody extends PlotBody {
     ];
   }
 
+  /** @returns {uPlot.Range.MinMax} */
   #reach() {
     const [first, last] = [this.steps[0], this.steps.at(-1)];
     return [first - this.rise, last + (last - first || 1) * 0.03];
   }
 
+  /** @returns {uPlot.Axis[]} */
   #axes() {
-    const [x, y] = axes(this.paint, { log: false });
-    const along = { ...x, incrs: undefined, space: 56 };
-    // Above the first step there is room for its histogram, but no step.
-    const values = (u, steps) =>
-      ticks(steps).map((text, i) => (steps[i] < this.steps[0] ? "" : text));
-    return [along, this.overlay ? y : { ...y, incrs: x.incrs, values, grid: { show: false } }];
+    const [{ incrs, ...x }, y] = axes(this.paint, { log: false });
+    const along = { ...x, space: 56 };
+    if (this.overlay) return [along, y];
+    return [
+      along,
+      {
+        ...y,
+        incrs,
+        grid: { show: false },
+        // Above the first step there is room for its histogram, but no step.
+        values: (u, steps) => ticks(steps).map((text, i) => (steps[i] < this.steps[0] ? "" : text)),
+      },
+    ];
   }
 
-  // One behind another, each hides what is behind it, but the marked one only shades it.
+  /**
+   * One behind another, each hides what is behind it, but the marked one only shades it.
+   * @param {number} i
+   * @param {number} base
+   * @returns {uPlot.Series}
+   */
   #series(i, base) {
     const { face, text } = this.paint();
     const look = { fillTo: base, points: { show: false } };
@@ -122,6 +152,11 @@ export class HistogramBody extends PlotBody {
   }
 }
 
+/**
+ * @param {string} one
+ * @param {string} other
+ * @param {number} percent
+ */
 function mixed(one, other, percent) {
   return `color-mix(in srgb, ${one} ${percent}%, ${other})`;
 }

@@ -1,10 +1,10 @@
-// The images of a step, side by side. A body is what a card shows:
-//
-//   root, show(content, buffers, at), clear()   its element, filled (also when it is full) and
-//                                               emptied
-//   choose(), resize()                          other option; other room or colours (or nothing)
+// The images of a step, side by side.
 
 import { el } from "../../shared/dom.js";
+
+/** @import { Images } from "../../protocol.d.ts" */
+/** @import { Body, Bytes } from "../../types.d.ts" */
+/** @import { Card } from "./card.js" */
 
 const ALONE = 160; // pixels: what is smaller is enlarged, so that its pixels can be seen
 
@@ -14,22 +14,28 @@ export class ImageBody {
     title: "Show each pixel of an image as one of the page's",
   };
 
+  /** @param {Card} card */
   constructor(card) {
     this.card = card;
+    /** @type {string[]} */
     this.urls = [];
     this.turn = 0;
     this.root = el("div", { class: "nbt-samples" });
   }
 
-  // What is shown stays until what follows can be seen.
+  /**
+   * What is shown stays until what follows can be seen.
+   * @type {Body<Images>["show"]}
+   */
   async show({ width, height, samples, more }, buffers) {
     const left = [...buffers];
     const found = samples.map((sample) =>
-      sample.problem ? sample : { ...sample, image: this.#image(left.shift(), sample.type) },
+      "problem" in sample ? sample : { ...sample, image: this.#image(left.shift(), sample.type) },
     );
+    const images = found.flatMap((sample) => ("image" in sample ? [sample.image] : []));
+    const urls = images.map(({ src }) => src);
     const turn = ++this.turn;
-    await Promise.all(found.map(({ image }) => image?.decode().catch(() => {})));
-    const urls = found.flatMap(({ image }) => (image ? [image.src] : []));
+    await Promise.all(images.map((image) => image.decode().catch(() => {})));
     if (turn !== this.turn) return urls.forEach((url) => URL.revokeObjectURL(url));
     this.clear();
     this.urls = urls;
@@ -47,21 +53,34 @@ export class ImageBody {
     this.root.replaceChildren();
   }
 
+  /**
+   * @param {Bytes} bytes
+   * @param {string} type
+   */
   #image(bytes, type) {
     return el("img", { src: URL.createObjectURL(new Blob([bytes], { type })) });
   }
 
+  /**
+   * @param {number} i
+   * @param {number} count
+   */
   #name(i, count) {
     const { tag, run, steps, at } = this.card;
     return `${tag} of ${run} at step ${steps[at]}${count > 1 ? `, sample ${i + 1} of ${count}` : ""}`;
   }
 
-  #figure({ image, scaled, problem }, name) {
-    if (problem)
+  /**
+   * @param {{problem: string} | {image: HTMLImageElement, scaled: boolean}} sample
+   * @param {string} name
+   */
+  #figure(sample, name) {
+    if ("problem" in sample)
       return el("figure", {
         class: "nbt-sample",
-        children: [el("div", { class: "nbt-problem", text: problem })],
+        children: [el("div", { class: "nbt-problem", text: sample.problem })],
       });
+    const { image, scaled } = sample;
     const { naturalWidth: width, naturalHeight: height } = image;
     image.alt = name;
     image.classList.toggle("nbt-small", width < ALONE && height < ALONE);
@@ -77,6 +96,11 @@ export class ImageBody {
   }
 }
 
+/**
+ * @param {number} width
+ * @param {number} height
+ * @param {number} more
+ */
 function sizeInWords(width, height, more) {
   return `${width} × ${height} pixels${more ? `, and ${more} more images` : ""}`;
 }

@@ -3,18 +3,27 @@
 import MarkdownIt from "markdown-it";
 import { el } from "../../shared/dom.js";
 
+/** @import { Token } from "markdown-it" */
+
 const LINK = /^(https?|mailto):/i;
 const parser = new MarkdownIt({ html: false, linkify: false }).disable("image");
 parser.validateLink = (url) => LINK.test(url);
 
-// An element with what a text says.
+/**
+ * An element with what a text says.
+ * @param {string} text
+ */
 export function markdown(text) {
   const root = el("div", { class: "nbt-markdown" });
   fill(root, parser.parse(text, {}));
   return root;
 }
 
-// Tokens come in the order of a document, with their nesting: 1 opens an element, -1 closes it.
+/**
+ * Tokens come in the order of a document, with their nesting: 1 opens an element, -1 closes it.
+ * @param {HTMLElement} root
+ * @param {Token[]} tokens
+ */
 function fill(root, tokens) {
   const open = [root];
   for (const token of tokens) {
@@ -33,15 +42,18 @@ function fill(root, tokens) {
   }
 }
 
+/** @param {Token} token */
 function element({ type, tag, attrs }) {
   if (type === "link_open") {
     const { href } = Object.fromEntries(attrs);
     return el("a", { href, target: "_blank", rel: "noopener noreferrer", title: href });
   }
   const { style, start } = Object.fromEntries(attrs ?? []);
-  return el(tag, { ...(style ? { style } : {}), ...(start ? { start } : {}) });
+  const name = /** @type {keyof HTMLElementTagNameMap} */ (tag);
+  return el(name, { ...(style ? { style } : {}), ...(start ? { start } : {}) });
 }
 
+/** @param {Token} token */
 function leaf({ type, content }) {
   if (type === "fence" || type === "code_block")
     return el("pre", { children: [el("code", { text: content })] });

@@ -2,13 +2,19 @@
 
 import { BaseChart } from "../../shared/base_chart.js";
 
-/** @import { PlotOptions } from "../../types.d.ts" */
+/** @import { Columns, PlotOptions } from "../../types.d.ts" */
+/** @import { Card } from "./card.js" */
 
 export class PlotBody extends BaseChart {
-  // Others say what is drawn: `data` and `options()`.
+  /**
+   * Others say what is drawn: `data` and `options()`.
+   * @param {Card} card
+   * @param {string} label
+   */
   constructor(card, label) {
     super(`${label} of ${card.tag} in ${card.run}: the arrow keys, Home and End read values`);
     this.card = card;
+    /** @type {Columns | null} */
     this.data = null;
     this.root = this.host;
   }

@@ -1,11 +1,16 @@
 // Histograms as lines that a chart can draw. Knows no page.
 
+/** @import { Columns } from "../../types.d.ts" */
+
 const ROWS = 7; // that the highest ridge rises over
 const LEAST = 0.22; // of the whole, where there are many
 
-// {data, order, bases, rise}: uPlot's columns, of which histogram each is, where it stands, and
-// how high the highest rises. One behind another, a ridge stands at its step and rises towards
-// lower ones; with overlay all stand at zero. The marked one is drawn last, as stairs.
+/**
+ * {data, order, bases, rise}: uPlot's columns, of which histogram each is, where it stands, and
+ * how high the highest rises. One behind another, a ridge stands at its step and rises towards
+ * lower ones; with overlay all stand at zero. The marked one is drawn last, as stairs.
+ * @param {{edges: Float64Array, counts: Float64Array[], steps: number[], marked: number, overlay: boolean}} histograms
+ */
 export function ridges({ edges, counts, steps, marked, overlay }) {
   const most = Math.max(...counts.map((row) => Math.max(...row))) || 1;
   const span = steps.at(-1) - steps[0] || 1;
@@ -13,17 +18,20 @@ export function ridges({ edges, counts, steps, marked, overlay }) {
   const order = [...counts.keys()].filter((i) => i !== marked).concat(marked);
   const bases = order.map((i) => (overlay ? 0 : steps[i]));
   const lines = order.map((i) => (i === marked ? stairs : slopes)(counts[i]));
-  const place = (base) => (count) =>
-    count === null ? null : overlay ? count : base - (count / most) * rise;
-  return {
-    data: [halves(edges), ...lines.map((line, i) => line.map(place(bases[i])))],
-    order,
-    bases,
-    rise,
-  };
+  const placed = lines.map((line, i) =>
+    line.map((count) =>
+      count === null ? null : overlay ? count : bases[i] - (count / most) * rise,
+    ),
+  );
+  /** @type {Columns} */
+  const data = [halves(edges), ...placed];
+  return { data, order, bases, rise };
 }
 
-// The edges, and the middles between them.
+/**
+ * The edges, and the middles between them.
+ * @param {Float64Array} edges
+ */
 function halves(edges) {
   return Array.from(
     { length: 2 * edges.length - 1 },
@@ -31,12 +39,20 @@ function halves(edges) {
   );
 }
 
+/**
+ * @param {Float64Array} row
+ * @returns {(number | null)[]}
+ */
 function stairs(row) {
   return [...Array.from(row).flatMap((count) => [count, count]), row.at(-1)];
 }
 
-// From middle to middle; where nothing is, there is no line.
+/**
+ * From middle to middle; where nothing is, there is no line.
+ * @param {Float64Array} row
+ */
 function slopes(row) {
+  /** @param {number} i */
   const at = (i) => row[i] ?? 0;
   const line = Array.from({ length: 2 * row.length + 1 }, (_, i) =>
     i % 2 ? at(i >> 1) : (at(i / 2 - 1) + at(i / 2)) / 2,
@@ -44,13 +60,21 @@ function slopes(row) {
   return line.map((count, i) => (count || line[i - 1] || line[i + 1] ? count : null));
 }
 
-// The bin that holds a value; of one beyond them all, the nearest.
+/**
+ * The bin that holds a value; of one beyond them all, the nearest.
+ * @param {Float64Array} edges
+ * @param {number} value
+ */
 export function binAt(edges, value) {
   const after = edges.findIndex((edge) => edge > value);
   return Math.min(edges.length - 2, Math.max(0, (after < 0 ? edges.length : after) - 1));
 }
 
-// Where of some places the nearest to one is.
+/**
+ * Where of some places the nearest to one is.
+ * @param {number[] | Float64Array} places
+ * @param {number} to
+ */
 export function nearest(places, to) {
   let best = 0;
   places.forEach((place, i) => {

@@ -4,11 +4,19 @@
 import { el, say } from "../../shared/dom.js";
 import { markdown } from "./markdown.js";
 
+/** @import { Text as Texts } from "../../protocol.d.ts" */
+/** @import { Body } from "../../types.d.ts" */
+/** @import { Card } from "./card.js" */
+
 export class TextBody {
   static option = { text: "plain", title: "Show the text as it was written, not as Markdown" };
 
+  /** @param {Card} card */
   constructor(card) {
     this.card = card;
+    /** @type {string[][] | null} */
+    this.rows = null;
+    this.table = false;
     this.note = el("div", { class: "nbt-soft", hidden: "" });
     this.text = el("div", {
       class: "nbt-text",
@@ -19,6 +27,7 @@ export class TextBody {
     this.root = el("div", { children: [this.text, this.note] });
   }
 
+  /** @type {Body<Texts>["show"]} */
   show({ rows, table, note }) {
     this.rows = rows;
     this.table = table;
@@ -29,11 +38,12 @@ export class TextBody {
   choose() {
     if (!this.rows) return;
     const cell = this.card.page.option ? plain : markdown;
-    const of = (row) =>
-      el("tr", { children: row.map((text) => el("td", { children: [cell(text)] })) });
+    const rows = this.rows.map((row) =>
+      el("tr", { children: row.map((text) => el("td", { children: [cell(text)] })) }),
+    );
     this.text.replaceChildren(
       this.table
-        ? el("table", { children: [el("tbody", { children: this.rows.map(of) })] })
+        ? el("table", { children: [el("tbody", { children: rows })] })
         : cell(this.rows[0][0]),
     );
   }
@@ -44,6 +54,7 @@ export class TextBody {
   }
 }
 
+/** @param {string} text */
 function plain(text) {
   return el("pre", { text });
 }

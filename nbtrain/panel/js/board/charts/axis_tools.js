@@ -42,6 +42,7 @@ export class AxisTools {
       this.#choose({ smooth: Number(this.slider.value) }),
     );
     this.smoothing = el("output", { class: "nbt-smooth" });
+    /** @type {(text: string, ...children: HTMLElement[]) => HTMLElement} */
     const labelled = (text, ...children) =>
       el("label", { class: "nbt-field", children: [el("span", { text }), ...children] });
     const log = el("label", {

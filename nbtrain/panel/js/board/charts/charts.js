@@ -26,10 +26,12 @@ export class Charts {
 
   paint = () => this.board.paint();
 
+  /** @type {Board["styleOf"]} */
   styleOf = (run) => this.board.styleOf(run);
 
   keep = () => this.board.keep();
 
+  /** @type {Board["swatch"]} */
   swatch = (run) => this.board.swatch(run);
 
   /**

@@ -9,7 +9,7 @@ import { swatch } from "../swatch.js";
 import { style } from "../tags.js";
 
 /** @import { LayoutChart, Want } from "../../protocol.d.ts" */
-/** @import { Board } from "../../types.d.ts" */
+/** @import { Board, LineOf, Page, Reply, RunCurve } from "../../types.d.ts" */
 
 export class CustomChart {
   /**
@@ -24,9 +24,14 @@ export class CustomChart {
     this.board = board;
     this.seen = seen;
     this.runsOf = runsOf;
+    /** @type {Map<string, RunCurve[]>} */
     this.found = new Map();
+    /** @type {Map<string, string>} */
     this.known = new Map();
+    /** @type {Map<string, LineOf>} */
     this.lines = new Map();
+    this.asking = false;
+    this.shown = ""; // the key of what was asked for
     this.chart = new OverlayChart(chart.title, this);
     this.legend = el("div", { class: "nbt-tags", "data-role": "tags" });
     this.chart.problem.before(this.legend);
@@ -45,6 +50,7 @@ export class CustomChart {
 
   paint = () => this.board.paint();
 
+  /** @type {Board["styleOf"]} */
   styleOf = (label) => {
     const { tag, run } = this.lines.get(label) ?? {};
     if (this.names.length < 2) return this.board.styleOf(run ?? label);
@@ -52,6 +58,7 @@ export class CustomChart {
     return { dash, colour: this.single ? colour : this.board.styleOf(run).colour };
   };
 
+  /** @type {Board["swatch"]} */
   swatch = (label) => swatch(this.styleOf(label));
 
   // Ask for what it should show, if it is in sight and does not show it yet.
@@ -91,6 +98,7 @@ export class CustomChart {
 
   // --- what the page asks of it
 
+  /** @type {Page["point"]} */
   emphasize(run) {
     this.chart.dim((line) => run !== null && this.lines.get(line.run)?.run !== run);
   }
@@ -124,10 +132,14 @@ export class CustomChart {
     });
   }
 
+  /**
+   * @param {Want[]} wants
+   * @param {Reply[]} answers
+   */
   #take(wants, answers) {
-    const refused = answers
-      .filter(({ content }) => content.t === "refused")
-      .map(({ content }) => content.text);
+    const refused = answers.flatMap(({ content }) =>
+      content.t === "refused" ? [content.text] : [],
+    );
     answers.forEach(({ content, buffers }, i) => {
       if (content.t !== "curves") return;
       this.known.set(wants[i].tag, content.known);

@@ -34,13 +34,17 @@ export function labelled(found) {
  * @param {Map<string, RunCurve[]>} found
  */
 export function margins(series, found) {
+  /** @type {Map<string, RunCurve[]>} */
   const values = new Map();
+  /** @type {string[]} */
   const problems = [];
   for (const { value, lower, upper } of series) {
-    const bound = (tag, run) => found.get(tag)?.find((curve) => curve.run === run);
+    /** @type {RunCurve[]} */
     const curves = [];
     for (const curve of found.get(value) ?? []) {
-      const [low, high] = [lower, upper].map((tag) => bound(tag, curve.run));
+      const [low, high] = [lower, upper].map((tag) =>
+        found.get(tag)?.find(({ run }) => run === curve.run),
+      );
       if (!low || !high) continue;
       if (same(curve.x, low.x) && same(curve.x, high.x))
         curves.push({ ...curve, lo: edge(low), hi: edge(high), margin: true });

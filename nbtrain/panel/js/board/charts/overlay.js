@@ -3,10 +3,14 @@
 import { column, floats, kindOf, nearest, union } from "../../shared/columns.js";
 
 /** @import { Compare, Curves } from "../../protocol.d.ts" */
-/** @import { Buckets, Bytes, Numbers, RunCurve } from "../../types.d.ts" */
+/** @import { Buckets, Bytes, ChartLine, Columns, Comparison, Numbers, RunCurve, UnseenBucket } from "../../types.d.ts" */
 
-/** @type {(keyof Numbers)[]} */
-const NUMBERS = ["last", "lastStep", "min", "minStep", "max", "maxStep", "points"];
+/**
+ * A line before it is a column.
+ * @typedef {{kind: ChartLine["kind"], curve: Buckets & {run: string}, of: keyof Buckets}} Part
+ */
+
+const NUMBERS = 7; // of a run, as they come: see `numbersAt`
 /** @type {(keyof Buckets)[]} */
 const COLUMNS = ["x", "mean", "lo", "hi", "smooth"];
 const BANDS = 4; // runs up to which the band from lowest to highest is drawn
@@ -23,32 +27,45 @@ export function decode(runs, buffer) {
   let at = 0;
   /** @param {number} n */
   const rows = (n) => {
-    /** @type {any} */
-    const curve = Object.fromEntries(COLUMNS.map((name) => [name, new Array(n)]));
-    for (let i = 0; i < n; i++) for (const name of COLUMNS) curve[name][i] = values[at++];
+    /** @type {Buckets} */
+    const curve = { x: [], mean: [], lo: [], hi: [], smooth: [] };
+    for (let i = 0; i < n; i++) for (const name of COLUMNS) curve[name].push(values[at++]);
     return curve;
   };
   return runs.map(({ run, higher, left_out, n, stride, tails }) => {
-    /** @type {any} */
-    const numbers = Object.fromEntries(NUMBERS.map((name) => [name, values[at++]]));
+    const numbers = numbersAt(values, at);
+    at += NUMBERS;
     return { run, higher, leftOut: left_out, stride, numbers, ...rows(n), tails: tails.map(rows) };
   });
 }
 
 /**
- * The tags of a `compare` message: [{tag, higher, numbers}], the numbers of every run in its place.
+ * The tags of a `compare` message, the numbers of every run in its place.
  * @param {Compare} content
  * @param {Bytes} buffer
+ * @returns {Comparison["scalars"]}
  */
 export function decodeNumbers({ runs, tags, higher }, buffer) {
   const values = floats(buffer);
-  let at = 0;
-  const one = () => Object.fromEntries(NUMBERS.map((name) => [name, values[at++]]));
-  return tags.map((tag, i) => ({ tag, higher: higher[i], numbers: runs.map(one) }));
+  return tags.map((tag, row) => {
+    const from = row * runs.length;
+    const numbers = runs.map((_, i) => numbersAt(values, (from + i) * NUMBERS));
+    return { tag, higher: higher[row], numbers };
+  });
 }
 
 /**
- * {data, lines}: the columns, and of each but the first what it shows, {kind, run}. Tails lie
+ * @param {Float64Array} values
+ * @param {number} at
+ * @returns {Numbers}
+ */
+function numbersAt(values, at) {
+  const [last, lastStep, min, minStep, max, maxStep, points] = values.subarray(at, at + NUMBERS);
+  return { last, lastStep, min, minStep, max, maxStep, points };
+}
+
+/**
+ * {data, lines}: the columns, and of each but the first what it shows. Tails lie
  * below bands, these below raw lines, and above all are the lines that count.
  * @param {RunCurve[]} curves
  * @param {{log?: boolean, smooth?: boolean}} [how]
@@ -56,15 +73,22 @@ export function decodeNumbers({ runs, tags, higher }, buffer) {
 export function overlay(curves, { log = false, smooth = false } = {}) {
   const tails = curves.flatMap(({ run, tails }) => tails.map((tail) => ({ ...tail, run })));
   const x = union([...tails, ...curves]);
-  const parts = [...tails.map((tail) => ({ kind: "tail", curve: tail, of: "mean" }))];
+  /** @type {Part[]} */
+  const parts = tails.map((curve) => ({ kind: "tail", curve, of: "mean" }));
   const few = !smooth && curves.length <= BANDS;
   for (const curve of curves.filter(({ stride, margin }) => margin || (few && stride > 1)))
     parts.push({ kind: "hi", curve, of: "hi" }, { kind: "lo", curve, of: "lo" });
-  if (smooth) parts.push(...curves.map((curve) => ({ kind: "raw", curve, of: "mean" })));
-  parts.push(...curves.map((curve) => ({ kind: "line", curve, of: smooth ? "smooth" : "mean" })));
-  const shown = (y) => (Number.isFinite(y) && (!log || y > 0) ? y : null);
-  const data = parts.map(({ curve, of }) => column(x, [curve], (c, i) => shown(c[of][i])));
-  return { data: [x, ...data], lines: parts.map(({ kind, curve }) => ({ kind, run: curve.run })) };
+  if (smooth) for (const curve of curves) parts.push({ kind: "raw", curve, of: "mean" });
+  for (const curve of curves) parts.push({ kind: "line", curve, of: smooth ? "smooth" : "mean" });
+  const columns = parts.map(({ curve, of }) =>
+    column(x, [curve], (_, i) => {
+      const y = curve[of][i];
+      return Number.isFinite(y) && (!log || y > 0) ? y : null;
+    }),
+  );
+  /** @type {Columns} */
+  const data = [x, ...columns];
+  return { data, lines: parts.map(({ kind, curve }) => ({ kind, run: curve.run })) };
 }
 
 /**
@@ -73,12 +97,14 @@ export function overlay(curves, { log = false, smooth = false } = {}) {
  */
 export function isolated(column) {
   const found = [];
-  let [before, last] = [null, -1]; // the value before the last, and the place of the last
+  let before = null; // the value before the last
+  let last = -1; // where that is
   for (let i = 0; i < column.length; i++) {
     if (column[i] === undefined) continue;
     if (last >= 0 && before === null && column[last] !== null && column[i] === null)
       found.push(last);
-    [before, last] = [last < 0 ? null : column[last], i];
+    before = last < 0 ? null : column[last];
+    last = i;
   }
   if (last >= 0 && before === null && column[last] !== null) found.push(last);
   return found;
@@ -90,6 +116,7 @@ export function isolated(column) {
  * @param {{log?: boolean}} [how]
  */
 export function overlayMarks(curves, { log = false } = {}) {
+  /** @type {UnseenBucket[]} */
   const found = [];
   for (const curve of curves) {
     for (let i = 0; i < curve.x.length; i++) {
@@ -131,6 +158,10 @@ export function valuesAt(curves, x, { smooth = false } = {}) {
         value: smooth ? curve.smooth[i] : mean[i],
       };
     });
-  const rank = ({ value }) => (Number.isNaN(value) ? -Infinity : value);
-  return found.sort((left, right) => (rank(left) === rank(right) ? 0 : rank(right) - rank(left)));
+  return found.sort((left, right) => {
+    const [one, other] = [left, right].map(({ value }) =>
+      Number.isNaN(value) ? -Infinity : value,
+    );
+    return one === other ? 0 : other - one;
+  });
 }

@@ -1,21 +1,20 @@
 // The chart of one tag over several runs: lines, hover, zoom, table, downloads.
 
-import uPlot from "uplot";
 import { el, say } from "../../shared/dom.js";
 import { download, picture } from "../download.js";
-import { isolated, overlay, overlayMarks, valuesAt } from "./overlay.js";
+import { overlay, overlayMarks } from "./overlay.js";
 import { BaseChart } from "../../shared/base_chart.js";
 import { axes, drawMarks, yScale } from "../../shared/plot.js";
 import { runTable } from "./run_table.js";
-import { number, place, tally } from "../../shared/format.js";
+import { bandsOf, seriesOf } from "./series.js";
+import { tally } from "../../shared/format.js";
+import { tip } from "./tip.js";
 
-/** @import { ChartBoard, Range, RunCurve } from "../../types.d.ts" */
+/** @import uPlot from "uplot" */
+/** @import { ChartBoard, ChartLine, Columns, Range, RunCurve, UnseenBucket } from "../../types.d.ts" */
 /** @import { Latest } from "../latest.js" */
 
-const TOLD = 12; // runs that the hover names, those nearest to the pointer
-const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
 const BACK = 0.15; // the opacity of a line that stands back
-const EDITED = "hyperparameters/"; // as the tags begin of what has one value until the next edit
 
 export class OverlayChart extends BaseChart {
   get height() {
@@ -23,7 +22,6 @@ export class OverlayChart extends BaseChart {
   }
 
   /**
-   * board: {paint(), styleOf(run), options: see options.js, keep(), wanted(chart), csv(chart)}.
    * @param {string} tag
    * @param {ChartBoard} board
    */
@@ -36,10 +34,13 @@ export class OverlayChart extends BaseChart {
     this.board = board;
     /** @type {Latest | null} */
     this.latest = null; // see charts.js
+    /** @type {RunCurve[]} */
     this.curves = [];
     this.zoom = zooms.get(tag) ?? null;
     this.log = logs.has(tag);
+    /** @type {UnseenBucket[]} */
     this.found = [];
+    /** @type {ChartLine[]} */
     this.lines = [];
     this.legend = el("span", { class: "nbt-legend", "data-role": "legend" });
     this.leftOut = el("span", { class: "nbt-soft", "data-role": "left-out" });
@@ -83,7 +84,7 @@ export class OverlayChart extends BaseChart {
       lines.length === this.lines.length &&
       lines.every(({ kind, run }, i) => kind === this.lines[i].kind && run === this.lines[i].run);
     this.lines = lines;
-    if (this.plot && kept && this.drawn === this.look) this.plot.setData(/** @type {any} */ (data));
+    if (this.plot && kept && this.drawn === this.look) this.plot.setData(data);
     else this.#build(data);
     Object.assign(this.root.dataset, {
       marks: this.found.length,
@@ -113,7 +114,10 @@ export class OverlayChart extends BaseChart {
     this.dim((line) => run !== null && line.run !== run);
   }
 
-  // Let the lines stand back that are not meant.
+  /**
+   * Let the lines stand back that are not meant.
+   * @param {(line: ChartLine) => boolean} isBack
+   */
   dim(isBack) {
     if (!this.plot) return;
     this.lines.forEach((line, i) => (this.plot.series[i + 1].alpha = isBack(line) ? BACK : 1));
@@ -146,15 +150,12 @@ export class OverlayChart extends BaseChart {
     else this.board.options.zooms.delete(this.tag);
   }
 
-  /** @param {any[]} data */
+  /** @param {Columns} data */
   #build(data) {
-    const { x, logX, smooth } = this.board.options;
-    const bands = this.lines.flatMap(({ kind, run }, i) =>
-      kind === "hi" ? [{ series: [i + 1, i + 2], fill: () => `${this.#style(run).colour}33` }] : [],
-    );
+    const { x, logX } = this.board.options;
     this.build(data, {
-      series: [{}, ...this.lines.map((line) => this.#series(line, smooth > 0))],
-      bands,
+      series: seriesOf(this.lines, this.tag, this.board),
+      bands: bandsOf(this.lines, this.board),
       scales: {
         x: {
           time: x === "wall",
@@ -168,7 +169,7 @@ export class OverlayChart extends BaseChart {
         points: { show: false },
         y: false,
         drag: { x: true, y: false, setScale: false },
-        bind: { dblclick: () => () => this.show(null) },
+        bind: { dblclick: () => () => (this.show(null), null) },
       },
       padding: [8, 16, 0, 0],
       hooks: {
@@ -183,34 +184,11 @@ export class OverlayChart extends BaseChart {
     return JSON.stringify([x, logX, this.board.paint(), this.log]);
   }
 
-  #style(run) {
-    return this.board.styleOf(run);
-  }
-
-  #series({ kind, run }, smooth) {
-    const { colour, dash } = this.#style(run);
-    const alone = { show: true, filter: (u, i) => isolated(u.data[i]), size: 5, fill: colour };
-    if (kind === "hi" || kind === "lo")
-      return { stroke: "transparent", width: 0, points: { show: false } };
-    const auto = this.lines.every(({ kind }) => kind === "tail"); // the scale is that of what counts
-    const how =
-      this.tag.startsWith(EDITED) && !(smooth && kind === "line")
-        ? { paths: uPlot.paths.stepped({ align: 1 }) }
-        : {};
-    if (kind === "tail")
-      return {
-        ...how,
-        auto,
-        stroke: () => this.board.paint().gone,
-        width: 1.25,
-        dash: [4, 3],
-        points: { show: false },
-      };
-    if (kind === "raw")
-      return { ...how, stroke: colour + FAINT, width: 1, points: { show: false } };
-    return { ...how, stroke: colour, width: smooth ? 1.9 : 1.6, dash, points: alone };
-  }
-
+  /**
+   * @param {number | null} min
+   * @param {number | null} max
+   * @returns {uPlot.Range.MinMax}
+   */
   #range(min, max) {
     if (this.zoom) return [this.zoom.min, this.zoom.max];
     const log = this.board.options.logX;
@@ -227,44 +205,9 @@ export class OverlayChart extends BaseChart {
     this.show({ min: u.posToVal(left, "x"), max: u.posToVal(left + width, "x") });
   }
 
+  /** @param {uPlot} u */
   told(u) {
-    if (!this.curves.length) return [];
-    const { left, top } = u.cursor;
-    const { x: axis, smooth } = this.board.options;
-    const x = u.posToVal(left, "x");
-    let told = valuesAt(this.curves, x, { smooth: smooth > 0 });
-    const more = told.length - TOLD;
-    const distance = ({ value }) =>
-      Number.isFinite(value) ? Math.abs(u.valToPos(value, "y") - top) : Infinity;
-    const near = [...told].sort((one, other) => distance(one) - distance(other));
-    if (more > 0) told = told.filter((each) => near.indexOf(each) < TOLD);
-    const at = nearestTo(told, x);
-    const rows = told.map((each) =>
-      this.#row(each, { at, axis, nearest: each === near[0] && told.length > 1 }),
-    );
-    const title = el("div", {
-      class: "nbt-tip-head",
-      text: at === undefined ? "" : place(at, axis),
-    });
-    const rest = more > 0 ? [el("div", { class: "nbt-soft", text: `and ${more} more` })] : [];
-    return [title, ...rows, ...rest];
-  }
-
-  #row({ run, x, mean, lo, hi, stride, margin, kind, value }, { at, axis, nearest }) {
-    const { smooth } = this.board.options;
-    const main = kind ?? number(value);
-    const raw = smooth > 0 && !kind ? `raw ${number(mean)}` : "";
-    const band =
-      !raw && !kind && (stride > 1 || margin) && lo < hi ? `${number(lo)} to ${number(hi)}` : "";
-    const where = place(x, axis) === place(at, axis) ? "" : `at ${place(x, axis)}`;
-    const words = [raw || band, where].filter(Boolean).join(", ");
-    const children = [
-      this.board.swatch(run),
-      el("span", { class: "nbt-tip-run", text: run }),
-      el("b", { text: main }),
-      el("span", { class: "nbt-soft", text: words }),
-    ];
-    return el("div", { class: nearest ? "nbt-tip-row nbt-nearest" : "nbt-tip-row", children });
+    return this.curves.length ? tip(u, this.curves, this.board) : [];
   }
 
   /**
@@ -282,6 +225,10 @@ export class OverlayChart extends BaseChart {
     return true;
   }
 
+  /**
+   * @param {number} part of the width
+   * @param {number} factor
+   */
   #zoomAt(part, factor) {
     const [to, from] = this.board.options.logX ? [Math.log, Math.exp] : [Number, Number];
     const [min, max] = [to(this.plot.scales.x.min), to(this.plot.scales.x.max)];
@@ -313,12 +260,18 @@ export class OverlayChart extends BaseChart {
 
   #save() {
     if (!this.plot) return;
-    const legend = this.curves.map(({ run }) => ({ run, ...this.#style(run) }));
+    const legend = this.curves.map(({ run }) => ({ run, ...this.board.styleOf(run) }));
     picture(this.plot.ctx.canvas, { title: this.tag, legend, paint: this.board.paint() }, (blob) =>
       download(blob, this.tag, ".png"),
     );
   }
 
+  /**
+   * @param {string} text
+   * @param {string} title
+   * @param {() => void} act
+   * @param {string} [pressed]
+   */
   #button(text, title, act, pressed) {
     const button = el("button", {
       type: "button",
@@ -330,11 +283,4 @@ export class OverlayChart extends BaseChart {
     button.addEventListener("click", act);
     return button;
   }
-}
-
-function nearestTo(told, x) {
-  let best;
-  for (const each of told)
-    if (best === undefined || Math.abs(each.x - x) < Math.abs(best - x)) best = each.x;
-  return best;
 }

@@ -3,9 +3,14 @@
 import { el } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
 
+/** @import { Board, RunCurve } from "../../types.d.ts" */
+
 const HEADS = ["run", "last", "min", "max"];
 
-// curves: see overlay.js; swatch: gives the sign of a run's line.
+/**
+ * @param {RunCurve[]} curves
+ * @param {Board["swatch"]} swatch
+ */
 export function runTable(curves, swatch) {
   let higher = curves[0]?.higher ?? false;
   const turn = el("button", {
@@ -31,12 +36,18 @@ export function runTable(curves, swatch) {
   });
 }
 
+/**
+ * @param {RunCurve} curve
+ * @param {boolean} higher whether the best value is the highest
+ * @param {Board["swatch"]} swatch
+ */
 function row({ run, numbers }, higher, swatch) {
   const { points, last, min, max, minStep, maxStep } = numbers;
   const best = higher ? maxStep : minStep;
+  /** @param {number} n */
   const whole = (n) => (Number.isNaN(n) ? "–" : n.toLocaleString("en"));
   const cells = [
-    value(points, last),
+    value(points > 0, last),
     value(!Number.isNaN(min), min),
     value(!Number.isNaN(max), max),
     whole(best),
@@ -48,6 +59,10 @@ function row({ run, numbers }, higher, swatch) {
   return el("tr", { children: [name, ...cells.map((text) => el("td", { text }))] });
 }
 
+/**
+ * @param {boolean} there
+ * @param {number} x
+ */
 function value(there, x) {
   return there ? number(x) : "–";
 }

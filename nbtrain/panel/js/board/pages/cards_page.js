@@ -6,31 +6,51 @@ import { Viewport } from "../viewport.js";
 import { TagGroups } from "../tag_groups.js";
 import { having } from "../tags.js";
 
-/** @import { Index } from "../../protocol.d.ts" */
+/** @import { Kind, Tags } from "../../protocol.d.ts" */
+/** @import { Board, BodyKind, Page } from "../../types.d.ts" */
 
-// Body: what a card of the kind shows; see image_body.js. of: the kind whose tags are shown.
+/** @typedef {[tag: string, run: string]} Key Of a card. */
+
+/**
+ * The class of a page.
+ * @param {Kind} kind
+ * @param {BodyKind} Body what a card of the kind shows
+ * @param {Kind} [of] the kind whose tags are shown
+ */
 export function cardsPage(kind, Body, of = kind) {
   return class extends CardsPage {
+    /** @param {Board} board */
     constructor(board) {
       super(board, { kind, Body, of });
     }
   };
 }
 
-class CardsPage {
+export class CardsPage {
+  /**
+   * @param {Board} board
+   * @param {{kind: Kind, Body: BodyKind, of: Kind}} shown
+   */
   constructor(board, { kind, Body, of }) {
     this.board = board;
     this.kind = kind;
     this.Body = Body;
     this.of = of;
+    /** @type {Map<string, Card>} */
     this.cards = new Map();
+    /** @type {Map<string, string[]>} */
     this.having = new Map();
+    /** @type {Tags | null} */
+    this.drawn = null; // what `having` is of
+    this.key = ""; // of what is drawn
     this.option = false;
+    /** @type {Viewport<Card>} */
     this.viewport = new Viewport({
       shown: (card) => card.wanted(),
       hidden: (card) => card.clear(),
     });
     this.seen = this.viewport.seen;
+    /** @type {TagGroups<Key>} */
     this.groups = new TagGroups((key) => this.#card(key).root, board.folds(kind));
     this.root = this.groups.root;
     this.root.dataset.kind = kind;
@@ -39,20 +59,19 @@ class CardsPage {
     this.size.observe(this.root);
   }
 
-  /**
-   * @param {Index} index
-   * @param {(run: string) => boolean} chosen
-   * @param {(tag: string) => boolean} fits
-   */
+  /** @type {Page["show"]} */
   show(index, chosen, fits) {
     const tags = index.kinds[this.of];
     if (this.drawn !== tags) {
       this.drawn = tags;
       this.having = having(tags, index.runs);
     }
+    /** @type {Map<string, Key[]>} */
     const found = new Map();
     for (const [tag, runs] of this.having) {
-      const keys = fits(tag) ? runs.filter(chosen).map((run) => [tag, run]) : [];
+      const keys = fits(tag)
+        ? runs.filter(chosen).map((run) => /** @type {Key} */ ([tag, run]))
+        : [];
       if (keys.length) found.set(tag, keys);
     }
     const key = JSON.stringify([...found]);
@@ -81,6 +100,7 @@ class CardsPage {
     this.viewport.close();
   }
 
+  /** @param {Key} key */
   #card(key) {
     const name = JSON.stringify(key);
     if (!this.cards.has(name)) {
@@ -91,6 +111,7 @@ class CardsPage {
     return this.cards.get(name);
   }
 
+  /** @param {BodyKind["option"]} option */
   #option({ text, title }) {
     const box = el("input", { type: "checkbox", "data-role": "option" });
     box.addEventListener("change", () => {

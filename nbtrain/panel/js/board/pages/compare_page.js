@@ -7,8 +7,7 @@ import { Latest } from "../latest.js";
 import { decodeNumbers } from "../charts/overlay.js";
 import { ScalarsPage } from "./scalars_page.js";
 
-/** @import { Index } from "../../protocol.d.ts" */
-/** @import { Board, Reply } from "../../types.d.ts" */
+/** @import { Board, Chosen, Comparison, ComparisonOptions, Page, Reply } from "../../types.d.ts" */
 
 const MOST = 1000; // tags of a logdir up to which all are asked for at once, whatever the filter
 const FEW = "Check two or more runs in the list: here they stand side by side.";
@@ -17,10 +16,15 @@ export class ComparePage {
   /** @param {Board} board */
   constructor(board) {
     this.board = board;
+    /** @type {Comparison | null} */
     this.there = null;
     this.few = false;
+    this.look = ""; // of what is drawn
     this.refused = "";
+    /** @type {ComparisonOptions} */
     this.options = { base: null, same: false, extent: false };
+    /** @type {Chosen} */
+    this.fits = () => true;
     this.latest = new Latest(board.connection, (answer) => this.#take(answer));
     this.table = new CompareTable({
       swatch: board.swatch,
@@ -58,11 +62,7 @@ export class ComparePage {
     this.tools = this.scalars.tools;
   }
 
-  /**
-   * @param {Index} index
-   * @param {(run: string) => boolean} chosen
-   * @param {(tag: string) => boolean} fits
-   */
+  /** @type {Page["show"]} */
   show(index, chosen, fits) {
     const runs = index.runs.filter(chosen);
     this.fits = fits;
@@ -119,11 +119,17 @@ export class ComparePage {
     this.table.show({ ...this.there, scalars }, this.options);
   }
 
+  /** @param {Partial<ComparisonOptions>} changes */
   #choose(changes) {
     Object.assign(this.options, changes);
     this.#draw();
   }
 
+  /**
+   * @param {"same" | "extent"} name
+   * @param {string} text
+   * @param {string} title
+   */
   #toggle(name, text, title) {
     const box = el("input", { type: "checkbox", "data-role": name });
     box.addEventListener("change", () => this.#choose({ [name]: box.checked }));

@@ -7,18 +7,28 @@ import { Latest } from "../latest.js";
 import { Viewport } from "../viewport.js";
 import { having } from "../tags.js";
 
-/** @import { Index, LayoutChart } from "../../protocol.d.ts" */
-/** @import { Board, Options, Reply } from "../../types.d.ts" */
+/** @import { Layout, LayoutChart } from "../../protocol.d.ts" */
+/** @import { Board, Chosen, Options, Page, Reply } from "../../types.d.ts" */
 
 export class CustomScalarsPage {
   /** @param {Board} board */
   constructor(board) {
     this.board = board;
+    /** @type {Layout["categories"]} */
     this.categories = [];
+    /** @type {Map<string, CustomChart>} */
     this.charts = new Map();
+    /** @type {Map<string, boolean>} */
     this.open = new Map();
+    /** @type {Map<string, string[]>} */
     this.having = new Map();
+    /** @type {string[] | null} */
+    this.drawn = null; // what `having` is of
+    this.key = ""; // of what is drawn
+    /** @type {Chosen} */
+    this.fits = () => true;
     this.latest = new Latest(board.connection, ({ content }) => this.#take(content));
+    /** @type {Viewport<CustomChart>} */
     this.viewport = new Viewport({
       shown: (chart) => this.#shown(chart),
       hidden: (chart) => chart.destroy(),
@@ -32,11 +42,7 @@ export class CustomScalarsPage {
     this.size.observe(this.groups);
   }
 
-  /**
-   * @param {Index} index
-   * @param {(run: string) => boolean} _chosen
-   * @param {(tag: string) => boolean} fits
-   */
+  /** @type {Page["show"]} */
   show(index, _chosen, fits) {
     this.fits = fits;
     if (this.drawn !== index.tags) {
@@ -81,9 +87,11 @@ export class CustomScalarsPage {
 
   #draw() {
     const all = this.categories.flatMap(({ charts }) => charts);
-    const meant = ({ title, tags }) => [title, ...tags].some(this.fits);
     const found = this.categories
-      .map((category) => ({ ...category, charts: category.charts.filter(meant) }))
+      .map((category) => ({
+        ...category,
+        charts: category.charts.filter(({ title, tags }) => [title, ...tags].some(this.fits)),
+      }))
       .filter(({ charts }) => charts.length);
     const key = JSON.stringify(found);
     if (this.key !== key) {
@@ -95,6 +103,7 @@ export class CustomScalarsPage {
     return `${found.reduce((n, { charts }) => n + charts.length, 0)} of ${all.length} charts`;
   }
 
+  /** @param {Layout["categories"][number]} category */
   #category({ title, closed, charts }) {
     const name = title || "untitled";
     const head = [el("span", { text: name }), el("small", { text: String(charts.length) })];
@@ -144,7 +153,11 @@ export class CustomScalarsPage {
   }
 }
 
-// A chart that has come to show other tags is another one.
+/**
+ * A chart that has come to show other tags is another one.
+ * @param {string} category
+ * @param {LayoutChart} chart
+ */
 function keyOf(category, chart) {
   return JSON.stringify([category, chart]);
 }

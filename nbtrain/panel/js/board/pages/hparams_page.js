@@ -9,26 +9,39 @@ import { runsOf } from "../table/sessions.js";
 import { SortTable } from "../table/sort_table.js";
 import { number } from "../../shared/format.js";
 
-/** @import { Index } from "../../protocol.d.ts" */
-/** @import { Board, Reply } from "../../types.d.ts" */
+/** @import { Board, Chosen, HparamsRow, Page, Reply, TableColumn, Value } from "../../types.d.ts" */
+
+/** @typedef {TableColumn<HparamsRow> & {values: Value[]}} Column With the values of all rows. */
 
 const HPARAMS = "hyperparameters";
 const METRICS = "metrics";
 const MOST = 100; // columns that are shown
+/** @type {Record<string, string>} */
 const SIGNS = { running: "●", success: "✓", failure: "✗" };
 
 export class HparamsPage {
   /** @param {Board} board */
   constructor(board) {
     this.board = board;
-    this.hidden = new Set();
+    /** @type {Set<string>} */
+    this.hidden = new Set(); // columns, by their ids
+    /** @type {Column[]} */
     this.columns = [];
+    /** @type {HparamsRow[]} */
     this.rows = [];
-    this.runs = new Map();
+    /** @type {HparamsRow[]} */
+    this.shown = [];
+    /** @type {Map<string, string[]>} */
+    this.runs = new Map(); // of each session
+    /** @type {Map<HparamsRow, HTMLInputElement>} */
     this.boxes = new Map();
     this.version = 0;
+    this.look = "";
+    /** @type {Chosen} */
+    this.fits = () => true;
     this.latest = new Latest(board.connection, ({ content }) => this.#take(content));
     this.filters = new HparamsFilters(() => this.#choose());
+    /** @type {SortTable<HparamsRow>} */
     this.table = new SortTable("hyperparameters and metrics");
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     this.left = el("div", { class: "nbt-notice", role: "status", hidden: "" });
@@ -63,11 +76,7 @@ export class HparamsPage {
     });
   }
 
-  /**
-   * @param {Index} index
-   * @param {(run: string) => boolean} _chosen
-   * @param {(tag: string) => boolean} fits
-   */
+  /** @type {Page["show"]} */
   show(index, _chosen, fits) {
     this.index = index;
     this.fits = fits;
@@ -93,24 +102,29 @@ export class HparamsPage {
     this.version++;
     this.rows = content.rows.map((row) => ({ ...row, values: row.values.map(decoded) }));
     this.columns = [
-      ...content.hparams.map((name) => [HPARAMS, name]),
-      ...content.metrics.map((name, i) => [METRICS, name, content.higher[i]]),
-    ].map(([group, name, down = false], i) => {
-      const values = this.rows.map((row) => row.values[i]);
-      return {
-        id: `${group} ${name}`,
-        text: name,
-        group,
-        values,
-        numeric: isNumeric(values),
-        down,
-        ...(group === METRICS ? { textOf: metric } : {}),
-        valueOf: (row) => row.values[i],
-      };
-    });
+      ...content.hparams.map((name, i) => this.#column(HPARAMS, name, i)),
+      ...content.metrics.map((name, i) => ({
+        ...this.#column(METRICS, name, content.hparams.length + i),
+        down: content.higher[i],
+        textOf: metric,
+      })),
+    ];
     this.filters.show(this.columns.filter(({ group }) => group === HPARAMS));
     this.#offer();
     this.board.draw(); // with it this page, and how many columns there are
+  }
+
+  /**
+   * @param {string} group
+   * @param {string} name
+   * @param {number} i
+   * @returns {Column}
+   */
+  #column(group, name, i) {
+    const values = this.rows.map((row) => row.values[i]);
+    const id = `${group} ${name}`;
+    const numeric = isNumeric(values);
+    return { id, text: name, group, values, numeric, valueOf: (row) => row.values[i] };
   }
 
   // Build the table of the columns that are wanted; how many these are, in words.
@@ -123,6 +137,7 @@ export class HparamsPage {
         ? `The first ${MOST} of ${fitting.length.toLocaleString("en")} columns are shown: the filter of tags finds the others.`
         : "",
     );
+    /** @type {TableColumn<HparamsRow>[]} */
     const fixed = [
       {
         id: "run",
@@ -173,10 +188,10 @@ export class HparamsPage {
 
   #select() {
     const places = new Map(this.columns.map(({ id, valueOf }) => [id, valueOf]));
-    const named = ({ run }) =>
-      [run, ...this.runs.get(run)].some((name) => this.board.runs.fits(name));
     this.shown = this.rows.filter(
-      (row) => named(row) && this.filters.fits((id) => places.get(id)?.(row) ?? null),
+      (row) =>
+        [row.run, ...this.runs.get(row.run)].some((name) => this.board.runs.fits(name)) &&
+        this.filters.fits((id) => places.get(id)?.(row) ?? null),
     );
   }
 
@@ -188,10 +203,15 @@ export class HparamsPage {
     this.all.indeterminate = drawn > 0 && drawn < this.shown.length;
   }
 
+  /** @param {HparamsRow} row */
   #drawn({ run }) {
     return this.runs.get(run).some((each) => !this.board.runs.off.has(each));
   }
 
+  /**
+   * @param {HparamsRow[]} rows
+   * @param {boolean} on
+   */
   #check(rows, on) {
     this.board.runs.check(
       rows.flatMap(({ run }) => this.runs.get(run)),
@@ -199,6 +219,7 @@ export class HparamsPage {
     );
   }
 
+  /** @param {HparamsRow} row */
   #name(row) {
     const runs = this.runs.get(row.run);
     const box = el("input", { type: "checkbox", "aria-label": `draw ${row.run}` });
@@ -224,6 +245,10 @@ export class HparamsPage {
     );
   }
 
+  /**
+   * @param {string} id
+   * @param {string} text
+   */
   #box(id, text) {
     const box = el("input", { type: "checkbox" });
     box.checked = !this.hidden.has(id);
@@ -246,6 +271,7 @@ export class HparamsPage {
   }
 }
 
+/** @param {Value} value */
 function metric(value) {
-  return value === null ? "–" : number(value);
+  return value === null ? "–" : number(Number(value));
 }

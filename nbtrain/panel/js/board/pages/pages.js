@@ -1,15 +1,4 @@
-// The pages of a board, one line each, in the order of their tabs. A page is a class:
-//
-//   constructor(board)           board: {connection, runs, options, keep(), forget(), folds(tab), paint(),
-//                                styleOf(run), swatch(run)}
-//   root, tools                  its element, and its own controls (or nothing)
-//   show(index, chosen, fits)    draw what there is of the runs chosen(run), of the tags
-//                                fits(tag); called whenever one of the three may have changed
-//                                while the page is in front; returns its count in words
-//   point(run), retheme()        let a run stand out (null: none); the colours have changed, also
-//                                of a page that is not in front
-//   forget()                     the axis of the curves is another (where there are curves)
-//   close()
+// The pages of a board, one line each, in the order of their tabs.
 
 import { AudioBody } from "../cards/audio_body.js";
 import { cardsPage } from "./cards_page.js";
@@ -22,6 +11,9 @@ import { ImageBody } from "../cards/image_body.js";
 import { ScalarsPage } from "./scalars_page.js";
 import { TextBody } from "../cards/text_body.js";
 
+/** @import { Board, Page } from "../../types.d.ts" */
+
+/** @type {Record<string, [label: string, Kind: new (board: Board) => Page]>} */
 export const PAGES = {
   scalars: ["Scalars", ScalarsPage],
   images: ["Images", cardsPage("images", ImageBody)],

@@ -7,15 +7,20 @@ import { Viewport } from "../viewport.js";
 import { TagGroups } from "../tag_groups.js";
 import { having } from "../tags.js";
 
-/** @import { Index } from "../../protocol.d.ts" */
-/** @import { Board, Options } from "../../types.d.ts" */
+/** @import { Board, Options, Page } from "../../types.d.ts" */
 
 export class ScalarsPage {
   /** @param {Board} board */
   constructor(board) {
     this.board = board;
+    /** @type {Map<string, OverlayChart>} */
     this.charts = new Map();
+    /** @type {Map<string, string[]>} */
     this.having = new Map();
+    /** @type {string[] | null} */
+    this.drawn = null; // what `having` is of
+    this.key = ""; // of what is drawn
+    /** @type {Viewport<OverlayChart>} */
     this.viewport = new Viewport({
       shown: (chart) => this.#shown(chart),
       hidden: (chart) => chart.destroy(),
@@ -24,6 +29,7 @@ export class ScalarsPage {
       seen: this.viewport.seen,
       runsOf: (tag) => this.having.get(tag) ?? [],
     });
+    /** @type {TagGroups<string>} */
     this.groups = new TagGroups((tag) => this.#chart(tag).root, board.folds("scalars"));
     this.axis = new AxisTools(board.options, (changes) => this.#chosen(changes));
     this.root = this.groups.root;
@@ -32,11 +38,7 @@ export class ScalarsPage {
     this.size.observe(this.root);
   }
 
-  /**
-   * @param {Index} index
-   * @param {(run: string) => boolean} chosen
-   * @param {(tag: string) => boolean} fits
-   */
+  /** @type {Page["show"]} */
   show(index, chosen, fits) {
     if (this.drawn !== index.tags) {
       this.drawn = index.tags;

@@ -65,6 +65,7 @@ export function sorted(rows, valueOf, down = false) {
  * @param {Value[][]} rows
  */
 export function csv(rows) {
+  /** @param {Value} value */
   const field = (value) => {
     const text = typeof value === "string" && BEGINS.test(value) ? `'${value}` : whole(value);
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -10,8 +10,7 @@ import { isNumeric, sorted } from "./cells.js";
  * @returns {Domain}
  */
 export function domainOf(values) {
-  /** @type {any[]} */
-  const numbers = values.filter(Number.isFinite);
+  const numbers = values.filter(Number.isFinite).map(Number);
   if (numbers.length && isNumeric(values))
     return { low: Math.min(...numbers), high: Math.max(...numbers) };
   return { values: sorted([...new Set(values)], (value) => value) };
@@ -25,8 +24,8 @@ export function domainOf(values) {
  */
 export function chosen(value, choice) {
   if (!choice) return true;
-  if (choice.without) return !choice.without.has(value);
-  const { low, high } = /** @type {{low: number | null, high: number | null}} */ (choice);
+  if ("without" in choice) return !choice.without.has(value);
+  const { low, high } = choice;
   if (low === null && high === null) return true;
   return (
     typeof value === "number" && (low === null || value >= low) && (high === null || value <= high)

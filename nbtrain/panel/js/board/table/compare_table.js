@@ -5,14 +5,23 @@ import { difference } from "./difference.js";
 import { el, elementIn, focusedIn, scroller } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
 
+/** @import { Board, Comparison, ComparisonOptions } from "../../types.d.ts" */
+
 const AT_ONCE = 100; // tags that are put into the page before more are asked for
 
 export class CompareTable {
-  // swatch: gives the sign of a run's line; chosen: called with the new baseline, a run or null.
+  /**
+   * chosen: called with the new baseline.
+   * @param {{chosen: (base: string | null) => void} & Pick<Board, "swatch">} board
+   */
   constructor({ swatch, chosen }) {
     this.swatch = swatch;
     this.chosen = chosen;
     this.most = AT_ONCE;
+    /** @type {Comparison | null} */
+    this.there = null;
+    /** @type {ComparisonOptions | null} */
+    this.options = null;
     this.table = el("table");
     this.more = el("button", { type: "button", class: "nbt-more" });
     this.more.addEventListener("click", () => {
@@ -22,9 +31,10 @@ export class CompareTable {
     this.root = scroller("runs side by side", [this.table, this.more]);
   }
 
-  // there: {runs, hparams: [{name, values, same}], scalars: [{tag, higher, numbers}]}, of each run in its place;
-  // options: {base, same, extent}: the baseline, whether what does not differ is shown as well,
-  // and whether lowest, highest and best step are.
+  /**
+   * @param {Comparison} there
+   * @param {ComparisonOptions} options
+   */
   show(there, options) {
     this.there = there;
     this.options = options;
@@ -78,6 +88,11 @@ export class CompareTable {
     });
   }
 
+  /**
+   * @param {string} text
+   * @param {HTMLElement[]} rows
+   * @param {string} words beside the text
+   */
   #part(text, rows, words) {
     const title = [el("span", { text }), ...(words ? [el("small", { text: words })] : [])];
     const head = el("th", {
@@ -91,33 +106,33 @@ export class CompareTable {
     });
   }
 
+  /** @param {Comparison["scalars"][number]} scalar */
   #scalarRows({ tag, higher, numbers }) {
     const base = numbers[this.there.runs.indexOf(this.options.base)];
-    const cell = (of) => (each) =>
-      valueCell(
-        each[of],
-        each.points > 0,
-        base && base !== each ? difference(each[of], base[of]) : "",
-      );
-    const rows = [row(tag, numbers.map(cell("last")), { "data-tag": tag })];
+    /** @param {"last" | "min" | "max"} of */
+    const cells = (of) =>
+      numbers.map((each) => {
+        const more = base && base !== each ? difference(each[of], base[of]) : "";
+        return valueCell(each[of], each.points > 0, more);
+      });
+    const rows = [row(tag, cells("last"), { "data-tag": tag })];
     if (!this.options.extent) return rows;
-    const [name, of] = higher ? ["best step ↑", "maxStep"] : ["best step ↓", "minStep"];
-    const steps = numbers.map((each) =>
-      el("td", {
-        class: "nbt-number",
-        text: Number.isNaN(each[of]) ? "–" : each[of].toLocaleString("en"),
-      }),
-    );
+    const steps = numbers.map(({ maxStep, minStep }) => {
+      const step = higher ? maxStep : minStep;
+      const text = Number.isNaN(step) ? "–" : step.toLocaleString("en");
+      return el("td", { class: "nbt-number", text });
+    });
     const inner = { class: "nbt-inner" };
     return [
       ...rows,
-      row("min", numbers.map(cell("min")), inner),
-      row("max", numbers.map(cell("max")), inner),
-      row(name, steps, inner),
+      row("min", cells("min"), inner),
+      row("max", cells("max"), inner),
+      row(higher ? "best step ↑" : "best step ↓", steps, inner),
     ];
   }
 }
 
+/** @param {Comparison["hparams"][number]} hparam */
 function hparamRow({ name, values }) {
   const cells = values.map((value) =>
     el("td", { class: "nbt-number", title: whole(value), text: shown(value) }),
@@ -125,6 +140,11 @@ function hparamRow({ name, values }) {
   return row(name, cells, { "data-hparam": name });
 }
 
+/**
+ * @param {string} name
+ * @param {HTMLElement[]} cells
+ * @param {Record<string, string>} attributes
+ */
 function row(name, cells, attributes) {
   return el("tr", {
     ...attributes,
@@ -132,6 +152,11 @@ function row(name, cells, attributes) {
   });
 }
 
+/**
+ * @param {number} value
+ * @param {boolean} there
+ * @param {string} more beside the value
+ */
 function valueCell(value, there, more) {
   const text = there ? number(value) : "–";
   return el("td", {
@@ -141,6 +166,7 @@ function valueCell(value, there, more) {
   });
 }
 
+/** @param {number} count */
 function alike(count) {
   return count ? `${count} more ${count === 1 ? "is" : "are"} the same in all of them` : "";
 }

@@ -4,7 +4,7 @@ import { shown, whole } from "./cells.js";
 import { chosen, domainOf, written } from "./choice.js";
 import { el, unfolding } from "../../shared/dom.js";
 
-/** @import { Value } from "../../types.d.ts" */
+/** @import { Domain, Filter, Value } from "../../types.d.ts" */
 
 export class HparamsFilters {
   /**
@@ -13,7 +13,11 @@ export class HparamsFilters {
    */
   constructor(changed) {
     this.changed = changed;
-    this.choices = new Map();
+    /** @type {Map<string, Filter>} */
+    this.choices = new Map(); // by the id of the column
+    /** @type {{id: string, text: string, domain: Domain}[]} */
+    this.domains = [];
+    this.look = "";
     this.root = el("div", { class: "nbt-filters", "data-role": "filters", hidden: "" });
     this.button = unfolding("Filters", this.root);
     this.clear = el("button", { type: "button", text: "clear all filters", hidden: "" });
@@ -24,7 +28,7 @@ export class HparamsFilters {
     });
   }
 
-  // columns: [{id, text, values}], the values of all rows.
+  /** @param {{id: string, text: string, values: Value[]}[]} columns with the values of all rows */
   show(columns) {
     const domains = columns.map(({ id, text, values }) => ({ id, text, domain: domainOf(values) }));
     const look = JSON.stringify(domains, (_key, value) =>
@@ -36,14 +40,17 @@ export class HparamsFilters {
     this.#fill();
   }
 
-  // Whether a row is meant; valueOf: gives its value of a column, by the id.
+  /**
+   * Whether a row is meant.
+   * @param {(id: string) => Value} valueOf gives its value of a column
+   */
   fits(valueOf) {
     return [...this.choices].every(([id, choice]) => chosen(valueOf(id), choice));
   }
 
   #fill() {
     const fields = this.domains.map(({ id, text, domain }) => {
-      const inner = domain.values ? this.#values(id, domain.values) : this.#range(id, domain);
+      const inner = "values" in domain ? this.#values(id, domain.values) : this.#range(id, domain);
       return el("fieldset", {
         "data-filter": id,
         children: [el("legend", { text, title: text }), ...inner],
@@ -63,7 +70,9 @@ export class HparamsFilters {
    * @param {Value[]} values
    */
   #values(id, values) {
-    const without = this.choices.get(id)?.without ?? new Set();
+    const before = this.choices.get(id);
+    /** @type {Set<Value>} */
+    const without = before && "without" in before ? before.without : new Set();
     return values.map((value) => {
       const box = el("input", { type: "checkbox" });
       box.checked = !without.has(value);
@@ -83,22 +92,14 @@ export class HparamsFilters {
     });
   }
 
+  /**
+   * @param {string} id
+   * @param {{low: number, high: number}} domain
+   */
   #range(id, { low, high }) {
     const before = this.choices.get(id);
-    const [from, to] = [
-      ["from", low, before?.low],
-      ["to", high, before?.high],
-    ].map(([name, end, value]) => {
-      const input = el("input", {
-        type: "text",
-        inputmode: "decimal",
-        placeholder: shown(end),
-        "aria-label": `${name}, a number`,
-        "data-end": name,
-      });
-      input.value = value ?? "";
-      return input;
-    });
+    const ends = before && "low" in before ? before : { low: null, high: null };
+    const [from, to] = [field("from", low, ends.low), field("to", high, ends.high)];
     const read = () => {
       const ends = [from, to].map((input) => {
         const end = written(input.value);
@@ -114,4 +115,21 @@ export class HparamsFilters {
     for (const input of [from, to]) input.addEventListener("input", read);
     return [from, el("span", { text: "to" }), to];
   }
+}
+
+/**
+ * @param {"from" | "to"} name
+ * @param {number} end the value beyond which there is none
+ * @param {number | null} value what was chosen
+ */
+function field(name, end, value) {
+  const input = el("input", {
+    type: "text",
+    inputmode: "decimal",
+    placeholder: shown(end),
+    "aria-label": `${name}, a number`,
+    "data-end": name,
+  });
+  input.value = String(value ?? "");
+  return input;
 }

@@ -4,10 +4,11 @@
  * For each session the runs in its folder, a Map; a run belongs to the deepest that holds it.
  * @param {string[]} sessions
  * @param {string[]} runs
- * @returns {Map<string, string[]>}
  */
 export function runsOf(sessions, runs) {
-  const found = new Map(sessions.map((session) => [session, []]));
+  /** @type {Map<string, string[]>} */
+  const found = new Map();
+  for (const session of sessions) found.set(session, []);
   for (const run of runs) {
     const session = holder(found, run);
     if (session !== undefined) found.get(session).push(run);

@@ -3,17 +3,26 @@
 import { shown, sorted, whole } from "./cells.js";
 import { el, scroller } from "../../shared/dom.js";
 
+/** @import { TableColumn } from "../../types.d.ts" */
+
 const AT_ONCE = 50; // rows that are put into the page before one scrolls on to more
 
+/** @template Row */
 export class SortTable {
-  // columns: [{id, text, group, numeric, down, valueOf(row), textOf(value), nodesOf(row)}]; `down`
-  // for one whose highest values come first; `nodesOf` where a cell is more than its value.
+  /** @param {string} label */
   constructor(label) {
+    /** @type {TableColumn<Row>[]} */
     this.columns = [];
+    /** @type {Row[]} */
     this.rows = [];
-    this.by = null;
+    /** @type {{id: string, down: boolean} | null} */
+    this.by = null; // the column that sorts
     this.most = AT_ONCE;
+    this.heading = "";
+    /** @type {Map<Row, HTMLElement>} */
     this.made = new Map();
+    /** @type {HTMLElement[]} */
+    this.heads = [];
     this.head = el("thead");
     this.body = el("tbody");
     this.more = el("button", { type: "button", class: "nbt-more" });
@@ -31,6 +40,10 @@ export class SortTable {
     this.observer.disconnect();
   }
 
+  /**
+   * @param {TableColumn<Row>[]} columns
+   * @param {Row[]} rows
+   */
   show(columns, rows) {
     const heading = JSON.stringify(
       columns.map(({ id, text, group, look }) => [id, text, group, look]),
@@ -47,7 +60,10 @@ export class SortTable {
     this.#fill();
   }
 
-  // Other rows of the same columns; what was made of a row is kept.
+  /**
+   * Other rows of the same columns; what was made of a row is kept.
+   * @param {Row[]} rows
+   */
   choose(rows) {
     this.rows = rows;
     this.#fill();
@@ -76,6 +92,7 @@ export class SortTable {
     this.more.textContent = `${(rows.length - this.most).toLocaleString("en")} more`;
   }
 
+  /** @param {Row} row */
   #row(row) {
     if (!this.made.has(row)) {
       const cells = this.columns.map((column, i) => cellOf(column, row, i === 0));
@@ -85,8 +102,9 @@ export class SortTable {
   }
 
   #makeHead() {
+    /** @type {{group: string, size: number}[]} */
     const groups = [];
-    for (const { group = "" } of this.columns) {
+    for (const { group } of this.columns) {
       if (groups.at(-1)?.group === group) groups.at(-1).size++;
       else groups.push({ group, size: 1 });
     }
@@ -101,6 +119,7 @@ export class SortTable {
     );
   }
 
+  /** @param {TableColumn<Row>} column */
   #heading({ id, text, look, down = false }) {
     const button = el("button", { type: "button", title: text, children: [el("span", { text })] });
     button.addEventListener("click", () => {
@@ -121,6 +140,12 @@ export class SortTable {
   }
 }
 
+/**
+ * @template Row
+ * @param {TableColumn<Row>} column
+ * @param {Row} row
+ * @param {boolean} first
+ */
 function cellOf({ valueOf, nodesOf, textOf = shown, look }, row, first) {
   if (nodesOf)
     return el(first ? "th" : "td", {
@@ -132,6 +157,10 @@ function cellOf({ valueOf, nodesOf, textOf = shown, look }, row, first) {
   return el("td", { class: look, title: whole(value), text: textOf(value) });
 }
 
+/**
+ * @param {Pick<TableColumn<unknown>, "group" | "numeric">} column
+ * @param {Pick<TableColumn<unknown>, "group"> | undefined} before
+ */
 function lookOf({ numeric, group }, before) {
   return [numeric && "nbt-number", before && before.group !== group && "nbt-begins"]
     .filter(Boolean)

@@ -1,0 +1,49 @@
+// How the lines of a chart of several runs look: uPlot's series and bands.
+
+import uPlot from "uplot";
+import { isolated } from "./overlay.js";
+
+/** @import { ChartBoard, ChartLine } from "../../types.d.ts" */
+
+const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
+const EDITED = "hyperparameters/"; // as the tags begin of what has one value until the next edit
+const HIDDEN = { show: false };
+
+/**
+ * The series of a chart of a tag, the steps first.
+ * @param {ChartLine[]} lines
+ * @param {string} tag
+ * @param {ChartBoard} board
+ * @returns {uPlot.Series[]}
+ */
+export function seriesOf(lines, tag, board) {
+  const smooth = board.options.smooth > 0;
+  const auto = lines.every(({ kind }) => kind === "tail"); // the scale is that of what counts
+  const series = lines.map(({ kind, run }) => {
+    if (kind === "hi" || kind === "lo") return { stroke: "transparent", width: 0, points: HIDDEN };
+    const { colour, dash } = board.styleOf(run);
+    const steps = tag.startsWith(EDITED) && !(smooth && kind === "line");
+    const how = steps ? { paths: uPlot.paths.stepped({ align: 1 }) } : {};
+    if (kind === "tail") {
+      const stroke = () => board.paint().gone;
+      return { ...how, auto, stroke, width: 1.25, dash: [4, 3], points: HIDDEN };
+    }
+    if (kind === "raw") return { ...how, stroke: colour + FAINT, width: 1, points: HIDDEN };
+    /** @type {uPlot.Series.Points} */
+    const alone = { show: true, filter: (u, i) => isolated(u.data[i]), size: 5, fill: colour };
+    return { ...how, stroke: colour, width: smooth ? 1.9 : 1.6, dash, points: alone };
+  });
+  return [{}, ...series];
+}
+
+/**
+ * The bands between the lines, a fifth opaque.
+ * @param {ChartLine[]} lines
+ * @param {ChartBoard} board
+ * @returns {uPlot.Band[]}
+ */
+export function bandsOf(lines, board) {
+  return lines.flatMap(({ kind, run }, i) =>
+    kind === "hi" ? [{ series: [i + 1, i + 2], fill: () => `${board.styleOf(run).colour}33` }] : [],
+  );
+}

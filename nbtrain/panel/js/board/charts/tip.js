@@ -1,0 +1,73 @@
+// The tip beside the pointer in a chart of several runs: what each of them has there.
+
+import { el } from "../../shared/dom.js";
+import { number, place } from "../../shared/format.js";
+import { valuesAt } from "./overlay.js";
+
+/** @import uPlot from "uplot" */
+/** @import { ChartBoard, RunCurve } from "../../types.d.ts" */
+
+/** @typedef {ReturnType<typeof valuesAt>[number]} Told What is told of a run. */
+
+const TOLD = 12; // runs that are named, those nearest to the pointer
+
+/**
+ * The nodes of the tip at the cursor of a chart.
+ * @param {uPlot} u
+ * @param {RunCurve[]} curves
+ * @param {ChartBoard} board
+ */
+export function tip(u, curves, board) {
+  const { left, top } = u.cursor;
+  const { x: axis, smooth } = board.options;
+  const x = u.posToVal(left, "x");
+  const all = valuesAt(curves, x, { smooth: smooth > 0 });
+  /** @param {Told} run */
+  const distance = ({ value }) =>
+    Number.isFinite(value) ? Math.abs(u.valToPos(value, "y") - top) : Infinity;
+  const near = [...all].sort((one, other) => distance(one) - distance(other)).slice(0, TOLD);
+  const told = all.filter((each) => near.includes(each));
+  const at = nearestTo(told, x);
+  const rows = told.map((each) => {
+    const elsewhere = place(each.x, axis) !== place(at, axis) && `at ${place(each.x, axis)}`;
+    const words = [detail(each, smooth > 0), elsewhere].filter(Boolean).join(", ");
+    const children = [
+      board.swatch(each.run),
+      el("span", { class: "nbt-tip-run", text: each.run }),
+      el("b", { text: each.kind ?? number(each.value) }),
+      el("span", { class: "nbt-soft", text: words }),
+    ];
+    const nearest = each === near[0] && told.length > 1;
+    return el("div", { class: nearest ? "nbt-tip-row nbt-nearest" : "nbt-tip-row", children });
+  });
+  const title = el("div", {
+    class: "nbt-tip-head",
+    text: at === undefined ? "" : place(at, axis),
+  });
+  const more = all.length - told.length;
+  const rest = more > 0 ? [el("div", { class: "nbt-soft", text: `and ${more} more` })] : [];
+  return [title, ...rows, ...rest];
+}
+
+/**
+ * The raw value beside a smoothed one, or between which values a bucket is.
+ * @param {Told} run
+ * @param {boolean} smooth
+ */
+function detail({ mean, lo, hi, stride, margin, kind }, smooth) {
+  if (kind) return "";
+  if (smooth) return `raw ${number(mean)}`;
+  return (stride > 1 || margin) && lo < hi ? `${number(lo)} to ${number(hi)}` : "";
+}
+
+/**
+ * The place nearest to x of those that are told; undefined where none is.
+ * @param {Told[]} told
+ * @param {number} x
+ */
+function nearestTo(told, x) {
+  let best;
+  for (const each of told)
+    if (best === undefined || Math.abs(each.x - x) < Math.abs(best - x)) best = each.x;
+  return best;
+}
