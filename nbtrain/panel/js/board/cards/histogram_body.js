@@ -54,6 +54,7 @@ export class HistogramBody extends PlotBody {
   }
 
   choose() {
+    if (!this.shown) return;
     this.overlay = this.card.page.option;
     const { data, order, bases, rise } = ridges(this);
     this.data = data;
