@@ -45,10 +45,10 @@ export class SortTable {
    * @param {Row[]} rows
    */
   show(columns, rows) {
+    columns = columns.map((column, i) => ({ ...column, look: lookOf(column, columns[i - 1]) }));
     const heading = JSON.stringify(
       columns.map(({ id, text, group, look }) => [id, text, group, look]),
     );
-    columns = columns.map((column, i) => ({ ...column, look: lookOf(column, columns[i - 1]) }));
     this.columns = columns;
     this.rows = rows;
     this.made.clear();
