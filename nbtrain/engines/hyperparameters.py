@@ -15,53 +15,13 @@ from typing import Any
 import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.hyperparameters import Tell, Variable
-from nbtrain.engines.assignments import Assignments
+from nbtrain.core.hyperparameters import Variable
+from nbtrain.engines.eager_variable import EagerVariable
 from nbtrain.engines.graph.dependencies import ops_below
 from nbtrain.engines.schedules import Factor, ScheduledRate
-from nbtrain.engines.variables import as_written, assigned_by, assigning, is_variable
-
-v1 = tf.compat.v1
+from nbtrain.engines.variables import as_written, assigning, is_variable
 
 _KERAS = tf.keras.optimizers.Optimizer
-
-
-class EagerVariable(Variable):
-    """A `tf.Variable` or `keras.Variable`."""
-
-    def __init__(self, variable: Any) -> None:
-        self.variable = variable
-        self.whole = tf.as_dtype(variable.dtype).is_integer
-        self.assignments = Assignments(variable)
-
-    def read(self) -> float:
-        """Returns its value."""
-        return as_written(self.variable.numpy())
-
-    def write(self, value: float) -> None:
-        """Assigns the value."""
-        with self.assignments.quiet():
-            self.variable.assign(int(value) if self.whole else value)
-
-    def watch(self, tell: Tell) -> None:
-        """Reports each assignment; for assignments in a graph, `now` gives the value."""
-        self.assignments.begin(tell)
-
-    def unwatch(self) -> None:
-        """Restores the variable's methods."""
-        self.assignments.end()
-
-    def now(self) -> Any:
-        """Returns its value as a tensor if a graph assigns to it."""
-        return self.assignments.now() if self.assignments.traced else None
-
-    def distrust(self) -> None:
-        """Notes that a graph traced earlier assigns to it."""
-        self.assignments.traced = True
-
-    def number(self, value: Any) -> float:
-        """Converts a tensor to a number."""
-        return as_written(value.numpy())
 
 
 class GraphVariable(Variable):
@@ -88,8 +48,9 @@ class GraphVariable(Variable):
 
     def now(self) -> Any:
         """Returns its value if the steps assign to it; always None in a cluster."""
-        sess = self._opened()
-        return sess.run(self.variable) if self._asked and not _is_far(sess) else None
+        session = self._opened()
+        is_far = bool(getattr(session, "sess_str", ""))  # runs on a server
+        return session.run(self.variable) if self._asked and not is_far else None
 
     def distrust(self) -> None:
         """Notes that an operation outside the train op assigns to it."""
@@ -109,38 +70,14 @@ class GraphVariable(Variable):
         return self._session
 
 
-def _is_far(sess: tf.compat.v1.Session) -> bool:
-    """Tells if a session runs on a server."""
-    return bool(getattr(sess, "sess_str", ""))
-
-
 def in_session(
     variables: Mapping[str, Variable], session: tf.compat.v1.Session, train_op: Any
 ) -> None:
-    """Attaches the graph variables among `variables` to a session; training thread only.
-
-    Args:
-        variables: Graph variables and others.
-        session: The session.
-        train_op: The operation that it runs at each step.
-    """
+    """Attaches the graph variables to a session that runs `train_op`; training thread only."""
     held = [variable for variable in variables.values() if isinstance(variable, GraphVariable)]
     ops = ops_below(tf.nest.flatten(train_op)) if held else ()
     for variable in held:
         variable.enter(session, ops)
-
-
-def look_into(graph: Any, variables: Mapping[str, Variable]) -> None:
-    """Notes which variables a traced function assigns to.
-
-    Args:
-        graph: The function's graph, a `FuncGraph`.
-        variables: The variables to check.
-    """
-    assigned = assigned_by(graph)
-    for variable in variables.values():
-        if isinstance(variable, EagerVariable):
-            variable.assignments.look_into(assigned)
 
 
 def held_by(given: Any, graph: tf.Graph | None = None) -> dict[str, Variable]:
@@ -151,47 +88,56 @@ def held_by(given: Any, graph: tf.Graph | None = None) -> dict[str, Variable]:
         graph: The graph that is trained; None for eager training.
 
     Raises:
-        ArgumentError: Something else is given.
+        ArgumentError: Something else is given, or two names for one variable, which could be set to
+            two values.
     """
     if given is None:
         return {}
     if isinstance(given, _KERAS):
-        return _unique(dict(_of_optimizer(given)))
-    if not isinstance(given, Mapping):
+        found = _of_optimizer(given)
+    elif isinstance(given, Mapping):
+        found = (each for name, item in given.items() for each in _named(name, item, graph))
+    else:
         raise ArgumentError(
             f"hyperparameters={given!r}: give them by name, such as "
             '{"learning_rate": optimizer.learning_rate}, or a Keras optimizer.'
         )
     held: dict[str, Variable] = {}
-    for name, item in given.items():
-        _check_name(name)
-        if isinstance(item, _KERAS):
-            found: dict[str, Variable] = {
-                f"{name}_{own}": variable for own, variable in _of_optimizer(item)
-            }
-        else:
-            found = {name: _variable(name, item, graph)}
-        if twice := sorted(held.keys() & found.keys()):
-            raise ArgumentError(f"Two hyperparameters are called {twice[0]!r}: rename one.")
-        held |= found
-    return _unique(held)
+    names: dict[int, str] = {}
+    for name, holder in found:
+        if name in held:
+            raise ArgumentError(f"Two hyperparameters are called {name!r}: rename one.")
+        if (other := names.setdefault(id(holder.variable), name)) != name:
+            raise ArgumentError(f"{other!r} and {name!r} are one variable: give it one name.")
+        held[name] = holder
+    return held
 
 
 def held_beside(optimizer: Any, given: Any) -> dict[str, Variable]:
-    """Returns the variables of the given hyperparameters and of the model's own optimizer.
-
-    Raises:
-        ArgumentError: Something else is given.
-    """
-    held = held_by(given)
-    taken = {id(_variable_of(holder)) for holder in held.values()}
-    own: dict[str, Variable] = {}
+    """Returns the variables of the given hyperparameters and of the model's own optimizer."""
+    held: dict[str, Any] = held_by(given)
+    taken = {id(holder.variable) for holder in held.values()}
+    own: dict[str, Any] = {}
     with contextlib.suppress(ArgumentError):  # its learning rate cannot be set
         own = held_by(optimizer if isinstance(optimizer, _KERAS) else None)
-    return {n: holder for n, holder in own.items() if id(_variable_of(holder)) not in taken} | held
+    return {name: each for name, each in own.items() if id(each.variable) not in taken} | held
 
 
-def _of_optimizer(optimizer: Any) -> Iterator[tuple[str, Variable]]:
+def _named(name: object, item: Any, graph: tf.Graph | None) -> Iterator[tuple[str, Any]]:
+    """Yields the variables given under one name."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ArgumentError(
+            f"The hyperparameter {name!r}: give a name as Python has them, such as "
+            "'learning_rate', for run.set(learning_rate=...)."
+        )
+    if isinstance(item, _KERAS):
+        for own, holder in _of_optimizer(item):
+            yield f"{name}_{own}", holder
+    else:
+        yield name, _variable(name, item, graph)
+
+
+def _of_optimizer(optimizer: Any) -> Iterator[tuple[str, Any]]:
     """Yields the variables of a Keras optimizer; its Python numbers are fixed in a traced step."""
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # for a LossScaleOptimizer
     rate = getattr(optimizer, "_learning_rate", None)
@@ -211,11 +157,7 @@ def _of_optimizer(optimizer: Any) -> Iterator[tuple[str, Variable]]:
 
 
 def _variable(name: str, item: Any, graph: tf.Graph | None) -> Variable:
-    """Returns the variable that holds one hyperparameter.
-
-    Raises:
-        ArgumentError: It is not a variable of one real number, or belongs to another graph.
-    """
+    """Returns the variable that holds one hyperparameter."""
     if not is_variable(item):
         kind = "a tensor" if tf.is_tensor(item) else f"{item!r}, a {type(item).__name__}"
         raise ArgumentError(
@@ -242,29 +184,3 @@ def _variable(name: str, item: Any, graph: tf.Graph | None) -> Variable:
 
 
 _GRAPHS = "nbtrain.supervise and nbtrain.monitor take those of the graph that they train."
-
-
-def _check_name(name: object) -> None:
-    if not isinstance(name, str) or not name.isidentifier():
-        raise ArgumentError(
-            f"The hyperparameter {name!r}: give a name as Python has them, such as "
-            "'learning_rate', for run.set(learning_rate=...)."
-        )
-
-
-def _unique(held: dict[str, Variable]) -> dict[str, Variable]:
-    """Returns `held` unchanged; two names for one variable could be set to two values.
-
-    Raises:
-        ArgumentError: Two names stand for one variable.
-    """
-    names: dict[int, str] = {}
-    for name, holder in held.items():
-        other = names.setdefault(id(_variable_of(holder)), name)
-        if other != name:
-            raise ArgumentError(f"{other!r} and {name!r} are one variable: give it one name.")
-    return held
-
-
-def _variable_of(holder: Variable) -> Any:
-    return getattr(holder, "variable", holder)

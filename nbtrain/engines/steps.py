@@ -11,12 +11,14 @@ from typing import Any, SupportsFloat
 import tensorflow as tf
 
 from nbtrain.engines.data.epochs import epochs_over
-from nbtrain.engines.hyperparameters import held_by, look_into
+from nbtrain.engines.eager_variable import EagerVariable
+from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.loops import LoopEngine
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.signatures import check_call, check_evaluation
 from nbtrain.engines.summary_calls import tell_unwritten
 from nbtrain.engines.trace import Trace
+from nbtrain.engines.variables import assigned_by
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.options import Settings
 from nbtrain.run.run import Run
@@ -55,7 +57,10 @@ class StepEngine(LoopEngine):
             self._trace = self._trace.again()
         self._trace.join()
         if self._trace.graph is not None:
-            look_into(self._trace.graph, self.hyperparameters)
+            assigned = assigned_by(self._trace.graph)
+            for variable in self.hyperparameters.values():
+                if isinstance(variable, EagerVariable):
+                    variable.look_into(assigned)
         with super().session() as saver:
             yield saver
 

@@ -14,6 +14,7 @@ import nbtrain
 from nbtrain.core.commands import Restore, Set
 from nbtrain.core.errors import BusyError
 from nbtrain.core.hyperparameters import Hyperparameters
+from nbtrain.engines.eager_variable import EagerVariable
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.panel.view import fields
 from nbtrain.run.changes import Changes
@@ -257,7 +258,7 @@ def test_the_variable_is_left_as_it_was() -> None:
 def test_a_step_that_assigns_nothing_has_nothing_read(monkeypatch: pytest.MonkeyPatch) -> None:
     reads = []
     rate = tf.Variable(0.5)
-    monkeypatch.setattr("nbtrain.engines.assignments.Assignments.now", lambda _: reads.append(1))
+    monkeypatch.setattr(EagerVariable, "_unread", lambda _: reads.append(1))
     step = tf.function(lambda: {"loss": rate * 2.0})
     nbtrain.train(step, steps=500, hyperparameters={"rate": rate}).wait(SOON)
     inner = tf.function(lambda: rate * 2.0, autograph=False)

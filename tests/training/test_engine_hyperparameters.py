@@ -13,7 +13,8 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.core.commands import Set, Try
 from nbtrain.core.errors import ArgumentError
-from nbtrain.engines.hyperparameters import EagerVariable, held_by
+from nbtrain.engines.eager_variable import EagerVariable
+from nbtrain.engines.hyperparameters import held_by
 from nbtrain.run.run import Run
 from tests.gate import SOON, Gate
 from tests.models import Line, applied, reached, refused

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 
 from nbtrain.core.hyperparameters import Variable
-from nbtrain.engines.hyperparameters import EagerVariable
+from nbtrain.engines.eager_variable import EagerVariable
 from nbtrain.engines.keras.python_scalar import inner
 from nbtrain.engines.schedules import Factor
 
@@ -45,7 +45,7 @@ class CallbackRate(Factor):
         if factor == 1.0:
             yield
             return
-        with self._rate.assignments.gathered():
+        with self._rate.gathered():
             before, self._base = self._rate.read(), self._without()
             self._rate.write(self._base)
             lifted = self._rate.read()
