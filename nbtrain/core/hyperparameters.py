@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.ranges import Hyperparameter, is_rate, is_share
+from nbtrain.core.ranges import Hyperparameter, checked
 
 # The prefix of their curves' tags.
 PREFIX = "hyperparameters/"
@@ -289,40 +289,11 @@ class Hyperparameters:
         return True
 
     def _checked(self, name: str, value: object) -> float:
-        """Returns the value as a number.
-
-        Raises:
-            ArgumentError: The hyperparameter of this name cannot have it.
-        """
+        """Returns the value as a number, or raises an ArgumentError."""
         if name not in self._variables:
             has = f"it has: {', '.join(self._variables)}" if self._variables else "it has none"
             advice = "" if self._variables else "; give hyperparameters= when it is started"
             if (factor := f"{name}{FACTOR}") in self._variables:
                 advice = f". A schedule gives the {name}; {factor} multiplies it"
             raise ArgumentError(f"There is no hyperparameter {name!r} in this run; {has}{advice}.")
-        number = _number(value)
-        if number is None:
-            raise ArgumentError(f"{name}={value!r} is no number: give one, such as 0.001.")
-        if not math.isfinite(number):
-            raise ArgumentError(f"{name}={number}: give a finite number.")
-        if is_rate(name) and number < 0:
-            raise ArgumentError(f"{name}={number:.10g}: give 0 or more.")
-        if is_share(name) and not 0 <= number < 1:
-            raise ArgumentError(f"{name}={number:.10g}: give 0 or more, and less than 1.")
-        if self._variables[name].whole and number != round(number):
-            raise ArgumentError(
-                f"{name}={number:.10g}: its variable holds whole numbers, give one of these."
-            )
-        return number
-
-
-def _number(value: Any) -> float | None:
-    """Converts a value to a float; None if it is not a number."""
-    if isinstance(value, (str, bytes, bool)) or len(getattr(value, "shape", ())):
-        return None
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None
-    except OverflowError:
-        return math.inf
+        return checked(name, value, whole=self._variables[name].whole)

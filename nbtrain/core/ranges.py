@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
+
+from nbtrain.core.errors import ArgumentError
 
 # Endings of the names of values that are never negative, and of fractions below one.
 _RATES = ("learning_rate", "lr", "learning_rate_factor", "weight_decay")
@@ -65,7 +68,7 @@ class Hyperparameter:
         """
         lowest, highest = self.lowest, self.highest
         if math.isfinite(value) and (value > 0 or self.scale is not Scale.LOG):
-            end = value if is_share(self.name) else _outer(value, down=value < lowest)
+            end = value if _is_share(self.name) else _outer(value, down=value < lowest)
             lowest = min(value, end) if value < lowest else lowest
             highest = max(value, end) if value > highest else highest
         return Hyperparameter(self.name, value, lowest, highest, self.scale)
@@ -77,24 +80,46 @@ class Hyperparameter:
         if whole:
             begin = min(1.0, value) if value > 0 else -4 * size if value < 0 else 0.0
             return cls(name, value, begin, max(10.0, 4 * size), Scale.WHOLE)
-        if is_share(name):
+        if _is_share(name):
             return cls(name, value, 0.0, _LAST_SHARE, Scale.LINEAR).at(value)
         if value > 0 and size:
             middle = round(math.log10(size))
             return cls(
                 name, value, 10.0 ** (middle - _DECADES), 10.0 ** (middle + _DECADES), Scale.LOG
             )
-        if is_rate(name):
+        if _is(name, _RATES):
             return cls(name, value, *_FROM_ZERO, Scale.LOG)
         return cls(name, value, -2 * size, 2 * size or 1.0, Scale.LINEAR)
 
 
-def is_rate(name: str) -> bool:
-    """Tells if it is never negative."""
-    return _is(name, _RATES)
+def checked(name: str, value: Any, *, whole: bool) -> float:
+    """Returns a value as a number.
+
+    Raises:
+        ArgumentError: The hyperparameter of this name cannot have it.
+    """
+    try:
+        if isinstance(value, str | bytes | bool) or len(getattr(value, "shape", ())):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name}={value!r} is no number: give one, such as 0.001.") from None
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ArgumentError(f"{name}={number}: give a finite number.")
+    if _is(name, _RATES) and number < 0:
+        raise ArgumentError(f"{name}={number:.10g}: give 0 or more.")
+    if _is_share(name) and not 0 <= number < 1:
+        raise ArgumentError(f"{name}={number:.10g}: give 0 or more, and less than 1.")
+    if whole and number != round(number):
+        raise ArgumentError(
+            f"{name}={number:.10g}: its variable holds whole numbers, give one of these."
+        )
+    return number
 
 
-def is_share(name: str) -> bool:
+def _is_share(name: str) -> bool:
     """Tells if it is a fraction below one, even after a layer's name: `dropout_1_rate`."""
     return _is(name, _SHARES) or ("dropout" in name and name.endswith("_rate"))
 

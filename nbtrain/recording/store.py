@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,9 +19,6 @@ from nbtrain.core.arrays import FloatArray, IntArray
 from nbtrain.core.errors import UnknownTagError
 from nbtrain.recording.buckets import BucketCurve
 from nbtrain.recording.parts import Cursor, Curve, Part, Parts
-
-# Rows of one block: 196 kB, so that growing never copies and wastes at most that much.
-_BLOCK = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +56,18 @@ class _Series:
         self.last = float("nan")
         self.valid: float | None = None  # the last that was not abandoned
         self.valid_step = -1  # its step
-        self._points = 0
         self._top = -1  # no point that counts lies beyond this step
         self._tails: list[BucketCurve] = []  # of abandoned points
-        self._steps: list[IntArray] = []
-        self._rest: list[FloatArray] = []  # rows: wall time, value
+        self._steps, self._wall_times, self._values = array("q"), array("d"), array("d")
 
     def extend(self, steps: IntArray, wall_times: FloatArray, values: FloatArray) -> None:
-        offset, count = self._points, len(values)
-        self._points += count
+        self._steps.frombytes(steps.tobytes())
+        self._wall_times.frombytes(wall_times.tobytes())
+        self._values.frombytes(values.tobytes())
         self.curve.extend(steps, values)
         self.last = self.valid = float(values[-1])
         self.valid_step = int(steps[-1])
         self._top = max(self._top, int(steps.max()))
-        done = 0
-        while done < count:
-            row = (offset + done) % _BLOCK
-            if row == 0:
-                self._steps.append(np.empty(_BLOCK, np.int64))
-                self._rest.append(np.empty((2, _BLOCK)))
-            size = min(_BLOCK - row, count - done)
-            part = slice(done, done + size)
-            self._steps[-1][row : row + size] = steps[part]
-            self._rest[-1][:, row : row + size] = wall_times[part], values[part]
-            done += size
 
     def cut(self, until: float) -> BucketCurve | None:
         """Abandons the points beyond this step; returns a new tail, if there is one.
@@ -91,7 +77,7 @@ class _Series:
         again, self.until = until > self.until and bool(self._tails), until
         if self._top <= until and not again:
             return None
-        steps, (_, values) = self.columns()
+        steps, _, values = self.columns()
         counted, count = self.curve.points, int(np.argmax(np.append(steps, np.inf) > until))
         if count > counted:
             self.curve.extend(steps[counted:count], values[counted:count])
@@ -109,9 +95,9 @@ class _Series:
         tail.extend(steps[count:counted], values[count:counted])
         return tail
 
-    def columns(self) -> tuple[IntArray, FloatArray]:
-        used = self._points
-        return np.concatenate(self._steps)[:used], np.concatenate(self._rest, axis=1)[:, :used]
+    def columns(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        steps = np.array(self._steps, np.int64)
+        return steps, np.array(self._wall_times), np.array(self._values)
 
 
 class ScalarStore(Mapping[str, Columns]):
@@ -237,16 +223,14 @@ class ScalarStore(Mapping[str, Columns]):
         """
         with self._lock:
             found = [series for series in self._in_order() if series.tag == tag]
-            parts = [(series, *series.columns()) for series in found]
-            untils = [series.until for series in found]
+            parts = [(*series.columns(), series.segment, series.until) for series in found]
         if not parts:
             known = ", ".join(map(repr, self)) or "none yet"
             raise UnknownTagError(f"No scalar has the tag {tag!r}; recorded so far: {known}.")
-        steps = np.concatenate([part[1] for part in parts])
-        rest = np.concatenate([part[2] for part in parts], axis=1)
-        sizes = [len(part[1]) for part in parts]
-        segments = np.repeat([part[0].segment for part in parts], sizes)
-        return Columns(steps, rest[0], rest[1], segments, steps > np.repeat(untils, sizes))
+        steps, wall_times, values = (np.concatenate([part[i] for part in parts]) for i in range(3))
+        sizes = [len(part[0]) for part in parts]
+        segments, untils = (np.repeat([part[i] for part in parts], sizes) for i in (3, 4))
+        return Columns(steps, wall_times, values, segments, steps > untils)
 
     def __iter__(self) -> Iterator[str]:
         """Yields the tags, in the order in which they first appeared."""
