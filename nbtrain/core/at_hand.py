@@ -18,7 +18,6 @@ class AtHand(StepCounter):
     """The current step of one attempt of a run; training thread only, unless stated otherwise.
 
     Args:
-        items: The waiting items of the run's record queue.
         most_items: With more items, records are thinned.
 
     Attributes:

@@ -54,7 +54,6 @@ class CommandQueue:
         """Queues a command and returns its receipt at once. Any thread may call it.
 
         Args:
-            command: The command.
             step: Steps completed so far, for the answer to an immediate refusal.
             at: The step at whose end it is executed; None for the next boundary. Planned commands
                 may be posted before the first start.
@@ -115,7 +114,6 @@ class CommandQueue:
         Training thread only.
 
         Args:
-            step: The step that it continues from.
             led: Whether the execution of a command led there: then it is not planned before it.
         """
         for at, receipts in self._standing:

@@ -148,7 +148,6 @@ class Receipt:
     """The answer to one command: requested, then applied at a step, or refused with a reason.
 
     Args:
-        command: The command.
         thread: Identity of the thread that will answer.
 
     Attributes:

@@ -124,9 +124,6 @@ class Edit:
 class Hyperparameters:
     """The hyperparameters of one run.
 
-    Args:
-        variables: The variable of each, by name.
-
     Attributes:
         effects: The learning rates that result from factors; any thread.
     """
@@ -214,9 +211,6 @@ class Hyperparameters:
 
     def set(self, values: Mapping[str, object]) -> tuple[Edit, ...]:
         """Sets some of them, all or none; training thread, between two steps.
-
-        Args:
-            values: Name to number.
 
         Raises:
             ArgumentError: An unknown name, or an impossible value; nothing has changed.

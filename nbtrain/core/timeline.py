@@ -73,7 +73,6 @@ class Timeline:
         """Begins a segment.
 
         Args:
-            step: The step at which it begins.
             saved: The entry that it continues from. None if unknown: then the past up to the step
                 counts.
         """
@@ -105,7 +104,6 @@ class Timeline:
         """Tells if an entry led to the present state.
 
         Args:
-            step: Its step.
             order: Its number; infinity for the newest.
         """
         limit, end = self._ends.get(self.segment_of(order), (-1, -1))

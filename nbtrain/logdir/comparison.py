@@ -24,9 +24,6 @@ class Comparison:
 
     It holds the data written up to the last `refresh`.
 
-    Args:
-        scalars: The runs and the tags.
-
     Attributes:
         runs: The names of the runs that have scalars, sorted.
         hparams: The hyperparameters of each run; runs without any are left out.

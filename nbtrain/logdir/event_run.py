@@ -25,10 +25,6 @@ _FIELDS = {"simple_value": "scalars", "image": "images", "histo": "histograms", 
 class EventRun:
     """The events of one folder; for one thread at a time.
 
-    Args:
-        folder: The folder.
-        verify: Whether to skip records with a wrong checksum.
-
     Attributes:
         series: The scalars by tag, in the order in which the tags first appeared.
         indexes: By kind (one of `KINDS`) and tag, the file positions of other values.

@@ -21,11 +21,6 @@ from nbtrain.tfevents.values import Value, value_of
 class History:
     """The values of one tag, in the order in which they were written; any thread may use it.
 
-    Args:
-        kind: Their kind: "images", "histograms", "text" or "audio".
-        tag: Their tag.
-        places: Their file positions.
-
     Attributes:
         steps: int64 of shape (n,).
         wall_times: float64 of shape (n,): seconds since the epoch.

@@ -25,7 +25,6 @@ class Reader:
 
     Args:
         logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
-        verify: Whether to skip records with a wrong checksum.
 
     Attributes:
         version: A number that changes whenever something was read, or is gone, in any thread.

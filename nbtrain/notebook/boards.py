@@ -44,11 +44,9 @@ class Following:
     """Reads for one board, in a thread that exists only while there is something to read.
 
     Args:
-        scalars: The runs and tags that the board shows.
         unread: Whether more can be read now.
         follow: Whether the board follows files that are being written.
         text: The text shown where widgets are unavailable.
-        options: Options of the board.
     """
 
     def __init__(
@@ -161,12 +159,6 @@ def show(
     """Shows a board in the calling cell.
 
     Args:
-        scalars: The runs and tags to show.
-        unread: Whether more of them can be read now.
-        tab: The tab that is open first.
-        x: The axis: "step", "relative" or "wall".
-        smooth: The smoothing, from 0 to below 1.
-        follow: Whether to follow files that are being written.
         text: The text shown where widgets are unavailable; None for a summary of the scalars.
     """
     if not 0 <= smooth < 1:

@@ -41,9 +41,6 @@ def loop_of(
     """Returns a function that runs a cell as the loop of the run passed to it.
 
     Args:
-        source: The cell, in Python.
-        filename: The file name shown in tracebacks.
-        names: The notebook's names.
         compiler: A function like `compile` that knows the notebook's `__future__` imports; None for
             none.
 

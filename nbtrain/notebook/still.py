@@ -110,13 +110,11 @@ class Still:
     """The outputs of one widget, and their picture.
 
     Args:
-        widget: The widget.
         text: Its plain text, the same on every execution.
         words: HTML that says what to type once the kernel has gone, the same on every execution.
         draw: Returns a picture (see `bundle`), optionally with HTML to show below it, or only a
             text if there is no picture.
         state: Returns what the picture depends on, the phase first.
-        clock: Returns seconds that never go backwards.
     """
 
     def __init__(
@@ -255,12 +253,7 @@ def lack(error: Exception) -> str:
 
 
 def bundle(png: bytes | None, text: str) -> Bundle:
-    """Returns a picture in the form shown by cells, exports and web sites without widgets.
-
-    Args:
-        png: The picture; None if there is none yet.
-        text: The plain text.
-    """
+    """Returns a picture in the form shown by cells, exports and web sites without widgets."""
     encoded = _BLANK if png is None else b64encode(_small(png)).decode()
     return {"image/png": encoded, "text/plain": text}
 

@@ -44,9 +44,6 @@ class _Waiting:
 class Backlog:
     """Waiting writes in their order; for one thread at a time.
 
-    Args:
-        most: Numbers that may wait.
-
     Attributes:
         span: The first and the last waiting step.
         dropped: The first and the last dropped step; None if none were dropped.
@@ -66,7 +63,6 @@ class Backlog:
         """Adds a write.
 
         Args:
-            steps: Its steps.
             write: Writes all or nothing.
             size: The number of its numbers; 0 for a mark, which is never dropped.
         """

@@ -109,7 +109,6 @@ class BucketCurve:
         """Drops the points after the first `points`.
 
         Args:
-            points: The number of points to keep.
             rest: The kept values that do not fill a bucket; of shape (points % stride,).
         """
         self.points = points

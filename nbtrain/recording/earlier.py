@@ -66,7 +66,6 @@ def _recorded(files: EventRun, *, known: bool) -> ScalarStore:
     """Returns all of it in a store like that of the earlier starts.
 
     Args:
-        files: The files that were read.
         known: Whether its restarts are the segments of the run's timeline.
     """
     found = ScalarStore()

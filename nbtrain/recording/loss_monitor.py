@@ -80,12 +80,7 @@ class LossMonitor:
             self.anomaly, self._acknowledged = None, False
 
     def look_at(self, variable: Callable[[], str | None], step: int) -> None:
-        """Checks if a variable holds NaN or Inf, unless an anomaly is known; training thread only.
-
-        Args:
-            variable: Returns the name of such a variable, or None.
-            step: The last completed step.
-        """
+        """Looks for NaN in a variable, unless an anomaly is known; training thread only."""
         if self.anomaly is not None and not self.anomaly.variable:
             return
         name = variable()

@@ -34,7 +34,6 @@ class Recorder:
     """The records of one run, from the training thread to the store and the event file.
 
     Args:
-        store: The store of the points.
         logdir: Folder of the event file; None writes none.
         limit: Records that may wait; see `RecordQueue`.
         unwritten: Numbers that may wait for space in the event file; see `Backlog`.
@@ -90,13 +89,7 @@ class Recorder:
     def open_segment(
         self, step: int, limits: Mapping[int, float] | None = None, *, marked: bool = True
     ) -> None:
-        """Queues the mark that the run continues from `step`; training thread only.
-
-        Args:
-            step: The step.
-            limits: As in `ScalarStore.open_segment`.
-            marked: Whether the mark is written to the event file.
-        """
+        """Queues the mark that the run continues from `step`; training thread only."""
         self.queue.mark(Segment(step, time.time(), limits, marked))
 
     def describe(self, step: int, hyperparameters: Mapping[str, float]) -> None:
@@ -118,11 +111,7 @@ class Recorder:
         return found
 
     def go_on(self, begins: Sequence[int] = ()) -> None:
-        """Starts reading the records of earlier starts into the store. Any thread may call it.
-
-        Args:
-            begins: As in `Earlier`.
-        """
+        """Starts reading the records of earlier starts into the store. Any thread may call it."""
         if self._earlier is not None and not self._goes_on:
             self._earlier.begins = begins
         self._goes_on = True

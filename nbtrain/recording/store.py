@@ -131,7 +131,6 @@ class ScalarStore(Mapping[str, Columns]):
         """Begins a new segment from `step`.
 
         Args:
-            step: The step.
             limits: As in `Timeline.limits`. None if unknown: then the points beyond the step are
                 abandoned.
         """

@@ -59,7 +59,6 @@ def crc32c_columns(
     Args:
         template: The record with zero at every varying position.
         columns: For each varying position its bytes, uint8 of shape (count,).
-        count: The number of records.
 
     Returns:
         The checksums, not masked, uint32 of shape (count,).

@@ -90,9 +90,6 @@ class Batch:
 class Decoder:
     """Decodes the records of one run; it learns their layouts and tags.
 
-    Args:
-        verify: Whether a record with a wrong checksum counts as damaged.
-
     Attributes:
         tags: Every tag seen so far, in order of appearance.
     """

@@ -18,10 +18,6 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)  # for Fibonacci hashing
 class KnownLayout:
     """A layout, and the rows of tags that its records have had.
 
-    Args:
-        layout: The layout.
-        tag_id: Returns the index of a tag.
-
     Attributes:
         tags: The indexes of the tags of each row, int64 of shape (rows, places).
         crcs: The checksums of records with these tags, and with zeros at varying positions.

@@ -39,11 +39,6 @@ def picture(
 ) -> tuple[bytes, str]:
     """Returns a picture that a page can show, and its type: the same bytes, or a smaller PNG.
 
-    Args:
-        encoded: PNG, JPEG, GIF, BMP or WebP.
-        most_pixels: Larger pictures are scaled down.
-        most_bytes: Larger files are scaled down.
-
     Raises:
         ArgumentError: It is of another type, damaged, or too large to be decoded.
     """

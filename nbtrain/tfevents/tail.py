@@ -67,7 +67,6 @@ class Tail:
 
     Args:
         path: The file; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
-        decoder: Decodes its scalars.
 
     Attributes:
         offset: Bytes read so far.

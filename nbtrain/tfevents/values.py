@@ -194,10 +194,6 @@ def _type_of(clip: bytes) -> str:
 def strings(value: Any, ndim: int | None = None) -> npt.NDArray[np.object_]:
     """Returns the strings in a `Summary.Value`, as bytes.
 
-    Args:
-        value: The value.
-        ndim: The expected number of dimensions; None for any.
-
     Raises:
         ValueError: It holds something else.
     """
