@@ -17,6 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbtrain.core.arrays import FloatArray
+from nbtrain.engines.graph.arguments import GraphTraining
 from nbtrain.engines.graph.engine import GraphEngine
 from nbtrain.engines.graph.monitored import MonitorEngine, _training_session
 from nbtrain.engines.graph.run_hook import RunHook
@@ -113,7 +114,8 @@ class Supervised(OwnLoop):
     ) -> None:
         super().__init__(step, run)
         supervisor: Any = _NoSupervisor(step.graph)
-        self._engine = GraphEngine(supervisor, step.train_op, {"loss": step.loss}, feed, None)
+        training = GraphTraining(step.graph, step.train_op, {"loss": step.loss}, feed, {})
+        self._engine = GraphEngine(training, supervisor, None)
         self._engine._sess = step.session
         self._stepper = self._engine._stepper(step.session)
 
@@ -181,7 +183,7 @@ class MonitorLoop(Monitored):
     """Steps of a MonitoredSession by the engine's own loop, that of `nbtrain.monitor`."""
 
     def __init__(self, sess: Any, engine: MonitorEngine) -> None:
-        super().__init__(sess, engine._train_op, ticks=True)
+        super().__init__(sess, engine._training.train_op, ticks=True)
         self._engine = engine
 
     def loop(self, clocked: Step, count: int) -> None:
@@ -207,7 +209,8 @@ def monitored(step: GraphStep, run: Run, kind: str, stack: contextlib.ExitStack)
         under: Way = Monitored(_plain(stack, [hook]), step.train_op, ticks=True)
     else:
         hook.train_op = step.train_op
-        engine = MonitorEngine(step.graph, step.train_op, {}, None, (), make, None)
+        training = GraphTraining(step.graph, step.train_op, {}, None, {})
+        engine = MonitorEngine(training, (), make)
         under = MonitorLoop(stack.enter_context(make([hook], stack)), engine)
     return {
         "MonitoredSession": Monitored(_plain(stack, []), step.fetches, ticks=False),

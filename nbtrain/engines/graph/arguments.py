@@ -4,24 +4,63 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.hyperparameters import Variable
 from nbtrain.engines.graph.supervisor import Supervisor
+from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.signatures import check_call
 
 v1 = tf.compat.v1
 
+Feed = Callable[[], Mapping[Any, Any]]
 
-def graph_of(train_op: Any, supervisor: Any) -> tf.Graph:
-    """Returns the graph to train.
+
+@dataclass(frozen=True, slots=True)
+class GraphTraining:
+    """The training of a graph.
+
+    Attributes:
+        graph: The graph.
+        train_op: The operation or tensor run at every step.
+        scalars: Tag to tensor of shape (), fetched together with it.
+        feed: Returns the feed_dict of each step; None feeds nothing.
+        hyperparameters: The variables that can be set while it trains.
+    """
+
+    graph: tf.Graph
+    train_op: Any
+    scalars: Mapping[str, tf.Tensor]
+    feed: Feed | None
+    hyperparameters: Mapping[str, Variable]
+
+
+def checked(
+    train_op: Any, scalars: Any, feed: Any, hyperparameters: Any, supervisor: Any = None
+) -> GraphTraining:
+    """Returns the training that a user's arguments describe.
 
     Raises:
-        ArgumentError: The train op belongs to no graph, or the Supervisor to another one.
+        ArgumentError: One of them cannot be used.
     """
+    graph = _graph_of(train_op, supervisor)
+    tensors = _tensors_of(graph, scalars)
+    if feed is not None:
+        check_call(
+            "feed",
+            feed,
+            advice="give a function without arguments that returns the feed_dict of a step, such "
+            "as lambda: {x: next(batches)}.",
+        )
+    return GraphTraining(graph, train_op, tensors, feed, held_by(hyperparameters, graph))
+
+
+def _graph_of(train_op: Any, supervisor: Any) -> tf.Graph:
     if supervisor is not None and not isinstance(supervisor, Supervisor):
         raise ArgumentError(
             f"supervisor={type(supervisor).__name__} object: make it with nbtrain.Supervisor(...), "
@@ -57,12 +96,7 @@ def graph_of(train_op: Any, supervisor: Any) -> tf.Graph:
     return graph
 
 
-def tensors_of(graph: tf.Graph, scalars: Any) -> dict[str, tf.Tensor]:
-    """Returns the tensors of some scalars by tag.
-
-    Raises:
-        ArgumentError: They are not given by tag, or are not numbers of this graph.
-    """
+def _tensors_of(graph: tf.Graph, scalars: Any) -> dict[str, tf.Tensor]:
     if scalars is None:
         return {}
     if not isinstance(scalars, Mapping):
@@ -71,13 +105,7 @@ def tensors_of(graph: tf.Graph, scalars: Any) -> dict[str, tf.Tensor]:
 
 
 def scalar_of(graph: tf.Graph, tag: str, given: Any, *, among: str = "scalars") -> Any:
-    """Returns the tensor of shape () that was given under a tag, directly or by name.
-
-    Args:
-        graph: Its graph.
-        tag: The tag.
-        given: The tensor, a variable, or the name of either.
-        among: The argument that it is part of.
+    """Returns the tensor of shape () that `given`, a tensor, variable or name, stands for.
 
     Raises:
         ArgumentError: It is not a number of this graph.
@@ -114,23 +142,9 @@ def scalar_of(graph: tf.Graph, tag: str, given: Any, *, among: str = "scalars") 
     return tensor
 
 
-def check_feed(feed: Any) -> None:
-    """Raises an ArgumentError if `feed` cannot be called for the feed_dict of a step."""
-    if feed is not None:
-        check_call(
-            "feed",
-            feed,
-            advice="give a function without arguments that returns the feed_dict of a step, such "
-            "as lambda: {x: next(batches)}.",
-        )
-
-
 @contextlib.contextmanager
 def saying_how_to_feed(feed: str = "feed") -> Iterator[None]:
-    """Replaces TensorFlow's errors about the user's feed inside the block.
-
-    Args:
-        feed: The user's name for the feed.
+    """Replaces TensorFlow's errors about `feed`, the user's name for it, inside the block.
 
     Raises:
         ArgumentError: TensorFlow cannot use what it is fed with.
@@ -144,7 +158,7 @@ def saying_how_to_feed(feed: str = "feed") -> Iterator[None]:
 
 
 def _on_feeding(error: str, feed: str) -> str | None:
-    """Says what to do about a TensorFlow error caused by the feed; None for other errors."""
+    """Says what to do about an error caused by the feed; None for other errors."""
     if error.startswith("Cannot interpret feed_dict key"):
         return (
             f"{feed} returned a key that is no tensor of this graph ({error}) Return the graph's "

@@ -12,14 +12,13 @@ from typing import Any, SupportsFloat
 import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.hyperparameters import NO_VARIABLES, Variable
-from nbtrain.engines.graph.arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
-from nbtrain.engines.graph.global_step import adopt_global_step, step_of
+from nbtrain.engines.graph.arguments import Feed, GraphTraining, checked, saying_how_to_feed
+from nbtrain.engines.graph.global_step import adopt_global_step, not_counted, step_of
 from nbtrain.engines.graph.saver import GraphSaver, Saved
 from nbtrain.engines.graph.savers import find_saver, own_saver, saves
 from nbtrain.engines.graph.supervisor import Supervisor
 from nbtrain.engines.graph.writing import SupervisorSaver
-from nbtrain.engines.hyperparameters import held_by, in_session
+from nbtrain.engines.hyperparameters import in_session
 from nbtrain.engines.signatures import check_evaluation
 from nbtrain.run.log import hushed
 from nbtrain.run.options import Settings
@@ -29,20 +28,16 @@ from nbtrain.rundir.folder import Logdir
 
 v1 = tf.compat.v1
 
-Feed = Callable[[], Mapping[Any, Any]]
 SessionEvaluation = Callable[[Any], Mapping[str, SupportsFloat]]
 
 
 class GraphEngine:
-    """Runs a train op in a Supervisor's managed session.
+    """Trains a graph in a Supervisor's managed session.
 
     Args:
+        training: The graph, and what is run at every step.
         supervisor: The Supervisor.
-        train_op: The operation or tensor run at every step.
-        scalars: Tag to tensor of shape (), fetched together with it.
-        feed: Returns the feed_dict of each step; None feeds nothing.
         directory: The folder of the checkpoints; None saves nothing.
-        hyperparameters: The variables that can be set while it trains.
         evaluate: Evaluates what it trains, given the session; None for nothing.
         reopen: Whether the graph, finalized while it trains, can be added to afterwards.
         supervised: Makes a Supervisor that saves into another folder; None if the user made this
@@ -54,30 +49,25 @@ class GraphEngine:
 
     def __init__(
         self,
+        training: GraphTraining,
         supervisor: Supervisor,
-        train_op: Any,
-        scalars: Mapping[str, Any],
-        feed: Feed | None,
         directory: Path | None,
         *,
-        hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
         evaluate: SessionEvaluation | None = None,
         reopen: bool = False,
         supervised: Callable[[Path], Supervisor] | None = None,
     ) -> None:
-        self._supervised = supervised
         self.coord = supervisor.coord
-        self._supervisor = supervisor
-        self._tags = tuple(scalars)
-        self._fetches = [train_op, *scalars.values()]
-        self._feed = feed
-        self.functions = (feed,)
-        self.hyperparameters = hyperparameters
-        self._directory = directory
-        self._reopen = reopen
-        self._sess: tf.compat.v1.Session | None = None
-        self._evaluate = evaluate
+        self.functions = (training.feed,)
+        self.hyperparameters = training.hyperparameters
         self.evaluate = None if evaluate is None else lambda: evaluate(self._sess)
+        self._training = training
+        self._supervisor = supervisor
+        self._directory = directory
+        self._evaluate = evaluate
+        self._reopen = reopen
+        self._supervised = supervised
+        self._sess: tf.compat.v1.Session | None = None
 
     @property
     def resumes(self) -> Path | None:
@@ -86,11 +76,11 @@ class GraphEngine:
 
     def models(self) -> list[object]:
         """The graph."""
-        return [self._supervisor.graph]
+        return [self._training.graph]
 
     def roots(self) -> list[object]:
         """The graph and the objects that train it."""
-        return [self._supervisor, self._supervisor.graph, self._fetches[0]]
+        return [self._supervisor, self._training.graph, self._training.train_op]
 
     def branched(self, folder: Logdir) -> GraphEngine:
         """Returns the same graph under another Supervisor, which saves into another folder.
@@ -104,14 +94,10 @@ class GraphEngine:
                 "out when you start it; or make another nbtrain.Supervisor(logdir=...), and copy "
                 "the checkpoint into that folder."
             )
-        train_op, *scalars = self._fetches
         return GraphEngine(
+            self._training,
             self._supervised(folder.checkpoints),
-            train_op,
-            dict(zip(self._tags, scalars, strict=True)),
-            self._feed,
             folder.checkpoints,
-            hyperparameters=self.hyperparameters,
             evaluate=self._evaluate,
             reopen=self._reopen,
             supervised=self._supervised,
@@ -134,7 +120,7 @@ class GraphEngine:
                 saver = GraphSaver(Saved.by(supervisor), self._directory, self.origin)
         run = owner.get()
         assert run is not None, "this is the training thread"
-        run.own_tags = frozenset(self._tags)
+        run.own_tags = frozenset(self._training.scalars)
         supervisor.graph.finalize()
         try:
             with contextlib.ExitStack() as stack:
@@ -143,7 +129,7 @@ class GraphEngine:
                 managed = v1.train.Supervisor.managed_session(supervisor)
                 with hushed(), saver.opening() if saver else contextlib.nullcontext():
                     self._sess = stack.enter_context(managed)
-                in_session(self.hyperparameters, self._sess, self._fetches[0])
+                in_session(self.hyperparameters, self._sess, self._training.train_op)
                 if saver is not None:
                     saver.sess = self._sess
                 yield saver
@@ -159,17 +145,18 @@ class GraphEngine:
             ArgumentError: The train op does not advance the graph's global step, or the graph
                 cannot use what it is fed with.
         """
-        assert self._sess is not None, "the run opens the session first"
-        step = every = self._stepper(self._sess)
-        tags = self._tags
+        sess, global_step = self._sess, self._supervisor.global_step
+        assert sess is not None, "the run opens the session first"
+        tags = tuple(self._training.scalars)
+        step = every = self._stepper(sess)
 
         def first() -> Sequence[Any]:
             nonlocal step
             step = every
-            before = None if self._supervisor.global_step is None else self._global_step()
+            before = step_of(sess, global_step)
             results = every()
-            if before is not None:
-                self._check_counting(before)
+            if before is not None and step_of(sess, global_step) == before:
+                raise not_counted(before)
             return results
 
         step = first
@@ -183,22 +170,12 @@ class GraphEngine:
 
     def _stepper(self, sess: tf.compat.v1.Session) -> Callable[[], Sequence[Any]]:
         """Returns a function that runs a step, with a third of the overhead if there is no feed."""
-        fetches, feed = self._fetches, self._feed
+        fetches = [self._training.train_op, *self._training.scalars.values()]
+        feed = self._training.feed
         if feed is None:
             made: Callable[[], Sequence[Any]] = sess.make_callable(fetches)
             return made
         return lambda: sess.run(fetches, feed())
-
-    def _global_step(self) -> int:
-        assert self._sess is not None, "the run opens the session first"
-        return step_of(self._sess, self._supervisor.global_step) or 0
-
-    def _check_counting(self, before: int) -> None:
-        if self._global_step() == before:
-            raise ArgumentError(
-                f"One run of the train op left global_step at {before}: pass global_step= to "
-                "minimize() or apply_gradients(), or build the graph without a global step."
-            )
 
 
 def supervise(
@@ -261,10 +238,8 @@ def supervise(
         steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump, grace
     )
     check_evaluation(evaluate, settings, None)
-    graph = graph_of(train_op, supervisor)
-    tensors = tensors_of(graph, scalars)
-    check_feed(feed)
-    held = held_by(hyperparameters, graph)
+    training = checked(train_op, scalars, feed, hyperparameters, supervisor)
+    graph = training.graph
     if supervisor is not None:
         _check_saving(supervisor, settings)
     if supervisor is not None and supervisor.save_path and logdir is None:
@@ -283,12 +258,9 @@ def supervise(
     if directory is not None:
         folder.include(directory)
     engine = GraphEngine(
+        training,
         supervisor,
-        train_op,
-        tensors,
-        feed,
         directory,
-        hyperparameters=held,
         evaluate=evaluate,
         reopen=reopen,
         supervised=supervised,

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from nbtrain.core.errors import ArgumentError
+
 v1 = tf.compat.v1
 
 
@@ -28,3 +30,11 @@ def adopt_global_step(graph: tf.Graph) -> Any:
 def step_of(sess: tf.compat.v1.Session, global_step: Any) -> int | None:
     """Returns the current global step of a session; None if the graph has none."""
     return None if global_step is None else int(np.ravel(sess.run(global_step))[0])
+
+
+def not_counted(step: int) -> ArgumentError:
+    """Returns the error for a train op that leaves the global step at `step`."""
+    return ArgumentError(
+        f"One run of the train op left global_step at {step}: pass global_step= to minimize() or "
+        "apply_gradients(), or build the graph without a global step."
+    )

@@ -11,16 +11,13 @@ from typing import Any
 import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.hyperparameters import NO_VARIABLES, Variable
-from nbtrain.engines.graph.arguments import check_feed, graph_of, saying_how_to_feed, tensors_of
-from nbtrain.engines.graph.engine import Feed
+from nbtrain.engines.graph.arguments import Feed, GraphTraining, checked, saying_how_to_feed
 from nbtrain.engines.graph.eval_hook import EvalHook
 from nbtrain.engines.graph.event_file import EventFile
 from nbtrain.engines.graph.finalized import ANEW, adding_to
 from nbtrain.engines.graph.global_step import adopt_global_step
 from nbtrain.engines.graph.run_hook import RunHook
 from nbtrain.engines.graph.session_retry import NoSession
-from nbtrain.engines.hyperparameters import held_by
 from nbtrain.run.options import Settings
 from nbtrain.run.run import Run
 from nbtrain.run.threads import Coordinator
@@ -37,17 +34,13 @@ _SUMMARY_STEPS = 100
 
 
 class MonitorEngine:
-    """Runs a train op in a MonitoredSession.
+    """Trains a graph in a MonitoredSession.
 
     Args:
-        graph: The graph.
-        train_op: The operation or tensor run at every step.
-        scalars: Tag to tensor of shape (), fetched together with it.
-        feed: Returns the feed_dict of each step; None feeds nothing.
+        training: The graph, and what is run at every step.
         hooks: The user's hooks.
         make: Makes the session from all hooks and the stack of what is closed after it.
         scaffold: Provides the saver; None takes the graph's.
-        hyperparameters: The variables that can be set while it trains.
     """
 
     kind = "MonitoredSession"
@@ -56,34 +49,23 @@ class MonitorEngine:
     resumes = None  # its session restores from its own folder
 
     def __init__(
-        self,
-        graph: tf.Graph,
-        train_op: Any,
-        scalars: Mapping[str, Any],
-        feed: Feed | None,
-        hooks: Sequence[Any],
-        make: _Make,
-        scaffold: Any,
-        hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
+        self, training: GraphTraining, hooks: Sequence[Any], make: _Make, scaffold: Any = None
     ) -> None:
-        self.coord = Coordinator(graph=graph)
-        self.functions = (feed,)
-        self.hyperparameters = hyperparameters
-        self._graph = graph
-        self._train_op = train_op
-        self._scalars = scalars
-        self._feed = feed
+        self.coord = Coordinator(graph=training.graph)
+        self.functions = (training.feed,)
+        self.hyperparameters = training.hyperparameters
+        self._training = training
         self._hooks = hooks
         self._make = make
         self._scaffold = scaffold
 
     def models(self) -> list[object]:
         """The graph."""
-        return [self._graph]
+        return [self._training.graph]
 
     def roots(self) -> list[object]:
         """The graph and the objects that train it."""
-        return [self._graph, self._train_op]
+        return [self._training.graph, self._training.train_op]
 
     def branched(self, folder: Logdir) -> MonitorEngine:
         """Raises an error: the session and its hooks were made for their folder."""
@@ -98,11 +80,11 @@ class MonitorEngine:
 
     def train(self, run: Run) -> None:
         """Opens the session, and runs the train op until the session or the run stops."""
-        hook = RunHook(run, self._scalars, scaffold=self._scaffold)
-        hook.train_op, hook.hyperparameters = self._train_op, self.hyperparameters
+        hook = RunHook(run, self._training.scalars, scaffold=self._scaffold)
+        hook.train_op, hook.hyperparameters = self._training.train_op, self.hyperparameters
         with contextlib.ExitStack() as stack:
             # Opened and closed inside the graph; in between, a feed is eager like a cell.
-            with self._graph.as_default():
+            with self._training.graph.as_default():
                 sess = self._open(hook, stack).__enter__()
             stack.push(functools.partial(self._exit, sess))
             try:
@@ -112,24 +94,24 @@ class MonitorEngine:
                 run.handle.host.release()
 
     def _exit(self, sess: Any, *error: Any) -> Any:
-        with self._graph.as_default():
+        with self._training.graph.as_default():
             return sess.__exit__(*error)
 
     def _open(self, hook: RunHook, stack: contextlib.ExitStack) -> Any:
-        with adding_to(self._graph, "the session", ANEW):
+        with adding_to(self._training.graph, "the session", ANEW):
             return self._make([hook, *self._hooks], stack)
 
     def _loop(self, sess: Any) -> None:
-        feed, train_op = self._feed, self._train_op
+        feed, train_op = self._training.feed, self._training.train_op
         try:
             if feed is None:
-                with self._graph.as_default():
+                with self._training.graph.as_default():
                     while not sess.should_stop():
                         sess.run(train_op)
             else:
                 while not sess.should_stop():
                     fed = feed()
-                    with self._graph.as_default():  # for hooks and recoveries
+                    with self._training.graph.as_default():  # for hooks and recoveries
                         sess.run(train_op, fed)
         except NoSession:
             raise  # no hook may end a session that does not exist
@@ -197,22 +179,21 @@ def monitor(
         >>> run = nbtrain.monitor(train_op, scalars={"loss": loss}, hooks=[stop])
     """
     settings = Settings(steps, save_secs, save_steps, keep, on_nan=on_nan, jump=jump, grace=grace)
-    graph = graph_of(train_op, None)
-    tensors = tensors_of(graph, scalars)
-    check_feed(feed)
-    held = held_by(hyperparameters, graph)
+    training = checked(train_op, scalars, feed, hyperparameters)
     _check_hooks(hooks=hooks, chief_only_hooks=chief_only_hooks)
-    _check_tags(tensors, (*hooks, *chief_only_hooks))
+    _check_tags(training.scalars, (*hooks, *chief_only_hooks))
     if session is not None and (chief_only_hooks or not callable(session)):
         raise ArgumentError(
             f"session={session!r} with chief_only_hooks={chief_only_hooks!r}: give a function "
             "that makes a session with the hooks given as hooks=, and all hooks in hooks=."
         )
     folder = Logdir(logdir, name, kind="monitor")
-    make = _training_session(graph, scaffold, chief_only_hooks, folder, settings.stop_grace_secs)
+    make = _training_session(
+        training.graph, scaffold, chief_only_hooks, folder, settings.stop_grace_secs
+    )
     if session is not None:
         make = _given(session)
-    engine = MonitorEngine(graph, train_op, tensors, feed, tuple(hooks), make, scaffold, held)
+    engine = MonitorEngine(training, tuple(hooks), make, scaffold)
     run = Run(engine, folder, settings)
     return run.start() if start else run
 

@@ -23,7 +23,7 @@ from nbtrain.engines.graph.arguments import scalar_of
 from nbtrain.engines.graph.compatibility import check_fit
 from nbtrain.engines.graph.dependencies import placeholders_below
 from nbtrain.engines.graph.finalized import adding_to
-from nbtrain.engines.graph.global_step import adopt_global_step, step_of
+from nbtrain.engines.graph.global_step import adopt_global_step, not_counted, step_of
 from nbtrain.engines.graph.in_graph import is_nobodys
 from nbtrain.engines.graph.saver import Saved
 from nbtrain.engines.graph.savers import find_saver, own_saver
@@ -244,11 +244,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         if self._before is not None:
             steps = (step_of(self._session, self._global_step) or 0) - self._before
             if steps == 0 and fetches is self.train_op:
-                raise ArgumentError(
-                    f"One run of the train op left global_step at {self._before}: pass "
-                    "global_step= to minimize() or apply_gradients(), or build the graph without "
-                    "a global step."
-                )
+                raise not_counted(self._before)
         if len(self._known) >= _MOST_KINDS:
             self._known.clear()
         # Holds the fetches themselves: as long as they live, no others have their ids.
