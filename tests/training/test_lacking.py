@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.engines.graph.lacking import lacking
+from nbtrain.engines.graph.compatibility import lacking
 from nbtrain.engines.trained import Trained
 from tests.fitted import ended
 from tests.gate import SOON

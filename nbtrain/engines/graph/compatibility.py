@@ -1,23 +1,23 @@
-"""Checks by names, before anything is restored, that a checkpoint fits a graph's saver."""
+"""Checks by names if a checkpoint fits a graph's saver, and if the saver saves all that is trained.
+
+Each error is both nbtrain's and TensorFlow's: a TensorFlow program catches its own.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import tensorflow as tf
 
 from nbtrain.checkpoints.files import Restored, misfit, reading, some, step_in_name
 from nbtrain.core.errors import CheckpointError
-from nbtrain.engines.graph.refusals import (
-    MissingVariableError,
-    NoCheckpointError,
-    ShapeError,
-    UnreadableError,
-)
 from nbtrain.engines.graph.servers import LOST
+from nbtrain.engines.trained import in_words
+from nbtrain.engines.variables import assigning
 
 v1 = tf.compat.v1
 
@@ -25,6 +25,42 @@ v1 = tf.compat.v1
 _OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 _BETA_POWER = re.compile(r"beta[12]_power(_\d+)?")
+
+
+class NoCheckpointError(CheckpointError, ValueError):
+    """No checkpoint has this path; TensorFlow's `Saver.restore` raises a ValueError."""
+
+
+class _OpError(CheckpointError, tf.errors.OpError):
+    """An error that a TensorFlow operation raises while restoring."""
+
+    code: ClassVar[int]
+
+    def __init__(self, message: str) -> None:
+        tf.errors.OpError.__init__(self, None, None, message, self.code)
+        self.args = (message,)
+
+
+class MissingVariableError(_OpError, tf.errors.NotFoundError):
+    """The checkpoint lacks a variable of the saver."""
+
+    code = tf.errors.NOT_FOUND
+
+
+class ShapeError(_OpError, tf.errors.InvalidArgumentError):
+    """The checkpoint has a variable in another shape."""
+
+    code = tf.errors.INVALID_ARGUMENT
+
+
+class UnreadableError(_OpError, tf.errors.DataLossError):
+    """The checkpoint cannot be read.
+
+    For a truncated file TensorFlow raises an OutOfRangeError. A Supervisor takes that for the end
+    of the input and would end without an error, so this class is not one.
+    """
+
+    code = tf.errors.DATA_LOSS
 
 
 def check_fit(saver: tf.compat.v1.train.Saver, path: str) -> Restored | None:
@@ -158,3 +194,29 @@ def slots_among(ops: Iterable[tf.Operation]) -> set[tf.Operation]:
         )
 
     return {op for op in ops if is_slot(op.name)}
+
+
+def lacking(graph: tf.Graph, saver: Any) -> str:
+    """Names these variables by scope, with counts; returns "" if there are none.
+
+    A variable is trained if an operation changes it, other than its initializer and those of
+    savers. Counters (whole numbers) and metrics (local variables) do not count.
+    """
+    # There is no public name; a saver imported with a meta graph does not tell.
+    items = getattr(saver, "_var_list", None)
+    if not items:
+        return ""
+    wholes = items.values() if isinstance(items, dict) else items
+    # A partitioned variable is listed as a whole, or by its parts.
+    parts = [part for item in wholes for part in getattr(item, "_variable_list", [item])]
+    saved = {part.op for part in parts if hasattr(part, "op")}
+    ops = [
+        variable.op
+        for variable in graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
+        if variable.op not in saved and variable.dtype.is_floating and any(assigning(variable))
+    ]
+    slots = slots_among(ops)
+    scopes: dict[str, list[bool]] = defaultdict(list)
+    for op in ops:
+        scopes[op.name.partition("/")[0]].append(op in slots)
+    return in_words(scopes)

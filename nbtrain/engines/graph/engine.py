@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.graph.arguments import Feed, GraphTraining, checked, saying_how_to_feed
-from nbtrain.engines.graph.global_step import adopt_global_step, not_counted, step_of
+from nbtrain.engines.graph.graphs import adopt_global_step, not_counted, step_of
 from nbtrain.engines.graph.saver import GraphSaver, Saved
 from nbtrain.engines.graph.savers import find_saver, own_saver, saves
 from nbtrain.engines.graph.supervisor import Supervisor

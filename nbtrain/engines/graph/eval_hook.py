@@ -16,7 +16,7 @@ from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.graph.arguments import saying_how_to_feed, scalar_of
 from nbtrain.engines.graph.dependencies import ops_below
-from nbtrain.engines.graph.global_step import adopt_global_step, step_of
+from nbtrain.engines.graph.graphs import adopt_global_step, step_of
 from nbtrain.engines.signatures import check_call
 from nbtrain.run.session_host import SessionHost, owner
 

@@ -17,7 +17,7 @@ import tensorflow as tf
 from nbtrain.checkpoints.files import state_of
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.graph.compatibility import check_fit, restoring
-from nbtrain.engines.graph.finalized import adding_to
+from nbtrain.engines.graph.graphs import adding_to, graph_of
 from nbtrain.engines.graph.session_mutex import mutex_of
 from nbtrain.engines.graph.signatures import bound, taking
 from nbtrain.engines.graph.waiting import ready_session, wait_for, wait_for_servers
@@ -229,30 +229,6 @@ class QueueRunner(tf.compat.v1.train.QueueRunner):
     def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
         """Returns a queue runner for the default graph, as described by a `QueueRunnerDef`."""
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
-
-
-def graph_of(items: Iterable[Any], of: str) -> tf.Graph:
-    """Returns the graph of the first item that has one, or else the default graph.
-
-    Raises:
-        ArgumentError: The default graph is empty, and was not entered.
-    """
-    for item in items:
-        graph = getattr(item, "graph", None)
-        if isinstance(graph, tf.Graph):
-            return graph
-    graph = v1.get_default_graph()
-    if is_nobodys(graph):
-        raise ArgumentError(
-            f"{of}: the default graph of this thread is empty. Make it inside `with "
-            "graph.as_default():`, or of variables and operations of a graph."
-        )
-    return graph
-
-
-def is_nobodys(graph: tf.Graph) -> bool:
-    """Tells if a default graph is the empty one of each thread, and was not entered."""
-    return tf.executing_eagerly() and not graph.get_operations()
 
 
 def _are_eager(items: list[Any]) -> bool:

@@ -13,11 +13,10 @@ import tensorflow as tf
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.graph.arguments import Feed, GraphTraining, checked, saying_how_to_feed
 from nbtrain.engines.graph.eval_hook import EvalHook
-from nbtrain.engines.graph.event_file import EventFile
-from nbtrain.engines.graph.finalized import ANEW, adding_to
-from nbtrain.engines.graph.global_step import adopt_global_step
+from nbtrain.engines.graph.graphs import ANEW, adding_to, adopt_global_step
 from nbtrain.engines.graph.run_hook import RunHook
 from nbtrain.engines.graph.session_retry import NoSession
+from nbtrain.engines.graph.summaries import EventFile
 from nbtrain.run.options import Settings
 from nbtrain.run.run import Run
 from nbtrain.run.threads import Coordinator

@@ -22,14 +22,17 @@ from nbtrain.core.hyperparameters import NO_VARIABLES
 from nbtrain.engines.graph.arguments import scalar_of
 from nbtrain.engines.graph.compatibility import check_fit
 from nbtrain.engines.graph.dependencies import placeholders_below
-from nbtrain.engines.graph.finalized import adding_to
-from nbtrain.engines.graph.global_step import adopt_global_step, not_counted, step_of
-from nbtrain.engines.graph.in_graph import is_nobodys
-from nbtrain.engines.graph.saver import Saved
+from nbtrain.engines.graph.graphs import (
+    adding_to,
+    adopt_global_step,
+    is_nobodys,
+    not_counted,
+    step_of,
+)
+from nbtrain.engines.graph.saver import Saved, SessionSaver, session_saver
 from nbtrain.engines.graph.savers import find_saver, own_saver
 from nbtrain.engines.graph.servers import limit_closing
 from nbtrain.engines.graph.session_retry import SessionRetry, wait_secs
-from nbtrain.engines.graph.session_saver import SessionSaver, session_saver
 from nbtrain.engines.hyperparameters import in_session
 from nbtrain.run.loops import HookLoop
 from nbtrain.run.run import Run

@@ -15,7 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.engines.graph.finalized import ANEW, cannot_add
+from nbtrain.engines.graph.graphs import ANEW, cannot_add
 from nbtrain.engines.graph.in_graph import SessionManager
 from nbtrain.engines.graph.servers import Tell
 

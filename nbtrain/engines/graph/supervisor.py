@@ -25,16 +25,15 @@ from nbtrain.checkpoints.mending import mend_unreadable
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError, BusyError
 from nbtrain.engines.graph import servers
-from nbtrain.engines.graph.event_file import EventFile
-from nbtrain.engines.graph.finalized import adding_to
-from nbtrain.engines.graph.global_step import adopt_global_step, step_of
-from nbtrain.engines.graph.in_graph import SessionManager, is_nobodys
+from nbtrain.engines.graph.graphs import adding_to, adopt_global_step, is_nobodys, step_of
+from nbtrain.engines.graph.in_graph import SessionManager
 from nbtrain.engines.graph.queues import add_closing, close_on_stop
 from nbtrain.engines.graph.savers import saves, supervised_saver
 from nbtrain.engines.graph.servers import REMEDY, limit_closing, lost
 from nbtrain.engines.graph.services import Services
 from nbtrain.engines.graph.session_mutex import SessionMutex
 from nbtrain.engines.graph.signatures import bound, taking
+from nbtrain.engines.graph.summaries import EventFile
 from nbtrain.engines.graph.waiting import wait_for_servers
 from nbtrain.engines.graph.writing import SupervisorSaver
 from nbtrain.run.session_host import SessionHost, owner, tell
