@@ -18,9 +18,9 @@ from nbtrain.checkpoints.files import state_of
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.graph.compatibility import check_fit, restoring
 from nbtrain.engines.graph.graphs import adding_to, graph_of
+from nbtrain.engines.graph.servers import ask_all, close_in_time, wait_for, wait_for_servers
 from nbtrain.engines.graph.session_mutex import mutex_of
 from nbtrain.engines.graph.signatures import bound, taking
-from nbtrain.engines.graph.waiting import ready_session, wait_for, wait_for_servers
 from nbtrain.run.threads import Coordinator
 
 v1 = tf.compat.v1
@@ -78,16 +78,33 @@ class SessionManager(tf.compat.v1.train.SessionManager):
             tf.errors.DeadlineExceededError: It was not ready in time.
             tf.errors.CancelledError: The coordinator stopped.
         """
-        wait_once = super().wait_for_session
-        return ready_session(
-            lambda: wait_once(master, config=config, max_wait_secs=0),
-            self._graph,
+        wait_once, secs = super().wait_for_session, _unending(max_wait_secs)
+        wait_for_servers(master, config, self._coord, secs)
+
+        def attempt() -> tf.compat.v1.Session | None:
+            if master:  # a server may have died since
+                ask_all(master, config)
+            with self._graph.as_default():
+                try:
+                    return wait_once(master, config=config, max_wait_secs=0)
+                except tf.errors.DeadlineExceededError:
+                    return None
+
+        sess = wait_for(
+            attempt,
             self._coord,
-            master=master,
-            config=config,
             every_secs=self._recovery_wait_secs,
-            max_wait_secs=_unending(max_wait_secs),
+            max_wait_secs=secs,
+            discard=lambda sess: close_in_time(sess.close),
         )
+        if sess is None:
+            raise tf.errors.DeadlineExceededError(
+                None,
+                None,
+                f"The chief has not made the session ready within {secs:g} s: see whether it runs, "
+                "and uses the same master and the same variables.",
+            )
+        return sess
 
     def _restore_checkpoint(
         self,

@@ -1,7 +1,7 @@
-"""Calls to the servers of a session's cluster, any of which may be dead.
+"""Calls to the servers of a session's cluster, any of which may be dead, and waits for them.
 
 TensorFlow has no timeout for a call, and a call that waits for a dead server cannot be ended. So
-calls with a timeout run in a thread of their own, which is abandoned if there is no answer.
+such a call runs in a thread of its own, which is abandoned if there is no answer.
 """
 
 from __future__ import annotations
@@ -11,9 +11,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from concurrent import futures
+from typing import Any, TypeVar
 
 import tensorflow as tf
+
+from nbtrain.run.session_host import tell
+
+Made = TypeVar("Made")
 
 # Seconds for a server to answer. A dead one never does, and no call to it ends.
 SERVER_SECS = 10.0
@@ -21,13 +26,44 @@ SERVER_SECS = 10.0
 LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
 # What to do then.
 REMEDY = "Once it has been started again, the training can go on from the latest checkpoint."
+_UNSAVED = "What was trained since the latest checkpoint is lost."
 # Seconds for threads to end that were waiting for what the closing cancels.
 _LAST_SECS = 1.0
+# Seconds between two checks if an attempt has ended or a stop was requested.
+_PATIENCE_SECS = 0.05
+# Seconds that a running attempt may exceed the time to wait.
+_ATTEMPT_SECS = 5.0
+# Seconds after which waiting for a server is reported: the first answer takes a moment.
+_TELL_SECS = 1.0
 # TensorFlow's name for the server that was called.
 _CALLED = re.compile(r"remote target (/job:\S+)")
 
 # Reports the state of a session under this topic; None withdraws the report.
 Tell = Callable[[str, str | None], object]
+
+
+def _ignore(_made: object) -> None:
+    """Does nothing with the late result of an abandoned call."""
+
+
+def _aside(act: Callable[[], Made], discard: Callable[[Made], object] = _ignore) -> Any:
+    """Calls `act` in a thread; to abandon it, cancel the future that is returned."""
+    answer: futures.Future[Made] = futures.Future()
+
+    def call() -> None:
+        try:
+            made = act()
+        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+            if answer.set_running_or_notify_cancel():
+                answer.set_exception(error)
+            return
+        if answer.set_running_or_notify_cancel():
+            answer.set_result(made)
+        else:
+            discard(made)
+
+    threading.Thread(target=call, name="nbtrain attempt", daemon=True).start()
+    return answer
 
 
 def unanswered(sess: tf.compat.v1.Session, *asked: Any) -> str | None:
@@ -37,13 +73,12 @@ def unanswered(sess: tf.compat.v1.Session, *asked: Any) -> str | None:
         sess: The session; one in this process needs no server.
         asked: Operations that together call every known server with variables.
     """
-    ops = [op for op in asked if op is not None]
-    errors: list[Exception] = []
     if not sess.sess_str:
         return None
-    if not ends_soon(lambda: sess.run(ops), errors.append):
+    answer = _aside(lambda: sess.run([op for op in asked if op is not None]))
+    if not futures.wait([answer], SERVER_SECS).done:
         return f"a server of {_master(sess)} has not answered within {SERVER_SECS:g} s"
-    return lost(sess, errors[0]) if errors else None
+    return lost(sess, answer.exception())
 
 
 def lost(sess: tf.compat.v1.Session, error: BaseException | None) -> str | None:
@@ -55,25 +90,8 @@ def lost(sess: tf.compat.v1.Session, error: BaseException | None) -> str | None:
     return f"{server} of {_master(sess)} is lost"
 
 
-def ends_soon(
-    ask: Callable[[], object], failed: Callable[[Exception], object] = lambda _error: None
-) -> bool:
-    """Tells if a server answers within `SERVER_SECS`; an error counts, and goes to `failed`."""
-
-    def asking() -> None:
-        try:
-            ask()
-        except Exception as error:  # noqa: BLE001 - as TensorFlow's closing: nobody is to tell
-            failed(error)
-
-    thread = threading.Thread(target=asking, name="nbtrain asking", daemon=True)
-    thread.start()
-    thread.join(SERVER_SECS)
-    return not thread.is_alive()
-
-
 def ask_all(master: str, config: Any) -> bool:
-    """Calls every server that a session needs; returns when all have answered.
+    """Calls every server that a session needs; returns True when all have answered.
 
     Uses its own graph: a session that waits for a server blocks whoever adds to its graph.
     """
@@ -84,17 +102,119 @@ def ask_all(master: str, config: Any) -> bool:
     return True
 
 
+def _master(sess: tf.compat.v1.Session) -> str:
+    return str(tf.compat.as_str(sess.sess_str))
+
+
+# --- waiting ------------------------------------------------------------------------
+
+
+def wait_for(
+    attempt: Callable[[], Made | None],
+    coord: tf.train.Coordinator,
+    *,
+    every_secs: float,
+    max_wait_secs: float,
+    discard: Callable[[Any], object] = _ignore,
+    late: Callable[[], object] = lambda: None,
+) -> Made | None:
+    """Attempts something until it succeeds.
+
+    Args:
+        attempt: Returns None while it is not ready. Called in its own thread, because it may never
+            return if a server does not answer.
+        coord: The coordinator whose stop ends the wait.
+        every_secs: Seconds between two attempts.
+        max_wait_secs: Seconds in all.
+        discard: Called with the late result of an abandoned attempt.
+        late: Called once in each attempt that takes long.
+
+    Returns:
+        The result of the attempt; None if it was not ready in time.
+
+    Raises:
+        tf.errors.CancelledError: A stop was requested.
+    """
+    deadline = time.monotonic() + max_wait_secs
+    while True:
+        answer = _aside(attempt, discard)
+        tell_at = time.monotonic() + _TELL_SECS
+        while not futures.wait([answer], _PATIENCE_SECS).done:
+            if time.monotonic() > tell_at:
+                tell_at = float("inf")
+                late()
+            if coord.should_stop() and answer.cancel():
+                raise _stopped()
+            if time.monotonic() > deadline + _ATTEMPT_SECS and answer.cancel():
+                return None
+        made: Made | None = answer.result()
+        left = deadline - time.monotonic()
+        if made is not None or left <= 0:
+            return made
+        if coord.wait_for_stop(min(every_secs, left)):
+            raise _stopped()
+
+
+def wait_for_servers(
+    master: str, config: Any, coord: tf.train.Coordinator, max_wait_secs: float = float("inf")
+) -> None:
+    """Waits until every server that a session needs answers, as making the session needs one to.
+
+    Args:
+        master: Address of the TensorFlow master; "" for this process, which needs no server.
+        config: The session's `ConfigProto`, whose `device_filters` say which are needed; or None.
+        coord: The coordinator whose stop ends the wait.
+        max_wait_secs: Seconds to wait.
+
+    Raises:
+        tf.errors.CancelledError: A stop was requested.
+        tf.errors.DeadlineExceededError: One has not answered in time.
+    """
+    if not master:
+        return
+    silent = f"A server that a session at {master} needs does not answer"
+    told: list[str] = []
+
+    def late() -> None:
+        told.append(silent)
+        tell(
+            "servers",
+            f"{silent}, and is waited for: start it, or name in ConfigProto(device_filters=...) "
+            "those that are needed. A stop ends the waiting.",
+        )
+
+    try:
+        answered = wait_for(
+            lambda: ask_all(master, config),
+            coord,
+            every_secs=0.0,
+            max_wait_secs=max_wait_secs,
+            late=late,
+        )
+    except tf.errors.CancelledError:
+        if told:
+            tell("servers", f"{silent}: stopped without a session. {_UNSAVED}")
+        raise
+    tell("servers", None)
+    if answered is None:
+        text = f"{silent}, for {max_wait_secs:g} s."
+        raise tf.errors.DeadlineExceededError(None, None, text)
+
+
+def _stopped() -> tf.errors.CancelledError:
+    return tf.errors.CancelledError(
+        None, None, "A stop was requested while the session was waited for."
+    )
+
+
 # --- closing ------------------------------------------------------------------------
 
 
-def close_session(sess: tf.compat.v1.Session) -> None:
-    """Closes a session, which may take forever in a cluster with a dead server."""
-    close_in_time(sess.close, tf.compat.v1.logging.warning)
-
-
-def close_in_time(close: Callable[[], object], tell: Callable[[str], object]) -> None:
+def close_in_time(
+    close: Callable[[], object], tell: Callable[[str], object] = tf.compat.v1.logging.warning
+) -> None:
     """Calls a function that closes a session; if it takes too long, abandons it and says so."""
-    if not ends_soon(close):
+    if not futures.wait([_aside(close)], SERVER_SECS).done:
         tell(
             f"The session has not closed within {SERVER_SECS:g} s, and is left to itself: a "
             "server of its cluster does not answer."
@@ -115,7 +235,7 @@ def limit_closing(
     close: Any = sess.close
 
     def close_once() -> None:
-        sess.close = _nothing  # a second caller need not wait again
+        sess.close = lambda: None  # a second caller need not wait again
         if sys.is_finalizing():  # threads no longer run, and nothing is left behind
             return
         close_in_time(close, lambda text: tell("close", text))
@@ -137,11 +257,3 @@ def _still_alive(threads: Iterable[threading.Thread]) -> list[str]:
     for thread in alive:
         thread.join(max(0.0, deadline - time.monotonic()))
     return sorted(thread.name for thread in alive if thread.is_alive())
-
-
-def _master(sess: tf.compat.v1.Session) -> str:
-    return str(tf.compat.as_str(sess.sess_str))
-
-
-def _nothing() -> None:
-    """Does nothing: the session is already closed."""

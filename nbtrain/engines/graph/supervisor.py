@@ -29,12 +29,11 @@ from nbtrain.engines.graph.graphs import adding_to, adopt_global_step, is_nobody
 from nbtrain.engines.graph.in_graph import SessionManager
 from nbtrain.engines.graph.queues import add_closing, close_on_stop
 from nbtrain.engines.graph.savers import saves, supervised_saver
-from nbtrain.engines.graph.servers import REMEDY, limit_closing, lost
+from nbtrain.engines.graph.servers import REMEDY, limit_closing, lost, wait_for_servers
 from nbtrain.engines.graph.services import Services
 from nbtrain.engines.graph.session_mutex import SessionMutex
 from nbtrain.engines.graph.signatures import bound, taking
 from nbtrain.engines.graph.summaries import EventFile
-from nbtrain.engines.graph.waiting import wait_for_servers
 from nbtrain.engines.graph.writing import SupervisorSaver
 from nbtrain.run.session_host import SessionHost, owner, tell
 from nbtrain.run.threads import Coordinator, LooperThread
