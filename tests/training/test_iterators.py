@@ -56,7 +56,7 @@ def test_one_that_the_garbage_collector_drops_is_too(ends: Ends) -> None:
 
 
 def test_those_of_a_run_are(ends: Ends) -> None:
-    held = Iterators(lambda: iter(tf.data.Dataset.range(3)), again=True)
+    held = Iterators(lambda: iter(tf.data.Dataset.range(3)), True)
     held.start()
     ends.watch(held.at_hand)
     held.turn()

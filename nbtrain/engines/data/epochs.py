@@ -2,7 +2,7 @@
 
 passes = EpochIterator(data, epochs=3)
     passes.take(path)           # restores the position of a checkpoint
-    batches = passes.begin(run.attempt)    # before the loop
+    batches = passes.begin(run.handle)     # before the loop
     element = next(batches)     # the next element; StopIteration when the epochs are over
     passes.besides()            # the saved position, at a step boundary
 """
@@ -10,6 +10,7 @@ passes = EpochIterator(data, epochs=3)
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -30,7 +31,7 @@ _GIVE = (
 
 
 class EpochIterator(Iterator[Any]):
-    """The elements of data, one after the other; training thread only.
+    """The elements of data, pass after pass; training thread only.
 
     For a `tf.data` pipeline, the states of its iterators are saved. For other data, or if these
     states cannot be saved, the position is a number, and elements are drawn again up to it.
@@ -45,9 +46,6 @@ class EpochIterator(Iterator[Any]):
         specs: The spec of an element, as in `tf.data.Dataset.element_spec`, in a tuple; None if
             unknown.
         steps: Elements of all passes; None if endless or unknown.
-
-    Raises:
-        ArgumentError: The data cannot be drawn from, or not that often.
     """
 
     def __init__(self, data: Any, epochs: int | None) -> None:
@@ -63,38 +61,36 @@ class EpochIterator(Iterator[Any]):
         spec = getattr(data, "element_spec", None)
         self.specs = None if spec is None else (spec,)
         self.steps = epochs * size if epochs and size > 0 else None
-        self._again, self._epochs = again, epochs
+        self._passes = epochs or (math.inf if again else 1)
         self._epoch = self._number = 0  # passes that are over, elements drawn of the next
-        self._begun = 0
-        further = again and size != tf.data.INFINITE_CARDINALITY
-        self._iterators = Iterators(lambda: self._begin(begin), again=further)
-        self._kept = isinstance(data, (tf.data.Dataset, tf.data.Iterator))
-        self._why = "the state of a distributed tf.data pipeline cannot be saved"
+        self._iterators = Iterators(begin, again, endless=size == tf.data.INFINITE_CARDINALITY)
+        # Why the states of the iterators cannot be saved; None if they can.
+        self._lost: str | None = "the state of a distributed tf.data pipeline cannot be saved"
+        if isinstance(data, (tf.data.Dataset, tf.data.Iterator)):
+            self._lost = None
         self._behind = 0  # elements to draw again before the next
         self._ahead: list[Any] = []  # elements already drawn, which come first
-        self._at_hand: list[Any] = []  # elements of the current step, and its number
-        self._step = 0
-        self._attention = True  # a draw has more to do than to draw
+        self._at_hand: list[tuple[int, Any]] = []  # elements of the current step, with its number
         self._loop: LoopHandle | None = None
         self._note: str | None = None
-        self._saved = tf.Variable("", trainable=False)
 
     # --- the loop -------------------------------------------------------------------
 
     def begin(self, loop: LoopHandle) -> Iterator[Any]:
         """Begins a loop in this start of the run; returns the iterator that it draws from."""
         self._ahead, self._at_hand = self._undone(), []
-        self._loop, self._step = loop, loop.step
+        self._loop = loop
         if self._iterators.at_hand is None:
             self._iterators.start()
-        self._attention = True
         loop.note("place", self._note)
-        if self._over:
-            ended = f"{self._epoch:,} of {self._epochs:,} epochs are over" if self._epochs else ""
+        if self._epoch >= self._passes:
+            ended, more = "The data have ended", "data"
+            if self._iterators.again:
+                ended, more = f"{self._epoch:,} of {self._passes:,} epochs are over", "epochs"
             loop.note(
                 "epochs",
-                f"{ended or 'The data have ended'}: there is nothing left to train. Give more "
-                f"{'epochs=' if self._again else 'data='}, or another name= to begin anew.",
+                f"{ended}: there is nothing left to train. Give more {more}=, or another name= to "
+                "begin anew.",
             )
         draws = Draws(self)
         loop.count_waits(draws)
@@ -109,14 +105,16 @@ class EpochIterator(Iterator[Any]):
         """
         assert self._loop is not None, "begin() comes first"
         step = self._loop.step
-        if step != self._step:
-            self._step, self._at_hand = step, []
+        if self._at_hand and self._at_hand[0][0] != step:
+            self._at_hand = []
         element = self._ahead.pop(0) if self._ahead else self._draw()
-        self._at_hand.append(element)
+        self._at_hand.append((step, element))
         return element
 
     def _draw(self) -> Any:
-        if self._attention:
+        if self._epoch >= self._passes:
+            raise StopIteration
+        if self._behind:
             self._catch_up()
         while True:
             try:
@@ -129,8 +127,6 @@ class EpochIterator(Iterator[Any]):
 
     def _catch_up(self) -> None:
         """Draws the elements that were trained before."""
-        if self._over:
-            raise StopIteration
         assert self._loop is not None, "begin() comes first"
         while self._behind:
             if self._loop.asked_to_stop():
@@ -138,7 +134,6 @@ class EpochIterator(Iterator[Any]):
             self._behind -= 1
             if next(self._iterators.at_hand, self) is self:  # the data has become shorter
                 self._behind = 0
-        self._attention = False
 
     def _turn(self) -> None:
         """Ends the pass."""
@@ -149,90 +144,78 @@ class EpochIterator(Iterator[Any]):
                 "iterator at each call."
             )
         self._epoch, self._number = self._epoch + 1, 0
-        if self._again:
+        if self._iterators.again:
             self._iterators.turn()
-        if self._over:
-            self._attention = True
+        if self._epoch >= self._passes:
             raise StopIteration
-
-    @property
-    def _over(self) -> bool:
-        if self._epochs is None:
-            return self._epoch > 0 and not self._again
-        return self._epoch >= self._epochs
 
     def _undone(self) -> list[Any]:
         """Elements that were drawn for a step that was not completed."""
-        at_step = self._loop is not None and self._loop.step == self._step
-        return [*(self._at_hand if at_step else ()), *self._ahead]
-
-    def _begin(self, begin: Callable[[], Any]) -> Any:
-        self._begun += 1
-        return begin()
+        step = None if self._loop is None else self._loop.step
+        return [*(element for at, element in self._at_hand if at == step), *self._ahead]
 
     # --- the position ---------------------------------------------------------------
 
     @property
     def kept(self) -> bool:
         """True if the states of the iterators are saved."""
-        return self._kept and not self._behind
+        return self._lost is None and not self._behind
 
     def lose(self, why: str) -> None:
         """Notes that they cannot be saved: from now on the position is a number."""
-        self._kept, self._why = False, why
+        self._lost = why
 
     def besides(self) -> tf.train.Checkpoint:
         """Returns the objects that save the position."""
         undone = self._undone()
-        held = {"epoch": self._epoch, "number": max(0, self._number - len(undone))}
         found: dict[str, Any] = {}
         if self.kept:
-            found = self._iterators.saved(begun=bool(self._epoch or self._number))
+            found = self._iterators.saved(drawn=bool(self._epoch or self._number))
             parts = tf.nest.flatten(undone, expand_composites=True)
             found["undone"] = [tf.Variable(part, trainable=False) for part in parts]
-        self._saved.assign(json.dumps({**held, "kept": "iterator" in found}))
-        return tf.train.Checkpoint(**found, place=self._saved)
+        number = max(0, self._number - len(undone))
+        held = {"epoch": self._epoch, "number": number, "kept": "iterator" in found}
+        return tf.train.Checkpoint(**found, place=tf.Variable(json.dumps(held), trainable=False))
 
     def take(self, path: str) -> None:
         """Restores the position of a checkpoint."""
         reader = tf.train.load_checkpoint(path)
         undone, self._note = self._undone(), None
-        self._ahead, self._at_hand, self._attention = [], [], True
-        key = f"besides/place{_VALUE}"
-        held = json.loads(reader.get_tensor(key)) if reader.has_tensor(key) else {}
-        if not {"epoch", "number", "kept"} <= held.keys():
+        self._ahead, self._at_hand = [], []
+        if not reader.has_tensor(key := f"besides/place{_VALUE}"):
             self._ahead = undone
             self._say("The checkpoint holds no place in the data: they go on where they are.")
             return
-        epoch, number, why = held["epoch"], held["number"], self._why
-        if self._kept:
-            why = "the checkpoint holds no state of this tf.data pipeline"
-            if held["kept"]:
-                try:
-                    self._iterators.restore(path)
-                    self._ahead = self._packed(reader)
-                except (tf.errors.OpError, ValueError):
-                    self._iterators.at_hand = None
-                    why = "the checkpoint holds the state of another tf.data pipeline"
-                else:
-                    self._epoch, self._number = epoch, number + len(self._ahead)
-                    self._behind = 0
-                    self._say(None)
-                    return
+        held = json.loads(reader.get_tensor(key))
+        epoch, number, why = held["epoch"], held["number"], self._lost
+        if why is None and held["kept"]:
+            try:
+                self._iterators.restore(path)
+                self._ahead = self._packed(reader)
+            except (tf.errors.OpError, ValueError):
+                self._iterators.at_hand = None
+                why = "the checkpoint holds the state of another tf.data pipeline"
+            else:
+                self._epoch, self._number = epoch, number + len(self._ahead)
+                self._behind = 0
+                self._say(None)
+                return
+        why = why or "the checkpoint holds no state of this tf.data pipeline"
         self._go_to(epoch, number, undone, why)
 
     def _go_to(self, epoch: int, number: int, undone: list[Any], why: str) -> None:
         """Goes to this element of this pass by drawing again; `undone` was drawn last."""
         drawn = self._number - self._behind
         here, there = (self._epoch, drawn - len(undone)), (epoch, number)
-        if not self._again and there < here:
+        iterators = self._iterators
+        if not iterators.again and there < here:
             self._ahead = undone
             self._say("An iterator cannot go back: the data go on where they were.")
             return
-        if self._again and (self._iterators.at_hand is None or epoch != here[0] or there < here):
-            self._iterators.start()
-            while self._begun <= epoch:  # each may have its own order
-                self._iterators.start()
+        if iterators.again and (iterators.at_hand is None or epoch != here[0] or there < here):
+            iterators.start()
+            while iterators.begun <= epoch:  # each may have its own order
+                iterators.start()
             self._behind = number
         else:
             self._ahead = undone[number - here[1] :]

@@ -12,10 +12,9 @@ from typing import Any
 
 import tensorflow as tf
 
-# The interval and the longest time of waiting until an iterator being dropped has no other
-# references. The references that remain then are those of the list and of the call that counts
-# them.
-_LOOK_SECS, _MOST_SECS = 0.1, 60.0
+# Seconds between two looks, and their number, until an iterator being dropped has no references
+# but those of the list and of the call that counts them.
+_LOOK_SECS, _LOOKS = 0.1, 600
 _OWN = 2
 
 _NEXT = "besides/next/.ATTRIBUTES/ITERATOR_STATE"
@@ -32,16 +31,19 @@ class Iterators:
 
     Args:
         begin: Returns the iterator of a new pass.
-        again: Whether there is a further pass after each.
+        again: Whether passes can be repeated; also an attribute.
+        endless: Whether a pass has no end, so that no other follows.
 
     Attributes:
         at_hand: The iterator to draw from, once there is one.
+        begun: Passes that were begun.
     """
 
-    def __init__(self, begin: Callable[[], Any], *, again: bool) -> None:
+    def __init__(self, begin: Callable[[], Any], again: bool, *, endless: bool = False) -> None:
         self.at_hand: Any = None
+        self.again, self.begun = again, 0
         self._next: Any = None
-        self._begin, self._again = begin, again
+        self._begin, self._endless = begin, endless
 
     def start(self) -> None:
         """Begins a pass and drops the rest of the current one."""
@@ -52,16 +54,19 @@ class Iterators:
         self.at_hand, self._next = self._next or self._new(), None
 
     def _new(self) -> Any:
+        self.begun += 1
         return ended_apart(self._begin())
 
-    def saved(self, *, begun: bool = True) -> dict[str, Any]:
-        """Returns the objects to save, by name; empty if there is no pass yet.
+    def saved(self, *, drawn: bool) -> dict[str, Any]:
+        """Returns the objects to save; empty if there is no pass yet.
 
         Args:
-            begun: Whether an element has been drawn.
+            drawn: Whether an element has been drawn.
         """
-        if not self._again or not begun or self.at_hand is None:
-            return {} if self.at_hand is None else {"iterator": self.at_hand}
+        if self.at_hand is None:
+            return {}
+        if self._endless or not self.again or not drawn:
+            return {"iterator": self.at_hand}
         self._next = self._next or self._new()
         return {"iterator": self.at_hand, "next": self._next}
 
@@ -72,23 +77,20 @@ class Iterators:
             tf.errors.OpError: The states are those of another pipeline.
         """
         self.start()
-        begun = tf.train.load_checkpoint(path).has_tensor(_NEXT)
+        drawn = tf.train.load_checkpoint(path).has_tensor(_NEXT)
         # One by one: the last determines the order of later passes.
-        for name, iterator in self.saved(begun=begun).items():
+        for name, iterator in self.saved(drawn=drawn).items():
             besides = tf.train.Checkpoint(**{name: iterator})
             tf.train.Checkpoint(besides=besides).restore(path).expect_partial()
 
 
 def ended_apart(iterator: Any) -> Any:
-    """Returns a `tf.data` iterator that will be destroyed in its own thread.
+    """Returns an iterator, which will be destroyed in its own thread if it is of `tf.data`.
 
     Destroying an iterator waits for the thread that tunes the pipeline. That thread is not always
     woken then, and sleeps for as long as the iterator has lived, up to a minute (TensorFlow 2.21).
     Whoever drops the last reference would wait too, even the garbage collector in the middle of a
     step.
-
-    Args:
-        iterator: The iterator; other objects and distributed iterators are returned as they are.
     """
     resource = getattr(iterator, "_iterator_resource", None)
     if resource is not None:
@@ -105,8 +107,8 @@ def _end_later(resources: list[Any]) -> None:
 
 def _end(resources: list[Any]) -> None:
     """Drops an iterator's resources once nobody else is dropping it."""
-    looks = int(_MOST_SECS / _LOOK_SECS)
-    while looks and sys.getrefcount(resources[0]) > _OWN:
-        looks -= 1
+    for _ in range(_LOOKS):
+        if sys.getrefcount(resources[0]) <= _OWN:
+            break
         time.sleep(_LOOK_SECS)
     resources.clear()

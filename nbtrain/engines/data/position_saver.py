@@ -34,12 +34,7 @@ class DataPosition(Protocol):
 class PositionSaver(ObjectSaver):
     """Saves and restores the objects of a `tf.train.Checkpoint` and a position in the data.
 
-    `checkpoint.restore(path)` can read its files too.
-
-    Args:
-        checkpoint: The objects to save.
-        place: The position.
-        directory, keep, origin, trained: As in `ObjectSaver`.
+    `checkpoint.restore(path)` can read its files too. The arguments are those of `ObjectSaver`.
     """
 
     beside = "besides/"
@@ -61,9 +56,6 @@ class PositionSaver(ObjectSaver):
         """Writes `ckpt-<step>`, with the position.
 
         If the state of a `tf.data` pipeline cannot be saved, it is left out from then on.
-
-        Raises:
-            CheckpointError: It cannot be written.
         """
         try:
             return self._save(step)

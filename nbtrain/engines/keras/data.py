@@ -19,6 +19,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from nbtrain.checkpoints.files import step_in_name
 from nbtrain.engines.data.iterators import Iterators
 from nbtrain.engines.keras.arrays import common_count, rows_of
 
@@ -30,8 +31,6 @@ class Data:
     """Data of an unknown kind, such as a torch DataLoader; training thread only.
 
     Args:
-        x: The data.
-        steps: `steps_per_epoch`.
         size: Batches of an execution; Keras makes only whole executions while data last.
         more: Further arguments of `fit`.
 
@@ -58,7 +57,7 @@ class Data:
         """Notes that from now on the position cannot be restored exactly."""
         self.kept, self.why = False, why
 
-    def saved(self, *, begun: bool) -> dict[str, Any]:
+    def saved(self) -> dict[str, Any]:
         """The `tf.data` iterators to save with the position; empty if Keras has its own."""
         return {}
 
@@ -92,9 +91,6 @@ class Arrays(Data):
     Args:
         arrays: Tensors with rows, nested as in Keras.
         size: Rows of a batch.
-        shuffle: Whether rows come in a different order in every pass; "batch": within each batch.
-        steps: Batches of an epoch; None makes an epoch one pass over the rows.
-        seed: The seed of the order.
     """
 
     kept = True
@@ -148,11 +144,6 @@ class Dataset(Data):
     Keras is given a stand-in of the same length. With `steps_per_epoch`, one iterator runs from
     epoch to epoch, and the dataset repeats at its end. A state saved shortly before that end does
     not determine the order of the repetition.
-
-    Args:
-        dataset: The dataset.
-        steps: Batches of an epoch; None makes an epoch one pass over it.
-        size: Batches of an execution.
     """
 
     kept = True
@@ -164,8 +155,8 @@ class Dataset(Data):
         if steps is None and known > 0:
             self.steps = known
         self._ends = steps is None
-        self._iterators = Iterators(lambda: iter(self._x), again=self._ends)
-        self._restored = False
+        self._iterators = Iterators(lambda: iter(self._x), self._ends)
+        self._drawn = self._restored = False
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
         """Returns a stand-in, and prepares restored or new iterators."""
@@ -177,9 +168,10 @@ class Dataset(Data):
 
     def restore(self, path: str, *, held: bool) -> None:
         """Restores the position of a checkpoint; `held`: whether it has the iterators."""
-        if not held:
+        self._drawn = step_in_name(path) != 0
+        if self._drawn and not held:
             self.lose(Dataset.why)
-        if not self.kept:
+        if not (self.kept and held):
             return
         try:
             self._iterators.restore(path)
@@ -187,9 +179,9 @@ class Dataset(Data):
         except tf.errors.OpError:
             self.lose("the checkpoint holds the state of another tf.data pipeline")
 
-    def saved(self, *, begun: bool) -> dict[str, Any]:
-        """Returns its iterators; `begun`: whether a batch has been drawn."""
-        return self._iterators.saved(begun=begun)
+    def saved(self) -> dict[str, Any]:
+        """Returns its iterators."""
+        return self._iterators.saved(drawn=self._drawn)
 
     def first(self) -> Any:
         """Returns the first batch."""
@@ -202,6 +194,7 @@ class Dataset(Data):
 
     def draw_from(self, iterator: Any, count: int) -> Any:
         """Returns the iterator kept here instead of the stand-in's."""
+        self._drawn = True
         return self._iterators.at_hand
 
     def pass_over(self, iterator: Any) -> None:

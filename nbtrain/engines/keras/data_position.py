@@ -25,13 +25,6 @@ _VARIABLES = ("besides/metrics/", "besides/others/")
 class DataPosition:
     """The position of a fit in its data; training thread only.
 
-    Args:
-        model: The model.
-        data: The training data.
-        epoch: The first epoch, counted from 0.
-        numbers: The Python numbers of the model; also an attribute.
-        memory: The state of the callbacks; also an attribute.
-
     Attributes:
         epoch: Completed epochs.
         batch: Batches of the next epoch that have been trained.
@@ -46,8 +39,7 @@ class DataPosition:
         self, model: Any, data: Data, epoch: int, numbers: PythonScalars, memory: CallbackState
     ) -> None:
         self.data = data
-        self._first = self.epoch = epoch
-        self.batch = 0
+        self.epoch, self.batch = epoch, 0
         self.history: History = {}
         self.logs: dict[str, Any] = {}
         self.moved = False
@@ -57,11 +49,6 @@ class DataPosition:
         self._model = model
         # The extra contents of the checkpoint that was restored, until training continues.
         self._held: dict[str, Any] | None = None
-
-    @property
-    def _begun(self) -> bool:
-        """True if a batch has been trained."""
-        return (self.epoch, self.batch) != (self._first, 0)
 
     @property
     def kept(self) -> bool:
@@ -84,7 +71,7 @@ class DataPosition:
         found = {**self._variables(), "best_weights": self.memory.weights()}
         data = self.data
         if data.kept:
-            found |= data.saved(begun=self._begun)
+            found |= data.saved()
         held = {
             "epoch": self.epoch,
             "batch": self.batch,
@@ -124,7 +111,7 @@ class DataPosition:
                 f"{self.epoch + 1} begins again."
             )
             self.batch = 0
-        elif isinstance(self.data, Dataset) and (self._begun or held["iterator"]):
+        elif isinstance(self.data, Dataset):
             self.data.restore(path, held=held["iterator"])
         self.go_on()  # it may be saved again before it continues
 

@@ -16,11 +16,6 @@ class Stream(Data):
 
     Batches that were drawn ahead but not trained are used in the next start of the run. In another
     kernel, a new generator is drawn from up to the position.
-
-    Args:
-        batches: The generator.
-        steps: Batches of an epoch; None makes the whole generator one epoch.
-        size: Batches of an execution.
     """
 
     kept = True
