@@ -33,27 +33,19 @@ def check_model(model: Any) -> None:
 
 
 def further(*, epochs: Any, initial_epoch: Any, callbacks: Any, **more: Any) -> dict[str, Any]:
-    """Returns the arguments of `fit` that are not about its data.
-
-    Raises:
-        ArgumentError: One is unusable, or they leave no epoch to train.
-    """
+    """Returns the arguments of `fit` that are not about its data, checked."""
     first, end = whole("initial_epoch", initial_epoch, least=0), whole("epochs", epochs)
     if first >= end:
         raise ArgumentError(
             f"initial_epoch={first} with epochs={end}: there is no epoch to train; give more "
             "epochs."
         )
-    found = check_callbacks(callbacks)
+    found = _checked(callbacks)
     return {**more, "epochs": end, "initial_epoch": first, "callbacks": found}
 
 
-def check_callbacks(callbacks: Any) -> list[Any]:
-    """Returns the callbacks as a list.
-
-    Raises:
-        ArgumentError: One is not a Keras callback, or saves and resumes as the run itself does.
-    """
+def _checked(callbacks: Any) -> list[Any]:
+    """Returns the callbacks as a list, checked."""
     found = keras.tree.flatten(callbacks) if callbacks is not None else []
     for callback in found:
         if isinstance(callback, type) or not isinstance(callback, keras.callbacks.Callback):
@@ -68,115 +60,99 @@ def check_callbacks(callbacks: Any) -> list[Any]:
     return found
 
 
-class Input:
-    """The training data of a model, as given to `fit`.
+def training_data(
+    model: Any,
+    parts: tuple[Any, Any, Any],
+    *,
+    batch_size: int | None,
+    steps: int | None,
+    class_weight: Any,
+    shuffle: bool | str,
+    share: float,
+) -> tuple[Data, Any]:
+    """Returns the training data with a position, and the rows to validate on (None without).
 
     Args:
-        x, y, sample_weight: As in `fit`.
-        batch_size, steps_per_epoch, class_weight: As in `fit`.
-        shuffle, validation_split: As in `fit`.
-        model: The model.
-
-    Attributes:
-        data: The data, with a position.
-        validation: The rows set apart by `validation_split`; None without.
+        parts: `x`, `y` and `sample_weight`, as given to `fit` like the others.
+        share: The `validation_split`.
 
     Raises:
         ArgumentError: Keras could not train on it.
     """
-
-    def __init__(
-        self,
-        x: Any,
-        y: Any,
-        sample_weight: Any,
-        *,
-        batch_size: int | None,
-        steps_per_epoch: int | None,
-        class_weight: Any,
-        shuffle: bool | str,
-        validation_split: float,
-        model: Any,
-    ) -> None:
-        self._batch_size = None if batch_size is None else whole("batch_size", batch_size)
-        self._steps = None if steps_per_epoch is None else whole("steps_per_epoch", steps_per_epoch)
-        self._class_weight, self._shuffle = class_weight, shuffle
-        self._size = model.steps_per_execution
-        # Outside of any scope, the strategy is that of one device.
-        strategy = tf.distribute.get_strategy()
-        self._distributed = (
-            tf.distribute.has_strategy() or model.distribute_strategy is not strategy
-        )
-        self.validation: Any = None
-        parts = keras.tree.flatten((x, y, sample_weight))
-        if any(part is not None for part in parts) and all(
-            part is None or is_array(part) for part in parts
-        ):
-            self.data: Data = self._arrays(x, y, sample_weight, validation_split)
-            return
-        for name, value in (("y", y), ("sample_weight", sample_weight)):
-            if value is not None:
-                raise ArgumentError(
-                    f"{name}={type(value).__name__} object beside x={type(x).__name__} object: "
-                    f"give all as arrays, or have the batches of x hold {name}."
-                )
-        if validation_split:
-            raise ArgumentError(
-                f"validation_split={validation_split!r} with x={type(x).__name__} object: only "
-                "arrays can be split; give validation_data."
-            )
-        self.data = self._batches(x)
-
-    def _arrays(self, x: Any, y: Any, sample_weight: Any, share: float) -> Data:
-        if sample_weight is not None and self._class_weight is not None:
-            raise ArgumentError("class_weight and sample_weight were given: give one of them.")
+    size = None if batch_size is None else whole("batch_size", batch_size)
+    steps = None if steps is None else whole("steps_per_epoch", steps)
+    flat = [part for part in keras.tree.flatten(parts) if part is not None]
+    if flat and all(map(is_array, flat)):
         arrays = keras.tree.map_structure(
-            lambda part: None if part is None else tensor_of(part), (x, y, sample_weight)
+            lambda part: None if part is None else tensor_of(part), parts
         )
-        if share:
-            arrays, self.validation = split(arrays, share)
-        x, y, weights = arrays
-        if self._class_weight is not None:
-            if y is None or keras.tree.is_nested(y):
-                raise ArgumentError("class_weight was given: give y as one array of labels.")
-            weights = ClassWeights(self._class_weight).of(y)
-        elif keras.tree.is_nested(y) and tf.is_tensor(weights):  # one for all outputs
-            weights = keras.tree.map_structure(lambda _: weights, y)
-        # To tf.data, a list is one array.
-        packed = keras.tree.lists_to_tuples(keras.utils.pack_x_y_sample_weight(x, y, weights))
+        arrays, validation = split(arrays, share) if share else (arrays, None)
+        packed = _packed(arrays, class_weight)
         count = common_count(packed)
-        size = self._batch_size or (-(-count // self._steps) if self._steps else _BATCH_SIZE)
-        return Arrays(packed, size, shuffle=self._shuffle, steps=self._steps, seed=_seed())
-
-    def _batches(self, x: Any) -> Data:
-        if isinstance(x, tf.data.Dataset):
-            if int(x.cardinality()) == 0:
-                raise ArgumentError("x is a dataset without a batch: give one that has some.")
-            if self._class_weight is not None:
-                x = x.map(_weighted(ClassWeights(self._class_weight)))
-            if self._distributed:
-                data = Data(x, self._steps, self._size)
-                data.lose("the state of a distributed tf.data pipeline cannot be saved")
-                return data
-            return Dataset(x, self._steps, self._size)
-        if isinstance(x, keras.utils.PyDataset):
-            shuffle = bool(self._shuffle)
-            if x.num_batches == 0:
-                raise ArgumentError("x is a PyDataset without a batch: give one that has some.")
-            weight = self._class_weight
-            return Batches(x, shuffle=shuffle, steps=self._steps, seed=_seed(), class_weight=weight)
-        if isinstance(x, Iterator):
-            if self._class_weight is not None:
-                raise ArgumentError(
-                    "class_weight with a generator: have it give (x, y, sample_weight)."
-                )
-            return Stream(x, self._steps, self._size)
-        if not _is_other(x):
+        size = size or (-(-count // steps) if steps else _BATCH_SIZE)
+        return Arrays(packed, size, shuffle=shuffle, steps=steps, seed=_seed()), validation
+    x, y, sample_weight = parts
+    for name, value in (("y", y), ("sample_weight", sample_weight)):
+        if value is not None:
             raise ArgumentError(
-                f"x={type(x).__name__} object: give arrays, a tf.data.Dataset, a "
-                "keras.utils.PyDataset or a generator of batches."
+                f"{name}={type(value).__name__} object beside x={type(x).__name__} object: "
+                f"give all as arrays, or have the batches of x hold {name}."
             )
-        return Data(x, self._steps, self._size, class_weight=self._class_weight)
+    if share:
+        raise ArgumentError(
+            f"validation_split={share!r} with x={type(x).__name__} object: only arrays can be "
+            "split; give validation_data."
+        )
+    return _batches(model, x, steps, class_weight, bool(shuffle)), None
+
+
+def _packed(arrays: Any, class_weight: Any) -> Any:
+    """Packs the tensors as Keras's batches, with the weights of classes as weights of rows."""
+    x, y, weights = arrays
+    if class_weight is not None:
+        if weights is not None:
+            raise ArgumentError("class_weight and sample_weight were given: give one of them.")
+        if y is None or keras.tree.is_nested(y):
+            raise ArgumentError("class_weight was given: give y as one array of labels.")
+        weights = ClassWeights(class_weight).of(y)
+    elif keras.tree.is_nested(y) and tf.is_tensor(weights):  # one for all outputs
+        weights = keras.tree.map_structure(lambda _: weights, y)
+    # To tf.data, a list is one array.
+    return keras.tree.lists_to_tuples(keras.utils.pack_x_y_sample_weight(x, y, weights))
+
+
+def _batches(model: Any, x: Any, steps: int | None, class_weight: Any, shuffle: bool) -> Data:
+    size = model.steps_per_execution
+    if isinstance(x, tf.data.Dataset):
+        if int(x.cardinality()) == 0:
+            raise ArgumentError("x is a dataset without a batch: give one that has some.")
+        if class_weight is not None:
+            x = x.map(_weighted(ClassWeights(class_weight)))
+        # Outside of any scope, the strategy is that of one device.
+        if (
+            tf.distribute.has_strategy()
+            or model.distribute_strategy is not tf.distribute.get_strategy()
+        ):
+            data = Data(x, steps, size)
+            data.lose("the state of a distributed tf.data pipeline cannot be saved")
+            return data
+        return Dataset(x, steps, size)
+    if isinstance(x, keras.utils.PyDataset):
+        if x.num_batches == 0:
+            raise ArgumentError("x is a PyDataset without a batch: give one that has some.")
+        return Batches(x, shuffle=shuffle, steps=steps, seed=_seed(), class_weight=class_weight)
+    if isinstance(x, Iterator):
+        if class_weight is not None:
+            raise ArgumentError(
+                "class_weight with a generator: have it give (x, y, sample_weight)."
+            )
+        return Stream(x, steps, size)
+    if not _is_other(x):
+        raise ArgumentError(
+            f"x={type(x).__name__} object: give arrays, a tf.data.Dataset, a "
+            "keras.utils.PyDataset or a generator of batches."
+        )
+    return Data(x, steps, size, class_weight=class_weight)
 
 
 # Other data that Keras takes, by class name, as these libraries may be missing.
@@ -184,10 +160,7 @@ _OTHERS = {"DataLoader", "MapDataset", "IterDataset", "DistributedDataset", "Dat
 
 
 def check_validation(data: Any) -> None:
-    """Raises an ArgumentError for validation data that Keras cannot evaluate on.
-
-    Keras itself would fail only at the end of the first epoch.
-    """
+    """Raises an ArgumentError for data that Keras would refuse at the end of the first epoch."""
     parts = tuple(data) if isinstance(data, (tuple, list)) else (data,)
     flat = keras.tree.flatten(parts)
     if len(parts) in (1, 2, 3) and flat and all(each is None or is_array(each) for each in flat):

@@ -37,17 +37,10 @@ def tensor_of(part: Any) -> Tensor:
     return tf.sparse.reorder(part) if isinstance(part, tf.SparseTensor) else part
 
 
-def count_of(tensor: Tensor) -> int:
-    """The number of rows."""
-    return int(tensor.shape[0])
-
-
 def rows_of(tensor: Tensor, rows: Any) -> Tensor:
-    """Returns these rows of a tensor, in this order.
+    """Returns these rows (int64, shape (k,)) of a tensor, in this order.
 
-    Args:
-        tensor: Shape (rows, ...); a sparse one with its indices in TensorFlow's order.
-        rows: Row numbers, int64, of shape (k,).
+    The indices of a sparse tensor must be in TensorFlow's order.
     """
     if not isinstance(tensor, tf.SparseTensor):
         return tf.gather(tensor, rows)
@@ -62,11 +55,7 @@ def rows_of(tensor: Tensor, rows: Any) -> Tensor:
 
 
 def split(arrays: Any, share: float) -> tuple[Any, Any]:
-    """Splits nested tensors into rows to train on and the last `share` of rows to validate on.
-
-    Raises:
-        ArgumentError: One of the two would have no rows.
-    """
+    """Splits nested tensors into rows to train on and the last `share` of rows to validate on."""
     count = common_count(arrays)
     at = int(count * (1.0 - share))
     if not 0 < at < count:
@@ -85,12 +74,8 @@ def split(arrays: Any, share: float) -> tuple[Any, Any]:
 
 
 def common_count(arrays: Any) -> int:
-    """The number of rows that nested tensors have in common.
-
-    Raises:
-        ArgumentError: The numbers differ, or there are no rows.
-    """
-    counts = sorted({count_of(part) for part in keras.tree.flatten(arrays) if part is not None})
+    """The number of rows that nested tensors have in common; an ArgumentError if they differ."""
+    counts = sorted({int(part.shape[0]) for part in keras.tree.flatten(arrays) if part is not None})
     if len(counts) != 1 or counts[0] == 0:
         found = " and ".join(map(str, counts)) or "no"
         raise ArgumentError(
@@ -101,14 +86,7 @@ def common_count(arrays: Any) -> int:
 
 
 class ClassWeights:
-    """Weights of samples by class.
-
-    Args:
-        weights: Class to weight; a missing class has weight 1.
-
-    Raises:
-        ArgumentError: They are not class weights.
-    """
+    """Weights of samples by class; a missing class has weight 1."""
 
     def __init__(self, weights: Any) -> None:
         try:

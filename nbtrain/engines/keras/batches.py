@@ -18,15 +18,7 @@ except ImportError:  # an older Keras, whose fit takes no adapter: workers canno
 
 
 class Batches(Data):
-    """A `keras.utils.PyDataset`, in an order determined by the seed and the epoch's number.
-
-    Args:
-        batches: The dataset.
-        shuffle: Whether its batches come in a different order in every pass.
-        steps: Batches of an epoch; None makes an epoch one pass over it.
-        seed: The seed of the order.
-        class_weight: As in `fit`.
-    """
+    """A `keras.utils.PyDataset`, in an order determined by the seed and the epoch's number."""
 
     kept = True
 

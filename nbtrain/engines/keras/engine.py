@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +36,8 @@ class FitEngine:
     """Calls `model.fit`, again each time that a restore has gone back.
 
     Args:
-        model: The compiled model.
-        data: The training data.
-        arguments: Further arguments of `fit`.
-        folder: The folder of the run.
+        arguments: Arguments of `fit` apart from the data.
         keep: How many checkpoints to keep; None keeps all.
-        hyperparameters: The variables that can be set while it trains.
-        numbers: The Python numbers of the model.
-
-    Attributes:
-        place: Its position in the data.
-        guarded: Set while only the run may train the model.
-        describe: Describes the state of the run.
     """
 
     kind = "Keras fit"
@@ -70,28 +59,22 @@ class FitEngine:
         self.hyperparameters = hyperparameters
         memory = CallbackState(arguments["callbacks"])
         self.place = DataPosition(model, data, arguments["initial_epoch"], numbers, memory)
-        self.guarded = threading.Event()
-        self.describe: Callable[[], str] = str
-        self.name = folder.name
+        self.guard = Guard(model, folder.name)
         self._model = model
         self._arguments = arguments
-        self._directory: Path = folder.checkpoints
-        self._keep = keep
+        self._folder, self._keep = folder, keep
         self._thread_state = ThreadState()
         self._loss: PlacedLoss | None = None
         self._trained = Trained(self._steps)
-        validation = arguments["validation_data"]
-        self.evaluate = (
-            None
-            if validation is None
-            else Validation(
+        self.evaluate: Validation | None = None
+        if arguments["validation_data"] is not None:
+            self.evaluate = Validation(
                 model,
-                validation,
+                arguments["validation_data"],
+                self.coord.should_stop,
                 steps=arguments["validation_steps"],
                 batch_size=arguments["validation_batch_size"],
-                asked_to_stop=self.coord.should_stop,
             )
-        )
 
     @property
     def epochs(self) -> int:
@@ -107,7 +90,7 @@ class FitEngine:
     @property
     def resumes(self) -> Path | None:
         """The folder of its checkpoints."""
-        return self._directory
+        return self._folder.checkpoints
 
     def models(self) -> list[object]:
         """Everything that the model reaches."""
@@ -132,20 +115,20 @@ class FitEngine:
     @contextlib.contextmanager
     def session(self) -> Iterator[PositionSaver]:
         """Builds all variables of the model, guards it, and opens the saver."""
-        guard = Guard(self._model, self.name, self.describe)
-        guard.set()
-        self.guarded.set()
+        self.guard.set()
         try:
             with self._thread_state.entered():
                 self._build()
-                whole = tf.train.Checkpoint(model=self._model, fit=self.place.saved)
-                directory, keep, origin = self._directory, self._keep, self.origin
                 yield PositionSaver(
-                    whole, self.place, directory, keep=keep, origin=origin, trained=self._trained
+                    tf.train.Checkpoint(model=self._model, fit=self.place.saved),
+                    self.place,
+                    self._folder.checkpoints,
+                    keep=self._keep,
+                    origin=self.origin,
+                    trained=self._trained,
                 )
         finally:
-            guard.remove()
-            self.guarded.clear()
+            self.guard.remove()
 
     def train(self, run: Run) -> None:
         """Fits from the current position."""
@@ -200,7 +183,7 @@ class FitEngine:
                 "train. Give more epochs="
             )
         stopping = None if place.batch else place.memory.ended(place.epoch)
-        begins = self.origin is not None and not listed(self._directory)
+        begins = self.origin is not None and not listed(self._folder.checkpoints)
         if stopping is None or begins:  # a branch was asked to continue
             return None
         stopping.set_model(self._model)

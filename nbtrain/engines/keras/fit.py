@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from nbtrain.engines.hyperparameters import held_beside
-from nbtrain.engines.keras.arguments import Input, check_model, check_validation, further
+from nbtrain.engines.keras.arguments import (
+    check_model,
+    check_validation,
+    further,
+    training_data,
+)
 from nbtrain.engines.keras.callback_rate import factor_on
 from nbtrain.engines.keras.data_position import History
 from nbtrain.engines.keras.engine import FitEngine
@@ -28,12 +33,12 @@ class FitRun(Run):
 
     def __init__(self, engine: FitEngine, logdir: Logdir, settings: Settings) -> None:
         super().__init__(engine, logdir, settings)
-        engine.describe = self.__repr__
+        engine.guard.describe = self.__repr__
 
     def start(self) -> Run:
         """Starts the run; from here on the model is guarded."""
         super().start()
-        self._engine.guarded.wait(_GUARD_SECS)
+        self._engine.guard.is_set.wait(_GUARD_SECS)
         return self
 
     @property
@@ -162,22 +167,20 @@ def fit(
         >>> run = nbtrain.fit(model, x, y, epochs=20, validation_split=0.1, name="digits")
     """
     check_model(model)
-    given = Input(
-        x,
-        y,
-        sample_weight,
+    data, validation = training_data(
+        model,
+        (x, y, sample_weight),
         batch_size=batch_size,
-        steps_per_epoch=steps_per_epoch,
+        steps=steps_per_epoch,
         class_weight=class_weight,
         shuffle=shuffle,
-        validation_split=0.0 if validation_data is not None else validation_split,
-        model=model,
+        share=0.0 if validation_data is not None else validation_split,
     )
     arguments = further(
         epochs=epochs,
         verbose=verbose,
         callbacks=callbacks,
-        validation_data=validation_data if given.validation is None else given.validation,
+        validation_data=validation_data if validation is None else validation,
         initial_epoch=initial_epoch,
         validation_steps=validation_steps,
         validation_batch_size=validation_batch_size or batch_size,
@@ -196,7 +199,7 @@ def fit(
     folder = Logdir(logdir, name, kind="fit")
     engine = FitEngine(
         model,
-        given.data,
+        data,
         arguments,
         folder,
         keep=keep,

@@ -28,40 +28,40 @@ _HARM = {
 class Guard:
     """Blocks harmful calls on one model in every thread except the run's.
 
-    Args:
-        model: The model.
-        name: The run's name.
+    Attributes:
         describe: Describes the state of the run.
+        is_set: Set while they are blocked.
     """
 
-    def __init__(self, model: Any, name: str, describe: Callable[[], str]) -> None:
-        self._model, self._name, self._describe = model, name, describe
+    def __init__(self, model: Any, name: str, describe: Callable[[], str] = str) -> None:
+        self.describe = describe
+        self.is_set = threading.Event()
+        self._model, self._name = model, name
         self._own: dict[str, Any] = {}  # the model's own attributes of these names
-        self._thread = 0
 
     def set(self) -> None:
         """Allows these calls only in this thread from now on."""
-        if self._thread:
-            return
-        self._thread = threading.get_ident()
+        thread = threading.get_ident()
         self._own = {name: vars(self._model).get(name) for name in _HARM}
         for name in _HARM:
-            setattr(self._model, name, self._guarded(name, getattr(self._model, name)))
+            setattr(self._model, name, self._guarded(name, getattr(self._model, name), thread))
+        self.is_set.set()
 
     def remove(self) -> None:
-        """Restores the model's methods. Any thread may call it."""
+        """Restores the model's methods; any thread."""
         for name, own in self._own.items():
             vars(self._model).pop(name, None)
             if own is not None:
                 setattr(self._model, name, own)
-        self._own, self._thread = {}, 0
+        self._own = {}
+        self.is_set.clear()
 
-    def _guarded(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    def _guarded(self, name: str, method: Callable[..., Any], thread: int) -> Callable[..., Any]:
         @functools.wraps(method)
         def guarded(*args: Any, **kwargs: Any) -> Any:
-            if self._thread and threading.get_ident() != self._thread:
+            if self.is_set.is_set() and threading.get_ident() != thread:
                 raise BusyError(
-                    f"The run {self._name!r} is training this model ({self._describe()}), and "
+                    f"The run {self._name!r} is training this model ({self.describe()}), and "
                     f"model.{name}() {_HARM[name]}, paused or not: "
                     f"{_STOP.format(name=self._name)}: {_COPY}. Meanwhile model.predict() works, "
                     f"and nbtrain.runs()[{self._name!r}].evaluate(), which evaluates the "

@@ -19,25 +19,14 @@ class Validation:
     """Evaluates a model on its validation data; training thread only.
 
     Args:
-        model: The model.
-        data: The validation data, as in `fit`.
-        steps: Batches at most; None takes all.
-        batch_size: Rows of a batch, for arrays.
         asked_to_stop: Tells if the run was asked to stop, which ends an evaluation.
+        arguments: Further arguments of `evaluate`.
     """
 
     def __init__(
-        self,
-        model: Any,
-        data: Any,
-        *,
-        steps: int | None,
-        batch_size: int | None,
-        asked_to_stop: Callable[[], bool],
+        self, model: Any, data: Any, asked_to_stop: Callable[[], bool], **arguments: Any
     ) -> None:
-        self._model = model
-        self._data = data
-        self._arguments = {"steps": steps, "batch_size": batch_size}
+        self._model, self._data, self._arguments = model, data, arguments
         self._asked_to_stop = asked_to_stop
 
     def __call__(self) -> dict[str, float]:
