@@ -8,7 +8,7 @@ import numpy as np
 
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.panel.curves import Want, buckets_of_each, what_counts
-from nbtrain.panel.figure import COLOURS, INK, frame, mark, saved, short, writable
+from nbtrain.panel.figure import COLOURS, INK, frame, framed, mark, saved, short, writable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,25 +21,15 @@ _CHART, _LINE, _NAMED = 2.2, 0.2, 3  # inches; runs in a line of the legend
 
 
 def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | None:
-    """Draws the first charts; None if there are none.
-
-    Draws on its own canvas and does not touch pyplot, its backend or its figures.
-    """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    """Draws the first charts; None if there are none."""
     from matplotlib.lines import Line2D
 
     tags, runs = scalars.tags, scalars.runs
     if not tags:
         return None
     shown, named = tags[:CHARTS], runs[:RUNS]
-    columns = min(2, len(shown))
-    rows = -(-len(shown) // columns)
-    height = _CHART * rows + _LINE * (2 + len(named) / _NAMED)
-    figure = Figure(figsize=(7.6, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    for index, tag in enumerate(shown):
-        axes = figure.add_subplot(rows, columns, index + 1)
+    figure, each_axes = framed(len(shown), _CHART, _LINE * (2 + len(named) / _NAMED))
+    for axes, tag in zip(each_axes, shown, strict=True):
         title = writable(short(tag))
         axes.set_title(title, fontsize=9, loc="left", parse_math=False, color=INK)
         _draw(axes, scalars, Want(tag, x=x, smooth=smooth), named)

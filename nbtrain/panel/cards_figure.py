@@ -14,7 +14,7 @@ from nbtrain.core.errors import NbtrainError
 from nbtrain.logdir.history import History
 from nbtrain.logdir.selection import Selection
 from nbtrain.panel.board_index import what_counts
-from nbtrain.panel.figure import COLOURS, GREY, GROUND, INK, frame, saved, short, writable
+from nbtrain.panel.figure import COLOURS, GREY, GROUND, INK, frame, framed, saved, short, writable
 from nbtrain.panel.histograms import PERCENTILES, bands, buckets_of, ridges, spread
 from nbtrain.tfevents.values import Images
 
@@ -31,24 +31,15 @@ _OVER = 8  # rows that the highest ridge may cover
 def png(found: Selection[History], tab: str) -> bytes | None:
     """Draws the latest value of the first cards; None if none can be drawn.
 
-    Draws on its own canvas and does not touch pyplot, its backend or its figures.
-
     Args:
         found: The summaries on the cards.
         tab: The tab; those in `DRAWN` can be drawn.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     keys = list(islice(sorted(found, key=lambda key: key[::-1]), CARDS))
     if not keys or tab not in DRAWN:
         return None
-    columns = min(2, len(keys))
-    rows = -(-len(keys) // columns)
-    figure = Figure(figsize=(7.6, _CARD * rows), layout="constrained")
-    FigureCanvasAgg(figure)
-    for index, (run, tag) in enumerate(keys):
-        axes = figure.add_subplot(rows, columns, index + 1)
+    figure, each_axes = framed(len(keys), _CARD)
+    for axes, (run, tag) in zip(each_axes, keys, strict=True):
         try:
             history = found[run, tag]
             DRAWN[tab](axes, history, what_counts(history))

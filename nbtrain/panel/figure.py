@@ -74,34 +74,47 @@ def png(
 ) -> bytes:
     """Draws a run: its status in words, then a chart for each tag with its validation.
 
-    `last` is the last line of the words. Draws on its own canvas and does not touch pyplot, its
-    backend or its figures.
+    `last` is the last line of the words.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     charts = _charts(curves)
-    columns = min(2, max(1, len(charts)))
-    rows = -(-len(charts) // columns)
     words = list(_words(status, recorded=bool(charts)))
     if charts and marks:
         words += [(writable(part), INK) for part in _wrapped(legend(marks))]
     words += [(writable(part), INK) for part in _wrapped(last)]
     head = _MARGIN + _LINE * len(words)
-    height = head + _CHART * rows
-    below = ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - head / height))
-    figure = Figure(figsize=(7.6, height), layout=below)
-    FigureCanvasAgg(figure)
+    figure, each_axes = framed(len(charts), _CHART, head)
+    height = figure.get_figheight()
+    figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - head / height)))
     for index, (text, colour) in enumerate(words):
         y = 1 - (_MARGIN / 2 + _LINE * index) / height
         figure.text(0.01, y, text, fontsize=8.5, va="top", color=colour, parse_math=False)
-    for index, lines in enumerate(charts):
-        axes = figure.add_subplot(rows, columns, index + 1)
+    for axes, lines in zip(each_axes, charts, strict=True):
         _draw(axes, lines)
         _entitle(axes, lines, status, _ABOVE if marks else _NEAR)
         _sign(axes, marks)
     return saved(figure)
+
+
+def framed(count: int, row: float, more: float = 0.0) -> tuple[Figure, list[Axes]]:
+    """Returns a figure with so many axes in one or two columns.
+
+    It has its own canvas: pyplot, its backend and its figures are not touched.
+
+    Args:
+        count: The number of axes.
+        row: The height of a row in inches.
+        more: Further inches above or below the rows.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    columns = min(2, max(1, count))
+    rows = -(-count // columns)
+    figure = Figure(figsize=(7.6, row * rows + more), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, [figure.add_subplot(rows, columns, index + 1) for index in range(count)]
 
 
 def saved(figure: Figure) -> bytes:
