@@ -14,7 +14,6 @@ again when there is more. Unchanged data is not sent again.
 
 from __future__ import annotations
 
-import functools
 import threading
 import time
 from collections.abc import Callable
@@ -40,19 +39,13 @@ class Board(Shown):
 
     Args:
         scalars: The runs and tags to show, of every kind.
-        tab: The tab that is open first: "scalars", "hparams" etc.
-        x: The first axis: "step", "relative" or "wall".
-        smooth: The first smoothing, from 0 to below 1.
-        follow: Whether to follow files that are being written from the start.
+        tab, x, smooth: The tab, axis and smoothing with which the page begins.
         on_look: Called in one of the kernel's threads whenever a page reports that it is open.
         clock: Returns seconds that never go backwards.
 
     Attributes:
         follow: Whether it follows files that are being written; the page may change it.
         closed: Whether it is no longer shown.
-
-    Raises:
-        NbtrainError: The package was installed without its front end.
     """
 
     def __init__(
@@ -66,11 +59,6 @@ class Board(Shown):
         on_look: Callable[[], object] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if not BUNDLE.exists():
-            raise NbtrainError(
-                f"The board's front end is missing ({BUNDLE.name}): install nbtrain again; from a "
-                "checkout, with `pip install -e .`"
-            )
         self.follow, self.closed = follow, False
         self._found = selections(scalars)
         self._begin: dict[str, Any] = {"tab": tab, "x": x, "smooth": smooth}
@@ -80,7 +68,7 @@ class Board(Shown):
         self._reading = False
         self._there: dict[str, Any] = {}  # what the pages know
         self._telling = threading.Lock()  # keeps the versions in order
-        super().__init__(_source(BUNDLE), clock)
+        super().__init__(BUNDLE, clock)
 
     @property
     def watched(self) -> bool:
@@ -173,9 +161,3 @@ class Board(Shown):
         else:
             if sent:
                 self.send(sent[0] | number, sent[1])
-
-
-@functools.cache
-def _source(bundle: Path) -> str:
-    """Reads the front end; all boards share one text."""
-    return bundle.read_text(encoding="utf-8")

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from nbtrain.core.commands import COMMANDS, Command, Restore, Set, Try
-from nbtrain.core.errors import NbtrainError
 from nbtrain.core.states import Phase
 from nbtrain.panel.offers import Offers
 from nbtrain.panel.source import Source
@@ -47,17 +46,9 @@ class Panel(Shown):
     Args:
         source: The run.
         clock: Returns seconds that never go backwards.
-
-    Raises:
-        NbtrainError: The package was installed without its front end.
     """
 
     def __init__(self, source: Source, clock: Callable[[], float] = time.monotonic) -> None:
-        if not BUNDLE.exists():
-            raise NbtrainError(
-                f"The panel's front end is missing ({BUNDLE.name}): install nbtrain again; from a "
-                "checkout, with `pip install -e .`"
-            )
         self._source = source
         self._wire = Wire(source.scalars, source.marks)
         self._offers = Offers(source.marks)
@@ -69,7 +60,7 @@ class Panel(Shown):
         self._moved_at = float("-inf")  # when the run was last seen not paused
         self._seen = 0
         self._sending = threading.Lock()  # keeps messages in the order of their numbers
-        super().__init__(BUNDLE.read_text(encoding="utf-8"), clock)
+        super().__init__(BUNDLE, clock)
 
     def tick(self) -> None:
         """Sends what is new if somebody is looking; called by the run's looper."""

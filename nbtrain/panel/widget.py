@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import anywidget
 import traitlets
+
+from nbtrain.core.errors import NbtrainError
 
 
 class Shown(anywidget.AnyWidget):
     """One widget, in any number of views.
 
     Args:
-        esm: The source of its front end.
+        bundle: The file of its front end.
         clock: Returns seconds that never go backwards.
 
     Attributes:
         layout: None: ipywidgets makes a second widget, with a comm of its own, for a layout.
         heard_at: When a page last sent something, or else when the widget was made.
+
+    Raises:
+        NbtrainError: The package was installed without its front end.
     """
 
     layout = traitlets.Any(None, allow_none=True).tag(sync=True)
 
-    def __init__(self, esm: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, bundle: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        if not bundle.exists():
+            raise NbtrainError(
+                f"The {bundle.stem}'s front end is missing ({bundle.name}): install nbtrain again; "
+                "from a checkout, with `pip install -e .`"
+            )
         self._clock = clock
         self.heard_at = clock()
-        super().__init__(_esm=esm)
+        super().__init__(_esm=_source(bundle))
         self.on_msg(self._hear)
 
     def _hear(self, widget: Any, content: dict[str, Any], buffers: Any) -> None:
@@ -48,3 +60,9 @@ class Shown(anywidget.AnyWidget):
     def _on_message(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
         """Handles a message of the front end, in a subshell's thread or the main thread."""
         raise NotImplementedError
+
+
+@functools.cache
+def _source(bundle: Path) -> str:
+    """Reads a front end; all widgets of a kind share one text."""
+    return bundle.read_text(encoding="utf-8")

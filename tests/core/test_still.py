@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import threading
 from base64 import b64decode
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -28,7 +30,7 @@ class Widget(Shown):
     def __init__(self, clock: Clock) -> None:
         self.sent: list[dict[str, Any]] = []
         self.heard: list[dict[str, Any]] = []
-        super().__init__("", clock)
+        super().__init__(Path(os.devnull), clock)
 
     def send(self, content: Any, _buffers: Any = None) -> None:
         self.sent.append(content)
