@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import cast
 
 from nbtrain.core.commands import Receipt
@@ -68,7 +67,6 @@ def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
             [name_of(each.path), each.step, round(each.wall_time, 1), each.abandoned]
             for each in reversed(status.checkpoints[-SHOWN_CHECKPOINTS:])
         ],
-        "unlisted": len(status.checkpoints[:-SHOWN_CHECKPOINTS]),  # older ones
         "controls": controls(status),
         "receipts": list(receipts),
         "hyperparameters": [
@@ -216,8 +214,3 @@ def _receipt(receipt: Receipt, click: str | None) -> Fields:
     state = "applied" if outcome.applied else "refused"
     text = f"{cut(outcome.text, RECEIPT_CHARS)} (step {outcome.step:,})"
     return {"id": click, "command": receipt.name, "state": state, "text": text}
-
-
-def short(path: str) -> str:
-    """The name of a checkpoint without its folder."""
-    return Path(path).name

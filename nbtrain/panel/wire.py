@@ -172,8 +172,7 @@ def _ranges(marks: Sequence[Mark], count: int) -> list[list[int]]:
 
 def _row(mark: Mark) -> list[object]:
     """Event, step, wall time, text, and a dict of the rest: see `Mark`."""
-    edits = [[name, plain(old), plain(new)] for name, old, new in mark.edits]
-    others = {"to": mark.to, "edits": edits or None, "kept": mark.kept, "good": mark.good}
+    others = {"to": mark.to, "kept": mark.kept}
     more = {key: value for key, value in others.items() if value is not None}
     row: list[object] = [mark.event, mark.step, mark.wall_time, cut(mark.text, MARK_CHARS)]
     return [*row, more] if more else row

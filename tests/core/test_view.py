@@ -20,7 +20,6 @@ from nbtrain.panel.view import (
     headline,
     line,
     number,
-    short,
     speed,
     used,
 )
@@ -85,7 +84,7 @@ def test_a_value_from_an_earlier_start_shows_its_step() -> None:
 def test_the_fields_are_those_of_the_wire() -> None:
     assert set(fields(RUNNING)) == {
         "name", "engine", "phase", "step", "total", "progress", "line", "last",
-        "checkpoints", "unlisted", "controls", "receipts", "message", "notice", "error", "usage",
+        "checkpoints", "controls", "receipts", "message", "notice", "error", "usage",
         "failure", "log", "hyperparameters", "values", "rates",
         "validations",
     }  # fmt: skip
@@ -115,7 +114,6 @@ def test_checkpoints_are_listed_newest_first_with_step_and_time() -> None:
         ["ckpt-1000", 1000, 2, False],
         ["ckpt-500", 500, 1, False],
     ]
-    assert fields(RUNNING)["unlisted"] == 0
 
 
 # Phase: pause, resume, stop, save, restore, set.
@@ -248,15 +246,10 @@ def test_name_phase_and_numbers_fit_a_line() -> None:
     )
 
 
-def test_a_checkpoint_is_called_by_its_own_name() -> None:
-    assert short("runs/digits/checkpoints/ckpt-500") == "ckpt-500"
-
-
 def test_only_the_newest_checkpoints_are_offered() -> None:
     checkpoints = tuple(Checkpoint(step, f"ckpt-{step}", float(step)) for step in range(1000))
     shown = fields(Status("a", "loop", Phase.RUNNING, checkpoints=checkpoints))
     assert shown["checkpoints"] == [[f"ckpt-{n}", n, n, False] for n in range(999, 979, -1)]
-    assert shown["unlisted"] == 980
 
 
 def test_a_long_text_keeps_its_beginning_and_its_end() -> None:

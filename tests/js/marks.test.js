@@ -15,7 +15,6 @@ const mark = (event, step, more = {}) => ({
   step,
   wall: wall++,
   text: "",
-  edits: [],
   place: step,
   ...more,
 });

@@ -111,8 +111,6 @@ export interface Status {
   validations: Record<string, string>;
   /** The newest first. */
   checkpoints: Checkpoint[];
-  /** How many older ones there are. */
-  unlisted: number;
   controls: Controls;
   receipts: Receipt[];
   hyperparameters: [name: string, lowest: number, highest: number, scale: Scale][];
@@ -165,14 +163,9 @@ export type MarkRow =
 export interface MarkDetails {
   /** The step that the run went to. */
   to?: number;
-  edits?: Edit[];
   /** Of the end of a trial: whether its values stay. */
   kept?: boolean;
-  /** Of a "nan": the step of the last good checkpoint. */
-  good?: number;
 }
-
-export type Edit = [name: string, old: number | string, new_: number | string];
 
 /** A click has arrived. */
 export interface Acknowledgement {

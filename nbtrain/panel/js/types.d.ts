@@ -6,16 +6,7 @@ import type { BoardConnection } from "./board/board_connection.js";
 import type { Card } from "./board/cards/card.js";
 import type { OverlayChart } from "./board/charts/overlay_chart.js";
 import type { RunList } from "./board/run_list.js";
-import type {
-  Action,
-  Answer,
-  Axis,
-  Edit,
-  Hparams,
-  Index,
-  Question,
-  Summary,
-} from "./protocol.d.ts";
+import type { Action, Answer, Axis, Hparams, Index, Question, Summary } from "./protocol.d.ts";
 import type { paints } from "./shared/theme.js";
 
 /** A message's buffer: a view may begin anywhere. */
@@ -100,9 +91,7 @@ export interface Mark {
   step: number;
   wall: number;
   text: string;
-  edits: Edit[];
   kept?: boolean;
-  good?: number;
   /** Where it stands on the axis: where the run went on. */
   place: number;
   /** Whether the run has gone back behind it since, as the kernel tells. */

@@ -166,9 +166,8 @@ export class Store {
  * @param {MarkRow} row
  * @returns {Mark}
  */
-function mark([event, step, wall, text, { to = step, edits = [], kept, good } = {}]) {
-  const more = { abandoned: false, actions: [] };
-  return { event, step, wall, text, edits, kept, good, place: to, ...more };
+function mark([event, step, wall, text, { to = step, kept } = {}]) {
+  return { event, step, wall, text, kept, place: to, abandoned: false, actions: [] };
 }
 
 /**
