@@ -32,7 +32,6 @@ from nbtrain.run.boundary import Boundary
 from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.handle import LoopHandle
-from nbtrain.run.log import Log
 from nbtrain.run.loops import OwnLoop, StepLoop
 from nbtrain.run.monitor_threads import MonitorThreads
 from nbtrain.run.session_host import SessionHost, owner
@@ -65,25 +64,22 @@ class Attempt:
         )
         self.session = SessionLoop(context, self.boundary)
         self.loop = OwnLoop(context, self.boundary, self.session)
-        self.session_host = SessionHost(context, self.boundary, self.session, self.loop)
+        self.handle = LoopHandle(
+            context,
+            self.boundary,
+            self.loop,
+            SessionHost(context, self.boundary, self.session, self.loop),
+            lambda: threading.get_ident() == self.ident,
+        )
         self.context.monitor.each_tick = [self.boundary.flush]
         self.context.monitor.each_second = [self.boundary.policy.list_again]
         self.unsaved = Unsaved(context, self.boundary.policy)
-        self.log = Log()
         self.ident = 0
-        self.handle = LoopHandle(
-            self.loop,
-            self.session_host,
-            context,
-            self.log,
-            lambda: threading.get_ident() == self.ident,
-        )
         self.error: BaseException | None = None
         self.traceback: TracebackType | None = None
         self.ended = threading.Event()
         self._beside = MonitorThreads(context)
-        self._stopping = self._asked_to_stop = False  # by anyone; by anyone but the program
-        self._began = self._ended_at = 0.0
+        self._stopped_by: str | None = None  # "the program" or "the user"; None before a stop
 
     def start(
         self, session: Callable[[], AbstractContextManager[Saver | None]], train: Callable[[], None]
@@ -96,7 +92,7 @@ class Attempt:
         self.context.coord.clear_stop()
         self.context.coord.on_stop = self._on_stop
         self.context.commands.open()
-        self._began = time.monotonic()
+        self.context.monitor.throughput.began = time.monotonic()
         # The thread uses the context of the starting cell, so its output appears there.
         thread = threading.Thread(
             target=registry.context().run,
@@ -134,7 +130,7 @@ class Attempt:
             A function that waits the given seconds for the answer, and tells if it has come. A
             failed save is an answer too. While the run stops, its end is the answer.
         """
-        if self._stopping:
+        if self._stopped_by is not None:
             return self.ended.wait
         receipt = self.context.commands.post(Save(), step=self.step)
 
@@ -152,11 +148,6 @@ class Attempt:
     # --- state ----------------------------------------------------------------------
 
     @property
-    def grace(self) -> float:
-        """Seconds that the end of the process waits for this attempt."""
-        return self.context.settings.grace
-
-    @property
     def step(self) -> int:
         """Completed steps."""
         return self.context.steps.step
@@ -164,12 +155,12 @@ class Attempt:
     @property
     def elapsed_s(self) -> float:
         """Seconds from the start until now, or until the end."""
-        return (self._ended_at or time.monotonic()) - self._began if self._began else 0.0
+        return self.context.monitor.throughput.elapsed(time.monotonic())
 
     @property
     def steps_per_s(self) -> float | None:
         """The current speed; after the end, the average of the attempt without its pauses."""
-        if not self._ended_at:
+        if not self.context.monitor.throughput.ended:
             return self.context.monitor.throughput.steps_per_s
         secs = self.elapsed_s - self.context.monitor.time_usage.seconds.get(PAUSED, 0.0)
         return (self.context.steps.steps_done / secs or None) if secs > 0 else None
@@ -177,7 +168,7 @@ class Attempt:
     @property
     def threads(self) -> tuple[str, ...]:
         """Names of the live threads of all its coordinators, sorted."""
-        coords = {self.context.coord, *self.session_host.coords}
+        coords = {self.context.coord, *self.handle.host.coords}
         return tuple(sorted(name for coord in coords for name in names_of_live(coord)))
 
     # --- training thread --------------------------------------------------------------
@@ -187,12 +178,12 @@ class Attempt:
     ) -> None:
         error: BaseException | None = None
         self.ident = self.context.commands.thread = threading.get_ident()
-        owner.set(self.session_host)
+        owner.set(self.handle.host)
         try:
             with (
-                self.log.listening(),
+                self.handle.log.listening(),
                 session() as saver,
-                self.session_host.left_open,
+                self.handle.host.left_open,
             ):
                 self.session.go_on(saver)
                 error = self._train(train)
@@ -225,7 +216,7 @@ class Attempt:
 
     def _unless_stopped(self, error: BaseException) -> BaseException | None:
         """Returns the error; None if it only says that a stop has cancelled a wait."""
-        caused = self._stopping and isinstance(error, tf.errors.CancelledError)
+        caused = self._stopped_by is not None and isinstance(error, tf.errors.CancelledError)
         return None if caused else error
 
     def _join(self) -> BaseException | None:
@@ -246,7 +237,7 @@ class Attempt:
     def _close(self, error: BaseException | None) -> None:
         """Ends the attempt; if one part fails, the others are still done."""
         context = self.context
-        event = Event.STOPPED if self._asked_to_stop else Event.FINISHED
+        event = Event.STOPPED if self._stopped_by == "the user" else Event.FINISHED
         step = self.step
         self.ident = context.commands.thread = 0  # the system reuses identifiers
         with contextlib.ExitStack() as last_first:
@@ -262,7 +253,7 @@ class Attempt:
             last_first.callback(context.commands.close, "the run has ended", step=step)
             if error is not None:
                 self.error, self.traceback = error, tracebacks.of_the_user(error.__traceback__)
-            self._ended_at = time.monotonic()
+            context.monitor.throughput.ended = time.monotonic()
             with contextlib.suppress(PhaseError):  # it failed while preparing
                 context.lifecycle.apply(Event.LOOP_ENDED)
             context.monitor.folder.look(step, last=True)
@@ -281,10 +272,10 @@ class Attempt:
         context = self.context
         with contextlib.suppress(PhaseError):  # the run is stopping already, or has ended
             context.lifecycle.apply(Event.STOP)
-            self._stopping, self._asked_to_stop = True, not context.coord.exhausted
+            self._stopped_by = "the program" if context.coord.exhausted else "the user"
             context.monitor.stop_asked()
             begin_short_turns(self)
             if self.ended.is_set():  # it has ended meanwhile
                 end_short_turns(self)
-        self.session_host.stop()
+        self.handle.host.stop()
         context.commands.wake()

@@ -10,8 +10,7 @@ ends: every run saves before the handler is called, and goes on training. Nothin
 about `os._exit`, SIGKILL and crashes.
 
 A thread that returns from C++ after the interpreter is gone aborts the process. So all threads of
-nbtrain, known by their names, are stopped and joined here; see `parting` for one that does not
-end.
+nbtrain, known by their names, are stopped and joined here.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextlib
+import ctypes
 import os
 import signal
 import sys
@@ -26,9 +26,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from types import FrameType
-from typing import Any, Protocol, runtime_checkable
-
-from nbtrain.run import parting
+from typing import Any
 
 # Seconds until a message says what is not saved yet. Jupyter kills a kernel 5 s after it was
 # asked to end, Docker kills a container after 10 s.
@@ -45,63 +43,19 @@ _SIGNALS = [
 NAME = "nbtrain"
 
 
-class Unsaved(Protocol):
-    """Reports the steps of a run that are not saved."""
-
-    def say(self, when: str, *, yet: bool) -> str:
-        """Logs what is not saved (yet), and returns the message; any thread."""
-
-    def say_saved(self) -> str | None:
-        """Logs that this is saved now, and returns the message; None if there is none."""
-
-
-class Attempt(Protocol):
-    """One start of a run."""
-
-    ended: threading.Event
-
-    @property
-    def unsaved(self) -> Unsaved:
-        """Reports the steps that are not saved."""
-
-    @property
-    def grace(self) -> float:
-        """Seconds that the end of the process waits for this attempt."""
-
-    @property
-    def step(self) -> int:
-        """Completed steps."""
-
-    def stop(self) -> None:
-        """Asks the attempt to stop; any thread."""
-
-    def save(self) -> Callable[[float], bool]:
-        """Asks the attempt to save; any thread.
-
-        Returns:
-            A function that waits the given seconds for the answer, and tells if it has come.
-        """
-
-
-@runtime_checkable
-class Stoppable(Protocol):
-    """A thread that can be asked to stop."""
-
-    def request_stop(self) -> None:
-        """Asks the thread to stop; any thread."""
-
-
-_living: dict[Attempt, threading.Thread] = {}  # live attempts with their training threads
+_living: dict[
+    Any, threading.Thread
+] = {}  # live attempts (`attempt.Attempt`) with their training threads
 
 # Attempts whose grace is over, with their step at that time. They are not waited for twice.
-_late: dict[Attempt, int] = {}
+_late: dict[Any, int] = {}
 
 # No Event: a signal handler may interrupt a thread that holds the lock of the Event.
 _ending = False
 _calling = False  # a handler of the program is running
 
 
-def enlist(attempt: Attempt, thread: threading.Thread) -> bool:
+def enlist(attempt: Any, thread: threading.Thread) -> bool:
     """Registers an attempt so that it ends before the process does; any thread.
 
     In the main thread this also sets handlers for SIGTERM and SIGHUP, again if the program has
@@ -124,7 +78,7 @@ def enlist(attempt: Attempt, thread: threading.Thread) -> bool:
     return taken
 
 
-def dismiss(attempt: Attempt) -> None:
+def dismiss(attempt: Any) -> None:
     """Forgets an attempt that has ended; any thread. Its threads are still joined."""
     _living.pop(attempt, None)
     _late.pop(attempt, None)
@@ -178,7 +132,10 @@ def _apart(act: Callable[[], None]) -> None:
     """
     if not _living:
         return
-    secs = max([_SAY_SECS, *(attempt.grace for attempt in list(_living))]) + _MARGIN_SECS
+    secs = (
+        max([_SAY_SECS, *(attempt.context.settings.grace for attempt in list(_living))])
+        + _MARGIN_SECS
+    )
     done = _thread.allocate_lock()
     done.acquire()
 
@@ -224,39 +181,61 @@ def _at_exit() -> None:
     """Ends the runs; the interpreter ends afterwards."""
     _end_all()
     if _threads():
-        parting.take()
+        _leave_without_destructors()
 
 
-def _not_late() -> list[Attempt]:
+def _leave_without_destructors() -> None:
+    """Makes the process end as soon as Python has ended; without glibc, does nothing.
+
+    The end of a process destroys objects that TensorFlow's threads use. A step that is still
+    running then crashes the process, and its exit status is that of a crash. Python does not know
+    the status with which the program has ended. glibc's `on_exit` does, and calls `_exit` with it
+    before any destructor.
+    """
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        libc = ctypes.CDLL(None)
+        libc.on_exit(libc._exit, None)
+        libc.fflush(None)  # `_exit` does not write C's buffered output
+
+
+def _not_late() -> list[Any]:
     """The attempts, without those whose grace was used up at the step where they still are."""
     return [attempt for attempt in list(_living) if _late.get(attempt) != attempt.step]
 
 
 def _settle(
-    asked: dict[Attempt, Callable[[float], bool]], began: float, signal_name: str | None = None
+    asked: dict[Any, Callable[[float], bool]], began: float, signal_name: str | None = None
 ) -> None:
     """Waits for each answer within the attempt's grace, and says what is not saved."""
     happens = f"{signal_name} has come" if signal_name else "The process ends"
-    patient = {attempt: wait for attempt, wait in asked.items() if attempt.grace > _SAY_SECS}
+    patient = {
+        attempt: wait
+        for attempt, wait in asked.items()
+        if attempt.context.settings.grace > _SAY_SECS
+    }
     for attempt in _behind(patient, began, _SAY_SECS):
         say(attempt.unsaved.say(happens, yet=True))
     behind = _behind(asked, began)
     for attempt in behind:
         _late[attempt] = attempt.step
         happened = happens if signal_name else "The process has ended"
-        say(attempt.unsaved.say(f"{happened} after grace={attempt.grace:g} s", yet=False))
+        say(
+            attempt.unsaved.say(
+                f"{happened} after grace={attempt.context.settings.grace:g} s", yet=False
+            )
+        )
     for attempt in asked:
         if attempt not in behind and (text := attempt.unsaved.say_saved()):
             say(text)
 
 
 def _behind(
-    asked: dict[Attempt, Callable[[float], bool]], began: float, most: float = float("inf")
-) -> list[Attempt]:
+    asked: dict[Any, Callable[[float], bool]], began: float, most: float = float("inf")
+) -> list[Any]:
     """The attempts that do not answer within their grace, and at most `most` seconds."""
     behind = []
     for attempt, wait in asked.items():
-        until = began + min(attempt.grace, most)
+        until = began + min(attempt.context.settings.grace, most)
         if not wait(max(0.0, until - time.monotonic())):
             behind.append(attempt)
     return behind
@@ -270,8 +249,8 @@ def _threads() -> list[threading.Thread]:
 def _join(threads: Iterable[threading.Thread], until: float) -> None:
     """Stops threads and waits until they end; waits a moment even if the time is over."""
     for thread in threads:
-        if isinstance(thread, Stoppable):
-            thread.request_stop()
+        if (request_stop := getattr(thread, "request_stop", None)) is not None:  # a LooperThread
+            request_stop()
     until = max(until, time.monotonic() + _MARGIN_SECS)
     for thread in threads:
         if thread.is_alive():  # a thread that could not be started cannot be joined

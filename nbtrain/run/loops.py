@@ -38,28 +38,12 @@ class OwnLoop:
 
     def __init__(self, context: Context, boundary: Boundary, session: SessionLoop) -> None:
         self.driven = False
-        self.settle = boundary.settle
         self._boundary = boundary
         self._session = session
         self._steps = context.steps
         self._commands = context.commands
         self._queue = context.recorder.queue
         self._tags = boundary.tags
-
-    @property
-    def step(self) -> int:
-        """Completed steps; any thread."""
-        return self._steps.step
-
-    @property
-    def begun(self) -> bool:
-        """True after the first boundary."""
-        return self._boundary.begun
-
-    @property
-    def evaluated(self) -> frozenset[str]:
-        """Tags of the curves from evaluations between two steps."""
-        return self._boundary.evaluated
 
     def reach(self, *, last: bool = False) -> bool:
         """Handles the boundary between two steps.

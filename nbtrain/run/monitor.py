@@ -23,8 +23,7 @@ from nbtrain.run.folder_watch import FolderWatch
 from nbtrain.run.listeners import Listeners
 from nbtrain.run.resource_usage import ResourceUsage
 from nbtrain.run.threads import LooperThread
-from nbtrain.run.throughput import Throughput
-from nbtrain.run.time_usage import TimeUsage
+from nbtrain.run.time_usage import Throughput, TimeUsage
 from nbtrain.rundir.entries import FILE
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import Journal, Marks

@@ -431,7 +431,7 @@ class Run(Steering):
             notice=monitor.notice if started else None,
             error=tracebacks.formatted(attempt.error, attempt.traceback) if attempt.error else None,
             failure=tracebacks.named(attempt.error) if attempt.error else None,
-            log=attempt.log.lines,
+            log=attempt.handle.log.lines,
             hyperparameters=self._hyperparameters.known,
             evaluates=self._engine.evaluate is not None,
             usage=monitor.resource_usage.usage,

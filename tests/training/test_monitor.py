@@ -14,7 +14,7 @@ from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
 from nbtrain.run.monitor import NOTICE_SECS, PREPARING_SECS, Monitor, MonitorThread
 from nbtrain.run.threads import Coordinator
-from nbtrain.run.throughput import Throughput
+from nbtrain.run.time_usage import Throughput
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import MOST_MARKS, Marks
 from tests.gate import SOON, Gate

@@ -93,7 +93,7 @@ class EpochIterator(Iterator[Any]):
                 "begin anew.",
             )
         draws = Draws(self)
-        loop.count_waits(draws)
+        loop.time_usage.waits = draws
         return draws
 
     def __next__(self) -> Any:
@@ -129,7 +129,7 @@ class EpochIterator(Iterator[Any]):
         """Draws the elements that were trained before."""
         assert self._loop is not None, "begin() comes first"
         while self._behind:
-            if self._loop.asked_to_stop():
+            if self._loop.host.asked_to_stop():
                 raise StopIteration
             self._behind -= 1
             if next(self._iterators.at_hand, self) is self:  # the data has become shorter

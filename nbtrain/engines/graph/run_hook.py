@@ -122,7 +122,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._told_to_stop = False
         self._steps: int | None = None  # advance of the step by the current fetches, once known
         self._known: dict[tuple[int, ...] | int, tuple[int, Any, Any]] = {}
-        self._run.handle.drop_lines(self._is_false)
+        self._run.handle.log.is_false = self._is_false
         self._run.handle.host.at_end(self.close)
 
     def after_create_session(

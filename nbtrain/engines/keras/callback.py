@@ -58,14 +58,14 @@ class RunCallback(keras.callbacks.Callback):
             )
         self._remove()
         self._loss = BatchLoss(model)
-        self._run.handle.count_waits(None)  # fit draws the batches in its compiled step
+        self._run.handle.time_usage.waits = None  # fit draws the batches in its compiled step
         self._guard = Guard(model, self._run.name, self._run.__repr__)
         self._guard.set()
-        self._run.handle.at_end(self._remove)  # in case an error ends fit
+        self._run.handle.host.at_end(self._remove)  # in case an error ends fit
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Reaches the first boundary of the run."""
-        self._run.handle.turn_to(LOOP)  # an error may have ended a validation
+        self._run.handle.time_usage.turn_to(LOOP)  # an error may have ended a validation
         if self._loss is not None:
             self._loss.wrap()
             if not self.model.run_eagerly:
@@ -95,15 +95,15 @@ class RunCallback(keras.callbacks.Callback):
 
     def on_test_begin(self, logs: Any = None) -> None:
         """Notes that the validation begins."""
-        self._run.handle.turn_to(EVALUATE)
+        self._run.handle.time_usage.turn_to(EVALUATE)
 
     def on_test_end(self, logs: Any = None) -> None:
         """Notes that the validation has ended."""
-        self._run.handle.turn_to(LOOP)
+        self._run.handle.time_usage.turn_to(LOOP)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
         """Checks for a stop after a batch of the validation."""
-        if self._run.handle.asked_to_stop():
+        if self._run.handle.host.asked_to_stop():
             self.model.stop_evaluating = True
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:

@@ -142,7 +142,7 @@ class FitEngine:
         ):
             tell_unwritten(run, of_model(self._model))  # otherwise there is a writer
         self._loss = loss = PlacedLoss(self._model, place)
-        loop.at_end(loss.remove)
+        loop.host.at_end(loss.remove)
         if not self._model.run_eagerly:
             loss.look_after(loop)
         fit_callbacks = FitCallbacks(
@@ -158,10 +158,14 @@ class FitEngine:
         )
         while place.epoch < self.epochs:
             self._fit(loop, fit_callbacks)
-            if not place.moved or loop.asked_to_stop():
+            if not place.moved or loop.host.asked_to_stop():
                 break
-        loop.at_end(lambda: self._end(fit_callbacks))
-        if self._model.stop_training and place.epoch < self.epochs and not loop.asked_to_stop():
+        loop.host.at_end(lambda: self._end(fit_callbacks))
+        if (
+            self._model.stop_training
+            and place.epoch < self.epochs
+            and not loop.host.asked_to_stop()
+        ):
             who = place.memory.stopper or "A callback"
             loop.inform(
                 f"{who} has ended the training after {place.epoch:,} of {self.epochs:,} epochs."
@@ -187,7 +191,7 @@ class FitEngine:
         if stopping is None or begins:  # a branch was asked to continue
             return None
         stopping.set_model(self._model)
-        loop.at_end(stopping.on_train_end)  # it may have the best weights
+        loop.host.at_end(stopping.on_train_end)  # it may have the best weights
         return (
             f"EarlyStopping has ended the training after {place.epoch:,} of {self.epochs:,} "
             "epochs: there is nothing left to train. Give it more patience=, or leave it out"

@@ -198,7 +198,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
 
     def on_test_begin(self, logs: Any = None) -> None:
         """Keeps the training logs of the epoch, as evaluating updates the same metrics."""
-        self._run_loop.turn_to(EVALUATE)
+        self._run_loop.time_usage.turn_to(EVALUATE)
         self._place.logs = self._loss.before or epoch_logs(self.model, self._loss.logs)
         super().on_test_begin(logs)
 
@@ -211,7 +211,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         """Checks for a stop after a batch of the validation."""
         if self._seen_test:
             super().on_test_batch_end(batch, logs)
-        if self._run_loop.asked_to_stop():
+        if self._run_loop.host.asked_to_stop():
             if not self._at_hand:  # its boundary came before the stop
                 raise StopFit
             self._ask()
@@ -222,7 +222,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         """Notes that the validation is over."""
         self._run_loop.note("evaluating", None)
         super().on_test_end(logs)
-        self._run_loop.turn_to(LOOP)
+        self._run_loop.time_usage.turn_to(LOOP)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Records the epoch at the step of its last batch, and reaches its boundary."""

@@ -82,8 +82,8 @@ class BatchLoss:
         def again(structure: Structure, changed: str) -> str:
             return self.trace_with(structure, changed, loop.inform)
 
-        loop.watch(structure, again)
-        self._let_go = lambda: loop.unwatch(structure)
+        loop.bindings.watch(structure, again)
+        self._let_go = lambda: loop.bindings.unwatch(structure)
 
     def trace_with(self, structure: Structure, changed: str, tell: Callable[[str], object]) -> str:
         """Traces the step again with a change of the model; returns why it cannot, or "".
