@@ -71,8 +71,8 @@ class Attempt:
             SessionHost(context, self.boundary, self.session, self.loop),
             lambda: threading.get_ident() == self.ident,
         )
-        self.context.monitor.each_tick = [self.boundary.flush]
-        self.context.monitor.each_second = [self.boundary.policy.list_again]
+        self.context.monitor.each_tick = self.boundary.flush
+        self.context.monitor.folder.list_again = self.boundary.policy.list_again
         self.unsaved = Unsaved(context, self.boundary.policy)
         self.ident = 0
         self.error: BaseException | None = None
@@ -101,7 +101,7 @@ class Attempt:
             daemon=True,
         )
         if not endings.enlist(self, thread):
-            self.context.monitor.note("signals", _UNHEARD)
+            self.context.monitor.notices.note("signals", _UNHEARD)
         try:
             self._beside.start(thread)
             thread.start()
@@ -229,7 +229,7 @@ class Attempt:
         except BaseException as error:  # noqa: BLE001 - kept, and raised again by wait()
             return error
         if self.threads:
-            self.context.monitor.note(
+            self.context.monitor.notices.note(
                 "threads", f"Threads that have not ended: {', '.join(self.threads)}."
             )
         return None
@@ -273,7 +273,7 @@ class Attempt:
         with contextlib.suppress(PhaseError):  # the run is stopping already, or has ended
             context.lifecycle.apply(Event.STOP)
             self._stopped_by = "the program" if context.coord.exhausted else "the user"
-            context.monitor.stop_asked()
+            context.monitor.notices.stop_asked()
             begin_short_turns(self)
             if self.ended.is_set():  # it has ended meanwhile
                 end_short_turns(self)

@@ -166,7 +166,7 @@ class Boundary:
     def leave(self, *, finished: bool) -> None:
         """Executes the commands that still wait after the loop."""
         unused_reason = "" if finished else self._context.bindings.unused_reason()
-        note = self._context.monitor.note
+        note = self._context.monitor.notices.note
         # Advice for a pause is of no use any more.
         note("names", f"When the run failed, {unused_reason}." if unused_reason else None)
         with contextlib.suppress(PhaseError):  # the run is stopping already

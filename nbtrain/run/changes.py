@@ -45,12 +45,12 @@ class Changes:
     def __init__(
         self,
         hyperparameters: Hyperparameters,
-        watch: Monitor,
+        monitor: Monitor,
         record: Record,
         attend: Callable[[], object],
     ) -> None:
         self._hyperparameters = hyperparameters
-        self._monitor = watch
+        self._monitor = monitor
         self._record = record
         self._attend = attend
         self._thread = 0
@@ -103,7 +103,9 @@ class Changes:
         try:
             untold, now = self._hyperparameters.untold(), time.time()
         except Exception as error:  # noqa: BLE001 - a look never ends a training
-            self._monitor.note("hyperparameters", f"Hyperparameters could not be read: {error}")
+            self._monitor.notices.note(
+                "hyperparameters", f"Hyperparameters could not be read: {error}"
+            )
             return
         for name, value in untold.items():
             self._waiting.append((step, name, now, value, _GRAPH))
@@ -132,7 +134,7 @@ class Changes:
         """Notes values that the user has set."""
         with self._flushing:
             self._edits.update({edit.name: (step, edit) for edit in edits})
-            self._monitor.note("undone", None)
+            self._monitor.notices.note("undone", None)
 
     @property
     def told(self) -> bool:
@@ -144,7 +146,7 @@ class Changes:
         with self._flushing:
             self._told.clear()
             self._edits.clear()
-            self._monitor.note("undone", None)
+            self._monitor.notices.note("undone", None)
 
     def advice(self, edits: Iterable[Edit]) -> str:
         """Advice on keeping edits if the program sets the same values; otherwise empty."""
@@ -178,7 +180,7 @@ class Changes:
         what = f"{who.name} has set {change}, over the edit of step {set_at:,}"
         self._monitor.log(event="undone", step=step, text=f"{what}.")
         at = f"At step {step:,} {what} ({edit})."
-        self._monitor.note("undone", f"{at} {self._to_keep(edit, who)}")
+        self._monitor.notices.note("undone", f"{at} {self._to_keep(edit, who)}")
 
     def _to_keep(self, edit: Edit, who: Setter) -> str:
         """Describes how to keep an edit that `who` undoes."""

@@ -28,12 +28,12 @@ class Evaluator:
     """Evaluates the model of one start of a run; training thread only."""
 
     def __init__(
-        self, evaluate: Evaluation | None, due: Every, recorder: Recorder, watch: Monitor
+        self, evaluate: Evaluation | None, due: Every, recorder: Recorder, monitor: Monitor
     ) -> None:
         self._evaluate = evaluate
         self._due = due
         self._recorder = recorder
-        self._monitor = watch
+        self._monitor = monitor
         self.tags: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
@@ -56,7 +56,7 @@ class Evaluator:
         try:
             values = self.now(step)
         except Exception as error:  # noqa: BLE001 - the training goes on
-            self._monitor.note("evaluate", f"No evaluation at step {step:,}: {told(error)}")
+            self._monitor.notices.note("evaluate", f"No evaluation at step {step:,}: {told(error)}")
         else:
             self._monitor.log(event="evaluated", step=step, text=described(values))
         self.start(step)
@@ -78,9 +78,9 @@ class Evaluator:
                 "with an nbtrain.EvalHook."
             )
         spent = self._monitor.time_usage.during(EVALUATE)
-        with self._monitor.busy(f"Evaluating at step {step:,}"), spent:
+        with self._monitor.notices.busy(f"Evaluating at step {step:,}"), spent:
             values = scalars(self._evaluate())
-        self._monitor.note("evaluate", None)
+        self._monitor.notices.note("evaluate", None)
         self._recorder.queue.append(step, time.time(), values)
         self._recorder.drain()  # written to disk before the answer, as it may have taken long
         self.tags |= values.keys()

@@ -150,7 +150,7 @@ class CommandExecutor:
         if unused_reason := self._unused_reason():
             self._hold("names", unused_reason)
         elsewhere = self._context.bindings.new_elsewhere(can_save=self._policy.can_save)
-        self._monitor.note("elsewhere", elsewhere)
+        self._monitor.notices.note("elsewhere", elsewhere)
 
     def _unused_reason(self, *, due: bool = False) -> str:
         """Says why the next step would not train what is shown, and what to do; else empty."""
@@ -186,7 +186,7 @@ class CommandExecutor:
     def _miss(self, error: Exception) -> None:
         """Handles an edit that failed although the training needs it: pauses the run."""
         if self._lifecycle.phase is Phase.STOPPING:
-            self._monitor.note(
+            self._monitor.notices.note(
                 "edit",
                 f"The run ended at step {self._steps.step:,}, before edits that are planned for "
                 "later: they are made where it is started again and gets there.",
@@ -200,7 +200,7 @@ class CommandExecutor:
         with contextlib.suppress(PhaseError):  # the run is pausing or stopping anyway
             self._lifecycle.apply(Event.PAUSE)
             text = f"Paused at step {step:,}: {why}"
-            self._monitor.note(topic, text)
+            self._monitor.notices.note(topic, text)
             self._monitor.log(event="pause", step=step, text=text)
 
     def _do(self, receipt: Receipt) -> Outcome | None:
@@ -244,9 +244,9 @@ class CommandExecutor:
         ):
             raise PhaseError(f"Cannot resume: {unused_reason}")
         self._lifecycle.apply(Event.RESUME)
-        self._monitor.note("names", None)
-        self._monitor.note("nan", None)
-        self._monitor.note("edit", None)
+        self._monitor.notices.note("names", None)
+        self._monitor.notices.note("nan", None)
+        self._monitor.notices.note("edit", None)
         return "running again"
 
     def _restore(self, wanted: int | str | None) -> Outcome:

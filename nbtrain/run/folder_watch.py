@@ -13,11 +13,15 @@ from nbtrain.core.errors import CheckpointError
 from nbtrain.recording.recorder import Recorder
 from nbtrain.rundir.folder import Logdir
 
+# Seconds between two looks.
+LOOK_SECS = 1.0
+
 
 class FolderWatch:
     """Watches the folder of one start of a run.
 
     Attributes:
+        list_again: Called with each look, to list the checkpoints.
         lost: Whether the folder is gone: nothing may be written there any more.
     """
 
@@ -30,6 +34,15 @@ class FolderWatch:
         self._missed = False  # at the last look
         self._looking = threading.Lock()  # so that the user is told once
         self.lost = False
+        self.list_again: Callable[[], object] = lambda: None
+        self._due = 0.0
+
+    def is_due(self, now: float) -> bool:
+        """Tells if a look is due, once a second: for a network folder every tick is too often."""
+        if now < self._due:
+            return False
+        self._due = now + LOOK_SECS
+        return True
 
     def look(self, step: int, *, last: bool = False) -> None:
         """Gives the folder up if it is missing for the second time; called about once a second.

@@ -38,7 +38,7 @@ class LoopHandle:
         self.host = host
         self.is_own_thread = is_own_thread
         self.reach, self.record, self.settle = loop.reach, loop.record, boundary.settle
-        self.note, self.inform = context.monitor.note, context.monitor.inform
+        self.note, self.inform = context.monitor.notices.note, context.monitor.notices.inform
         self.time_usage = context.monitor.time_usage
         self.bindings = context.bindings
         self.log = Log()

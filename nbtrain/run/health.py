@@ -45,7 +45,7 @@ class Health:
         if self._loss_monitor is not None:
             self._recorder.drain()  # first, so that waiting values count too
             self._loss_monitor.turn_back(self._steps.step)
-            self._monitor.note("nan", None)
+            self._monitor.notices.note("nan", None)
 
 
 def _non_finite(saver: Saver | None) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ class HyperparameterControl:
         self,
         hyperparameters: Hyperparameters,
         recorder: Recorder,
-        watch: Monitor,
+        monitor: Monitor,
         edited: Callable[[], object],
         attend: Callable[[], object],
         *,
@@ -42,12 +42,12 @@ class HyperparameterControl:
     ) -> None:
         self.hyperparameters = hyperparameters
         self._recorder = recorder
-        self._monitor = watch
+        self._monitor = monitor
         self._edited = edited
         self._clock = clock
         self._due = 0.0
-        self.changes = Changes(hyperparameters, watch, self._append, attend)
-        self._rates = Rates(hyperparameters, watch, self._append)
+        self.changes = Changes(hyperparameters, monitor, self._append, attend)
+        self._rates = Rates(hyperparameters, monitor, self._append)
 
     def now(self) -> dict[str, float]:
         """Reads all values again; returns them by name."""
@@ -131,9 +131,11 @@ class HyperparameterControl:
         try:
             self.hyperparameters.read()
         except Exception as error:  # noqa: BLE001 - a look never ends a training
-            self._monitor.note("hyperparameters", f"Hyperparameters could not be read: {error}")
+            self._monitor.notices.note(
+                "hyperparameters", f"Hyperparameters could not be read: {error}"
+            )
         else:
-            self._monitor.note("hyperparameters", None)
+            self._monitor.notices.note("hyperparameters", None)
 
     def _tell(self, step: int, values: Mapping[str, float]) -> None:
         """Logs the step and values with which the run goes on; a replay needs them."""

@@ -7,8 +7,16 @@ import threading
 import time
 
 from nbtrain.run.context import Context
-from nbtrain.run.monitor import TICK_SECS, MonitorThread
-from nbtrain.run.threads import Coordinator
+from nbtrain.run.monitor import TICK_SECS
+from nbtrain.run.threads import Coordinator, LooperThread
+
+
+class MonitorThread(LooperThread):
+    """A LooperThread that calls its target once more when it stops, so that nothing is left."""
+
+    def stop_loop(self) -> None:
+        """Does the last tick."""
+        self.run_loop()
 
 
 class MonitorThreads:

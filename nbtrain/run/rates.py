@@ -25,9 +25,9 @@ Record = Callable[[int, float, Mapping[str, float]], object]
 class Rates:
     """The rates of one start of a run."""
 
-    def __init__(self, hyperparameters: Hyperparameters, watch: Monitor, record: Record) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, monitor: Monitor, record: Record) -> None:
         self._hyperparameters = hyperparameters
-        self._monitor = watch
+        self._monitor = monitor
         self._record = record
         # Step, wall time, name of the factor, its value, and the position of its schedule.
         self._waiting: deque[tuple[int, float, str, float, Any]] = deque(maxlen=1_000)
@@ -69,7 +69,9 @@ class Rates:
                 self._record(at, when, {name.removesuffix(FACTOR): rate})
         except Exception as error:  # noqa: BLE001 - the user's schedule failed; shown
             self._failed.add(name)
-            self._monitor.note("rates", f"The rate under {name} cannot be computed: {error}")
+            self._monitor.notices.note(
+                "rates", f"The rate under {name} cannot be computed: {error}"
+            )
             return
         self._hyperparameters.effects = {**self._hyperparameters.effects, name: rate}
 

@@ -56,12 +56,12 @@ class Recovery:
         else:  # the run was resumed without a restore
             loss_monitor.acknowledge()
             text = f"Goes on although {anomaly}: nothing is saved until that is over."
-            self._monitor.note("nan", text)
+            self._monitor.notices.note("nan", text)
 
     def forget(self) -> None:
         """Clears the message about a bad value."""
         self._told = None
-        self._monitor.note("nan", None)
+        self._monitor.notices.note("nan", None)
 
     def _act(self, anomaly: Anomaly) -> None:
         if self._context.lifecycle.phase is Phase.STOPPING:
@@ -76,17 +76,17 @@ class Recovery:
             why = self._go_back(anomaly)
             if not why:
                 return
-            self._monitor.inform(None)  # clears the notice of an earlier recovery
+            self._monitor.notices.inform(None)  # clears the notice of an earlier recovery
             if self._steps.step != bad and (left := self._policy.non_finite()):
                 why, good = f"{left} has gone bad, and is in no checkpoint", None
             why = f" It was not rescued: {why}."
         step = self._steps.step
         text = f"Paused at step {step:,}: {anomaly}.{why} {self._advice(anomaly, good)}"
-        self._monitor.note("nan", text)  # first, so that the reason is shown with the pause
+        self._monitor.notices.note("nan", text)  # first, so that the reason is shown with the pause
         try:
             self._context.lifecycle.apply(Event.PAUSE)
         except PhaseError:  # the run is stopping by now
-            self._monitor.note("nan", None)
+            self._monitor.notices.note("nan", None)
             return
         if self._recover:
             self._monitor.log(event="pause", step=step, text=text)
@@ -151,6 +151,8 @@ class Recovery:
             self._context.commands.settle(bad)
             outcome = self._executor.halve(name, rate)
             self._told = None
-            self._monitor.inform(f"Rescued: {anomaly}; went back to step {now:,}. {outcome.text}.")
+            self._monitor.notices.inform(
+                f"Rescued: {anomaly}; went back to step {now:,}. {outcome.text}."
+            )
             return "" if outcome.applied else outcome.text
         return "no good checkpoint is left to try"

@@ -38,13 +38,13 @@ class RestoreProof:
         try:
             proof = saver.proof() if saver is not None else None
         except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
-            self._monitor.note(
+            self._monitor.notices.note(
                 "restore", f"What was restored could not be looked at again: {error}"
             )
             return
         if proof is not None:
-            self._monitor.inform(f"Goes on from {replace(proof, lacking=self._lacking)}.")
-            self._monitor.note("restore", proof.gaps or None)
+            self._monitor.notices.inform(f"Goes on from {replace(proof, lacking=self._lacking)}.")
+            self._monitor.notices.note("restore", proof.gaps or None)
 
     def look_for_lacking(self, saver: Saver | None, step: int) -> None:
         """Reports trained variables that are not saved; `complete` repeats it after a step."""
@@ -52,10 +52,12 @@ class RestoreProof:
         try:
             lacking = "" if saver is None else saver.lacking()
         except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
-            self._monitor.note("lacking", f"What is trained could not be looked at: {told(error)}")
+            self._monitor.notices.note(
+                "lacking", f"What is trained could not be looked at: {told(error)}"
+            )
             return
         text = f"Not in the checkpoint: {lacking}: after a restore they stay as they are."
-        self._monitor.note("lacking", text if lacking else None)
+        self._monitor.notices.note("lacking", text if lacking else None)
         if lacking and lacking != self._lacking:
             self._monitor.log(event="lacking", step=step, text=text)
         self._lacking = lacking

@@ -85,7 +85,7 @@ class Run(Steering):
         self._listeners: list[Callable[[], object]] = []
         self._branch: Branch | None = None
         self._begins = 0  # the step from which the start continues, if known before it trains
-        self._told = Listeners()
+        self._functions = Listeners()
         self.attempt = self._attempt(Recorder(self.scalars, None), Bindings(()))
 
     def _attempt(self, recorder: Recorder, names: Bindings) -> Attempt:
@@ -106,7 +106,7 @@ class Run(Steering):
             total=lambda: self.total_steps,
         )
         attempt = Attempt(context, self._engine.evaluate, again=bool(self.scalars))
-        monitor.listeners, monitor.told = self._listeners, self._told
+        monitor.listeners, monitor.functions = self._listeners, self._functions
         self._at_hand = self._commands.at_hand = context.steps
         return attempt
 
@@ -427,8 +427,8 @@ class Run(Steering):
             values_at=self.scalars.earlier_steps(),
             checkpoints=self.checkpoints,
             threads=attempt.threads,
-            message=monitor.message if started else None,
-            notice=monitor.notice if started else None,
+            message=monitor.notices.message if started else None,
+            notice=monitor.notices.notice if started else None,
             error=tracebacks.formatted(attempt.error, attempt.traceback) if attempt.error else None,
             failure=tracebacks.named(attempt.error) if attempt.error else None,
             log=attempt.handle.log.lines,
@@ -503,7 +503,7 @@ class Run(Steering):
         check_event(event)
         if function is None:
             return functools.partial(self.on, event)
-        self._told.add(event, function)
+        self._functions.add(event, function)
         return function
 
     def on_tick(self, listener: Callable[[], object]) -> Callable[[], None]:

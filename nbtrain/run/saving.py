@@ -32,12 +32,12 @@ from nbtrain.rundir.timeline import side_folder
 class CheckpointPolicy:
     """The checkpoints of one start of a run; training thread only, except `list_again`."""
 
-    def __init__(self, due: Every, watch: Monitor, health: Health, steps: StepCounter) -> None:
+    def __init__(self, due: Every, monitor: Monitor, health: Health, steps: StepCounter) -> None:
         self._due = due
         self._steps = steps
-        self._monitor = watch
+        self._monitor = monitor
         self._health = health
-        self._proof = RestoreProof(watch, steps)
+        self._proof = RestoreProof(monitor, steps)
         self._saver: Saver | None = None
         self._last_good: LastGood | None = None
         self._saved_step: int | None = None
@@ -103,7 +103,7 @@ class CheckpointPolicy:
             self._monitor.recall()
         self._saved_step = self._taken(restored, saver)
         self._monitor.log(event="resume", step=restored.step, text=str(restored))
-        self._monitor.inform(f"Goes on from {restored}.")
+        self._monitor.notices.inform(f"Goes on from {restored}.")
         self._tell_of_trial(restored, saver)
         return True
 
@@ -238,9 +238,9 @@ class CheckpointPolicy:
         self._hold_elsewhere()
         if self._last_good is not None:
             self._last_good.saved(step)
-        self._monitor.note("state", None)
-        self._monitor.note("save", None)
-        self._monitor.note("copy", None)
+        self._monitor.notices.note("state", None)
+        self._monitor.notices.note("save", None)
+        self._monitor.notices.note("copy", None)
 
     def _copy(self, last_good: LastGood, saver: Saver) -> None:
         """Adds a copy of the present state to the last good ones, if the state is good."""
@@ -252,9 +252,9 @@ class CheckpointPolicy:
             self._add_copy(last_good.directory, saver)
             self._hold_elsewhere()
         except Exception as error:  # noqa: BLE001 - the training goes on
-            self._monitor.note("copy", f"No copy of step {step:,}: {error}")
+            self._monitor.notices.note("copy", f"No copy of step {step:,}: {error}")
         else:
-            self._monitor.note("copy", None)
+            self._monitor.notices.note("copy", None)
         self._listing.read(saver.directory)
 
     def restore(self, wanted: int | str | None) -> Restored:
@@ -285,7 +285,7 @@ class CheckpointPolicy:
         self._saved_step = None  # checkpoints of later steps belong to the abandoned branch
         if self._undecided is not None and restored.step <= self._undecided:
             self._undecided = None
-            self._monitor.note("trial", None)
+            self._monitor.notices.note("trial", None)
         self._health.turn_back()
         self.start()
         self._on_trial = side_folder(restored.path) == TRIAL
@@ -327,7 +327,7 @@ class CheckpointPolicy:
                     event="found", step=held.step, wall_time=when, checkpoint=held.path
                 )
         self._listing.read(saver.directory)
-        self._monitor.note("state", saver.mended)
+        self._monitor.notices.note("state", saver.mended)
 
     def _hold_elsewhere(self) -> None:
         """Notes that a checkpoint other than the start of a trial holds the state now."""
@@ -347,7 +347,7 @@ class CheckpointPolicy:
         if begun and begun[-1].path != restored.path:
             self._undecided = begun[-1].step
             name = f"{TRIAL}/{Path(begun[-1].path).name}"
-            self._monitor.note(
+            self._monitor.notices.note(
                 "trial",
                 f"Nothing was decided of the trial that began at step {self._undecided:,}: what "
                 f"was tried stays. run.restore({name!r}) goes back before it.",
@@ -358,7 +358,7 @@ class CheckpointPolicy:
         try:
             save()
         except Exception as error:  # noqa: BLE001 - the training goes on
-            self._monitor.note("save", f"No checkpoint at step {step:,}: {error}")
+            self._monitor.notices.note("save", f"No checkpoint at step {step:,}: {error}")
         else:
             name = Path(self.checkpoints[-1].path).name
             self._monitor.log(event="checkpoint", step=self._steps.step, text=name)

@@ -188,12 +188,12 @@ class SessionHost:
                 f"0. Give {saving} to save sooner."
             )
         text = f"The session was lost at step {lost:,} and made again{goes_on}"
-        self._context.monitor.note("recovery", text)
+        self._context.monitor.notices.note("recovery", text)
         self._context.monitor.log(event="recovery", step=step, text=text)
 
     def note(self, topic: str, text: str | None) -> None:
         """Shows a warning in the panel; None clears it. Any thread."""
-        self._context.monitor.note(topic, text)
+        self._context.monitor.notices.note(topic, text)
 
     def add(self, step: int | None, values: Mapping[str, SupportsFloat]) -> None:
         """Records scalars of a completed step, or of the last one if None; any thread."""

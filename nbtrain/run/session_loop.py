@@ -54,7 +54,7 @@ class SessionLoop:
             steps.move_to(step)
         self.taken_up = True
         if total is not None and steps.step >= total:
-            self._context.monitor.note(
+            self._context.monitor.notices.note(
                 "steps",
                 f"Already at step {steps.step:,} of {total:,}: there is nothing left to "
                 "train. Give more steps=, or another name= to begin anew.",

@@ -133,7 +133,7 @@ class Trials:
             text=f"{', '.join(map(str, edits))} for {steps:,} steps",
             edits={edit.name: [edit.old, edit.new] for edit in edits},
         )
-        self._monitor.note(
+        self._monitor.notices.note(
             "trial",
             f"Trying {_named(edits)} from step {step:,} to {step + steps:,}; a pause holds it up.",
         )
@@ -201,7 +201,7 @@ class Trials:
     def _taken(self) -> _Trial:
         trial, self._trial, self._failed = self._trial, None, None
         assert trial is not None, "it is only asked for while there is one"
-        self._monitor.note("trial", None)
+        self._monitor.notices.note("trial", None)
         return trial
 
     def _saved_in(self, trial: _Trial, path: str) -> bool:
@@ -213,11 +213,11 @@ class Trials:
         """Keeps the edits on trial and the checkpoint of the start; says how to go back."""
         text = f"{what} in a trial of {_named(trial.edits)}, which stays as tried"
         if trial.saved is None:
-            self._monitor.note("trial", f"{text}.")
+            self._monitor.notices.note("trial", f"{text}.")
             return
         self._policy.keep_aside(trial.begun)
         undo = f"run.restore({_short(trial.saved)!r}) goes back before it"
-        self._monitor.note("trial", f"{text}; {first}{undo}.")
+        self._monitor.notices.note("trial", f"{text}; {first}{undo}.")
 
     def _steps_of(self, asked: Try) -> int:
         steps, step = whole(asked.steps), self._steps.step

@@ -73,7 +73,7 @@ class Waiting:
         told, self._told = self._told, self._context.lifecycle.phase is Phase.PAUSED
         if self._told and not told:
             monitor = self._context.monitor
-            why = f" {message}" if (message := monitor.message) else ""
+            why = f" {message}" if (message := monitor.notices.message) else ""
             sys.stderr.write(
                 f"nbtrain: The run {self._context.folder.name!r} is paused at step "
                 f"{self._context.steps.step:,}, and this waits for its end. Resume in its panel, "

@@ -12,7 +12,9 @@ import pytest
 from nbtrain.core.states import Phase
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
-from nbtrain.run.monitor import NOTICE_SECS, PREPARING_SECS, Monitor, MonitorThread
+from nbtrain.run.monitor import Monitor
+from nbtrain.run.monitor_threads import MonitorThread
+from nbtrain.run.notices import NOTICE_SECS, PREPARING_SECS
 from nbtrain.run.threads import Coordinator
 from nbtrain.run.time_usage import Throughput
 from nbtrain.rundir.folder import Logdir
@@ -40,7 +42,7 @@ def test_a_tick_drains_the_record(folder: Logdir) -> None:
     recorder.queue.append(1, 0.0, {"loss": 0.5})
     watch.tick(Phase.RUNNING, 1, 1, None)
     assert store["loss"].values.tolist() == [0.5]
-    assert watch.message is None
+    assert watch.notices.message is None
 
 
 def test_a_thinned_record_is_told_with_its_numbers(folder: Logdir) -> None:
@@ -49,7 +51,7 @@ def test_a_thinned_record_is_told_with_its_numbers(folder: Logdir) -> None:
     for step in range(1, 2011):
         recorder.queue.append(step, 0.0, {"loss": 0.5})
     watch.tick(Phase.RUNNING, 2010, 2010, None)
-    assert watch.message == (
+    assert watch.notices.message == (
         "Steps come faster than they can be recorded: of 2,000 of them only the first, last, "
         "lowest and highest values were kept."
     )
@@ -60,8 +62,8 @@ def test_what_the_recorder_complains_of_is_told(folder: Logdir) -> None:
     watch = watch_of(folder, recorder)
     recorder.queue.append(1, 0.0, {"loss": "no number"})  # type: ignore[dict-item]
     watch.tick(Phase.RUNNING, 1, 1, None)
-    assert watch.message is not None
-    assert watch.message.startswith("'loss' at step 1 is no scalar, kept as NaN")
+    assert watch.notices.message is not None
+    assert watch.notices.message.startswith("'loss' at step 1 is no scalar, kept as NaN")
 
 
 def test_a_run_that_does_not_come_to_its_first_step_is_found_by_its_stack(folder: Logdir) -> None:
@@ -79,25 +81,25 @@ def test_a_run_that_does_not_come_to_its_first_step_is_found_by_its_stack(folder
     arrived.wait()
     now[0] += PREPARING_SECS - 1
     watch.tick(Phase.PREPARING, 0, 0, thread)
-    assert watch.message is None
+    assert watch.notices.message is None
     now[0] += 1
     watch.tick(Phase.PREPARING, 0, 0, thread)
-    assert str(watch.message).startswith("Preparing for 15 s.")
-    assert "in loads_the_data" in str(watch.message)
+    assert str(watch.notices.message).startswith("Preparing for 15 s.")
+    assert "in loads_the_data" in str(watch.notices.message)
     watch.tick(Phase.RUNNING, 0, 0, thread)
-    assert watch.message is None
+    assert watch.notices.message is None
     gate.set()
     thread.join()
 
 
 def test_several_notes_are_told_and_each_can_be_cleared(folder: Logdir) -> None:
     watch = watch_of(folder)
-    watch.note("save", "No checkpoint at step 3.")
-    watch.note("resume", "Goes on from ckpt-2.")
-    assert watch.message == "No checkpoint at step 3.\nGoes on from ckpt-2."
-    watch.note("save", None)
-    watch.note("never", None)
-    assert watch.message == "Goes on from ckpt-2."
+    watch.notices.note("save", "No checkpoint at step 3.")
+    watch.notices.note("resume", "Goes on from ckpt-2.")
+    assert watch.notices.message == "No checkpoint at step 3.\nGoes on from ckpt-2."
+    watch.notices.note("save", None)
+    watch.notices.note("never", None)
+    assert watch.notices.message == "Goes on from ckpt-2."
 
 
 def test_a_notice_is_no_warning_and_goes_after_it_could_be_read(folder: Logdir) -> None:
@@ -105,17 +107,17 @@ def test_a_notice_is_no_warning_and_goes_after_it_could_be_read(folder: Logdir) 
     watch = Monitor(
         Recorder(ScalarStore(), None), folder, Marks(), grace_secs=5.0, clock=lambda: now[0]
     )
-    watch.inform("Goes on from ckpt-2.")
-    assert watch.message is None
+    watch.notices.inform("Goes on from ckpt-2.")
+    assert watch.notices.message is None
     for phase in (Phase.PREPARING, Phase.RUNNING):  # the running counts, from its first moment
         watch.tick(phase, 2, 2, None)
-        assert watch.notice == "Goes on from ckpt-2."
+        assert watch.notices.notice == "Goes on from ckpt-2."
         now[0] += NOTICE_SECS - 1
     watch.tick(Phase.RUNNING, 3, 3, None)
-    assert watch.notice == "Goes on from ckpt-2."
+    assert watch.notices.notice == "Goes on from ckpt-2."
     now[0] += 1
     watch.tick(Phase.RUNNING, 4, 4, None)
-    assert watch.notice is None
+    assert watch.notices.notice is None
 
 
 def test_a_notice_stays_when_the_run_is_over_before_it_could_be_read(folder: Logdir) -> None:
@@ -123,11 +125,11 @@ def test_a_notice_stays_when_the_run_is_over_before_it_could_be_read(folder: Log
     watch = Monitor(
         Recorder(ScalarStore(), None), folder, Marks(), grace_secs=5.0, clock=lambda: now[0]
     )
-    watch.inform("Goes on from ckpt-2.")
+    watch.notices.inform("Goes on from ckpt-2.")
     watch.tick(Phase.RUNNING, 2, 2, None)
     now[0] += 10 * NOTICE_SECS
     watch.tick(Phase.FINISHED, 3, 3, None)
-    assert watch.notice == "Goes on from ckpt-2."
+    assert watch.notices.notice == "Goes on from ckpt-2."
 
 
 def test_the_journal_is_written_at_a_tick(folder: Logdir) -> None:
@@ -146,7 +148,7 @@ def test_a_journal_that_cannot_be_written_is_told_and_the_display_goes_on(folder
     watch.listeners = [lambda: ticks.append(1)]
     watch.log(event="save", step=3)
     watch.tick(Phase.RUNNING, 3, 3, None)
-    assert (watch.message or "").startswith("steering.jsonl cannot be written: Is a")
+    assert (watch.notices.message or "").startswith("steering.jsonl cannot be written: Is a")
     assert ticks == [1]
 
 
@@ -178,7 +180,7 @@ def test_a_line_waits_until_the_folder_is_there_again(folder: Logdir) -> None:
     watch.tick(Phase.PAUSED, 3, 3, None)
     lines = (folder.path / "steering.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["event"] for line in lines] == ["pause"]
-    assert watch.message is None
+    assert watch.notices.message is None
     folder.release()
 
 
@@ -192,7 +194,7 @@ def test_a_listener_that_raises_silences_no_other(folder: Logdir) -> None:
     watch.listeners = [draw, lambda: ticks.append(1)]
     watch.tick(Phase.RUNNING, 3, 3, None)
     assert ticks == [1]
-    assert "RuntimeError: no canvas" in (watch.message or "")
+    assert "RuntimeError: no canvas" in (watch.notices.message or "")
 
 
 def test_what_every_listener_raises_is_told_until_it_works_again(folder: Logdir) -> None:
@@ -208,10 +210,10 @@ def test_what_every_listener_raises_is_told_until_it_works_again(folder: Logdir)
     for mended in ("none", "canvas", "page"):
         broken.discard(mended)
         watch.tick(Phase.RUNNING, 3, 3, None)
-        told.append(watch.message or "")
+        told.append(watch.notices.message or "")
     assert ["no canvas" in text for text in told] == [True, False, False]
     assert ["no page" in text for text in told] == [True, True, False]
-    assert watch.message is None
+    assert watch.notices.message is None
 
 
 def test_a_stack_that_cannot_be_read_silences_nothing_else(folder: Logdir) -> None:
@@ -229,10 +231,10 @@ def test_a_stack_that_cannot_be_read_silences_nothing_else(folder: Logdir) -> No
     gate.wait_for_arrivals()
     watch = watch_of(folder, grace_secs=0.0)
     watch.listeners = [lambda: ticks.append(1)]
-    watch.stop_asked()
+    watch.notices.stop_asked()
     watch.tick(Phase.STOPPING, 1, 1, thread)
     assert ticks == [1]
-    assert "ValueError: no source" in (watch.message or "")
+    assert "ValueError: no source" in (watch.notices.message or "")
     gate.open()
     thread.join(SOON)
 
@@ -247,7 +249,7 @@ def test_a_speed_that_cannot_be_told_silences_nothing_else(folder: Logdir) -> No
     watch.listeners = [lambda: ticks.append(1)]
     watch.tick(Phase.RUNNING, 3, 3, None)
     assert ticks == [1]
-    assert "ArithmeticError: 3 steps" in (watch.message or "")
+    assert "ArithmeticError: 3 steps" in (watch.notices.message or "")
 
 
 def test_the_speed_is_of_running_only(folder: Logdir) -> None:
@@ -273,11 +275,11 @@ def test_steps_that_a_restore_has_gone_forward_are_no_speed(folder: Logdir) -> N
 @pytest.mark.parametrize("phase", [phase for phase in Phase if phase is not Phase.STOPPING])
 def test_only_a_thread_that_was_asked_to_stop_is_late(folder: Logdir, phase: Phase) -> None:
     watch = watch_of(folder, grace_secs=0.0)
-    watch.stop_asked()
+    watch.notices.stop_asked()
     watch.tick(Phase.STOPPING, 1, 1, threading.current_thread())
-    assert "Asked to stop 0 s ago" in (watch.message or "")
+    assert "Asked to stop 0 s ago" in (watch.notices.message or "")
     watch.tick(phase, 1, 1, threading.current_thread())
-    assert watch.message is None
+    assert watch.notices.message is None
 
 
 def test_the_stack_of_a_late_thread_is_taken_once_a_second(folder: Logdir) -> None:
@@ -285,11 +287,11 @@ def test_the_stack_of_a_late_thread_is_taken_once_a_second(folder: Logdir) -> No
     watch = Monitor(
         Recorder(ScalarStore(), None), folder, Marks(), grace_secs=0.0, clock=lambda: now[0]
     )
-    watch.stop_asked()
+    watch.notices.stop_asked()
     told = []
     for _ in range(31):
         watch.tick(Phase.STOPPING, 1, 1, threading.current_thread())
-        told.append(watch.message)
+        told.append(watch.notices.message)
         now[0] += 0.125
     assert len(set(told)) == 4, "an update of the panel carries what is new"
     assert told[0] != told[-1]
@@ -297,9 +299,9 @@ def test_the_stack_of_a_late_thread_is_taken_once_a_second(folder: Logdir) -> No
 
 def test_before_its_deadline_a_thread_is_not_late(folder: Logdir) -> None:
     watch = watch_of(folder, grace_secs=3600.0)
-    watch.stop_asked()
+    watch.notices.stop_asked()
     watch.tick(Phase.STOPPING, 1, 1, threading.current_thread())
-    assert watch.message is None
+    assert watch.notices.message is None
 
 
 def test_a_watch_thread_makes_a_last_round_when_it_stops() -> None:
@@ -324,7 +326,7 @@ def test_events_that_slow_functions_have_missed_are_told_and_without_functions_n
     for step in range(MOST_MARKS + 2):
         watch.log(event="save", step=step)
     watch.tell(Phase.RUNNING)
-    assert watch.message is None
-    watch.told.add("save", lambda _mark: None)
+    assert watch.notices.message is None
+    watch.functions.add("save", lambda _mark: None)
     watch.tell(Phase.RUNNING)
-    assert watch.message == "Functions of run.on take too long: 2 events are lost."
+    assert watch.notices.message == "Functions of run.on take too long: 2 events are lost."

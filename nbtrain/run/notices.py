@@ -1,0 +1,110 @@
+"""The messages of a run for its user."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from nbtrain.core.states import Phase
+from nbtrain.core.tracebacks import stack_of
+
+# Seconds of preparing until a message says where the thread is. Building and tracing a model take
+# seconds.
+PREPARING_SECS = 15.0
+
+# Seconds of running until a message that is not a warning disappears.
+NOTICE_SECS = 30.0
+
+# Seconds between two stacks of a late thread: often enough to see it move.
+STACK_SECS = 1.0
+
+# Seconds of work, such as an evaluation, until a message explains why commands wait.
+BUSY_SECS = 1.0
+
+
+class Notices:
+    """The warnings of one start of a run, and a notice that is no warning; any thread.
+
+    Args:
+        grace_secs: Seconds after a request to stop until `message` shows the stack of the
+            training thread.
+        clock: Returns the time in seconds.
+
+    Attributes:
+        notice: A message that is not a warning; see `inform`.
+    """
+
+    def __init__(self, grace_secs: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.notice: str | None = None
+        self._read_from: float | None = None  # when the run first ran with this notice
+        self._notes: dict[str, str] = {}
+        self._grace_secs = grace_secs
+        self._clock = clock
+        self._began = self._stack_due = clock()
+        self._stop_asked: float | None = None
+        self._at: tuple[str, float] | None = None  # the current long work, and since when
+
+    @property
+    def message(self) -> str | None:
+        """The warnings for the user, one paragraph each; None if there are none."""
+        return "\n".join(list(self._notes.values())) or None
+
+    def note(self, topic: str, text: str | None) -> None:
+        """Sets or (None) clears the warning about a topic."""
+        if text is None:
+            self._notes.pop(topic, None)
+        else:
+            self._notes[topic] = text
+
+    def inform(self, text: str | None) -> None:
+        """Shows a message that is not a warning until the run has run a while; None clears it."""
+        self.notice, self._read_from = text, None
+
+    @contextlib.contextmanager
+    def busy(self, text: str) -> Iterator[None]:
+        """Shows what the training thread is doing if it takes long; training thread only."""
+        self._at = text, self._clock()
+        try:
+            yield
+        finally:
+            self._at = None
+
+    def stop_asked(self) -> None:
+        """Notes the time of the first request to stop."""
+        if self._stop_asked is None:
+            self._stop_asked = self._clock()
+
+    def tick(self, phase: Phase, thread: threading.Thread | None) -> None:
+        """Updates the messages that depend on the time, for a phase and a training thread."""
+        now, at, text = self._clock(), self._at, None
+        if at is not None and (secs := now - at[1]) >= BUSY_SECS:
+            text = f"{at[0]}, for {secs:.0f} s: what was asked for waits until that is over."
+        self.note("busy", text)
+        if phase is Phase.RUNNING:
+            self._read_from = self._read_from or now
+            if now - self._read_from >= NOTICE_SECS:
+                self.notice = None
+        text = self._late(phase, now)
+        if text is None:
+            self.note("late", None)
+        elif now >= self._stack_due:
+            self._stack_due = now + STACK_SECS
+            stack = stack_of(thread)
+            self.note("late", f"{text} (newest call last):\n{stack}" if stack else None)
+
+    def _late(self, phase: Phase, now: float) -> str | None:
+        """Says that the training thread is late, and where it is."""
+        if phase is Phase.STOPPING and self._stop_asked is not None:
+            late = now - self._stop_asked
+            if late >= self._grace_secs:
+                return f"Asked to stop {late:.0f} s ago; the training thread is still here"
+        if phase is Phase.PREPARING and (late := now - self._began) >= PREPARING_SECS:
+            return (
+                f"Preparing for {late:.0f} s. A loop of one's own begins when it first asks "
+                "run.should_stop(), and asks it once a step; in its place do sv.should_stop() of "
+                "an nbtrain.Supervisor, and hooks=[nbtrain.RunHook(run)] of a MonitoredSession. "
+                "The training thread is here"
+            )
+        return None
