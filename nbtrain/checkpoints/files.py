@@ -237,7 +237,8 @@ def misfit(path: str, why: str) -> CheckpointError:
     """Returns the error to raise for a checkpoint that does not fit the model."""
     return CheckpointError(
         f"{path} does not fit what is trained here: {why}. Nothing was restored. To go on from "
-        "it, build the model as it was; to start anew, give another name= or logdir=."
+        "it, build the model as it was; to start from scratch, give another name= or "
+        "logdir=."
     )
 
 

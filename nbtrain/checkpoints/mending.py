@@ -61,7 +61,7 @@ def mend_state(directory: Path) -> str | None:
     """
     state, complete = state_of(directory), complete_in(directory)
     if state is None or _is_cut(state):
-        return _make_anew(directory, complete)
+        return _rebuild(directory, complete)
     named = list(state.all_model_checkpoint_paths)
     kept = [number for number, path in enumerate(named) if Path(path).name in complete]
     names = [Path(named[number]).name for number in kept]
@@ -79,7 +79,7 @@ def _is_cut(state: Any) -> bool:
     return state.model_checkpoint_path not in paths or len(times) not in (0, len(paths))
 
 
-def _make_anew(directory: Path, complete: set[str]) -> str | None:
+def _rebuild(directory: Path, complete: set[str]) -> str | None:
     """Creates the file from the readable checkpoints, in the order of the run's journal.
 
     If there was no file, only checkpoints in the journal are used: the others may not be the run's.
@@ -98,7 +98,7 @@ def _make_anew(directory: Path, complete: set[str]) -> str | None:
     if not found:
         return f"{file} {why}, and no checkpoint is beside it: it was deleted."
     steps = ", ".join(f"{held.step:,}" for held in found)
-    return f"{file} {why}. It was made anew of the checkpoints beside it, of steps {steps}."
+    return f"{file} {why}. It was written again from the checkpoints beside it, of steps {steps}."
 
 
 def _can_be_read(held: Checkpoint) -> bool:

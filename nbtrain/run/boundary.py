@@ -61,14 +61,14 @@ class Boundary:
         self.policy = CheckpointPolicy(settings.save_cadence(), monitor, health, steps)
         attend = functools.partial(setattr, steps, "next", 0)
         self._control = HyperparameterControl(
-            context.hyperparameters, recorder, monitor, self.policy.outdate, attend
+            context.hyperparameters, recorder, monitor, steps, self.policy.outdate, attend
         )
         self.flush = self._control.flush
-        self._evaluator = Evaluator(evaluate, settings.evaluate_cadence(), recorder, monitor)
+        self._evaluator = Evaluator(evaluate, settings.evaluate_cadence(), recorder, monitor, steps)
         self._executor = CommandExecutor(context, self.policy, self._control, self._evaluator)
         self._recovery = Recovery(context, self._executor, self.policy)
         self.again = again
-        self.begun = self.told = False
+        self.begun = self.must_end = False
         self.counting = Counting.NOBODY
         self._later = 0  # step at which to look up even if the program sets nothing
 
@@ -98,9 +98,9 @@ class Boundary:
         context.monitor.time_usage.begin()
         context.monitor.open_segment(step, marked=self.again or step > 0)
         context.commands.go_back(step, context.monitor.led_here)
-        self._control.begin(step)
+        self._control.begin()
         self.policy.start()
-        self._evaluator.start(step)
+        self._evaluator.start()
         context.commands.call()
         with contextlib.suppress(PhaseError):  # the run was asked to stop while preparing
             context.lifecycle.apply(Event.READY)
@@ -118,7 +118,7 @@ class Boundary:
             Whether to leave the loop.
         """
         steps, commands, lifecycle = self.steps, self._context.commands, self._context.lifecycle
-        if steps.step < self._later and not (self.told or commands.attention):
+        if steps.step < self._later and not (self.must_end or commands.attention):
             self.settle()
             return False
         commands.attention = False  # first, so that a command that comes now sets it again
@@ -127,10 +127,10 @@ class Boundary:
         if not at_end:
             self.policy.save_if_due()
         self.policy.prove()
-        self._control.look(steps.step)
+        self._control.look()
         self._recovery.look(drain=at_end)
         if lifecycle.phase is not Phase.STOPPING:
-            self._evaluator.if_due(steps.step)
+            self._evaluator.if_due()
         planned = commands.next_step <= steps.step  # for example the end of a trial
         at_end = last or self._is_last
         if not at_end or planned or lifecycle.phase is Phase.PAUSED:
@@ -139,17 +139,17 @@ class Boundary:
         at_end = last or self._is_last
         self._later = self._next_look()
         # Do not ask the coordinator: a Supervisor that prepares its session clears the stop.
-        self.told = at_end or lifecycle.phase is Phase.STOPPING
+        self.must_end = at_end or lifecycle.phase is Phase.STOPPING
         self.settle()  # an evaluation, or a cell during a pause, may have set hyperparameters
-        return self.told
+        return self.must_end
 
     def settle(self) -> None:
         """Assigns what the program has set since the last boundary to the completed step."""
         step, changes = self.steps.step, self._control.changes
         changes.settle(step)
-        self.steps.next = min(self._later, self._control.next_step(step))
+        self.steps.next = min(self._later, self._control.next_step())
         # Last, as other threads set these too. A loop that asks again gets the same answer.
-        if self.told or self._context.commands.attention or changes.told:
+        if self.must_end or self._context.commands.attention or changes.waiting:
             self.steps.next = 0
 
     def hand_over(self) -> None:
@@ -175,7 +175,7 @@ class Boundary:
         self._recovery.forget()
         self.policy.prove()
         self._obey(all_planned=True)
-        self._control.end(self.steps.step)
+        self._control.end()
 
     def end(self, how: str) -> None:
         """Answers the requests to stop."""

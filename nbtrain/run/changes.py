@@ -137,7 +137,7 @@ class Changes:
             self._monitor.notices.note("undone", None)
 
     @property
-    def told(self) -> bool:
+    def waiting(self) -> bool:
         """True if an assigned value is not settled yet."""
         return bool(self._told)
 

@@ -1,7 +1,7 @@
 """Evaluates the model of a run between two steps, by cadence and on request.
 
-evaluator.if_due(step)      # by cadence
-evaluator.now(step)         # {"val_loss": 0.31}, recorded at this step
+evaluator.if_due()      # by cadence
+evaluator.now()         # {"val_loss": 0.31}, recorded at this step
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, SupportsFloat
 
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.step_counter import StepCounter
 from nbtrain.core.tracebacks import told
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.tags import KnownTags
@@ -28,12 +29,18 @@ class Evaluator:
     """Evaluates the model of one start of a run; training thread only."""
 
     def __init__(
-        self, evaluate: Evaluation | None, due: Every, recorder: Recorder, monitor: Monitor
+        self,
+        evaluate: Evaluation | None,
+        due: Every,
+        recorder: Recorder,
+        monitor: Monitor,
+        steps: StepCounter,
     ) -> None:
         self._evaluate = evaluate
         self._due = due
         self._recorder = recorder
         self._monitor = monitor
+        self._steps = steps
         self.tags: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
@@ -45,23 +52,24 @@ class Evaluator:
         """Step at which the next evaluation is due."""
         return self._due.next_step
 
-    def start(self, step: int) -> None:
-        """Starts the cadence at this step and at the present time."""
-        self._due.start(step, time.monotonic())
+    def start(self) -> None:
+        """Starts the cadence at the current step and at the present time."""
+        self._due.start(self._steps.step, time.monotonic())
 
-    def if_due(self, step: int) -> None:
+    def if_due(self) -> None:
         """Evaluates if an evaluation is due; an error becomes a message."""
+        step = self._steps.step
         if self._evaluate is None or not self._due.soon(step, time.monotonic()):
             return
         try:
-            values = self.now(step)
+            values = self.now()
         except Exception as error:  # noqa: BLE001 - the training goes on
             self._monitor.notices.note("evaluate", f"No evaluation at step {step:,}: {told(error)}")
         else:
             self._monitor.log(event="evaluated", step=step, text=described(values))
-        self.start(step)
+        self.start()
 
-    def now(self, step: int) -> dict[str, float]:
+    def now(self) -> dict[str, float]:
         """Evaluates, and records the result.
 
         Returns:
@@ -77,7 +85,7 @@ class Evaluator:
                 "returns scalars by name; a Keras fit with validation_data=, a MonitoredSession "
                 "with an nbtrain.EvalHook."
             )
-        spent = self._monitor.time_usage.during(EVALUATE)
+        step, spent = self._steps.step, self._monitor.time_usage.during(EVALUATE)
         with self._monitor.notices.busy(f"Evaluating at step {step:,}"), spent:
             values = scalars(self._evaluate())
         self._monitor.notices.note("evaluate", None)

@@ -179,9 +179,9 @@ class CommandExecutor:
             self._leave_trial(step, "the run went back")
         self._control.flush()  # values of the segment that ends here
         self._monitor.open_segment(step)
-        self._control.go_back(step)
+        self._control.go_back()
         self._commands.go_back(step, self._monitor.led_here)
-        self._evaluator.start(step)
+        self._evaluator.start()
 
     def _miss(self, error: Exception) -> None:
         """Handles an edit that failed although the training needs it: pauses the run."""
@@ -189,11 +189,11 @@ class CommandExecutor:
             self._monitor.notices.note(
                 "edit",
                 f"The run ended at step {self._steps.step:,}, before edits that are planned for "
-                "later: they are made where it is started again and gets there.",
+                "later: they are made if it is started again and reaches their steps.",
             )
         else:
-            why = "what this run is to go on with cannot be set"
-            self._hold("edit", f"{why}. {error} Set it, then resume; or stop")
+            why = "an edit that this run needs cannot be made"
+            self._hold("edit", f"{why}. {error} Set the value, then resume; or stop")
 
     def _hold(self, topic: str, why: str) -> None:
         step = self._steps.step
@@ -225,12 +225,12 @@ class CommandExecutor:
             case Set(values):
                 self._check_not_stopping("set")
                 self._trials.check_free(values)
-                edits = self._control.set(values, step)
+                edits = self._control.set(values)
                 advice = self._control.changes.advice(edits)
                 return done(", ".join(map(str, edits)) + advice, edits)
             case Evaluate():
                 self._check_not_stopping("evaluate")
-                return done(described(self._evaluator.now(step)))
+                return done(described(self._evaluator.now()))
             case Try():
                 return self._try(receipt, receipt.command)
             case Replay(planned, text):

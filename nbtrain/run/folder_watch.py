@@ -82,6 +82,6 @@ class FolderWatch:
         what = f"The file {path / 'run.lock'}" if path.exists() else f"The folder {path}"
         return (
             f"{what} was deleted or renamed. From step {step:,} on this run writes nothing there, "
-            "neither scalars nor checkpoints. What it trains is in memory only: save it yourself, "
+            "neither scalars nor checkpoints. The training goes on in memory: save it yourself, "
             "then start it under another name=."
         )

@@ -1,11 +1,11 @@
 """Reads, sets and records the hyperparameters of a run at its step boundary.
 
-control.begin(step)            # writes the initial values as hparams of the event file
-control.set(values, step)      # makes an edit, a step in each curve
-control.look(step)             # at a boundary: notes what the program has set
-control.flush()                # monitor thread: reads and records these values
-control.go_back(step)          # a checkpoint was restored
-control.end(step)              # records the last point of each curve
+control.begin()        # writes the initial values as hparams of the event file
+control.set(values)    # makes an edit, a step in each curve
+control.look()         # at a boundary: notes what the program has set
+control.flush()        # monitor thread: reads and records these values
+control.go_back()      # a checkpoint was restored
+control.end()          # records the last point of each curve
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from nbtrain.core.hyperparameters import PREFIX, Edit, Hyperparameters
+from nbtrain.core.step_counter import StepCounter
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.changes import Changes
 from nbtrain.run.monitor import Monitor
@@ -35,6 +36,7 @@ class HyperparameterControl:
         hyperparameters: Hyperparameters,
         recorder: Recorder,
         monitor: Monitor,
+        steps: StepCounter,
         edited: Callable[[], object],
         attend: Callable[[], object],
         *,
@@ -43,6 +45,7 @@ class HyperparameterControl:
         self.hyperparameters = hyperparameters
         self._recorder = recorder
         self._monitor = monitor
+        self._steps = steps
         self._edited = edited
         self._clock = clock
         self._due = 0.0
@@ -54,19 +57,20 @@ class HyperparameterControl:
         self._read()
         return self.hyperparameters.values
 
-    def begin(self, step: int) -> None:
+    def begin(self) -> None:
         """Records the values with which the run begins."""
         self.hyperparameters.begin(restored=False)
         self._read()
         if values := self.hyperparameters.values:
-            self._recorder.describe(step, values)
-            self._record(step, values)
-        self._tell(step, values)
+            self._recorder.describe(self._steps.step, values)
+            self._record(values)
+        self._tell(values)
         self.changes.begin()
-        self._rates.mark(step, anew=True)
+        self._rates.mark(self._steps.step, restart=True)
 
-    def look(self, step: int) -> None:
+    def look(self) -> None:
         """Notes what the program has set; reads all values again if that is due."""
+        step = self._steps.step
         due = bool(self.hyperparameters) and self._clock() >= self._due
         if due:
             self._read()
@@ -76,25 +80,25 @@ class HyperparameterControl:
             self.changes.compare(step)
             self._rates.mark(step)
 
-    def go_back(self, step: int) -> None:
+    def go_back(self) -> None:
         """Reads the values that a checkpoint has restored; forgets earlier assignments."""
         self.hyperparameters.begin(restored=True)
         self.changes.went_back()
         self._read()
-        self._record(step, values := self.hyperparameters.values)
-        self._tell(step, values)
-        self._rates.mark(step, anew=True)
+        self._record(values := self.hyperparameters.values)
+        self._tell(values)
+        self._rates.mark(self._steps.step, restart=True)
 
     def flush(self) -> None:
         """Records the values that the program has set and the rates of schedules; any thread."""
         self.changes.flush()
         self._rates.flush()
 
-    def next_step(self, step: int) -> int:
+    def next_step(self) -> int:
         """Returns the step of the next look if no change is noticed before."""
-        return step + 1 if self.changes.untold else _NEVER
+        return self._steps.step + 1 if self.changes.untold else _NEVER
 
-    def set(self, values: Mapping[str, object], step: int) -> tuple[Edit, ...]:
+    def set(self, values: Mapping[str, object]) -> tuple[Edit, ...]:
         """Sets some hyperparameters, all or none of them.
 
         Returns:
@@ -103,6 +107,7 @@ class HyperparameterControl:
         Raises:
             Exception: They cannot be set; they are as before.
         """
+        step = self._steps.step
         self.changes.settle(step)  # first record what a cell has assigned during a pause
         self.changes.flush()
         self._rates.mark(step)
@@ -113,18 +118,19 @@ class HyperparameterControl:
         now = self.hyperparameters.values
         old = {name: value for name, value in before.items() if now[name] != value}
         old |= {edit.name: edit.old for edit in edits}  # a factor also changes its rate
-        self._record(step, old)
-        self._record(step, {name: now[name] for name in old})
+        self._record(old)
+        self._record({name: now[name] for name in old})
         self.changes.edited(edits, step)
         return edits
 
-    def end(self, step: int) -> None:
+    def end(self) -> None:
         """Extends the curves to the last step."""
+        step = self._steps.step
         self.changes.settle(step, over=True)
         self.changes.end()
         self._rates.mark(step)
         self.flush()
-        self._record(step, self.hyperparameters.values)
+        self._record(self.hyperparameters.values)
 
     def _read(self) -> None:
         self._due = self._clock() + _LOOK_SECS
@@ -137,14 +143,14 @@ class HyperparameterControl:
         else:
             self._monitor.notices.note("hyperparameters", None)
 
-    def _tell(self, step: int, values: Mapping[str, float]) -> None:
+    def _tell(self, values: Mapping[str, float]) -> None:
         """Logs the step and values with which the run goes on; a replay needs them."""
-        self._monitor.log(event="segment", step=step, values=values)
+        self._monitor.log(event="segment", step=self._steps.step, values=values)
 
-    def _record(self, step: int, values: Mapping[str, float]) -> None:
+    def _record(self, values: Mapping[str, float]) -> None:
         if values:
-            self.changes.recorded(step, values)
-            self._append(step, time.time(), values)
+            self.changes.recorded(self._steps.step, values)
+            self._append(self._steps.step, time.time(), values)
 
     def _append(self, step: int, wall_time: float, values: Mapping[str, float]) -> None:
         scalars = {f"{PREFIX}{name}": value for name, value in values.items()}

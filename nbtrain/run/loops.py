@@ -63,10 +63,10 @@ class OwnLoop:
             boundary.hand_over()
         elif boundary.counting is _NOBODY:
             self._begin()
-        told = steps.step >= steps.next and boundary.look_up(last=last)
+        must_end = steps.step >= steps.next and boundary.look_up(last=last)
         if boundary.counting is _LOOP and not self._tags.changing:
             steps.thread = self._commands.thread
-        return told
+        return must_end
 
     def _begin(self) -> None:
         self._boundary.count_by(_LOOP)

@@ -180,6 +180,5 @@ class Monitor:
         except OSError as error:
             self.notices.note(
                 "journal",
-                f"{FILE} cannot be written: {error.strerror or error}. What belongs there waits in "
-                "memory.",
+                f"{FILE} cannot be written: {error.strerror or error}. Its lines wait in memory.",
             )

@@ -35,16 +35,16 @@ class Rates:
         self._failed: set[str] = set()
         self._flushing = threading.Lock()  # protects the order of the points
 
-    def mark(self, step: int, *, anew: bool = False) -> None:
+    def mark(self, step: int, *, restart: bool = False) -> None:
         """Notes the positions of the schedules; training thread.
 
         Args:
-            anew: Whether the run went back, so that no curve leads here from the last mark.
+            restart: Whether the run went back, so that no curve leads here from the last mark.
         """
         moments = self._hyperparameters.moments()
         if not moments:
             return
-        if anew:
+        if restart:
             self._last.clear()
         values, now = self._hyperparameters.values, time.time()
         for name, moment in moments.items():

@@ -31,7 +31,7 @@ class Recovery:
         self._steps = context.steps
         self._recover = context.settings.on_nan == "recover"
         self._told: Anomaly | None = None
-        self._rescues = 0
+        self._recoveries = 0
         self._last: tuple[int, int] | None = None  # the bad step, and where the run went back to
 
     def look(self, *, drain: bool = False) -> None:
@@ -49,13 +49,13 @@ class Recovery:
         if anomaly is None:
             if self._told is not None:  # the values are good again
                 self.forget()
-                self._rescues = 0
+                self._recoveries = 0
         elif anomaly is not self._told:
             self._told = anomaly
             self._act(anomaly)
         else:  # the run was resumed without a restore
             loss_monitor.acknowledge()
-            text = f"Goes on although {anomaly}: nothing is saved until that is over."
+            text = f"The run goes on although {anomaly}: nothing is saved until that is over."
             self._monitor.notices.note("nan", text)
 
     def forget(self) -> None:
@@ -79,7 +79,7 @@ class Recovery:
             self._monitor.notices.inform(None)  # clears the notice of an earlier recovery
             if self._steps.step != bad and (left := self._policy.non_finite()):
                 why, good = f"{left} has gone bad, and is in no checkpoint", None
-            why = f" It was not rescued: {why}."
+            why = f" The run could not recover: {why}."
         step = self._steps.step
         text = f"Paused at step {step:,}: {anomaly}.{why} {self._advice(anomaly, good)}"
         self._monitor.notices.note("nan", text)  # first, so that the reason is shown with the pause
@@ -96,8 +96,8 @@ class Recovery:
     def _advice(self, anomaly: Anomaly, good: int | None) -> str:
         if good is None:
             return (
-                "There is no good checkpoint to go back to: build the model anew and start it with "
-                "a smaller learning rate; run.resume() goes on all the same."
+                "There is no good checkpoint to go back to: build the model again and start it "
+                "with a smaller learning rate; run.resume() goes on all the same."
             )
         name = rate_of(self._context.hyperparameters.values)
         smaller, edit = " with a smaller learning rate", f" run.set({name}=...);"
@@ -136,8 +136,8 @@ class Recovery:
         name = rate_of(self._context.hyperparameters.values)
         if name is None:
             return "the run has no hyperparameter learning_rate that could be halved"
-        if self._rescues == _MOST:
-            return f"it was rescued {_MOST} times in vain"
+        if self._recoveries == _MOST:
+            return f"it has recovered {_MOST} times without success"
         rate, bad = self._context.hyperparameters.values[name], self._steps.step
         for checkpoint in reversed(self._tries(anomaly)):
             restored = self._executor.do(Receipt(Restore(checkpoint.path)))
@@ -146,13 +146,13 @@ class Recovery:
             if self._policy.non_finite() is not None:
                 continue  # it lacks a variable that has gone bad
             now = self._steps.step
-            self._rescues, self._last = self._rescues + 1, (anomaly.step, now)
+            self._recoveries, self._last = self._recoveries + 1, (anomaly.step, now)
             # A replay must not repeat the abandoned edits.
             self._context.commands.settle(bad)
             outcome = self._executor.halve(name, rate)
             self._told = None
             self._monitor.notices.inform(
-                f"Rescued: {anomaly}; went back to step {now:,}. {outcome.text}."
+                f"Recovered: {anomaly}; the run went back to step {now:,}. {outcome.text}."
             )
             return "" if outcome.applied else outcome.text
         return "no good checkpoint is left to try"

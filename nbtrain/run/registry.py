@@ -113,8 +113,8 @@ def naming_new_objects() -> Iterator[None]:
         if not new:
             raise
         raise BusyError(
-            f"{busy} {new}, which the run {busy.run!r} does not train: what it has trained is no "
-            "more reached by name. Where it saves checkpoints, stop it, wait for its end, and run "
-            "the cell again: that goes on from the last one.",
+            f"{busy} {new}, which the run {busy.run!r} does not train; no name refers to the "
+            "model that it trains any more. If it saves checkpoints, stop it, wait for its end, "
+            "and run the cell again: it goes on from the last one.",
             run=busy.run,
         ) from None

@@ -39,7 +39,7 @@ class RestoreProof:
             proof = saver.proof() if saver is not None else None
         except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
             self._monitor.notices.note(
-                "restore", f"What was restored could not be looked at again: {error}"
+                "restore", f"The restored variables could not be examined again: {error}"
             )
             return
         if proof is not None:
@@ -53,7 +53,7 @@ class RestoreProof:
             lacking = "" if saver is None else saver.lacking()
         except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
             self._monitor.notices.note(
-                "lacking", f"What is trained could not be looked at: {told(error)}"
+                "lacking", f"The trained variables could not be examined: {told(error)}"
             )
             return
         text = f"Not in the checkpoint: {lacking}: after a restore they stay as they are."

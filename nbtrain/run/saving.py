@@ -156,8 +156,8 @@ class CheckpointPolicy:
         if self._saver is None:
             raise CheckpointError(
                 "This run has nothing to save: start it with checkpoint= (a tf.train.Checkpoint), "
-                "or with a Supervisor that has a logdir and a saver. What a worker trains is saved "
-                "by its chief."
+                "or with a Supervisor that has a logdir and a saver. The chief saves for its "
+                "workers."
             )
         self._check_sound()
         self._write(self._saver)
@@ -215,7 +215,7 @@ class CheckpointPolicy:
         """Raises a CheckpointError if the training has gone bad."""
         if (anomaly := self._health.anomaly(self._saver)) is not None:
             good = self.below(anomaly.good)
-            advice = "No checkpoint is good: build the model anew."
+            advice = "No checkpoint is good: build the model again."
             if good:
                 last = f"the last good one is of step {good[-1].step:,}"
                 advice = f"Go on from a checkpoint: {last}."
@@ -349,8 +349,8 @@ class CheckpointPolicy:
             name = f"{TRIAL}/{Path(begun[-1].path).name}"
             self._monitor.notices.note(
                 "trial",
-                f"Nothing was decided of the trial that began at step {self._undecided:,}: what "
-                f"was tried stays. run.restore({name!r}) goes back before it.",
+                f"The trial that began at step {self._undecided:,} was not decided: its values "
+                f"stay. run.restore({name!r}) goes back before it.",
             )
 
     def _save_or_say_why(self, save: Callable[[], None]) -> None:
@@ -368,8 +368,8 @@ def _check_listed(step: int, directory: Path) -> None:
     """Raises a CheckpointError if the checkpoint that was just saved cannot be found."""
     if all(held.step != step for held in listed(directory)):
         raise CheckpointError(
-            f"What was saved cannot be found in {directory}: it was deleted at once, or its saver "
-            "writes TensorFlow's old format, which is not restored here: leave write_version= out."
+            f"The saved checkpoint cannot be found in {directory}: it was deleted at once, or its "
+            "saver writes TensorFlow's old format, which is not restored here: leave write_version= out."
         )
 
 

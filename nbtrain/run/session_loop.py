@@ -57,7 +57,7 @@ class SessionLoop:
             self._context.monitor.notices.note(
                 "steps",
                 f"Already at step {steps.step:,} of {total:,}: there is nothing left to "
-                "train. Give more steps=, or another name= to begin anew.",
+                "train. Give more steps=, or another name= to start from scratch.",
             )
         boundary.policy.start()
         self._context.commands.call()
@@ -82,7 +82,7 @@ class SessionLoop:
             steps.step += steps.step <= self._handed
             self._handed = steps.step
             boundary.hand_over()
-        if boundary.told or steps.step < steps.next:
+        if boundary.must_end or steps.step < steps.next:
             return
         self._passing = True
         try:
@@ -102,7 +102,7 @@ class SessionLoop:
         """Saves a last checkpoint before the session closes."""
         boundary, steps = self._boundary, self._context.steps
         step, self._passing = steps.step, True
-        boundary.policy.let_go(gone_on=self.gone_on and not boundary.told)
+        boundary.policy.let_go(gone_on=self.gone_on and not boundary.must_end)
         if steps.step > step:  # the session has counted the current step
             boundary.hand_over()
         boundary.count_by(_NOBODY)

@@ -122,7 +122,7 @@ class Trials:
             saved = self._policy.set_aside()
         step = self._steps.step  # read again, because a session counts it itself
         try:
-            edits = self._control.set(asked.values, step)
+            edits = self._control.set(asked.values)
         except BaseException:
             self._policy.leave_aside()
             raise
@@ -239,14 +239,14 @@ class Trials:
         old = {edit.name: edit.old for edit in trial.edits}
         said = ", ".join(f"{name} {value:.10g} again" for name, value in old.items())
         if trial.saved is None:
-            self._control.set(old, self._steps.step)
+            self._control.set(old)
             return f"{said}, the weights as they are (nothing saves them)"
         try:
             self._policy.restore(trial.saved)
         except CheckpointError as gone:
-            self._control.set(old, self._steps.step)
+            self._control.set(old)
             return f"{said}, the weights as they are ({gone})"
-        self._control.set(old, self._steps.step)
+        self._control.set(old)
         self._went_back()
         return f"back to step {self._steps.step:,}, {said}"
 

@@ -33,7 +33,7 @@ class TrialMetric:
             ArgumentError: `keep_if` of the command is neither a tag nor a function.
             UnknownTagError: Nothing was recorded under the tag.
         """
-        values = self._evaluator.now(step) if self._evaluator else {}
+        values = self._evaluator.now() if self._evaluator else {}
         wanted = asked.keep_if
         if wanted is None and _USUAL in values:
             wanted = _USUAL
@@ -64,7 +64,7 @@ class TrialMetric:
             else:
                 kept = not any(_is_worse(tag, old, after[tag]) for tag, old in before.items())
         except Exception as error:  # noqa: BLE001 - edits that cannot be compared are not kept
-            return False, f"what decides could not be told: {error}"
+            return False, f"the deciding scalars could not be measured: {error}"
         told = (_change(tag, old, after[tag]) for tag, old in before.items() if tag in after)
         return kept, ", ".join(told)
 

@@ -99,7 +99,7 @@ def test_a_training_goes_on_while_its_folder_is_read_only(folder: Path, data: bo
         denied = "cannot be written: Permission denied. "
         assert "No checkpoint at step" in told
         assert f"{FOLDER / 'checkpoints'} {denied}Make room or mend the folder" in told
-        assert f"steering.jsonl {denied}What belongs there waits in memory." in told
+        assert f"steering.jsonl {denied}Its lines wait in memory." in told
         assert message is None
         assert steps[-3:] == [STEPS - 20, STEPS - 10, STEPS]
         (edit,) = journal(own / FOLDER, "set")
@@ -135,7 +135,7 @@ def frozen_before(pipe: Connection, what: str) -> None:
     [
         (".", "Mend that, or give another name= or logdir=."),
         ("checkpoints", "No checkpoint at step"),
-        ("steering.jsonl", "What belongs there waits in memory."),
+        ("steering.jsonl", "Its lines wait in memory."),
     ],
 )
 def test_a_start_in_a_folder_that_is_read_only_says_so(folder: Path, what: str, said: str) -> None:

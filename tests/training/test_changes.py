@@ -150,12 +150,12 @@ def test_what_a_thread_assigns_while_a_boundary_looks_is_of_the_next_step(
     rate, next_step = tf.Variable(0.5), HyperparameterControl.next_step
     threads: list[threading.Thread] = []
 
-    def looking(control: HyperparameterControl, step: int) -> int:
-        if step == 1 and not threads:
+    def looking(control: HyperparameterControl) -> int:
+        if control._steps.step == 1 and not threads:
             threads.append(threading.Thread(target=rate.assign, args=(0.25,)))
             threads[0].start()
             threads[0].join()
-        return next_step(control, step)
+        return next_step(control)
 
     monkeypatch.setattr(HyperparameterControl, "next_step", looking)
     held = {"rate": rate}

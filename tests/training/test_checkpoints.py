@@ -230,8 +230,8 @@ def test_what_does_not_fit_is_refused_with_what_to_do_next(tmp_path: Path) -> No
     with pytest.raises(CheckpointError) as refusal:
         saver_of(Line(units=2), tmp_path).resume()
     assert str(refusal.value).endswith(
-        ". Nothing was restored. To go on from it, build the model as it was; to start anew, give "
-        "another name= or logdir=."
+        ". Nothing was restored. To go on from it, build the model as it was; to start from scratch, "
+        "give another name= or logdir=."
     )
 
 
@@ -467,7 +467,7 @@ def test_a_run_goes_on_from_the_checkpoints_beside_a_file_that_cannot_be_read(to
     applied(paused)
     told = again.status.message or ""
     assert told.startswith(f"{file} {'is missing' if torn == 'gone' else 'cannot be read'}")
-    assert told.endswith("It was made anew of the checkpoints beside it, of steps 5, 9.")
+    assert told.endswith("It was written again from the checkpoints beside it, of steps 5, 9.")
     assert "Goes on from ckpt-9:" in str(again.status.notice)
     applied(again.save())
     assert again.status.message is None

@@ -230,7 +230,9 @@ def test_a_saver_of_the_old_format_is_told_of_and_the_training_goes_on(tmp_path:
     supervisor = nbtrain.Supervisor(count.graph, logdir=str(tmp_path), saver=saver)
     run = nbtrain.supervise(count.train_op, supervisor=supervisor, steps=5, save_steps=2)
     assert run.wait(SOON).status.step == 5
-    assert "No checkpoint at step 5: What was saved cannot be found in" in str(run.status.message)
+    assert "No checkpoint at step 5: The saved checkpoint cannot be found in" in str(
+        run.status.message
+    )
 
 
 def test_a_trial_whose_begin_a_saver_of_the_old_format_wrote_is_refused(tmp_path: Path) -> None:
@@ -444,7 +446,7 @@ def test_a_folder_of_another_graph_fails_the_run_by_names_and_is_kept(made: Any,
     run = nbtrain.supervise(Count().train_op, steps=9, name="graph")
     with pytest.raises(CheckpointError, match=f"weight {why}, weight/Momentum {why}") as e:
         run.wait(SOON)
-    assert str(e.value).endswith("to start anew, give another name= or logdir=.")
+    assert str(e.value).endswith("to start from scratch, give another name= or logdir=.")
     assert run.status.phase is Phase.FAILED
     assert [checkpoint.step for checkpoint in listed(run.logdir / "checkpoints")] == [5]
 

@@ -300,7 +300,7 @@ def test_what_the_steps_have_shown_of_a_factor_is_known_after_a_restore() -> Non
     slope.weight.assign(np.nan)
     applied(run.resume())
     reached(run, lambda run: run.status.phase == "paused")
-    assert "It was not rescued: The steps do not use" in str(run.status.message)
+    assert "The run could not recover: The steps do not use" in str(run.status.message)
     run.request_stop()
     run.wait(SOON)
 

@@ -198,7 +198,9 @@ def test_a_run_that_is_resumed_all_the_same_goes_on_and_saves_nothing() -> None:
     applied(run.resume())
     reached(run, lambda run: run.status.step > first + 100)
     assert run.status.phase is Phase.RUNNING
-    reached(run, lambda run: "Goes on although loss is NaN since" in str(run.status.message))
+    reached(
+        run, lambda run: "The run goes on although loss is NaN since" in str(run.status.message)
+    )
     stopped(run)
     assert restorable(folder(run)) == kept
     assert [mark.step for mark in run.marks if mark.event == "nan"] == [2]
@@ -357,7 +359,7 @@ def test_a_run_that_may_recover_finishes_with_a_good_loss(start: Callable[..., R
     assert run.status.message is None
     assert run.status.values[tag_of(run)] < 10
     assert assert_all_finite(folder(run))[-1].step == run.status.step
-    assert "Rescued: " in str(run.status.notice)
+    assert "Recovered: " in str(run.status.notice)
     told = journal(run, "nan", "restore", "set")
     assert [entry["event"] for entry in told[:3]] == ["nan", "restore", "set"]
     nan, restored, edit = told[:3]
@@ -372,7 +374,8 @@ def test_what_cannot_be_halved_is_paused() -> None:
     run = nbtrain.train(line.step, checkpoint=line.checkpoint, on_nan="recover")
     message = paused(run)
     assert (
-        "It was not rescued: the run has no hyperparameter learning_rate that could be" in message
+        "The run could not recover: the run has no hyperparameter learning_rate that could be"
+        in message
     )
     assert message.endswith("Restore it: run.restore(0); run.resume().")
     stopped(run)
@@ -384,7 +387,7 @@ def test_without_a_checkpoint_it_is_paused() -> None:
     run = nbtrain.train(
         lambda: {"loss": NAN}, hyperparameters={"learning_rate": rate}, on_nan="recover"
     )
-    assert "It was not rescued: no good checkpoint is left to try." in paused(run)
+    assert "The run could not recover: no good checkpoint is left to try." in paused(run)
     assert rate.numpy() == 1.0
     stopped(run)
 
@@ -455,7 +458,7 @@ def test_what_goes_bad_at_the_same_place_again_is_tried_from_older_states_and_pa
         save_steps=3,
     )
     message = paused(run)
-    assert "It was not rescued: it was rescued 5 times in vain." in message
+    assert "The run could not recover: it has recovered 5 times without success." in message
     assert "Last good checkpoint: step 6, from which it went bad again. Restore it" in message
     went = [mark.to for mark in run.marks if mark.event == "restore"]
     assert went == [6, 3, 0, 0, 0], "what is oldest once more"
@@ -481,8 +484,8 @@ def test_what_has_gone_bad_and_is_in_no_checkpoint_is_named_and_nothing_is_promi
         on_nan="recover",
     )
     message = paused(run)
-    assert "It was not rescued: scale has gone bad, and is in no checkpoint." in message
-    assert "There is no good checkpoint to go back to: build the model anew" in message
+    assert "The run could not recover: scale has gone bad, and is in no checkpoint." in message
+    assert "There is no good checkpoint to go back to: build the model again" in message
     assert "Last good" not in message
     stopped(run)
 
@@ -506,11 +509,11 @@ def test_it_is_rescued_five_times_at_most() -> None:
         on_nan="recover",
         save_steps=1,
     )
-    assert "It was not rescued: it was rescued 5 times in vain." in paused(run)
+    assert "The run could not recover: it has recovered 5 times without success." in paused(run)
     assert rate.numpy() == 1 / 32
     applied(run.restore())
     applied(run.resume())
-    assert "It was not rescued: it was rescued 5 times in vain." in paused(run)
+    assert "The run could not recover: it has recovered 5 times without success." in paused(run)
     assert rate.numpy() == 1 / 1024, "somebody has looked at it: five more"
     stopped(run)
 
@@ -613,7 +616,7 @@ def test_copies_that_were_deleted_meanwhile_are_not_offered() -> None:
     assert "run.restore(0)" in paused(run)
     shutil.rmtree(folder(run) / LAST_GOOD)
     assert "There is no checkpoint" in refused(run.restore(0)).text
-    assert "not saved. No checkpoint is good: build the model anew." in refused(run.save()).text
+    assert "not saved. No checkpoint is good: build the model again." in refused(run.save()).text
     stopped(run)
     assert restorable(folder(run)) == ()
 

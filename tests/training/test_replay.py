@@ -211,8 +211,8 @@ def test_the_edits_of_a_replay_go_on_where_the_run_is_started_again() -> None:
     run.wait(SOON)
     assert (run.status.step, line.weight.numpy()) == (15, 2.0)
     assert run.status.message == (
-        "The run ended at step 15, before edits that are planned for later: they are made where "
-        "it is started again and gets there."
+        "The run ended at step 15, before edits that are planned for later: they are made if "
+        "it is started again and reaches their steps."
     )
     run.start().wait(SOON)
     assert (run.status.step, line.weight.numpy()) == (40, 3.0)

@@ -911,7 +911,7 @@ def test_a_new_run_in_the_folder_goes_on_from_its_latest_checkpoint() -> None:
     assert "4 optimizer slots" in (run.status.notice or "")
     assert run.status.message == (
         "Already at step 5 of 5: there is nothing left to train. Give more steps=, or another "
-        "name= to begin anew."
+        "name= to start from scratch."
     )
     run = nbtrain.train(line.step, steps=9, checkpoint=line.checkpoint, name="line").wait(SOON)
     assert run.scalars["loss"].steps.tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9]

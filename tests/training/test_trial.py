@@ -139,7 +139,7 @@ def test_a_function_that_raises_keeps_nothing(gate: Gate) -> None:
     run = paused(gate, tried)
     trial = run.trial(rate=0.25, steps=8, keep_if=lambda before, _after: before["loess"] > 0)
     run.resume()
-    text = "back to step 1, rate 0.5 again: what decides could not be told: 'loess'"
+    text = "back to step 1, rate 0.5 again: the deciding scalars could not be measured: 'loess'"
     assert applied(trial).text == text
     assert ended(run).status.phase is Phase.STOPPED
 
@@ -369,7 +369,9 @@ def test_after_a_restore_into_a_trial_its_begin_outlives_the_run(gate: Gate) -> 
     ended(run)
     run.start()
     reached(run, lambda run: run.status.phase is Phase.RUNNING)
-    assert "the trial that began at step 1: what was tried stays" in (run.status.message or "")
+    assert "The trial that began at step 1 was not decided: its values stay" in (
+        run.status.message or ""
+    )
     applied(run.restore("trial/ckpt-1"))
     assert run.hyperparameters["rate"] == 0.5
     ended(run)
@@ -492,7 +494,7 @@ def test_a_run_that_is_stopped_in_a_trial_says_so_and_can_go_back(gate: Gate) ->
         run.start()
         reached(run, lambda run: run.status.phase is Phase.RUNNING)
         assert run.status.message == (
-            "Nothing was decided of the trial that began at step 1: what was tried stays. "
+            "The trial that began at step 1 was not decided: its values stay. "
             "run.restore('trial/ckpt-1') goes back before it."
         )
         ended(run)

@@ -90,7 +90,7 @@ class EpochIterator(Iterator[Any]):
             loop.note(
                 "epochs",
                 f"{ended}: there is nothing left to train. Give more {more}=, or another name= to "
-                "begin anew.",
+                "start from scratch.",
             )
         draws = Draws(self)
         loop.time_usage.waits = draws

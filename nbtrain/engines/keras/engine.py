@@ -134,7 +134,7 @@ class FitEngine:
         """Fits from the current position."""
         place, loop = self.place, run.handle
         if (why := self._why_over(loop)) is not None:
-            loop.note("epochs", f"{why}, or another name= to begin anew.")
+            loop.note("epochs", f"{why}, or another name= to start from scratch.")
             run.should_stop()
             return
         if not any(
