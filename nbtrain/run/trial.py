@@ -215,7 +215,7 @@ class Trials:
         if trial.saved is None:
             self._monitor.notices.note("trial", f"{text}.")
             return
-        self._policy.keep_aside(trial.begun)
+        self._policy.trial_start.undecided = trial.begun
         undo = f"run.restore({_short(trial.saved)!r}) goes back before it"
         self._monitor.notices.note("trial", f"{text}; {first}{undo}.")
 

@@ -230,8 +230,8 @@ def test_what_does_not_fit_is_refused_with_what_to_do_next(tmp_path: Path) -> No
     with pytest.raises(CheckpointError) as refusal:
         saver_of(Line(units=2), tmp_path).resume()
     assert str(refusal.value).endswith(
-        ". Nothing was restored. To go on from it, build the model as it was; to start from scratch, "
-        "give another name= or logdir=."
+        ". Nothing was restored. To go on from it, build the model as it was; to start from "
+        "scratch, give another name= or logdir=."
     )
 
 
