@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import operator
 import warnings
-from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, NoReturn, SupportsFloat
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsFloat, SupportsIndex
 
 from nbtrain.core.commands import (
     Command,
     Evaluate,
+    Outcome,
     Pause,
     Receipt,
     Restore,
@@ -21,8 +24,12 @@ from nbtrain.core.commands import (
     Try,
 )
 from nbtrain.core.errors import ArgumentError, UnknownNameError
-from nbtrain.core.states import Checkpoint
+from nbtrain.core.states import Checkpoint, Event
 from nbtrain.rundir.actions import Action
+
+if TYPE_CHECKING:
+    from nbtrain.run.attempt import Attempt
+    from nbtrain.run.threads import Coordinator
 
 # Not None, which a step function returns if it lacks a return statement.
 NO_VALUES: Mapping[str, SupportsFloat] = MappingProxyType({})
@@ -43,16 +50,60 @@ INSTEAD: Mapping[str, str] = MappingProxyType(
 )
 
 
-class Steering(ABC):
+class Steering:
     """The commands of a run, from any thread; they are executed at a step boundary."""
 
-    @abstractmethod
-    def post(self, command: Command, *, at: int | None = None) -> Receipt:
-        """Queues a command, and returns its receipt."""
+    coord: Coordinator
+    attempt: Attempt
+    receipts: deque[Receipt]
 
     def __dir__(self) -> list[str]:
         """Returns the names, without those that only say what to use instead."""
         return [name for name in super().__dir__() if name not in INSTEAD]
+
+    def post(self, command: Command, *, at: int | None = None) -> Receipt:
+        """Queues a command for the next step boundary, and returns its receipt.
+
+        Args:
+            command: The command.
+            at: A future step after which to execute it; None executes it at once. Such a planned
+                command may be posted before the first start.
+
+        Raises:
+            ArgumentError: A stop is planned, `command` is not a command, or `at` is not a step.
+        """
+        if not isinstance(command, Command):
+            raise ArgumentError(f"post({command!r}): give a command, such as Save() or Pause().")
+        at = None if at is None else _number_of_step(at)
+        if at is not None and isinstance(command, Stop):
+            raise ArgumentError(f"A stop cannot be planned: for an end at step {at}, give steps=.")
+        step, context = self.attempt.step, self.attempt.context
+        why = self._unknown(command) if at is None else None
+        if why is None:
+            receipt = context.commands.post(command, step=step, at=at)
+        else:
+            receipt = Receipt(command)
+            receipt.answer(Outcome(applied=False, step=step, text=why))
+            context.monitor.log(event=receipt.name, step=step, applied=False, text=why)
+        self.receipts.append(receipt)
+        refused = receipt.outcome is not None and not receipt.outcome.applied
+        if isinstance(command, Stop) and not refused:
+            self.coord.request_stop()
+        return receipt
+
+    def _unknown(self, command: Command) -> str | None:
+        """Returns why an edit is refused at once: the run trains and lacks a name; else None."""
+        context = self.attempt.context
+        if not isinstance(command, Set | Try) or not context.lifecycle.allows(Event.STOP):
+            return None
+        known = context.hyperparameters.values
+        unknown = {name: 0.0 for name in command.values if name not in known}
+        try:
+            if unknown and known:
+                context.hyperparameters.check(unknown)
+        except ArgumentError as error:
+            return str(error)
+        return None
 
     def request_stop(self) -> Receipt:
         """Ends the run after the current step, with a last checkpoint."""
@@ -172,3 +223,15 @@ def _by_name(values: object) -> Mapping[str, SupportsFloat]:
         f"{values!r} names no hyperparameter: give numbers by name, such as learning_rate=1e-4, or "
         'a dict, {"learning_rate": 1e-4}.'
     )
+
+
+def _number_of_step(at: SupportsIndex) -> int:
+    """Returns the step at which a command is planned, as an int.
+
+    Raises:
+        ArgumentError: `at` is not a step.
+    """
+    with contextlib.suppress(TypeError):  # arrays have `__index__` too, but it raises
+        if (step := operator.index(at)) >= 0:
+            return step
+    raise ArgumentError(f"at={at!r}: give the number of a step, from 0, or None.")

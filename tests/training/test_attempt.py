@@ -46,14 +46,14 @@ def test_a_stop_that_is_taken_before_its_poster_looks_stops_all_the_same(
 ) -> None:
     run = nbtrain.train(Counter().step)
     running(run)
-    post = run._commands.post
+    post = run.attempt.context.commands.post
 
     def late(command: Command, **where: Any) -> Receipt:
         receipt = post(command, **where)
         applied(receipt)
         return receipt
 
-    monkeypatch.setattr(run._commands, "post", late)
+    monkeypatch.setattr(run.attempt.context.commands, "post", late)
     run.request_stop()
     assert run.wait(SOON).status.phase is Phase.STOPPED
 

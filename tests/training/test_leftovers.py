@@ -55,7 +55,7 @@ def test_shown_runs_leave_no_widget_no_comm_no_thread_and_no_listener(
         run.wait(SOON)
         run.attempt.join(SOON)
     assert more_than(before) == (set(), set(), set())
-    assert [run._listeners for run in shown] == 5 * [[]]
+    assert [run.attempt.context.monitor.listeners for run in shown] == 5 * [[]]
     assert len(registry.listeners) == listeners
     assert display._displays == {}
 
@@ -69,7 +69,7 @@ def test_a_run_that_ended_can_be_explored_until_another_of_its_name_is_shown() -
         assert len(held()[0] - before[0]) == 1
     display.display_of(run).close()
     assert more_than(before) == (set(), set(), set())
-    assert run._listeners == []
+    assert run.attempt.context.monitor.listeners == []
 
 
 @pytest.fixture

@@ -338,9 +338,10 @@ def test_an_await_whose_loop_was_closed_leaves_no_listener(gate: Gate) -> None:
         next(waiting)
 
     loop.run_until_complete(begin())
-    assert len(run._listeners) == 1
+    listeners = run.attempt.context.monitor.listeners
+    assert len(listeners) == 1
     loop.close()
-    reached(run, lambda run: len(run._listeners) == 1)  # the one of `reached`
+    reached(run, lambda _run: len(listeners) == 1)  # the one of `reached`
     gate.open()
     run.wait(SOON)
     assert run.status.message is None

@@ -1,0 +1,156 @@
+"""The state of a run, and the functions that are called when it changes."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from nbtrain.core import tracebacks
+from nbtrain.core.states import Checkpoint, Phase, Status
+from nbtrain.recording.store import ScalarStore
+from nbtrain.run.attempt import Attempt
+from nbtrain.run.engine import Engine
+from nbtrain.run.listeners import Listener, check_event
+from nbtrain.rundir.actions import Action, Actions
+from nbtrain.rundir.journal import Marks
+
+
+class Reporting:
+    """The state of a run, from any thread."""
+
+    name: str
+    scalars: ScalarStore
+    marks: Marks
+    attempt: Attempt
+    _engine: Engine[Any]
+    _begins: int  # the step from which the start continues, if known before it trains
+
+    @property
+    def _step(self) -> int:
+        """Completed steps; until the checkpoint is restored, the steps of the checkpoint."""
+        phase, step = self.attempt.context.lifecycle.phase, self.attempt.step
+        known = self.attempt.session.taken_up or phase.ended or phase is Phase.CREATED
+        return step if known else step or self._begins
+
+    @property
+    def status(self) -> Status:
+        """The present state of the run."""
+        phase, attempt = self.attempt.context.lifecycle.phase, self.attempt
+        monitor = attempt.context.monitor
+        started = phase is not Phase.CREATED
+        total, step = self.total_steps, self._step
+        speed = attempt.steps_per_s if started else None
+        left = None if total is None or phase.ended else max(0, total - step)
+        return Status(
+            name=self.name,
+            engine=self._engine.kind,
+            phase=phase,
+            step=step,
+            total_steps=total,
+            steps_per_s=speed,
+            eta_s=left / speed if speed and left is not None else None,
+            elapsed_s=attempt.elapsed_s,
+            values=self.scalars.last_values(),
+            values_at=self.scalars.earlier_steps(),
+            checkpoints=self.checkpoints,
+            threads=attempt.threads,
+            message=monitor.notices.message if started else None,
+            notice=monitor.notices.notice if started else None,
+            error=tracebacks.formatted(attempt.error, attempt.traceback) if attempt.error else None,
+            failure=tracebacks.named(attempt.error) if attempt.error else None,
+            log=attempt.handle.log.lines,
+            hyperparameters=self.attempt.context.hyperparameters.known,
+            evaluates=self._engine.evaluate is not None,
+            usage=monitor.resource_usage.usage,
+        )
+
+    @property
+    def error(self) -> BaseException | None:
+        """The error that ended the run; None unless it has failed."""
+        return self.attempt.error
+
+    @property
+    def hyperparameters(self) -> dict[str, float]:
+        """The values that `set` can change, by name; empty until the first step boundary."""
+        return self.attempt.context.hyperparameters.values
+
+    @property
+    def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """The checkpoints that can be restored, the newest last, and copies of good states."""
+        return self.attempt.boundary.policy.checkpoints
+
+    def actions(self) -> tuple[Action, ...]:
+        """Returns what can be done about the newest marks: go back, or undo an edit.
+
+        The panel offers the same for every mark on a curve. The best action comes first.
+
+        Example:
+            >>> run.actions()
+            (run.restore('ckpt-300', halve='learning_rate'), run.restore('ckpt-300'))
+            >>> run.do(run.actions()[0]).wait()
+        """
+        return Actions(self.marks, self.status).latest()
+
+    @property
+    def total_steps(self) -> int | None:
+        """The step at which the run finishes; None if it does not end by itself."""
+        return self.attempt.context.settings.steps
+
+    @property
+    def keep(self) -> int | None:
+        """The number of checkpoints to keep; None keeps all."""
+        return self.attempt.context.settings.keep
+
+    def on(self, event: str, function: Listener | None = None) -> Any:
+        """Calls a function whenever an event happens to the run, from now on, in all its starts.
+
+        A separate thread calls these functions. A long call delays the next one, and delays `wait`
+        and `start` by ten seconds at most. The function's output appears under the cell that has
+        registered it; its errors appear in the panel.
+
+        Args:
+            event: "finished", "stopped" or "failed", after the end of the run; or an event of
+                `steering.jsonl`: "checkpoint" (saved by cadence), "save", "restore", "set",
+                "try", "pause", "resume", "evaluate" (on request), "evaluated" (by cadence),
+                "undone" (an edit, by the program), "nan" and so on. Refused commands are no
+                events.
+            function: Takes a `Mark`: `event`, `step`, `wall_time`, `text` and `edits`.
+
+        Returns:
+            The function; without one, the decorator that registers it.
+
+        Raises:
+            ArgumentError: There is no such event, or the function cannot be called.
+
+        Example:
+            >>> @run.on("failed")
+            ... def tell(mark):
+            ...     print(f"{run.name} failed at step {mark.step}: {mark.text}")
+        """
+        check_event(event)
+        if function is None:
+            return functools.partial(self.on, event)
+        self.attempt.context.monitor.functions.add(event, function)
+        return function
+
+    def on_tick(self, listener: Callable[[], object]) -> Callable[[], None]:
+        """Calls `listener` ten times a second until the run ends, and once after its end.
+
+        Returns:
+            A function that removes the listener; calling it again does nothing.
+        """
+        listeners = self.attempt.context.monitor.listeners
+        listeners.append(listener)
+
+        def forget() -> None:
+            with contextlib.suppress(ValueError):
+                listeners.remove(listener)
+
+        return forget
+
+    def __repr__(self) -> str:
+        """Name, phase and step."""
+        phase = self.attempt.context.lifecycle.phase
+        return f"<nbtrain run {self.name!r}: {phase} at step {self._step:,}>"

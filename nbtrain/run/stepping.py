@@ -1,0 +1,103 @@
+"""The methods that the training thread of a run calls, once per step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from threading import get_ident
+from time import time
+from typing import SupportsFloat
+
+from nbtrain.core.at_hand import AtHand
+from nbtrain.core.errors import ArgumentError
+from nbtrain.run.attempt import Attempt
+from nbtrain.run.handle import LoopHandle
+from nbtrain.run.requests import NO_VALUES
+
+
+class Stepping:
+    """The step boundary of a run, for the program and for the engine."""
+
+    name: str
+    attempt: Attempt
+    _at_hand: AtHand
+
+    @property
+    def handle(self) -> LoopHandle:
+        """The loop as the engine sees it."""
+        return self.attempt.handle
+
+    def should_stop(self) -> bool:
+        """Tells if the loop must end.
+
+        In the training thread, once per step, this is the step boundary: it counts the step,
+        queues its record, saves if due, executes commands, and blocks while paused. Another
+        thread only gets the answer.
+        """
+        at_hand = self._at_hand
+        if get_ident() != at_hand.thread:
+            return self._ask()
+        at_hand.step = step = at_hand.step + 1
+        values = at_hand.values
+        if values is not None:
+            items = at_hand.items
+            if len(items) < at_hand.most_items:
+                at_hand.values = None
+                if values:
+                    items.extend((at_hand.tags, step, time(), *values))
+            else:
+                self.attempt.boundary.hand_over()
+        return step >= at_hand.next and self.attempt.boundary.look_up()
+
+    def _ask(self) -> bool:
+        """Handles the other cases: the first call, another loop, or another thread."""
+        attempt = self.attempt
+        if get_ident() == attempt.ident:
+            return attempt.loop.reach()
+        return bool(self.attempt.context.coord.should_stop())
+
+    def record(
+        self,
+        values: Mapping[str, SupportsFloat] = NO_VALUES,
+        /,
+        *,
+        step: int | None = None,
+        **scalars: SupportsFloat,
+    ) -> None:
+        """Records scalars of the current step; training thread only.
+
+        Args:
+            values: Scalars by tag: numbers, or tensors or arrays of shape (). Tensors are kept,
+                and converted later by another thread.
+            step: The number of this step if the program counts its steps itself.
+            scalars: More of them, by keyword.
+
+        Raises:
+            ArgumentError: `values` is not a mapping of strings to scalars, or another thread
+                calls this.
+        """
+        at_hand = self._at_hand
+        given = scalars or values
+        if (
+            type(given) is dict
+            and (*given,) == at_hand.tags
+            and get_ident() == at_hand.thread
+            and at_hand.values is None
+            and step is None
+            and (given is values or values is NO_VALUES)
+        ):
+            at_hand.values = (*given.values(),)
+            return
+        attempt = self.attempt
+        if get_ident() != attempt.ident:
+            raise ArgumentError(
+                f"record() of the run {self.name!r} was called by another thread than its training "
+                "thread: record in the loop that asks should_stop()."
+            )
+        attempt.loop.record(values, scalars, step)
+
+    def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
+        """Calls `step` and records its result until the run stops; training thread only.
+
+        The same as `while not run.should_stop(): run.record(step())`, but faster.
+        """
+        self.attempt.drive(step)
