@@ -57,11 +57,7 @@ class LastGood:
         return self._due(step, self._asked) or begins
 
     def save(self, step: int) -> int:
-        """Copies the present state, after a call of `due`; see `Saver.save`.
-
-        Raises:
-            CheckpointError: The copy cannot be written.
-        """
+        """Copies the present state, after a call of `due`; see `Saver.save`."""
         try:
             return self._saver.save(step)
         finally:

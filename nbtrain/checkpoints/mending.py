@@ -21,12 +21,9 @@ from nbtrain.rundir.folder import ASIDE
 
 
 def mend_states(directory: Path) -> str | None:
-    """Repairs the `checkpoint` files of a folder and of the folders of its copies.
+    """Repairs the `checkpoint` files of a folder and its copies; returns a message or None.
 
     The caller must have locked the folder.
-
-    Returns:
-        A message for the user; None if there is nothing to say.
     """
     told = [_mended(directory), *(_mended(directory / name) for name in ASIDE)]
     return " ".join(filter(None, told)) or None
@@ -44,21 +41,13 @@ def _mended(directory: Path) -> str | None:
 
 
 def mend_unreadable(directory: str) -> str | None:
-    """Repairs the `checkpoint` file of any folder, only if the file cannot be read.
-
-    Returns:
-        As `mend_states`.
-    """
+    """Repairs a `checkpoint` file that cannot be read; returns a message or None."""
     there = Path(directory) / "checkpoint"  # does not exist for a network store
     return mend_state(there.parent) if there.exists() and state_of(directory) is None else None
 
 
 def mend_state(directory: Path) -> str | None:
-    """Makes the `checkpoint` file of one folder name the existing checkpoints by relative paths.
-
-    Returns:
-        As `mend_states`.
-    """
+    """Makes the `checkpoint` file of one folder name the existing checkpoints by relative paths."""
     state, complete = state_of(directory), complete_in(directory)
     if state is None or _is_cut(state):
         return _rebuild(directory, complete)

@@ -32,7 +32,7 @@ from nbtrain.run.boundary import Boundary
 from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.handle import LoopHandle
-from nbtrain.run.loops import OwnLoop, StepLoop
+from nbtrain.run.loops import OwnLoop
 from nbtrain.run.monitor_threads import MonitorThreads
 from nbtrain.run.session_host import SessionHost, owner
 from nbtrain.run.session_loop import SessionLoop
@@ -71,7 +71,7 @@ class Attempt:
             SessionHost(context, self.boundary, self.session, self.loop),
             lambda: threading.get_ident() == self.ident,
         )
-        self.context.monitor.each_tick = self.boundary.flush
+        self.context.monitor.each_tick = self.boundary.executor.control.flush
         self.context.monitor.folder.list_again = self.boundary.policy.list_again
         self.unsaved = Unsaved(context, self.boundary.policy)
         self.ident = 0
@@ -84,11 +84,7 @@ class Attempt:
     def start(
         self, session: Callable[[], AbstractContextManager[Saver | None]], train: Callable[[], None]
     ) -> None:
-        """Starts the threads; any thread, once.
-
-        Raises:
-            RuntimeError: No thread can be started; the attempt has failed.
-        """
+        """Starts the threads; any thread, once."""
         self.context.coord.clear_stop()
         self.context.coord.on_stop = self._on_stop
         self.context.commands.open()
@@ -111,17 +107,9 @@ class Attempt:
             self._beside.drop_unstarted()
             raise
 
-    def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
-        """Calls `step` and records its result until the run stops; training thread only."""
-        StepLoop(self.context, self.boundary, self.session, self.loop).drive(step)
-
     def join(self, timeout: float) -> None:
         """Waits for the last tick of the monitor threads; returns at once in these threads."""
         self._beside.join(timeout)
-
-    def stop(self) -> None:
-        """Asks the attempt to stop; any thread."""
-        self.context.coord.request_stop()
 
     def save(self) -> Callable[[float], bool]:
         """Asks the attempt to save; any thread.
@@ -259,7 +247,7 @@ class Attempt:
             context.monitor.folder.look(step, last=True)
             text = tracebacks.named(error) if error is not None else ""
             how = "failed" if error else str(event)
-            self.boundary.end(how)
+            self.boundary.executor.end(how)
             context.monitor.log(event=how, step=step, text=text)
             context.monitor.write_journal()  # while the folder is still locked
             if saved := self.unsaved.say_saved():

@@ -60,36 +60,26 @@ class Boundary:
         health = Health(recorder, monitor, steps)
         self.policy = CheckpointPolicy(settings.save_cadence(), monitor, health, steps)
         attend = functools.partial(setattr, steps, "next", 0)
-        self._control = HyperparameterControl(
+        control = HyperparameterControl(
             context.hyperparameters, recorder, monitor, steps, self.policy.outdate, attend
         )
-        self.flush = self._control.flush
-        self._evaluator = Evaluator(evaluate, settings.evaluate_cadence(), recorder, monitor, steps)
-        self._executor = CommandExecutor(context, self.policy, self._control, self._evaluator)
-        self._recovery = Recovery(context, self._executor, self.policy)
+        evaluator = Evaluator(evaluate, settings.evaluate_cadence(), recorder, monitor, steps)
+        self.executor = CommandExecutor(context, self.policy, control, evaluator)
+        self._recovery = Recovery(context, self.executor, self.policy)
         self.again = again
         self.begun = self.must_end = False
         self.counting = Counting.NOBODY
         self._later = 0  # step at which to look up even if the program sets nothing
 
     @property
-    def step(self) -> int:
-        """Completed steps; any thread."""
-        return self.steps.step
-
-    @property
     def evaluated(self) -> frozenset[str]:
         """Tags of the curves from evaluations between two steps."""
-        return self._evaluator.tags
+        return self.executor.evaluator.tags
 
     def count_by(self, who: Counting) -> None:
         """Sets the part that counts the steps from now on."""
         self.counting = who
         self.steps.thread = 0
-
-    def open_segment(self) -> None:
-        """Opens a segment at the current step, to which the run has gone back."""
-        self._executor.open_segment()
 
     def begin(self) -> None:
         """Handles the first boundary: the run is running from now on."""
@@ -98,24 +88,21 @@ class Boundary:
         context.monitor.time_usage.begin()
         context.monitor.open_segment(step, marked=self.again or step > 0)
         context.commands.go_back(step, context.monitor.led_here)
-        self._control.begin()
+        self.executor.control.begin()
         self.policy.start()
-        self._evaluator.start()
+        self.executor.evaluator.start()
         context.commands.call()
         with contextlib.suppress(PhaseError):  # the run was asked to stop while preparing
             context.lifecycle.apply(Event.READY)
 
     def look_up(self, *, last: bool = False) -> bool:
-        """Does the work that is not due at every step.
+        """Does the work that is not due at every step; tells if the loop must end.
 
         Called ten times a second, and when a command waits.
 
         Args:
             last: Whether the loop ends by itself after this step. Bad values are then detected
                 here.
-
-        Returns:
-            Whether to leave the loop.
         """
         steps, commands, lifecycle = self.steps, self._context.commands, self._context.lifecycle
         if steps.step < self._later and not (self.must_end or commands.attention):
@@ -127,14 +114,14 @@ class Boundary:
         if not at_end:
             self.policy.save_if_due()
         self.policy.prove()
-        self._control.look()
+        self.executor.control.look()
         self._recovery.look(drain=at_end)
         if lifecycle.phase is not Phase.STOPPING:
-            self._evaluator.if_due()
+            self.executor.evaluator.if_due()
         planned = commands.next_step <= steps.step  # for example the end of a trial
         at_end = last or self._is_last
         if not at_end or planned or lifecycle.phase is Phase.PAUSED:
-            self._executor.hold_still()
+            self.executor.hold_still()
             self._obey()
         at_end = last or self._is_last
         self._later = self._next_look()
@@ -145,9 +132,9 @@ class Boundary:
 
     def settle(self) -> None:
         """Assigns what the program has set since the last boundary to the completed step."""
-        step, changes = self.steps.step, self._control.changes
+        step, changes = self.steps.step, self.executor.control.changes
         changes.settle(step)
-        self.steps.next = min(self._later, self._control.next_step())
+        self.steps.next = min(self._later, self.executor.control.next_step())
         # Last, as other threads set these too. A loop that asks again gets the same answer.
         if self.must_end or self._context.commands.attention or changes.waiting:
             self.steps.next = 0
@@ -175,11 +162,7 @@ class Boundary:
         self._recovery.forget()
         self.policy.prove()
         self._obey(all_planned=True)
-        self._control.end()
-
-    def end(self, how: str) -> None:
-        """Answers the requests to stop."""
-        self._executor.end(how)
+        self.executor.control.end()
 
     @property
     def _is_last(self) -> bool:
@@ -191,7 +174,7 @@ class Boundary:
         return int(
             min(
                 self.policy.next_step,
-                self._evaluator.next_step,
+                self.executor.evaluator.next_step,
                 self._context.commands.next_step,
                 self._context.settings.steps or _NEVER,
                 # After its first step, a look shows what the steps use.
@@ -202,8 +185,8 @@ class Boundary:
 
     def _obey(self, *, all_planned: bool = False) -> None:
         """Executes commands until none is left; waits for the next one while paused."""
-        while receipt := self._executor.take(all_planned=all_planned):
-            outcome = self._executor.do(receipt)
+        while receipt := self.executor.take(all_planned=all_planned):
+            outcome = self.executor.do(receipt)
             if outcome is not None:
                 self._context.monitor.write_journal()  # a confirmed command survives a kill
                 receipt.answer(outcome)

@@ -56,13 +56,10 @@ _calling = False  # a handler of the program is running
 
 
 def enlist(attempt: Any, thread: threading.Thread) -> bool:
-    """Registers an attempt so that it ends before the process does; any thread.
+    """Registers an attempt to end before the process does; tells if it handles the signals.
 
     In the main thread this also sets handlers for SIGTERM and SIGHUP, again if the program has
     replaced them. An ignored signal, as under `nohup`, stays ignored.
-
-    Returns:
-        Whether the signals are handled.
     """
     _living[attempt] = thread
     taken = True
@@ -168,7 +165,7 @@ def _end_all() -> None:
     try:
         living = _not_late()
         for attempt in list(_living):
-            attempt.stop()
+            attempt.context.coord.request_stop()
         _settle({attempt: attempt.ended.wait for attempt in living}, began)
         stuck = [_living[attempt] for attempt in list(_late) if attempt in _living]
         _join([thread for thread in _threads() if thread not in stuck], began + _SAY_SECS)

@@ -60,11 +60,7 @@ class Engine(Protocol[RunT]):
         """The models and optimizers among these, which names in a notebook may refer to."""
 
     def branched(self, folder: Logdir) -> Engine[RunT]:
-        """Returns the same training for another folder; the caller sets its `origin`.
-
-        Raises:
-            ArgumentError: The training cannot be branched.
-        """
+        """Returns the same training for another folder; the caller sets its `origin`."""
 
     def session(self) -> AbstractContextManager[Saver | None]:
         """Prepares the training, and cleans up after it; training thread."""

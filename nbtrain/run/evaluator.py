@@ -72,9 +72,6 @@ class Evaluator:
     def now(self) -> dict[str, float]:
         """Evaluates, and records the result.
 
-        Returns:
-            The scalars by tag.
-
         Raises:
             ArgumentError: There is nothing to evaluate, or the result is not scalars by name.
             Exception: The evaluation has raised it.
@@ -96,11 +93,7 @@ class Evaluator:
 
 
 def scalars(given: Any) -> dict[str, float]:
-    """Returns the result of an evaluation under the tags of its curves.
-
-    Raises:
-        ArgumentError: The result is not a mapping of names to scalars, or is empty.
-    """
+    """Returns the result of an evaluation under the tags of its curves."""
     if not isinstance(given, Mapping) or not given:
         raise ArgumentError(
             f"evaluate() returns {given if given == {} else type(given).__name__}: return a dict "

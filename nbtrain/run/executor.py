@@ -59,8 +59,8 @@ class CommandExecutor:
         self._monitor = context.monitor
         self._steps = context.steps
         self._policy = policy
-        self._control = control
-        self._evaluator = evaluator
+        self.control = control
+        self.evaluator = evaluator
         self._stops: list[Receipt] = []  # answered requests to stop
         metric = TrialMetric(evaluator, context.recorder)
         self._trials = Trials(context, policy, control, metric, self.open_segment)
@@ -78,13 +78,9 @@ class CommandExecutor:
             return self._commands.take(step, wait=True)
 
     def do(self, receipt: Receipt) -> Outcome | None:
-        """Executes a command; an error refuses it.
-
-        Returns:
-            The outcome; None if it comes later.
-        """
+        """Executes a command; an error refuses it. The outcome of a trial comes later: None."""
         match receipt.command:
-            case Restore(wanted, str(name)) if name in self._control.hyperparameters.values:
+            case Restore(wanted, str(name)) if name in self.control.hyperparameters.values:
                 return self._restore_and_halve(receipt, Restore(wanted), name)
         step = self._steps.step
         try:
@@ -118,14 +114,14 @@ class CommandExecutor:
             name: Its name.
             before: Its value before the restore; NaN is ignored.
         """
-        half = min(self._control.hyperparameters.values[name], before) / 2
+        half = min(self.control.hyperparameters.values[name], before) / 2
         outcome = self.do(Receipt(Set({name: half})))
         assert outcome is not None, "only a trial's comes later"
         return outcome
 
     def _restore_and_halve(self, receipt: Receipt, restore: Restore, name: str) -> Outcome | None:
         """Restores and then halves; the journal has a line for each."""
-        before = self._control.hyperparameters.values[name]
+        before = self.control.hyperparameters.values[name]
         alone = Receipt(restore)
         restored = self.do(alone)
         receipt.order = alone.order
@@ -177,11 +173,11 @@ class CommandExecutor:
         step = self._steps.step
         if self._trials.begun_since(step):
             self._leave_trial(step, "the run went back")
-        self._control.flush()  # values of the segment that ends here
+        self.control.flush()  # values of the segment that ends here
         self._monitor.open_segment(step)
-        self._control.go_back()
+        self.control.go_back()
         self._commands.go_back(step, self._monitor.led_here)
-        self._evaluator.start()
+        self.evaluator.start()
 
     def _miss(self, error: Exception) -> None:
         """Handles an edit that failed although the training needs it: pauses the run."""
@@ -220,17 +216,17 @@ class CommandExecutor:
                 return done(f"saved {Path(self._policy.checkpoints[-1].path).name}")
             case Restore(wanted, halve):
                 if halve is not None:  # an unknown one
-                    self._control.hyperparameters.check({halve: 0.0})
+                    self.control.hyperparameters.check({halve: 0.0})
                 return self._restore(wanted)
             case Set(values):
                 self._check_not_stopping("set")
                 self._trials.check_free(values)
-                edits = self._control.set(values)
-                advice = self._control.changes.advice(edits)
+                edits = self.control.set(values)
+                advice = self.control.changes.advice(edits)
                 return done(", ".join(map(str, edits)) + advice, edits)
             case Evaluate():
                 self._check_not_stopping("evaluate")
-                return done(described(self._evaluator.now()))
+                return done(described(self.evaluator.now()))
             case Try():
                 return self._try(receipt, receipt.command)
             case Replay(planned, text):
@@ -252,11 +248,11 @@ class CommandExecutor:
     def _restore(self, wanted: int | str | None) -> Outcome:
         self._check_not_stopping("restore")
         step = self._steps.step
-        before = self._control.now()  # the program may have set some since the last look
+        before = self.control.now()  # the program may have set some since the last look
         restored = self._policy.restore(wanted)
         self._leave_trial(step, "the run went back", back=restored)
         self.open_segment()
-        after = self._control.now()
+        after = self.control.now()
         brought = [Edit(name, before[name], after[name]) for name in after if name in before]
         changed = "".join(f"; {edit}" for edit in brought if edit.old != edit.new)
         return Outcome(applied=True, step=step, text=f"restored {restored}{changed}")
@@ -289,7 +285,7 @@ class CommandExecutor:
                 "the run with start=False and in a new folder, replay into it, then start it."
             )
         for _, values in edits:
-            self._control.hyperparameters.check(values)
+            self.control.hyperparameters.check(values)
         for at, values in edits:
             self._commands.post(Set(values, needed=True), step=step, at=at, standing=True)
 

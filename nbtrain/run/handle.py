@@ -47,7 +47,7 @@ class LoopHandle:
     @property
     def step(self) -> int:
         """Completed steps; any thread."""
-        return self._boundary.step
+        return self._boundary.steps.step
 
     @property
     def begun(self) -> bool:

@@ -99,14 +99,7 @@ class HyperparameterControl:
         return self._steps.step + 1 if self.changes.untold else _NEVER
 
     def set(self, values: Mapping[str, object]) -> tuple[Edit, ...]:
-        """Sets some hyperparameters, all or none of them.
-
-        Returns:
-            The edits.
-
-        Raises:
-            Exception: They cannot be set; they are as before.
-        """
+        """Sets some hyperparameters, all or none of them."""
         step = self._steps.step
         self.changes.settle(step)  # first record what a cell has assigned during a pause
         self.changes.flush()

@@ -24,11 +24,7 @@ class Listeners:
         return bool(self._calls)
 
     def add(self, event: str, function: Listener) -> None:
-        """Registers a function, which is called with a mark; twice the same counts once.
-
-        Raises:
-            ArgumentError: There is no such event, or `function` cannot be called.
-        """
+        """Registers a function, which is called with a mark; twice the same counts once."""
         check_event(event)
         if not callable(function):
             raise ArgumentError(

@@ -46,14 +46,11 @@ class OwnLoop:
         self._tags = boundary.tags
 
     def reach(self, *, last: bool = False) -> bool:
-        """Handles the boundary between two steps.
+        """Handles the boundary between two steps; tells if the loop must end.
 
         Args:
             last: Whether the loop ends by itself after this step. Bad values are then detected
                 here.
-
-        Returns:
-            Whether to leave the loop.
         """
         boundary, steps = self._boundary, self._steps
         if last:
@@ -134,9 +131,6 @@ class StepLoop:
 
         The same as calling `reach` and `record` in turn, but faster: after a step that has
         emptied the processor's caches, every Python call costs a microsecond.
-
-        Raises:
-            ArgumentError: As in `OwnLoop.record`.
         """
         if self._own.reach():
             return
@@ -191,7 +185,7 @@ class HookLoop:
         self._steps.move_to(step)
         self._session.go_on(saver)
         if boundary.begun:
-            boundary.open_segment()
+            boundary.executor.open_segment()
         else:
             self._session.gone_on = self._session.left = False
             boundary.begin()
@@ -202,15 +196,12 @@ class HookLoop:
         values: Mapping[str, SupportsFloat] | None,
         recount: Callable[[int], int],
     ) -> bool:
-        """Handles the boundary after a call of the session.
+        """Handles the boundary after a call of the session; tells if the loop must end.
 
         Args:
             steps: Steps that the call has trained; 0 if none.
             recount: Returns the exact step for an expected one. Called whenever there is work
                 besides counting.
-
-        Returns:
-            Whether to leave the loop.
         """
         at_hand = self._steps
         before = at_hand.step
@@ -220,7 +211,7 @@ class HookLoop:
             step = recount(step)
         at_hand.step = step
         if step < before:
-            self._boundary.open_segment()
+            self._boundary.executor.open_segment()
         if steps and values:
             tags = self._tags
             if values.keys() != tags.last:
@@ -232,11 +223,7 @@ class HookLoop:
 
 
 def _whole(step: object) -> int:
-    """Returns the number of a step, which may be given as a variable or an array.
-
-    Raises:
-        ArgumentError: `step` is not a whole number of at least 1.
-    """
+    """Returns the number of a step, which may be given as a variable or an array."""
     try:
         number = int(step)  # type: ignore[call-overload]
         if number == step and 0 < number < _NEVER:

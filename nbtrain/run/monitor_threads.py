@@ -31,11 +31,7 @@ class MonitorThreads:
         self._training: threading.Thread | None = None
 
     def start(self, training: threading.Thread) -> None:
-        """Starts the threads, once.
-
-        Raises:
-            RuntimeError: The process has reached its limit of threads.
-        """
+        """Starts the threads, once."""
         self._training, name = training, self._context.folder.name
         self._threads = [
             MonitorThread(self._coord, TICK_SECS, act, name=f"nbtrain {verb} {name}")

@@ -128,11 +128,7 @@ class Recovery:
         return same or good
 
     def _go_back(self, anomaly: Anomaly) -> str:
-        """Restores the last good checkpoint, and halves the learning rate.
-
-        Returns:
-            Why the training cannot go on; empty if it can.
-        """
+        """Restores the last good checkpoint, halves the learning rate; returns why it cannot."""
         name = rate_of(self._context.hyperparameters.values)
         if name is None:
             return "the run has no hyperparameter learning_rate that could be halved"

@@ -100,11 +100,7 @@ def release(name: str) -> None:
 
 @contextlib.contextmanager
 def naming_new_objects() -> Iterator[None]:
-    """Adds to a BusyError the names that refer to new objects since the live run has started.
-
-    Raises:
-        BusyError: As raised inside the block.
-    """
+    """Adds to a BusyError the names that refer to new objects since the live run has started."""
     try:
         yield
     except BusyError as busy:

@@ -61,12 +61,6 @@ class CheckpointPolicy:
 
         Args:
             due: The cadence of the checkpoints; None keeps the present cadence.
-
-        Returns:
-            Whether there is a checkpoint.
-
-        Raises:
-            ArgumentError: The run already saves its checkpoint= argument or another session.
         """
         if self._saver is not None:
             raise ArgumentError(
@@ -155,15 +149,9 @@ class CheckpointPolicy:
         self._write(self._saver)
 
     def set_aside(self) -> str:
-        """Saves the start of a trial, in a folder that does not count towards `keep`.
+        """Saves the start of a trial beside the checkpoints that `keep` counts; returns its path.
 
         The file stays until the trial is decided or the next one begins.
-
-        Returns:
-            The path of the checkpoint.
-
-        Raises:
-            CheckpointError: As in `save`.
         """
         saver = self._saver
         begin = saver.side_saver(TRIAL, 1) if saver is not None else None

@@ -103,15 +103,11 @@ class SessionHost:
             coord: The coordinator of the session's threads, from `lead`. From now on it and the
                 run stop together.
             step: Completed steps of the session; None if it does not count them.
-
-        Raises:
-            ArgumentError: The run has a saver of its own.
-            BusyError: Another run saves into the folder of this saver.
         """
         if self.own_tags is not None:
             return
         if coord.on_stop is not None:
-            lost = self._boundary.step
+            lost = self._boundary.steps.step
             if saver is not None:
                 self._boundary.policy.lose()
                 self._session.go_on(saver, due, step)
@@ -145,14 +141,8 @@ class SessionHost:
 
         Args:
             again: Whether it replaces a session that was lost.
-
-        Returns:
-            The loop in which the hook counts the steps from now on.
-
-        Raises:
-            ArgumentError: The run has a saver of its own.
         """
-        lost = self._boundary.step
+        lost = self._boundary.steps.step
         loop = HookLoop(self._context, self._boundary, self._session)
         loop.attach(saver, step, again=again)
         self._guests[coord] = contextlib.ExitStack()
@@ -179,7 +169,7 @@ class SessionHost:
         Args:
             saving: The arguments that make the session save; None if nothing saves it.
         """
-        step, goes_on = self._boundary.step, "."
+        step, goes_on = self._boundary.steps.step, "."
         if saving is not None:
             goes_on = (
                 f"; the training goes on from step {step:,}."
@@ -199,7 +189,7 @@ class SessionHost:
         """Records scalars of a completed step, or of the last one if None; any thread."""
         values = {tag: values[tag] for tag in values if tag not in (self.own_tags or ())}
         if values:
-            step = self._boundary.step if step is None else step
+            step = self._boundary.steps.step if step is None else step
             self._context.recorder.queue.append(step, time.time(), values)
 
     def _follow(self, guest: Coordinator) -> None:

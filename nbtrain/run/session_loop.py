@@ -66,7 +66,7 @@ class SessionLoop:
         if boundary.begun and not hooked:
             boundary.count_by(_NOBODY)
             steps.values = None  # no step of this session is current
-            boundary.open_segment()
+            boundary.executor.open_segment()
 
     def pass_by(self, recount: Callable[[int], int]) -> None:
         """Handles the boundary before a call of the session, if the loop does not ask itself.
@@ -93,7 +93,7 @@ class SessionLoop:
             before = steps.step
             steps.step = recount(before)
             if steps.step < before:
-                boundary.open_segment()
+                boundary.executor.open_segment()
             boundary.look_up()
         finally:
             self._passing = False

@@ -11,6 +11,7 @@ from nbtrain.core.at_hand import AtHand
 from nbtrain.core.errors import ArgumentError
 from nbtrain.run.attempt import Attempt
 from nbtrain.run.handle import LoopHandle
+from nbtrain.run.loops import StepLoop
 from nbtrain.run.requests import NO_VALUES
 
 
@@ -100,4 +101,5 @@ class Stepping:
 
         The same as `while not run.should_stop(): run.record(step())`, but faster.
         """
-        self.attempt.drive(step)
+        attempt = self.attempt
+        StepLoop(attempt.context, attempt.boundary, attempt.session, attempt.loop).drive(step)

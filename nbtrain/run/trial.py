@@ -80,13 +80,10 @@ class Trials:
         return f", or leave it by run.restore({_short(saved)!r})" if saved is not None else ""
 
     def fail(self, why: str, *, restore: bool) -> Receipt | None:
-        """Marks the edits on trial as failed.
+        """Marks the edits on trial as failed; returns the receipt, or None if nothing was done.
 
         Args:
             restore: Whether to do nothing if the trial has no checkpoint to restore.
-
-        Returns:
-            The trial's receipt; None if nothing was done.
         """
         if self._trial is None or (restore and self._trial.saved is None):
             return None
@@ -94,13 +91,10 @@ class Trials:
         return self._trial.receipt
 
     def begin(self, receipt: Receipt, asked: Try, asked_to_stop: Callable[[], bool]) -> int:
-        """Begins a trial.
+        """Begins a trial; returns the step at which it ends.
 
         Args:
             asked_to_stop: Tells if the run was asked to stop; then no trial begins.
-
-        Returns:
-            The step at which the trial ends.
 
         Raises:
             PhaseError: Another trial has not ended, or the run was asked to stop meanwhile.
@@ -145,9 +139,6 @@ class Trials:
         Args:
             asked_to_stop: Tells if the run was asked to stop, which cuts an evaluation short;
                 then nothing is decided.
-
-        Returns:
-            The outcome.
         """
         failed, trial = self._failed, self._taken()
         try:
@@ -173,15 +164,12 @@ class Trials:
     def leave(
         self, step: int, why: str, *, ended: bool = False, back: Restored | None = None
     ) -> Receipt | None:
-        """Ends the current trial without a decision, and answers its receipt.
+        """Ends the current trial without a decision, and answers its receipt, which is returned.
 
         Args:
             ended: Whether the run has ended. The checkpoint of the start then stays.
             back: The restored checkpoint. If it was saved during the trial, it contains the
                 edits on trial, and the checkpoint of the start stays too.
-
-        Returns:
-            The receipt; None if there is no trial.
         """
         if self._trial is None:
             return None

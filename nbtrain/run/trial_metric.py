@@ -70,11 +70,7 @@ class TrialMetric:
 
 
 def whole(steps: object) -> int:
-    """Returns the number of steps of a trial.
-
-    Raises:
-        ArgumentError: `steps` is not a whole number of at least 1.
-    """
+    """Returns the number of steps of a trial."""
     if isinstance(steps, bool) or not isinstance(steps, Integral) or int(steps) < 1:
         raise ArgumentError(f"steps={steps!r}: give a whole number of at least 1.")
     return int(steps)

@@ -24,9 +24,6 @@ def entries(logdir: Path, unread: list[int] | None = None) -> Iterator[Entry]:
 
     Args:
         unread: A list to which the numbers of skipped lines are added, from 1.
-
-    Raises:
-        OSError: The file does not exist or cannot be read.
     """
     with open(logdir / FILE, encoding="utf-8", errors="replace", newline="\n") as file:
         for number, line in enumerate(file, 1):

@@ -146,11 +146,7 @@ class Logdir:
             _unmake(made)
 
     def log(self, **entry: object) -> None:
-        """Appends one line to `steering.jsonl`.
-
-        Raises:
-            OSError: The line cannot be written.
-        """
+        """Appends one line to `steering.jsonl`."""
         line = json.dumps(entry, default=str).encode() + b"\n"
         with open(self.path / "steering.jsonl", "ab+") as file:
             if file.tell():
@@ -191,11 +187,7 @@ def unwritable(path: Path, error: OSError) -> ArgumentError:
 
 
 def check_no_file(path: Path) -> None:
-    """Checks the path of a folder that will be created.
-
-    Raises:
-        ArgumentError: The path, or a folder above it, is a file.
-    """
+    """Checks the path of a folder that will be created."""
     there = next((folder for folder in [path, *path.parents] if folder.exists()), None)
     if there is not None and not there.is_dir():
         raise unwritable(path, FileExistsError() if there == path else NotADirectoryError())
@@ -215,11 +207,7 @@ def _check_name(name: object) -> None:
 
 
 def _given(logdir: str | os.PathLike[str]) -> Path:
-    """Returns the given path.
-
-    Raises:
-        ArgumentError: `logdir` is not a path, or not on this machine.
-    """
+    """Returns the given path."""
     try:
         text = os.fspath(logdir)
         if isinstance(text, str) and text and "://" not in text and b"\0" not in os.fsencode(text):

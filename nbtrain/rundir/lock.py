@@ -46,12 +46,7 @@ class RunLock:
         self._inode = (0, 0)
 
     def take(self) -> None:
-        """Locks the folder until `release`, or until this process ends.
-
-        Raises:
-            BusyError: Another run trains here.
-            OSError: The folder cannot be written or locked.
-        """
+        """Locks the folder until `release`, or until this process ends."""
         lock = FileLock(self._folder / "run.lock", thread_local=False)
         try:
             lock.acquire(timeout=0)
