@@ -62,7 +62,7 @@ class CommandExecutor:
         self.control = control
         self.evaluator = evaluator
         self._stops: list[Receipt] = []  # answered requests to stop
-        metric = TrialMetric(evaluator, context.recorder)
+        metric = TrialMetric(evaluator, context.recorder, context.steps)
         self._trials = Trials(context, policy, control, metric, self.open_segment)
 
     def take(self, *, all_planned: bool = False) -> Receipt | None:
@@ -261,10 +261,10 @@ class CommandExecutor:
         """Begins a trial, or ends it when its receipt comes again."""
         if not self._trials.has(receipt):
             self._check_not_stopping("try")
-            end = self._trials.begin(receipt, asked, self._is_stopping)
+            end = self._trials.begin(receipt, asked)
             self._commands.plan(receipt, end)
         elif self._lifecycle.phase is not Phase.STOPPING:
-            return self._trials.end(self._is_stopping)
+            return self._trials.end()
         else:
             self._leave_trial(self._steps.step, "the run ended", ended=True)
         return None
@@ -288,9 +288,6 @@ class CommandExecutor:
             self.control.hyperparameters.check(values)
         for at, values in edits:
             self._commands.post(Set(values, needed=True), step=step, at=at, standing=True)
-
-    def _is_stopping(self) -> bool:
-        return self._lifecycle.phase is Phase.STOPPING
 
     def _check_not_stopping(self, verb: str) -> None:
         """Raises a PhaseError while stopping, when no further step follows."""

@@ -15,9 +15,6 @@ from collections.abc import Callable, Iterator
 # The number of lines that are kept, the newest.
 MOST_LINES = 200
 
-# The identifiers of hushed threads; each thread adds and removes only itself.
-_hushed: set[int] = set()
-
 
 class Log(logging.Filter):
     """The last lines that TensorFlow's logger passed in one thread.
@@ -58,7 +55,7 @@ class Log(logging.Filter):
         """Keeps a record of the thread; tells if it goes on to the handlers."""
         if record.thread != self._ident:
             return True
-        if _is_told(record) or _is_internal(record):
+        if _is_internal(record):
             return False
         warns = record.levelno >= logging.WARNING
         try:
@@ -77,26 +74,17 @@ def hushed() -> Iterator[None]:
 
     Lines of other threads, warnings and the user's log level do not change.
     """
-    logger = logging.getLogger("tensorflow")
+    logger, ident = logging.getLogger("tensorflow"), threading.get_ident()
 
     def is_wanted(record: logging.LogRecord) -> bool:
-        return not (_is_told(record) or (record.thread in _hushed and _is_internal(record)))
+        is_hushed = record.levelno <= logging.INFO or _is_internal(record)
+        return record.thread != ident or not is_hushed
 
-    logger.addFilter(is_wanted)
-    ident = threading.get_ident()
-    within = ident in _hushed
-    _hushed.add(ident)
+    logger.filters.insert(0, is_wanted)  # before a `Log`, which would keep the lines
     try:
         yield
     finally:
-        if not within:
-            _hushed.remove(ident)
         logger.removeFilter(is_wanted)
-
-
-def _is_told(record: logging.LogRecord) -> bool:
-    """Tells if a record comes from a hushed thread and is not a warning."""
-    return record.thread in _hushed and record.levelno <= logging.INFO
 
 
 def _is_internal(record: logging.LogRecord) -> bool:

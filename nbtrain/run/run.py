@@ -76,29 +76,34 @@ class Run(Steering, Stepping, Reporting):
         self._branch: Branch | None = None
         self._begins = 0
         recorder = Recorder(self.scalars, None)
-        self._begin_attempt(
-            Context(
-                coord=self.coord,
-                folder=logdir,
-                settings=settings,
-                lifecycle=Lifecycle(),
-                commands=CommandQueue(),
-                recorder=recorder,
-                monitor=self._monitor(recorder, logdir, settings),
-                bindings=Bindings(()),
-                hyperparameters=Hyperparameters(engine.hyperparameters),
-                steps=AtHand(recorder.queue.items, recorder.queue.most_items),
-                total=lambda: self.total_steps,
-            )
+        grace_secs = settings.stop_grace_secs
+        context = Context(
+            coord=self.coord,
+            folder=logdir,
+            settings=settings,
+            lifecycle=Lifecycle(),
+            commands=CommandQueue(),
+            recorder=recorder,
+            monitor=Monitor(recorder, logdir, self.marks, grace_secs=grace_secs),
+            bindings=Bindings(()),
+            hyperparameters=Hyperparameters(engine.hyperparameters),
+            steps=AtHand(recorder.queue.items, recorder.queue.most_items),
+            total=lambda: self.total_steps,
         )
+        self._begin_attempt(context, recorder, context.bindings)
 
-    def _monitor(self, recorder: Recorder, folder: Logdir, settings: Settings) -> Monitor:
-        return Monitor(recorder, folder, self.marks, grace_secs=settings.stop_grace_secs)
-
-    def _begin_attempt(self, context: Context) -> None:
-        """Makes an attempt, which shares nothing with the one before except its context."""
+    def _begin_attempt(self, last: Context, recorder: Recorder, bindings: Bindings) -> None:
+        """Makes an attempt with parts of its own, and the others of the last attempt."""
+        grace_secs = last.settings.stop_grace_secs
+        monitor = Monitor(recorder, last.folder, self.marks, grace_secs=grace_secs)
+        monitor.listeners = last.monitor.listeners
+        monitor.functions = last.monitor.functions
+        steps = AtHand(recorder.queue.items, recorder.queue.most_items)
+        context = dataclasses.replace(
+            last, recorder=recorder, monitor=monitor, bindings=bindings, steps=steps
+        )
         self.attempt = Attempt(context, self._engine.evaluate, again=bool(self.scalars))
-        self._at_hand = context.commands.at_hand = context.steps
+        self._at_hand = context.commands.at_hand = steps
 
     # --- start and end ----------------------------------------------------------
 
@@ -140,21 +145,10 @@ class Run(Steering, Stepping, Reporting):
             parent = {} if branch is None else {"parent": branch.parent(self.logdir)}
             self.attempt.join(_LAST_ROUND_SECS)
             self._begins = first_step(engine)
-            monitor = self._monitor(recorder, context.folder, context.settings)
-            monitor.listeners = context.monitor.listeners
-            monitor.functions = context.monitor.functions
-            self._begin_attempt(
-                dataclasses.replace(
-                    context,
-                    recorder=recorder,
-                    monitor=monitor,
-                    bindings=names,
-                    steps=AtHand(recorder.queue.items, recorder.queue.most_items),
-                )
-            )
+            self._begin_attempt(context, recorder, names)
             context.lifecycle.apply(Event.START)
             undo.pop_all()  # from here on, the attempt releases these
-        monitor.begin(**entry, **parent)
+        self.attempt.context.monitor.begin(**entry, **parent)
         for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last start
             self.receipts.remove(receipt)
         registry.enlist(self)

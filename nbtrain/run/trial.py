@@ -14,6 +14,7 @@ from nbtrain.checkpoints.files import Restored
 from nbtrain.core.commands import Outcome, Receipt, Try
 from nbtrain.core.errors import ArgumentError, CheckpointError, PhaseError
 from nbtrain.core.hyperparameters import Edit
+from nbtrain.core.states import Phase
 from nbtrain.run.context import Context
 from nbtrain.run.hyperparameter_control import HyperparameterControl
 from nbtrain.run.saving import CheckpointPolicy
@@ -50,6 +51,7 @@ class Trials:
         self._control = control
         self._metric = metric
         self._monitor = context.monitor
+        self._lifecycle = context.lifecycle
         self._total = context.total
         self._went_back = went_back
         self._steps = context.steps
@@ -74,6 +76,10 @@ class Trials:
                 )
 
     @property
+    def _is_stopping(self) -> bool:
+        return self._lifecycle.phase is Phase.STOPPING
+
+    @property
     def _way_out(self) -> str:
         """Describes how to leave the current trial; empty if that is not possible."""
         saved = self._trial.saved if self._trial is not None else None
@@ -90,11 +96,8 @@ class Trials:
         self._failed = why
         return self._trial.receipt
 
-    def begin(self, receipt: Receipt, asked: Try, asked_to_stop: Callable[[], bool]) -> int:
+    def begin(self, receipt: Receipt, asked: Try) -> int:
         """Begins a trial; returns the step at which it ends.
-
-        Args:
-            asked_to_stop: Tells if the run was asked to stop; then no trial begins.
 
         Raises:
             PhaseError: Another trial has not ended, or the run was asked to stop meanwhile.
@@ -108,8 +111,8 @@ class Trials:
             )
         steps = self._steps_of(asked)
         self._control.hyperparameters.check_changes(asked.values)
-        before = self._metric.measure(asked, self._steps.step)
-        if asked_to_stop():
+        before = self._metric.measure(asked)
+        if self._is_stopping:
             raise PhaseError("The run was asked to stop before the trial began.")
         saved = None
         if self._policy.can_save:
@@ -133,28 +136,21 @@ class Trials:
         )
         return step + steps
 
-    def end(self, asked_to_stop: Callable[[], bool]) -> Outcome:
-        """Keeps the edits on trial, or goes back.
-
-        Args:
-            asked_to_stop: Tells if the run was asked to stop, which cuts an evaluation short;
-                then nothing is decided.
-        """
+    def end(self) -> Outcome:
+        """Keeps the edits on trial, or goes back."""
         failed, trial = self._failed, self._taken()
         try:
-            return self._ended(trial, failed, asked_to_stop)
+            return self._ended(trial, failed)
         finally:
             self._policy.leave_aside()
 
-    def _ended(
-        self, trial: _Trial, failed: str | None, asked_to_stop: Callable[[], bool]
-    ) -> Outcome:
+    def _ended(self, trial: _Trial, failed: str | None) -> Outcome:
         asked, step = trial.receipt.command, self._steps.step
         assert isinstance(asked, Try)
         if failed is not None:
             return self._undone(trial, failed)
-        kept, why = self._metric.decide(asked, trial.before, step)
-        if asked_to_stop():
+        kept, why = self._metric.decide(asked, trial.before)
+        if self._is_stopping:  # a stop cuts an evaluation short, so nothing is decided
             self._keep_apart(trial, "The run ended", "started again, ")
             return Outcome(False, step, _undecided("the run ended", trial.edits))
         if kept:

@@ -8,6 +8,7 @@ from numbers import Integral
 
 from nbtrain.core.commands import Try
 from nbtrain.core.errors import ArgumentError, UnknownTagError
+from nbtrain.core.step_counter import StepCounter
 from nbtrain.logdir.summary_stats import higher_is_better
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.evaluator import Evaluator
@@ -22,11 +23,12 @@ _USUAL = "val_loss"
 class TrialMetric:
     """Measures the deciding scalars; training thread only."""
 
-    def __init__(self, evaluator: Evaluator, recorder: Recorder) -> None:
+    def __init__(self, evaluator: Evaluator, recorder: Recorder, steps: StepCounter) -> None:
         self._evaluator = evaluator
         self._recorder = recorder
+        self._steps = steps
 
-    def measure(self, asked: Try, step: int) -> dict[str, float]:
+    def measure(self, asked: Try) -> dict[str, float]:
         """Returns the present deciding scalars: of an evaluation, and means of recorded ones.
 
         Raises:
@@ -44,6 +46,7 @@ class TrialMetric:
                 "whether to keep the values."
             )
         part = max(1, whole(asked.steps) // _PART)
+        step = self._steps.step
         recorded = self._recorder.means(step - part, step)
         if callable(wanted):
             return recorded | values
@@ -55,10 +58,10 @@ class TrialMetric:
             )
         return {wanted: (recorded | values)[wanted]}
 
-    def decide(self, asked: Try, before: Mapping[str, float], step: int) -> tuple[bool, str]:
+    def decide(self, asked: Try, before: Mapping[str, float]) -> tuple[bool, str]:
         """Returns whether to keep the edits, and why; a value that became NaN is worse."""
         try:
-            after = self.measure(asked, step)
+            after = self.measure(asked)
             if callable(asked.keep_if):
                 kept = bool(asked.keep_if(before, after))
             else:

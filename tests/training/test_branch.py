@@ -368,7 +368,7 @@ def test_where_the_first_edit_is_refused_the_branch_pauses_before_its_first_step
     (receipt,) = child.receipts
     assert "its variable cannot hold that" in refused(receipt).text
     assert (child.status.phase, child.status.step) == (Phase.PAUSED, 4)
-    assert (child.status.message or "").startswith("Paused at step 4: what this run is to go on ")
+    assert (child.status.message or "").startswith("Paused at step 4: an edit that this run needs ")
     applied(child.set(learning_rate=0.5))
     applied(child.resume())
     child.wait(SOON)
