@@ -146,7 +146,8 @@ def listed(directory: Path) -> tuple[Checkpoint, ...]:
         return ()
     times = list(state.all_model_checkpoint_timestamps)
     found = []
-    for number, name in enumerate(map(_name, state.all_model_checkpoint_paths)):
+    for number, saved_path in enumerate(state.all_model_checkpoint_paths):
+        name = Path(saved_path).name
         step = step_in_name(name)
         if step is not None and name in complete:
             path = directory / name
@@ -186,7 +187,8 @@ def find(checkpoints: Sequence[Checkpoint], wanted: int | str | None) -> Checkpo
         return checkpoints[-1]
     for checkpoint in reversed(checkpoints):
         with contextlib.suppress(ValueError):  # `wanted` is an array
-            if wanted in (checkpoint.step, checkpoint.path, _with_folder(checkpoint.path)):
+            short = "/".join(Path(checkpoint.path).parts[-2:])  # with its folder
+            if wanted in (checkpoint.step, checkpoint.path, short):
                 return checkpoint
     if isinstance(wanted, str):
         if named := [held for held in reversed(checkpoints) if Path(held.path).name == wanted]:
@@ -280,10 +282,6 @@ def _saved_at(path: Path) -> float:
     return Path(f"{path}.index").stat().st_mtime
 
 
-def _name(path: str) -> str:
-    return Path(path).name
-
-
 def _reason(error: Exception) -> str:
     """Returns why a file could not be written or read, in the system's words if possible."""
     if isinstance(error, (FileExistsError, NotADirectoryError)):
@@ -298,9 +296,3 @@ def _reason(error: Exception) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
-def _with_folder(path: str) -> str:
-    """Returns a checkpoint's name with its folder."""
-    own = Path(path)
-    return f"{own.parent.name}/{own.name}"

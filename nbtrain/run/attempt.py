@@ -78,7 +78,7 @@ class Attempt:
         self.error: BaseException | None = None
         self.traceback: TracebackType | None = None
         self.ended = threading.Event()
-        self._beside = MonitorThreads(context)
+        self.monitor_threads = MonitorThreads(context)
         self._stopped_by: str | None = None  # "the program" or "the user"; None before a stop
 
     def start(
@@ -99,17 +99,13 @@ class Attempt:
         if not endings.enlist(self, thread):
             self.context.monitor.notices.note("signals", _UNHEARD)
         try:
-            self._beside.start(thread)
+            self.monitor_threads.start(thread)
             thread.start()
         except BaseException as error:  # the process has reached its limit of threads
             self._join()
             self._close(error)
-            self._beside.drop_unstarted()
+            self.monitor_threads.drop_unstarted()
             raise
-
-    def join(self, timeout: float) -> None:
-        """Waits for the last tick of the monitor threads; returns at once in these threads."""
-        self._beside.join(timeout)
 
     def save(self) -> Callable[[float], bool]:
         """Asks the attempt to save; any thread.
@@ -129,10 +125,6 @@ class Attempt:
 
         return wait
 
-    def is_watched_by(self, ident: int) -> bool:
-        """Tells if a thread is one of the monitor threads."""
-        return self._beside.include(ident)
-
     # --- state ----------------------------------------------------------------------
 
     @property
@@ -141,16 +133,13 @@ class Attempt:
         return self.context.steps.step
 
     @property
-    def elapsed_s(self) -> float:
-        """Seconds from the start until now, or until the end."""
-        return self.context.monitor.throughput.elapsed(time.monotonic())
-
-    @property
     def steps_per_s(self) -> float | None:
         """The current speed; after the end, the average of the attempt without its pauses."""
-        if not self.context.monitor.throughput.ended:
-            return self.context.monitor.throughput.steps_per_s
-        secs = self.elapsed_s - self.context.monitor.time_usage.seconds.get(PAUSED, 0.0)
+        throughput = self.context.monitor.throughput
+        if not throughput.ended:
+            return throughput.steps_per_s
+        paused = self.context.monitor.time_usage.seconds.get(PAUSED, 0.0)
+        secs = throughput.elapsed(throughput.ended) - paused
         return (self.context.steps.steps_done / secs or None) if secs > 0 else None
 
     @property
@@ -232,7 +221,7 @@ class Attempt:
             last_first.callback(end_short_turns, self)
             last_first.callback(self.ended.set)
             last_first.callback(endings.dismiss, self)
-            last_first.callback(self._beside.stop)
+            last_first.callback(self.monitor_threads.stop)
             last_first.callback(lambda: context.lifecycle.apply(Event.FAILED if error else event))
             last_first.callback(context.folder.release)
             last_first.callback(registry.release, context.folder.name)

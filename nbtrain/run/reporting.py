@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 from nbtrain.core import tracebacks
@@ -51,7 +52,7 @@ class Reporting:
             total_steps=total,
             steps_per_s=speed,
             eta_s=left / speed if speed and left is not None else None,
-            elapsed_s=attempt.elapsed_s,
+            elapsed_s=monitor.throughput.elapsed(monotonic()),
             values=self.scalars.last_values(),
             values_at=self.scalars.earlier_steps(),
             checkpoints=self.checkpoints,

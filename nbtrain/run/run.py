@@ -143,7 +143,7 @@ class Run(Steering, Stepping, Reporting):
                 raise unwritable(self.logdir, unwritten) from None
             branch, entry = self._branch, {"name": self.name, "total_steps": self.total_steps}
             parent = {} if branch is None else {"parent": branch.parent(self.logdir)}
-            self.attempt.join(_LAST_ROUND_SECS)
+            self.attempt.monitor_threads.join(_LAST_ROUND_SECS)
             self._begins = first_step(engine)
             self._begin_attempt(context, recorder, names)
             context.lifecycle.apply(Event.START)
@@ -183,7 +183,7 @@ class Run(Steering, Stepping, Reporting):
                 f"After {timeout:g} s of waiting the run has not ended ({self!r}): wait again, or "
                 "call request_stop()."
             )
-        attempt.join(_LAST_ROUND_SECS)
+        attempt.monitor_threads.join(_LAST_ROUND_SECS)
         if attempt.error is not None:
             raise attempt.error.with_traceback(attempt.traceback)
         return self

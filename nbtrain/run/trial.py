@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from nbtrain.checkpoints.files import Restored
 from nbtrain.core.commands import Outcome, Receipt, Try
@@ -19,6 +18,7 @@ from nbtrain.run.context import Context
 from nbtrain.run.hyperparameter_control import HyperparameterControl
 from nbtrain.run.saving import CheckpointPolicy
 from nbtrain.run.trial_metric import TrialMetric, whole
+from nbtrain.rundir.timeline import name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Trials:
     def _way_out(self) -> str:
         """Describes how to leave the current trial; empty if that is not possible."""
         saved = self._trial.saved if self._trial is not None else None
-        return f", or leave it by run.restore({_short(saved)!r})" if saved is not None else ""
+        return f", or leave it by run.restore({name_of(saved)!r})" if saved is not None else ""
 
     def fail(self, why: str, *, restore: bool) -> Receipt | None:
         """Marks the edits on trial as failed; returns the receipt, or None if nothing was done.
@@ -200,7 +200,7 @@ class Trials:
             self._monitor.notices.note("trial", f"{text}.")
             return
         self._policy.trial_start.undecided = trial.begun
-        undo = f"run.restore({_short(trial.saved)!r}) goes back before it"
+        undo = f"run.restore({name_of(trial.saved)!r}) goes back before it"
         self._monitor.notices.note("trial", f"{text}; {first}{undo}.")
 
     def _steps_of(self, asked: Try) -> int:
@@ -233,11 +233,6 @@ class Trials:
         self._control.set(old)
         self._went_back()
         return f"back to step {self._steps.step:,}, {said}"
-
-
-def _short(path: str) -> str:
-    """Returns a checkpoint's name with its folder, which `restore` accepts."""
-    return "/".join(Path(path).parts[-2:])
 
 
 def _undecided(why: str, edits: tuple[Edit, ...]) -> str:

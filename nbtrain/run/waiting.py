@@ -83,7 +83,7 @@ class Waiting:
 
     def _check_not_its_own(self) -> None:
         name = self._context.folder.name
-        if self._attempt.is_watched_by(threading.get_ident()):
+        if self._attempt.monitor_threads.include(threading.get_ident()):
             raise WaitError(
                 f"A function that the run {name!r} calls cannot wait for its end, which comes "
                 'after it: leave out wait(), or use run.on("finished", ...).'

@@ -58,7 +58,7 @@ def page(browser: Browser, kernel: Kernel, shell: Any) -> Iterator[BarePage]:
     page.page.close()
     for run in nbtrain.runs().values():
         run.request_stop()
-        run.attempt.join(SOON)
+        run.attempt.monitor_threads.join(SOON)
     ipywidgets.Widget.close_all()
     kernel.forget()
     assert page.errors == []

@@ -53,7 +53,7 @@ def test_shown_runs_leave_no_widget_no_comm_no_thread_and_no_listener(
     for run, gate in zip(shown, gates, strict=True):
         gate.open()
         run.wait(SOON)
-        run.attempt.join(SOON)
+        run.attempt.monitor_threads.join(SOON)
     assert more_than(before) == (set(), set(), set())
     assert [run.attempt.context.monitor.listeners for run in shown] == 5 * [[]]
     assert len(registry.listeners) == listeners
@@ -64,7 +64,7 @@ def test_a_run_that_ended_can_be_explored_until_another_of_its_name_is_shown() -
     before = held()
     for _ in range(3):
         run = nbtrain.train(lambda: {"loss": 1.0}, steps=2, name="explored").wait(SOON)
-        run.attempt.join(SOON)
+        run.attempt.monitor_threads.join(SOON)
         display.show_panel(run)
         assert len(held()[0] - before[0]) == 1
     display.display_of(run).close()
@@ -123,7 +123,7 @@ def test_a_run_that_cannot_be_drawn_is_told_in_its_own_cell_when_another_takes_i
         raise ValueError("no font")
 
     first = nbtrain.train(lambda: {"loss": 1.0}, steps=2, name="explored").wait(SOON)
-    first.attempt.join(SOON)
+    first.attempt.monitor_threads.join(SOON)
     display.show_panel(first)
     second = nbtrain.train(Counter(gate).step, steps=2, name="explored")
     gate.wait_for_arrivals()
@@ -138,7 +138,7 @@ def test_a_run_that_cannot_be_drawn_is_told_in_its_own_cell_when_another_takes_i
     assert second.status.message is None
     gate.open()
     second.wait(SOON)
-    second.attempt.join(SOON)
+    second.attempt.monitor_threads.join(SOON)
 
 
 def test_where_no_thread_can_be_started_a_board_is_read_at_a_later_look(

@@ -194,7 +194,7 @@ def test_what_has_happened_before_is_not_told(run: Run, gate: Gate) -> None:
     gate.open()
     run.start().wait(SOON)
     run.on("finished", told)
-    run.attempt.join(SOON)
+    run.attempt.monitor_threads.join(SOON)
     assert told.marks == []
 
 
