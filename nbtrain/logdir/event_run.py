@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from nbtrain.logdir.series import Index, Places, Points, Series
+from nbtrain.rundir.entries import FILE
+from nbtrain.rundir.timeline import RunTimeline
 from nbtrain.tfevents import messages
 from nbtrain.tfevents.decode import Decoded, Decoder
 from nbtrain.tfevents.framing import FOOTER, HEADER
@@ -37,8 +41,8 @@ class EventRun:
 
     def __init__(self, folder: str, *, verify: bool = True) -> None:
         self.folder = folder
-        self._verify = verify
         self.unreadable: dict[str, str] = {}
+        self._decoder = Decoder(verify=verify)
         self._reset()
 
     def _reset(self) -> None:
@@ -47,7 +51,7 @@ class EventRun:
         self.starts: list[tuple[int, float]] = []
         self.before: list[dict[str, int]] = []
         self.skipped = self.doubtful = 0
-        self._decoder = Decoder(verify=self._verify)
+        self._decoder = Decoder(verify=self._decoder.verify)
         self._kinds: dict[str, str] = {}  # of the tags, from the first metadata of each
         self._tails: dict[str, Tail] = {}
 
@@ -109,8 +113,19 @@ class EventRun:
         return self.series if kind == "scalars" else self.indexes.get(kind, {})
 
     def points(self, tag: str) -> Points:
-        """Returns all points of a tag."""
-        return self.series[tag].points(self.starts)
+        """Returns all points of a tag.
+
+        The journal of a run tells which of them were abandoned. TensorBoard's rule is for folders
+        without one, and with other restarts than the journal's.
+        """
+        points = self.series[tag].points(self.starts)
+        timeline = _timeline(self.folder, _state_of_journal(self.folder)) if self.starts else None
+        if timeline is not None and timeline.begins == [step - 1 for step, _ in self.starts]:
+            limits = timeline.limits
+            bounds = [0, *(counts.get(tag, 0) for counts in self.before), len(points)]
+            for segment, (begin, end) in enumerate(itertools.pairwise(bounds)):
+                points.abandoned[begin:end] = points.steps[begin:end] > limits.get(segment, -1)
+        return points
 
     def places(self, kind: str, tag: str) -> Places:
         """Returns the file positions of all values of a tag."""
@@ -179,6 +194,21 @@ class EventRun:
         if said:
             self._kinds.setdefault(value.tag, said)
         return said or self._kinds.get(value.tag, "scalars")
+
+
+def _state_of_journal(folder: str) -> tuple[int, int] | None:
+    """The time of the last change and the size of a run's journal; None without one."""
+    try:
+        found = Path(folder, FILE).stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+@functools.lru_cache(maxsize=256)
+def _timeline(folder: str, state: tuple[int, int] | None) -> RunTimeline | None:
+    """The timeline of a run by its journal of this state, read once."""
+    return None if state is None else RunTimeline.of(Path(folder))
 
 
 def _by_tag(scalars: Decoded) -> Iterator[tuple[int, Decoded]]:

@@ -163,6 +163,22 @@ def test_no_clock_tells_of_which_segment_an_earlier_point_is(
     ]
 
 
+@pytest.mark.parametrize("hours", [0, 1])
+def test_a_logdir_has_the_same_abandoned_points_as_its_run(
+    monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    """Also if the clock is set back in between: the journal tells, and not the wall times."""
+    now = time.time
+    with monkeypatch.context() as clock:
+        went_on_where_it_had_left(
+            lambda: clock.setattr(time, "time", lambda: now() - 3600.0 * hours)
+        )
+    run = counted(9)
+    there, read = run.scalars["count"], nbtrain.scalars(run.logdir)[".", "count"]
+    assert read.steps.tolist() == there.steps.tolist()
+    assert read.abandoned.tolist() == there.abandoned.tolist()
+
+
 def test_a_cell_that_is_run_again_when_all_is_trained_shows_the_curve() -> None:
     counted(5)
     run = counted(5)
