@@ -100,6 +100,21 @@ export interface Mark {
   actions: Action[];
 }
 
+/** Marks that are drawn as one: where, from where to where they lie, and how many it says. */
+export interface Group<Item> {
+  left: number;
+  first: number;
+  last: number;
+  number: number;
+  marks: Item[];
+}
+
+/** A line of a chart of the panel; `validates`: whether it is of a validation. */
+export interface TagLine {
+  tag: string;
+  validates: boolean;
+}
+
 /** The places of a slider: whole numbers from 0 to last. */
 export interface Places {
   last: number;

@@ -1,73 +1,57 @@
 // The chart of a tag and its validation: of each a mean line, a band from lowest to highest and
 // abandoned tails; and marks.
 
-import uPlot from "uplot";
 import { bucketAt, bucketUpTo, divided, marks, together } from "../shared/columns.js";
 import { el } from "../shared/dom.js";
 import { MarksStrip, STRIP } from "./marks_strip.js";
 import { BaseChart } from "../shared/base_chart.js";
 import { axes, besidePointer, drawMarks, isArrow, steps, yScale } from "../shared/plot.js";
-import { describe, describeValidation, tally } from "../shared/format.js";
+import { ChartHead } from "./chart_head.js";
+import { bandsOf, seriesOf } from "./series.js";
 
-/** @import { Bucket } from "../types.d.ts" */
+/** @import uPlot from "uplot" */
+/** @import { Bucket, Columns, Curve, Mark, Paint, TagLine, UnseenBucket } from "../types.d.ts" */
+/** @import { MarksMenu } from "./marks_menu.js" */
+
+/** @typedef {TagLine & {curves: Curve[]}} DrawnLine */
 
 const WIDE = 560; // pixels from which a chart is higher
 const REACH = 6; // pixels from a point of the validation to a pointer that means it
-const APART = 12; // pixels from which, on average, the points of a validation are seen as such
 
 export class Chart extends BaseChart {
-  // paint: gives what to paint with, as the theme stands (theme.js);
-  // open: called with marks that somebody asks about, and where: an element, and the place in it.
+  /**
+   * paint: gives what to paint with, as the theme stands; open: see marks_menu.js.
+   * @param {{tag: string, syncKey: string, paint: () => Paint, open: MarksMenu["open"]}} panel
+   */
   constructor({ tag, syncKey, paint, open }) {
     const strip = new MarksStrip(paint);
     super("", strip.tip);
-    this.tag = tag;
     this.syncKey = syncKey;
     this.paint = paint;
     this.open = open;
     this.strip = strip;
     this.log = false;
     this.hovered = false;
+    /** @type {DrawnLine[]} */
     this.lines = [];
-    this.found = [];
-    this.name = el("span", { class: "nbt-tag", text: tag, title: tag });
-    this.last = el("span", { class: "nbt-last" });
-    this.legend = el("span", { class: "nbt-legend", "data-role": "legend" });
-    this.toggle = el("button", {
-      type: "button",
-      text: "log",
-      "aria-pressed": "false",
-      title: "Logarithmic scale",
-    });
-    this.toggle.addEventListener("click", () => this.#toggleLog());
+    /** @type {UnseenBucket[][]} */
+    this.found = []; // in each line
+    this.head = new ChartHead(tag, () => this.#toggleLog());
     this.dots = ["nbt-dot", "nbt-dot nbt-validation"].map((kind) =>
       el("div", { class: kind, hidden: "" }),
     );
-    const head = el("div", {
-      class: "nbt-chart-head",
-      children: [this.name, this.last, this.legend, this.toggle],
+    this.root = el("section", {
+      class: "nbt-chart",
+      "data-tag": tag,
+      children: [this.head.root, this.host],
     });
-    this.root = el("section", { class: "nbt-chart", "data-tag": tag, children: [head, this.host] });
   }
 
-  // lines: see `charts` in store.js, and of each its last value, and whether it is `abandoned`, as
-  // the run went back behind all there was.
-  say(lines) {
-    const said = JSON.stringify(lines);
-    if (said === this.said) return;
-    this.said = said;
-    this.last.replaceChildren(
-      ...lines.map(({ tag, last = "", abandoned }, i) => {
-        const text = abandoned ? `${last}\u00a0abandoned` : last;
-        const shown = i ? validation(`val ${text}`, tag) : el("span", { text });
-        shown.classList.toggle("nbt-abandoned", abandoned);
-        return shown;
-      }),
-    );
-  }
-
-  // Draw these lines with their curves, and what was done; without them, those
-  // there were.
+  /**
+   * Draw these lines, and the marks of what was done; without them, those there were.
+   * @param {DrawnLine[]} [lines]
+   * @param {Mark[]} [done]
+   */
   draw(lines = this.lines, done = this.strip.marks) {
     this.lines = lines;
     this.strip.marks = done;
@@ -80,7 +64,7 @@ export class Chart extends BaseChart {
       `chart of ${tags}: the arrow keys read values and stop at marks, Home and End go to the ends, Enter tells what can be done about one`,
     );
     if (this.hasRoom()) this.#plot();
-    if (!this.hovered) this.#tell();
+    if (!this.hovered) this.head.tell([], this.found.flat());
     this.#colour();
   }
 
@@ -99,10 +83,6 @@ export class Chart extends BaseChart {
     const { colours } = this.paint();
     this.root.style.setProperty("--colour", colours[Number(Boolean(this.lines[0]?.validates))]);
     this.root.style.setProperty("--validation", colours[1]);
-  }
-
-  #colourOf({ validates }) {
-    return this.paint().colours[Number(validates)];
   }
 
   get #parts() {
@@ -129,10 +109,10 @@ export class Chart extends BaseChart {
     const tails = parts.reduce((sum, part) => sum + part.tails.length, 0);
     // The scale is that of what counts, which would be a flat line below a tail that has gone bad.
     const auto = parts.every(({ kept }) => !kept.length);
-    if (!this.plot || this.drawn !== this.look) this.#build(data, tails, auto);
+    if (!this.plot || this.drawn !== this.look) this.#build(data, { tails, auto });
     else {
       this.plot.series.slice(1, 1 + tails).forEach((tail) => (tail.auto = auto));
-      this.plot.setData(/** @type {any} */ (data), !zoom);
+      this.plot.setData(data, !zoom);
     }
     if (zoom) this.plot.setScale("x", zoom);
   }
@@ -144,26 +124,15 @@ export class Chart extends BaseChart {
     return min > steps[0] || max < steps.at(-1) ? { min, max } : null;
   }
 
-  // tails: how many there are; auto: whether the scale is theirs.
-  #build(data, tails, auto) {
+  /**
+   * @param {Columns} data
+   * @param {{tails: number, auto: boolean}} abandoned see series.js
+   */
+  #build(data, abandoned) {
     const { left = -10, top = -10 } = this.plot?.cursor ?? {};
-    const tail = {
-      auto,
-      stroke: () => this.paint().gone,
-      width: 1.25,
-      dash: [4, 3],
-      points: { show: false },
-    };
     this.build(data, {
-      series: [
-        {},
-        ...Array.from({ length: tails }, () => ({ ...tail })),
-        ...this.lines.flatMap((line) => this.#series(line)),
-      ],
-      bands: this.lines.map((line, i) => ({
-        series: [tails + 3 * i + 1, tails + 3 * i + 2],
-        fill: () => this.#colourOf(line) + "33",
-      })), // a fifth opaque
+      series: seriesOf(this.lines, abandoned, this.paint),
+      bands: bandsOf(this.lines, abandoned.tails, this.paint),
       scales: { x: { time: false, range: steps }, y: yScale(this.log) },
       axes: axes(this.paint, { log: this.log }),
       cursor: {
@@ -196,27 +165,11 @@ export class Chart extends BaseChart {
     );
   }
 
-  // Of a line its highest, its lowest and its mean; see `together`.
-  #series(line) {
-    const edge = { stroke: "transparent", width: 0, points: { show: false } };
-    const seen = (u, i) => {
-      const count = u.data[i].reduce((n, y) => n + (y != null), 0);
-      // The page has no room for it, and so no widths, while JupyterLab changes its theme.
-      return count === 1 || (line.validates && count * APART <= u.bbox.width / uPlot.pxRatio);
-    };
-    const colour = () => this.#colourOf(line);
-    return [
-      { ...edge },
-      { ...edge },
-      { stroke: colour, width: 1.6, points: { show: seen, size: 6, fill: colour } },
-    ];
-  }
-
   /** @param {uPlot} u */
   hover(u) {
     this.hovered = u.cursor.left >= 0;
     const buckets = this.hovered ? this.#bucketsAt(u, u.cursor.left) : [];
-    this.#tell(buckets);
+    this.head.tell(buckets, this.found.flat());
     this.dots.forEach((dot, i) => point(dot, u, buckets[i]));
     const meant = this.hovered && this.#isMine(u) ? this.strip.at(u.cursor.left) : undefined;
     u.over.style.cursor = meant ? "pointer" : "";
@@ -250,13 +203,11 @@ export class Chart extends BaseChart {
     const { left } = u.cursor;
     if (event.key === "Enter") this.#ask(left);
     else if (!super.press(u, event)) return false;
-    else if (left >= 0 && isArrow(event.key) && !event.shiftKey)
-      this.#stop(u, this.strip.between(left, u.cursor.left));
+    else if (left >= 0 && isArrow(event.key) && !event.shiftKey) {
+      const mark = this.strip.between(left, u.cursor.left);
+      if (mark) u.setCursor({ left: mark.left, top: u.over.clientHeight / 2 });
+    }
     return true;
-  }
-
-  #stop(u, mark) {
-    if (mark) u.setCursor({ left: mark.left, top: u.over.clientHeight / 2 });
   }
 
   /**
@@ -272,9 +223,12 @@ export class Chart extends BaseChart {
       this.open(meant.marks, anchor, meant.left + from - anchor.getBoundingClientRect().left);
   }
 
-  // What opens beside a mark gives the focus back: the place is kept for that.
+  /**
+   * What opens beside a mark gives the focus back: the place is kept for that.
+   * @param {FocusEvent} event
+   */
   leave({ relatedTarget }) {
-    if (!relatedTarget?.closest(".nbt-pop")) super.leave();
+    if (!(relatedTarget instanceof Element && relatedTarget.closest(".nbt-pop"))) super.leave();
   }
 
   /**
@@ -290,25 +244,11 @@ export class Chart extends BaseChart {
     return [bucket, bucketUpTo(second.curves, step, bucket)];
   }
 
-  /** @param {Bucket[]} [buckets] */
-  #tell([bucket, validated] = []) {
-    if (!bucket) this.legend.textContent = tally(this.found.flat());
-    else
-      this.legend.replaceChildren(
-        describe(bucket),
-        ...(validated ? [validation(describeValidation(validated, bucket.x))] : []),
-      );
-  }
-
   #toggleLog() {
     this.log = !this.log;
-    this.toggle.setAttribute("aria-pressed", String(this.log));
+    this.head.log.setAttribute("aria-pressed", String(this.log));
     this.draw();
   }
-}
-
-function validation(text, title = "") {
-  return el("span", { class: "nbt-validation", text, title });
 }
 
 /**

@@ -2,6 +2,17 @@
 
 /** @import { Command, Receipt, Status, ToPanel } from "../protocol.d.ts" */
 
+/**
+ * taken: the kernel has it; known: its receipt has been listed, or should have been.
+ * @typedef {object} Click
+ * @property {Command["command"]} command
+ * @property {boolean} late
+ * @property {boolean} taken
+ * @property {boolean} known
+ * @property {ReturnType<typeof setTimeout>} [timer]
+ * @property {(receipt?: Receipt) => void} done
+ */
+
 const ENDED = ["finished", "stopped", "failed"];
 const BUSY_AFTER_MS = 1500;
 const LISTED_AFTER_MS = 1500; // a receipt that is not listed by then has left the list again
@@ -15,7 +26,8 @@ export class Clicks {
   constructor(send, changed) {
     this.send = send;
     this.changed = changed;
-    this.waiting = new Map(); // id -> {command, late, taken, known, timer, done}
+    /** @type {Map<string, Click>} */
+    this.waiting = new Map(); // by their ids
   }
 
   /**
@@ -25,6 +37,7 @@ export class Clicks {
    */
   post(command, done = () => {}) {
     const id = crypto.randomUUID?.() ?? String(Math.random());
+    /** @type {Click} */
     const click = { command: command.command, late: false, taken: false, known: false, done };
     click.timer = setTimeout(() => {
       click.late = true;

@@ -5,10 +5,13 @@ import { Hyperparameters } from "./hyperparameters.js";
 import { listed, latest } from "./marks.js";
 import { Trial } from "./trial.js";
 
-/** @import { Checkpoint, Command, Receipt, Status } from "../protocol.d.ts" */
+/** @import { Checkpoint, Command, Phase, Receipt, Status } from "../protocol.d.ts" */
 /** @import { Mark } from "../types.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
 
+/** @typedef {Exclude<Command["command"], "set" | "try">} Plain A command that a button sends. */
+
+/** @type {Record<Phase, string>} */
 const GLYPHS = {
   created: "○",
   preparing: "◌",
@@ -19,6 +22,7 @@ const GLYPHS = {
   stopped: "■",
   failed: "✕",
 };
+/** @type {Record<string, string>} */
 const LABELS = {
   pause: "Pause",
   resume: "Resume",
@@ -29,6 +33,7 @@ const LABELS = {
   evaluate: "Evaluate",
   try: "Try",
 };
+/** @type {Record<string, string>} */
 const DOING = {
   pause: "Pausing…",
   resume: "Resuming…",
@@ -44,7 +49,11 @@ export class Controls {
   /** @param {Clicks} clicks */
   constructor(clicks) {
     this.clicks = clicks;
+    /** @type {Partial<Status>} */
     this.status = {};
+    /** @type {Mark[] | null} */
+    this.marks = null; // with the list of checkpoints
+    this.listed = "";
     this.hyperparameters = new Hyperparameters(clicks);
     this.trial = new Trial(
       clicks,
@@ -112,8 +121,14 @@ export class Controls {
     ];
   }
 
-  // silentSince: when the kernel spoke last, if it does not speak any more; else null.
-  // gone: whether the kernel is known to have gone.
+  /**
+   * silentSince: when the kernel spoke last, if it does not speak any more; else null.
+   * gone: whether the kernel is known to have gone.
+   * @param {Partial<Status>} status
+   * @param {string | null} silentSince
+   * @param {Mark[]} marks
+   * @param {boolean} gone
+   */
   show(status, silentSince, marks, gone) {
     this.status = status;
     this.silentSince = silentSince;
@@ -142,15 +157,16 @@ export class Controls {
     this.#answer();
   }
 
+  /** @param {string} command */
   #button(command) {
     const button = el("button", { type: "button", text: LABELS[command], "data-command": command });
     button.addEventListener("click", () =>
-      this.#click(/** @type {any} */ (button.dataset.command)),
+      this.#click(/** @type {Plain} */ (button.dataset.command)),
     );
     return button;
   }
 
-  /** @param {Exclude<Command["command"], "set" | "try">} command */
+  /** @param {Plain} command */
   #click(command) {
     if (this.clicks.of(command)) return;
     if (command !== "restore") this.clicks.post({ command });
@@ -159,12 +175,13 @@ export class Controls {
 
   // A button that waits stays in the tab order: it must not lose the keyboard's focus.
   #answer() {
-    const { controls = {} } = this.status;
+    /** @type {Partial<Status["controls"]>} */
+    const controls = this.status.controls ?? {};
     const can = this.silentSince ? {} : controls;
     if (!this.silentSince && !this.clicks.of(this.turn.dataset.command))
       this.turn.dataset.command = can.resume ? "resume" : "pause";
     for (const button of this.buttons) {
-      const { command } = button.dataset;
+      const command = /** @type {Plain} */ (button.dataset.command);
       const waiting = !this.silentSince && this.clicks.of(command);
       say(button, waiting ? DOING[command] : LABELS[command]);
       button.disabled = !can[command] && !waiting;

@@ -7,7 +7,8 @@
 import { el } from "../shared/dom.js";
 import { brief, exact, places } from "./scale.js";
 
-/** @import { Status } from "../protocol.d.ts" */
+/** @import { Receipt, Scale, Status } from "../protocol.d.ts" */
+/** @import { Places } from "../types.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
 
 // JupyterLab leaves their keys to them: or else the arrows, which move a slider, are the notebook's.
@@ -21,7 +22,8 @@ export class Hyperparameters {
   /** @param {Clicks} clicks */
   constructor(clicks) {
     this.clicks = clicks;
-    this.rows = new Map(); // name -> row
+    /** @type {Map<string, Row>} */
+    this.rows = new Map(); // by the names
     this.root = el("div", { class: "nbt-rows", role: "group", "aria-label": "hyperparameters" });
   }
 
@@ -44,12 +46,21 @@ export class Hyperparameters {
       }
       this.rows
         .get(name)
-        .show(values[i], range, !silentSince && controls?.set, answered.join("\n"), rates[i]);
+        .show(
+          values[i],
+          range,
+          Boolean(!silentSince && controls?.set),
+          answered.join("\n"),
+          rates[i],
+        );
     });
     this.root.hidden = !names.length;
   }
 
-  // The name of the row that says itself why this command of its own was refused, if there is one.
+  /**
+   * The name of the row that says itself why this command of its own was refused, if there is one.
+   * @param {Receipt} receipt
+   */
   refused({ id }) {
     return [...this.rows.values()].find((row) => id && row.refusedBy === id)?.name;
   }
@@ -63,7 +74,9 @@ class Row {
   constructor(name, clicks) {
     this.name = name;
     this.clicks = clicks;
+    /** @type {number | string | null} */
     this.asked = null; // the value on its way
+    /** @type {number | string | null} */
     this.next = null; // asked for since; sent when that has arrived
     this.editing = false;
     const note = `nbt-note-${notes++}`;
@@ -99,14 +112,21 @@ class Row {
     this.field.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  // answered: what became of the latest commands. With another answer a refusal is over: what it
-  // says may be so no more.
-  // rate: what the schedule gives, times this factor; null where it is none.
+  /**
+   * answered: what became of the latest commands. With another answer a refusal is over: what it
+   * says may be so no more.
+   * rate: what the schedule gives, times this factor; null where it is none.
+   * @param {number | string} value
+   * @param {[lowest: number, highest: number, scale: Scale]} range
+   * @param {boolean} can
+   * @param {string} answered
+   * @param {string | null} [rate]
+   */
   show(value, range, can, answered, rate = null) {
     this.value = value;
     this.rate = rate;
     this.range = range;
-    this.can = Boolean(can);
+    this.can = can;
     if (this.refusal) this.among ??= answered;
     if (this.refusal && this.among !== answered) this.refusal = null;
     this.#draw();
@@ -138,12 +158,17 @@ class Row {
     this.slider.title = range;
   }
 
+  /**
+   * @param {number} place
+   * @param {string} text
+   */
   #place(place, text) {
     if (Number(this.slider.value) !== place) this.slider.value = String(place);
     this.slider.setAttribute("aria-valuetext", text);
     this.slider.style.setProperty("--part", String(place / this.places.last));
   }
 
+  /** @param {number | string} value */
   #write(value) {
     const text = this.field.matches(":focus") ? exact(value) : brief(value, ROOM);
     if (this.field.value !== text) this.field.value = text;
@@ -177,6 +202,7 @@ class Row {
     return text === "" || Number.isNaN(Number(text)) ? text : Number(text);
   }
 
+  /** @param {number | string} value */
   #ask(value) {
     this.editing = false;
     const same = value === (this.next ?? this.asked ?? this.value);
@@ -186,6 +212,7 @@ class Row {
     this.#draw();
   }
 
+  /** @param {number | string} value */
   #send(value) {
     this.asked = value;
     const sent = Number.isFinite(value) ? value : String(value); // JSON has no other numbers
@@ -194,6 +221,7 @@ class Row {
     );
   }
 
+  /** @param {Receipt} [receipt] */
   #answered(receipt) {
     const { next } = this;
     this.asked = this.next = null;
@@ -208,7 +236,10 @@ class Row {
     this.#draw();
   }
 
-  // Enter is not left to the field: where it is in no form, not every browser calls that a change.
+  /**
+   * Enter is not left to the field: where it is in no form, not every browser calls that a change.
+   * @param {KeyboardEvent} event
+   */
   #key(event) {
     if (event.key === "Enter") this.#enter();
     if (event.key !== "Escape") return;

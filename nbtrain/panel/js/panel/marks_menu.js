@@ -18,7 +18,8 @@ export class MarksMenu {
    */
   constructor(clicks, state) {
     this.state = state;
-    this.marks = [];
+    /** @type {string[]} */
+    this.marks = []; // their keys
     this.listed = LISTED;
     this.popover = new Popover("marks");
     this.offers = new Offers(clicks, state, {

@@ -4,8 +4,10 @@ import { el } from "../shared/dom.js";
 import { glyph, grouped, titled } from "./marks.js";
 import { shortened } from "../shared/format.js";
 
-/** @import { Paint } from "../types.d.ts" */
+/** @import { Group, Mark, Paint } from "../types.d.ts" */
 /** @import uPlot from "uplot" */
+
+/** @typedef {Group<Mark> & {wide: number}} Sign A group, and how broad it is drawn, in pixels. */
 
 export const STRIP = 18; // pixels above the plot
 const APART = 22; // pixels between two marks, at the least: what stands closer is not told apart
@@ -25,8 +27,11 @@ export class MarksStrip {
    */
   constructor(paint) {
     this.paint = paint;
+    /** @type {Mark[]} */
     this.marks = [];
+    /** @type {Sign[]} */
     this.groups = [];
+    this.key = ""; // of what the tip tells
     this.tip = el("div", { class: "nbt-tip", role: "status", hidden: "", "data-role": "mark" });
     this.strip = el("div", { class: "nbt-strip" });
   }
@@ -47,23 +52,27 @@ export class MarksStrip {
       from: -1,
       to: bbox.width / ratio + 1,
       wide: (number) => wide(number) + GAP,
-    });
-    for (const group of this.groups) group.wide = wide(group.number);
+    }).map((group) => ({ ...group, wide: wide(group.number) }));
     ctx.translate(bbox.left, bbox.top);
     ctx.scale(ratio, ratio);
     ctx.textAlign = "center";
-    for (const { left, first, last, number, marks } of this.groups) {
-      const [{ event, abandoned }] = marks;
+    for (const sign of this.groups) {
+      const [{ event, abandoned }] = sign.marks;
       ctx.strokeStyle = ctx.fillStyle = abandoned ? gone : GRAVE.includes(event) ? grave : text;
-      this.#lines(ctx, { first, last, abandoned, height: bbox.height / ratio });
+      this.#lines(ctx, sign, bbox.height / ratio);
       if (!abandoned && !GRAVE.includes(event)) ctx.fillStyle = strong;
-      this.#label(ctx, left, number, marks[0]);
+      this.#label(ctx, sign);
     }
     ctx.restore();
   }
 
-  // A single mark has a line at its step; several have one along theirs.
-  #lines(ctx, { first, last, abandoned, height }) {
+  /**
+   * A single mark has a line at its step; several have one along theirs.
+   * @param {CanvasRenderingContext2D} ctx
+   * @param {Sign} sign
+   * @param {number} height of the plot
+   */
+  #lines(ctx, { first, last, marks: [{ abandoned }] }, height) {
     ctx.lineWidth = 1;
     ctx.globalAlpha = first === last ? 0.35 : 0.7;
     ctx.setLineDash(first === last && abandoned ? [2, 3] : []);
@@ -74,11 +83,15 @@ export class MarksStrip {
     ctx.globalAlpha = 1;
   }
 
-  // As wide as `widths` has it.
-  #label(ctx, left, number, mark) {
+  /**
+   * As wide as `widths` has it.
+   * @param {CanvasRenderingContext2D} ctx
+   * @param {Sign} sign
+   */
+  #label(ctx, { left, number, marks: [mark] }) {
     const text = counted(number);
     ctx.font = SMALL;
-    const width = text && ctx.measureText(text).width + 1;
+    const width = text ? ctx.measureText(text).width + 1 : 0;
     ctx.fillText(text, left + 6, -BASE);
     const sign = glyph(mark);
     ctx.font = "12px system-ui, sans-serif";
@@ -90,14 +103,17 @@ export class MarksStrip {
   /**
    * The marks that a pointer at this place means; undefined for none.
    * @param {number} left
+   * @returns {Sign | undefined}
    */
   at(left) {
     let best;
+    /** @param {Sign} group */
     const distance = (group) => Math.max(group.first - left, left - group.last, 0);
-    const isMeant = (group) =>
-      distance(group) <= REACH || Math.abs(left - group.left) <= group.wide / 2;
-    for (const group of this.groups)
-      if (isMeant(group) && !(best && distance(best) <= distance(group))) best = group;
+    for (const group of this.groups) {
+      const off = distance(group);
+      const isMeant = off <= REACH || Math.abs(left - group.left) <= group.wide / 2;
+      if (isMeant && !(best && distance(best) <= off)) best = group;
+    }
     return best;
   }
 
@@ -112,7 +128,10 @@ export class MarksStrip {
     return from < to ? passed[0] : passed.at(-1);
   }
 
-  // Tell of some marks beside the pointer, or of none.
+  /**
+   * Tell of some marks beside the pointer, or of none.
+   * @param {Mark[]} [marks]
+   */
   tell(marks = []) {
     const key = marks.map(titled).join();
     this.tip.hidden = !marks.length;
@@ -130,6 +149,7 @@ export class MarksStrip {
   }
 }
 
+/** @param {number} number */
 const counted = (number) => (number > 99 ? "99+" : number > 1 ? String(number) : "");
 
 /**
@@ -139,5 +159,6 @@ const counted = (number) => (number > 99 ? "99+" : number > 1 ? String(number) :
 function widths(ctx) {
   ctx.font = SMALL;
   const digit = ctx.measureText("99+").width / 3;
+  /** @param {number} number */
   return (number) => GLYPH + (number > 1 ? 1 + digit * counted(number).length : 0);
 }

@@ -15,6 +15,9 @@ import { RunConnection } from "./run_connection.js";
 import { stand } from "../shared/still.js";
 import * as theme from "../shared/theme.js";
 
+/** @import { Status } from "../protocol.d.ts" */
+/** @import { Mark, TagLine } from "../types.d.ts" */
+
 const UNTOLD = ["created", "finished", "stopped", "failed"]; // phases in which nothing is to be heard
 let panels = 0;
 
@@ -37,7 +40,8 @@ class View {
     });
     this.menu = new MarksMenu(this.clicks, state);
     this.rescue = new Rescue(this.clicks, state);
-    this.charts = new Map(); // tag -> {chart, shows: what of its lines and marks}
+    /** @type {Map<string, {chart: Chart, shows: string}>} */
+    this.charts = new Map(); // by tag; shows: what of its lines and marks
     this.inSight = true;
     this.syncKey = `nbtrain-${panels++}`;
     this.grid = el("div", { class: "nbt-grid" });
@@ -66,6 +70,7 @@ class View {
     this.changed();
   }
 
+  /** @param {(chart: Chart) => void} act */
   each(act) {
     for (const { chart } of this.charts.values()) act(chart);
   }
@@ -124,7 +129,11 @@ class View {
     }
   }
 
-  // Out of sight the words go on, and the drawing waits.
+  /**
+   * Out of sight the words go on, and the drawing waits.
+   * @param {TagLine[]} lines
+   * @param {Status["last"]} [last]
+   */
   drawChart(lines, last = {}) {
     const [{ tag }] = lines;
     if (!this.charts.has(tag)) {
@@ -140,7 +149,7 @@ class View {
     const { store } = this.connection;
     const shown = this.charts.get(tag);
     const shows = [...lines.map((line) => store.changedAt(line.tag)), store.markedAt].join();
-    shown.chart.say(
+    shown.chart.head.say(
       lines.map((line) => ({
         ...line,
         last: last[line.tag],

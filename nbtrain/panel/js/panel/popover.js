@@ -18,7 +18,9 @@ export class Popover {
     });
     this.root.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
     this.root.addEventListener("toggle", () => this.#follow());
-    this.scrolled = ({ target }) => target.contains?.(this.anchor) && this.#place();
+    /** @param {Event} event */
+    this.scrolled = ({ target }) =>
+      target instanceof Node && target.contains(this.anchor) && this.#place();
   }
 
   get isOpen() {
@@ -50,6 +52,7 @@ export class Popover {
     const { left: from, top, bottom } = this.anchor.getBoundingClientRect();
     const { offsetWidth: width, offsetHeight: height } = this.root;
     const below = bottom + GAP + height <= innerHeight || top < height;
+    /** @type {(place: number, room: number) => number} */
     const inside = (place, room) => Math.max(GAP, Math.min(place, room - GAP));
     this.root.style.left = `${inside(from + this.left, innerWidth - width)}px`;
     this.root.style.top = `${inside(below ? bottom + GAP : top - GAP - height, innerHeight - height)}px`;

@@ -24,6 +24,7 @@ export function places(lowest, highest, kind) {
  */
 function decades(lowest, highest) {
   const last = Math.max(1, Math.round(PER_DECADE * Math.log10(highest / lowest)));
+  /** @param {number} place */
   const inside = (place) => Math.min(last, Math.max(0, place));
   return {
     last,

@@ -1,7 +1,7 @@
 // What has arrived of one run: its status and its curves. Knows no page.
 
 /** @import { Action, FromPanel, MarkRow, Snapshot, Status, Update } from "../protocol.d.ts" */
-/** @import { Bytes, Curve, Mark } from "../types.d.ts" */
+/** @import { Bytes, Curve, Mark, TagLine } from "../types.d.ts" */
 
 const MOST_MARKS = 1000; // as many as the kernel holds
 
@@ -52,11 +52,15 @@ export class Store {
   get charts() {
     const { tags, status } = this;
     const { validations = {} } = status;
-    const found = new Map(tags.map((tag) => [tag, []]));
-    const chartOf = (tag) => (found.has(validations[tag]) ? validations[tag] : tag);
-    const line = (tag) => ({ tag, validates: Object.hasOwn(validations, tag) });
-    for (const tag of tags)
-      found.get(chartOf(tag))[tag === chartOf(tag) ? "unshift" : "push"](line(tag));
+    /** @type {Map<string, TagLine[]>} */
+    const found = new Map();
+    for (const tag of tags) found.set(tag, []);
+    for (const tag of tags) {
+      const validated = validations[tag];
+      const chart = found.has(validated) ? validated : tag;
+      const line = { tag, validates: Object.hasOwn(validations, tag) };
+      found.get(chart)[tag === chart ? "unshift" : "push"](line);
+    }
     return [...found.values()].filter((lines) => lines.length);
   }
 
@@ -79,18 +83,8 @@ export class Store {
    */
   #snapshot(content, buffers) {
     const read = reader(buffers);
-    this.curves = content.series.map(({ tag, segment, abandoned, stride, n }) => {
-      const curve = {
-        tag,
-        segment,
-        abandoned,
-        stride,
-        seq: content.seq,
-        x: [],
-        mean: [],
-        lo: [],
-        hi: [],
-      };
+    this.curves = content.series.map(({ n, ...about }) => {
+      const curve = begun({ ...about, seq: content.seq });
       read(curve, n);
       return curve;
     });
@@ -120,19 +114,9 @@ export class Store {
     if (last) this.status.last = { ...this.status.last, ...last };
     const read = reader(buffers);
     for (const [id, stride, from, n, tag, segment, abandoned] of content.series) {
-      this.curves[id] ??= {
-        seq: content.seq,
-        tag,
-        segment,
-        abandoned,
-        stride,
-        x: [],
-        mean: [],
-        lo: [],
-        hi: [],
-      };
-      const curve = this.curves[id];
-      curve.seq = content.seq;
+      const { seq } = content;
+      const curve = (this.curves[id] ??= begun({ tag, segment, abandoned, stride, seq }));
+      curve.seq = seq;
       while (curve.stride < stride) fold(curve);
       for (const column of [curve.x, curve.mean, curve.lo, curve.hi]) column.length = from;
       read(curve, n);
@@ -159,6 +143,15 @@ export class Store {
       actions: this.actions.get(first + i) ?? [],
     }));
   }
+}
+
+/**
+ * A curve without points.
+ * @param {Omit<Curve, "x" | "mean" | "lo" | "hi">} about
+ * @returns {Curve}
+ */
+function begun(about) {
+  return { ...about, x: [], mean: [], lo: [], hi: [] };
 }
 
 /**
@@ -195,6 +188,7 @@ function reader([steps, values]) {
   const x = new Float64Array(aligned(steps));
   const y = new Float32Array(aligned(values));
   let at = 0;
+  /** @type {(curve: Curve, n: number) => void} */
   return (curve, n) => {
     for (const end = at + n; at < end; at++) {
       curve.x.push(x[at]);

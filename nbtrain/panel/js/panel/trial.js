@@ -7,6 +7,11 @@ import { exact } from "./scale.js";
 /** @import { Command, Receipt, Status } from "../protocol.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
 
+/**
+ * What the form had, and the value that the hyperparameter had.
+ * @typedef {Record<"name" | "value" | "steps" | "tag", string> & {now: number | string}} Typed
+ */
+
 const STEPS = 200;
 const UNDECIDED = "nothing was decided of"; // the words of one that had begun, and was left
 const USUAL = "val_loss"; // what decides where nothing else is asked for
@@ -19,7 +24,9 @@ export class Trial {
   constructor(clicks, answered) {
     this.clicks = clicks;
     this.answered = answered;
+    /** @type {Partial<Status>} */
     this.status = {};
+    /** @type {Typed | null} */
     this.refused = null; // refused: what the form then had, to be corrected
     this.name = el("select", { "data-role": "trial-name" });
     this.name.addEventListener("change", () => {
@@ -42,6 +49,7 @@ export class Trial {
       "data-role": "trial-steps",
     });
     this.tag = el("select", { "data-role": "trial-tag" });
+    /** @type {(text: string, input: HTMLElement) => HTMLElement} */
     const labelled = (text, input) => el("label", { children: [el("span", { text }), input] });
     const rows = [
       labelled("try", this.name),
@@ -79,7 +87,7 @@ export class Trial {
 
   #open() {
     const refused = this.refused?.now === this.#now(this.refused?.name) ? this.refused : null;
-    const { hyperparameters = [], last = {}, controls = {} } = this.status;
+    const { hyperparameters = [], last = {}, controls } = this.status;
     const tags = Object.keys(last).filter((tag) => !tag.startsWith("hyperparameters/"));
     const losses = tags.filter((tag) => tag.includes("loss"));
     fill(
@@ -87,7 +95,7 @@ export class Trial {
       hyperparameters.map(([name]) => name),
       [refused?.name, this.name.value],
     );
-    const usual = controls.evaluate && !tags.includes(USUAL) ? [""] : []; // it comes with an evaluation
+    const usual = controls?.evaluate && !tags.includes(USUAL) ? [""] : []; // it comes with an evaluation
     fill(this.tag, [...usual, ...tags], [refused?.tag, this.tag.value, ...usual, USUAL, losses[0]]);
     if (refused?.name === this.name.value) {
       this.value.value = refused.value;
@@ -101,12 +109,16 @@ export class Trial {
     this.value.value = typeof value === "number" ? exact(value / 2) : "";
   }
 
+  /** @param {string | undefined} wanted */
   #now(wanted) {
     const { hyperparameters = [], values = [] } = this.status;
     return values[hyperparameters.findIndex(([name]) => name === wanted)];
   }
 
-  // What is no number is sent as it is: the run says what is wrong with it.
+  /**
+   * What is no number is sent as it is: the run says what is wrong with it.
+   * @param {Event} event
+   */
   #post(event) {
     event.preventDefault();
     const text = this.value.value.trim().replace("−", "-");
@@ -135,7 +147,12 @@ export class Trial {
   }
 }
 
-// Chosen is the first of what is wanted that there is.
+/**
+ * Chosen is the first of what is wanted that there is.
+ * @param {HTMLSelectElement} select
+ * @param {string[]} names
+ * @param {(string | undefined)[]} wanted
+ */
 function fill(select, names, wanted) {
   select.replaceChildren(
     ...names.map((name) => el("option", { value: name, text: name || USUAL })),

@@ -1,7 +1,7 @@
 // The curves of one tag as uPlot's columns, and what there is to say about them at a step.
 // In a column null is a gap, and undefined says that there is nothing at this step.
 
-/** @import { Bucket, Bytes, Column, Curve, Unseen, UnseenBucket } from "../types.d.ts" */
+/** @import { Bucket, Bytes, Column, Columns, Curve, Unseen, UnseenBucket } from "../types.d.ts" */
 
 /**
  * Buckets of a curve, one after another.
@@ -35,7 +35,7 @@ export function isAbandoned(curves) {
  * may not be full, and a single point among means of many looks like a turn of the curve.
  * @param {Curve[]} curves
  * @param {{log?: boolean, x?: Float64Array}} [how]
- * @returns {[Float64Array, ...Column[]]}
+ * @returns {Columns}
  */
 export function columns(curves, { log = false, x = union(curves) } = {}) {
   const { kept, tails } = divided(curves);
@@ -86,14 +86,18 @@ function inLine({ x, stride }) {
  * each; places: steps at which something was done, to be in sight from the first on.
  * @param {Curve[][]} lines
  * @param {{log?: boolean, places?: number[]}} [how]
+ * @returns {Columns}
  */
 export function together(lines, { log = false, places = [] } = {}) {
   const x = reaching(union(lines.flat()), places);
-  const each = lines.map((curves) => columns(curves, { log, x }));
+  const each = lines.map((curves) => {
+    const [, ...drawn] = columns(curves, { log, x });
+    return drawn;
+  });
   return [
     x,
-    ...each.flatMap((data) => data.slice(1, -3)),
-    ...each.flatMap((data) => data.slice(-3)),
+    ...each.flatMap((drawn) => drawn.slice(0, -3)),
+    ...each.flatMap((drawn) => drawn.slice(-3)),
   ];
 }
 
