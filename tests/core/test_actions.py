@@ -255,7 +255,7 @@ def test_a_mark_means_its_own_checkpoint_and_not_a_copy_of_the_same_step() -> No
         (Phase.CREATED, "the run is created"),
     ],
 )
-def test_what_cannot_be_done_now_says_why(phase: Phase, reason: str) -> None:
+def test_an_unavailable_action_says_why(phase: Phase, reason: str) -> None:
     history = History().save(200).set(300, 1, 2)
     assert history.offered(phase=phase) == [
         f"Set learning_rate back to 1 ({reason})",
@@ -363,7 +363,7 @@ DEEDS = st.lists(
 
 
 @given(DEEDS)
-def test_what_is_offered_led_to_the_mark(deeds: Sequence[tuple[str, int]]) -> None:
+def test_offered_checkpoints_led_to_the_mark(deeds: Sequence[tuple[str, int]]) -> None:
     """The plain definition: the past of a state is carried along, and restored with it."""
     history = History()
     past: tuple[str, ...] = ()  # names of the checkpoints that led to the present state

@@ -65,7 +65,7 @@ def test_a_new_start_resets_the_count() -> None:
 
 
 @given(steps=MAYBE, secs=MAYBE, passing=PASSING)
-def test_it_is_due_exactly_when_enough_has_passed_since_the_last_occasion(
+def test_an_occasion_is_due_exactly_when_enough_has_passed_since_the_last_one(
     steps: int | None, secs: int | None, passing: list[tuple[int, int]]
 ) -> None:
     due = Every(steps=steps, secs=secs)

@@ -28,7 +28,7 @@ def test_a_mark_stands_at_its_step_and_a_restore_at_its_target() -> None:
     assert [(sign.place, sign.text) for sign in found] == [(100, "●"), (200, "◆"), (250, "◀")]
 
 
-def test_what_is_abandoned_stands_for_nothing_that_counts() -> None:
+def test_abandoned_marks_stand_for_none_that_count() -> None:
     marks = [mark("save", 100), mark("set", 200), mark("restore", 300, 100)]
     found = signs([marks[0], replace(marks[1], abandoned=True), marks[2]], 0, 300, 10)
     assert [(sign.place, sign.abandoned) for sign in found] == [(100, False), (200, True)]
@@ -50,7 +50,7 @@ def test_what_is_abandoned_stands_for_nothing_that_counts() -> None:
         ([("save", 300), ("set", 310), ("pause", 400), ("segment", 350)], [400]),  # by itself
     ],
 )
-def test_what_did_not_lead_to_where_the_run_is_is_abandoned(
+def test_marks_that_did_not_lead_to_the_present_state_are_abandoned(
     lines: list[tuple[Any, ...]], left: list[int]
 ) -> None:
     marks, page = Marks(), FrontEnd()

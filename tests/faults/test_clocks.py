@@ -145,6 +145,6 @@ def kept_by_it(pipe: Connection, train: Callable[[], Run]) -> None:
 
 
 @pytest.mark.parametrize("train", [by_steps_and_secs, by_fit_and_secs, by_graph_and_secs])
-def test_what_is_done_by_time_goes_on_by_a_clock_that_is_set_back(train: Callable[[], Run]) -> None:
+def test_timed_actions_continue_after_the_clock_is_set_back(train: Callable[[], Run]) -> None:
     with Forked(kept_by_it, train) as child:
         assert child.answer() == (None, "stopped"), child.err

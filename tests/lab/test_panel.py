@@ -140,7 +140,7 @@ def test_every_button_works_while_another_cell_draws_and_leaves_its_figures_alon
 
 
 @pytest.mark.cells("run.on('stopped', print)", "run.status.phase.value")
-def test_what_a_listener_prints_appears_under_its_cell(page: NotebookPage) -> None:
+def test_prints_of_a_listener_appear_under_its_cell(page: NotebookPage) -> None:
     page.run(2)
     page.run(3)  # the last cell that has run is another
     click(page.panel(1), "stop")

@@ -110,7 +110,7 @@ def see_one_of_two(page: NotebookPage, index: int) -> None:
     expect(second).to_be_hidden()
 
 
-def test_what_a_notebook_showed_it_shows_without_its_kernel(
+def test_a_notebook_shows_the_same_without_its_kernel(
     browser: Browser, lab: Lab, tmp_path: Path
 ) -> None:
     path = lab.notebook("night", TRAIN, BOARD, TWO, "_ = other.request_stop(), other.wait(60)")

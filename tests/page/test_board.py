@@ -129,7 +129,7 @@ def test_a_logarithmic_axis_shows_the_first_steps_apart(page: BarePage, board: L
     expect(loss.locator("[data-role=left-out]")).to_be_empty()
 
 
-def test_what_is_written_comes_into_sight_when_followed(board: Locator, logdir: Path) -> None:
+def test_new_points_appear_on_a_followed_board(board: Locator, logdir: Path) -> None:
     board.locator("[data-role=follow]").check()
     write_curve(logdir / "later", "train/loss", np.linspace(1, 0, 50))
     write_curve(logdir / "adam", "rate", [0.125], 4)

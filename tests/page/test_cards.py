@@ -98,7 +98,7 @@ def test_images_are_side_by_side_and_can_be_seen_in_their_own_size(
     expect(photo.locator("img")).to_have_js_property("clientWidth", 500)
 
 
-def test_what_is_replaced_is_given_back(page: BarePage, board: Locator) -> None:
+def test_replaced_attributes_are_restored(page: BarePage, board: Locator) -> None:
     digits = card_of(board, "samples/digits")
     old = digits.locator("img").first.get_attribute("src")
     digits.locator("[data-role=step]").press("Home")
@@ -107,7 +107,7 @@ def test_what_is_replaced_is_given_back(page: BarePage, board: Locator) -> None:
     assert gone
 
 
-def test_what_could_not_be_read_is_shown_when_it_can(board: Locator, logdir: Path) -> None:
+def test_a_file_is_shown_once_it_becomes_readable(board: Locator, logdir: Path) -> None:
     digits = card_of(board, "samples/digits", "adam")
     expect(digits).to_have_attribute("data-step", "19")
     (file,) = logdir.glob("adam/*tfevents*")

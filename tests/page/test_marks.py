@@ -355,7 +355,7 @@ def test_the_way_back_is_closed_where_the_kernel_is_gone(
     expect(rescue(panel)).to_contain_text("no word from the kernel since")
 
 
-def test_where_the_kernel_is_gone_a_trial_looks_as_disabled_as_the_rest(
+def test_a_trial_looks_as_disabled_as_the_rest_without_a_kernel(
     page: BarePage, panel: Locator
 ) -> None:
     buttons = [
@@ -382,7 +382,7 @@ def crowd(run: nbtrain.Run, last: str) -> None:
     run.marks.add(Mark(last, step, time.time(), 20 * "words and " + "its end"))
 
 
-def test_of_a_crowd_all_are_reached_with_the_keyboard(
+def test_every_mark_of_a_crowd_is_reached_with_the_keyboard(
     page: BarePage, panel: Locator, run: nbtrain.Run, tmp_path: Path
 ) -> None:
     keyboard = page.page.keyboard
@@ -474,7 +474,7 @@ def test_the_signs_of_large_groups_do_not_overlap(page: BarePage, tmp_path: Path
         assert end <= begin, f"{left} lies over {right}: {signs}"
 
 
-def test_what_cannot_be_done_now_is_disabled_and_says_why(page: BarePage, panel: Locator) -> None:
+def test_an_unavailable_action_is_disabled_with_its_reason(page: BarePage, panel: Locator) -> None:
     saved = save(panel)
     pause(panel)
     offered = ask(panel, "● save")

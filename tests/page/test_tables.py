@@ -97,7 +97,7 @@ def test_filters_choose_rows_and_checkboxes_are_those_of_the_run_list(
     count(board, "2 of 4 runs")
 
 
-def test_what_is_shown_of_the_table_is_downloaded(page: BarePage, board: Locator) -> None:
+def test_the_shown_rows_of_the_table_are_downloaded(page: BarePage, board: Locator) -> None:
     board.locator("[data-act=Columns]").click()
     board.locator("[data-role=columns]").get_by_label("layers").uncheck()
     board.locator("[data-role=filter-tags]").fill("optimizer|layers|learning")

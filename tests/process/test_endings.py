@@ -155,7 +155,7 @@ def reloads(pipe: Connection) -> None:
     pipe.send(later.wait(SOON))
 
 
-def test_where_a_handler_of_the_program_returns_the_training_goes_on() -> None:
+def test_the_training_continues_if_the_programs_handler_returns() -> None:
     with Forked(reloads, finalize=True) as child:
         assert child.answer() == "trains"
         child.signal(signal.SIGHUP)
@@ -268,7 +268,7 @@ def is_late(pipe: Connection) -> None:
     assert here.wait(SOON)
 
 
-def test_what_was_not_saved_yet_and_is_saved_then_is_said() -> None:
+def test_a_late_save_is_reported_when_it_is_done() -> None:
     with Forked(is_late, finalize=True) as child:
         assert child.wait() == 0, child.err
         unsaved, saved = journal(FOLDER, "unsaved", "saved")
@@ -308,7 +308,7 @@ def assert_told(err: str) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, 0])
-def test_where_the_grace_is_over_the_process_ends_and_says_what_was_not_saved(number: int) -> None:
+def test_after_the_grace_the_process_ends_and_names_what_was_not_saved(number: int) -> None:
     """By a signal, and by the end of the script."""
     with Forked(hangs, bool(number), finalize=True) as child:
         assert child.answer() == "hangs"

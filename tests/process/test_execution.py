@@ -132,7 +132,7 @@ def test_runs_that_a_cell_has_started_are_not_kept_until_its_end(
     assert shown["one after the other"] == ["True"]  # each would hold its model
 
 
-def test_of_several_runs_a_cell_shows_those_that_it_is_told_to(
+def test_a_cell_with_several_runs_shows_only_the_requested_ones(
     shown: dict[str, list[str]],
 ) -> None:
     assert shown["several"] == []

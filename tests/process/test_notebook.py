@@ -139,7 +139,7 @@ def picture(cell: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("index", [0, 1])
-def test_where_a_live_run_was_shown_a_picture_stays(cells: Any, index: int) -> None:
+def test_a_picture_stays_in_place_of_a_live_run(cells: Any, index: int) -> None:
     gone, shown, _ = (output.data for output in cells[index].outputs)
     assert set(gone) == set(shown) == {"image/png", "text/plain"}, "and no dead widget"
     assert len(base64.b64decode(gone["image/png"])) < 100, "a pixel"
@@ -272,7 +272,9 @@ def test_a_refusal_shows_no_line_of_what_nbtrain_calls(
 
 
 @pytest.mark.parametrize("how", ["wait", "wait magic"])
-def test_where_the_training_raised_is_never_hidden(refused: dict[str, list[Any]], how: str) -> None:
+def test_the_line_where_the_training_raised_is_never_hidden(
+    refused: dict[str, list[Any]], how: str
+) -> None:
     errors = [output for output in refused[how] if output.output_type == "error"]
     text = traceback(errors[0])
     assert "Cell In[2], line 4" in text, "the numbers are those that the user sees"

@@ -96,5 +96,5 @@ def test_an_address_in_a_lock_file_is_seen(line: str) -> None:
     assert ADDRESS.search(line)
 
 
-def test_what_npm_says_of_a_package_is_no_address() -> None:
+def test_a_funding_url_in_npm_metadata_is_not_an_address() -> None:
     assert not ADDRESS.search('"funding": { "url": "https://example.org/sponsor" }')

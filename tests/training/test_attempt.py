@@ -41,7 +41,7 @@ def test_a_start_that_is_refused_leaves_the_live_run_its_stop() -> None:
     assert run.wait(SOON).status.phase is Phase.STOPPED
 
 
-def test_a_stop_that_is_taken_before_its_poster_looks_stops_all_the_same(
+def test_a_stop_taken_before_its_poster_looks_stops_the_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = nbtrain.train(Counter().step)
@@ -77,7 +77,7 @@ def test_when_it_has_ended_no_thread_is_its_training_thread() -> None:
         run.record(loss=1.0)
 
 
-def test_a_start_waits_for_the_last_words_of_the_life_before() -> None:
+def test_a_start_waits_for_the_end_of_the_previous_one() -> None:
     run = nbtrain.train(Counter().step, start=False)
     busy, release = threading.Event(), threading.Event()
 
@@ -150,7 +150,7 @@ def test_a_loop_that_does_not_end_is_told_and_keeps_the_run_from_starting_again(
     assert run.start().wait(SOON).status.phase is Phase.FINISHED
 
 
-def test_after_a_restore_the_same_step_is_saved_anew(gate: Gate) -> None:
+def test_after_a_restore_the_same_step_is_saved_again(gate: Gate) -> None:
     course = tf.Variable(0)
     counter = Counter(gate)
     checkpoint = tf.train.Checkpoint(count=counter.count, course=course)
@@ -189,7 +189,7 @@ def test_a_loop_left_after_a_saved_boundary_has_its_last_step_saved() -> None:
     assert held.get_tensor("count/.ATTRIBUTES/VARIABLE_VALUE") == 3
 
 
-def test_a_loop_that_never_asks_is_saved_in_each_life() -> None:
+def test_a_loop_that_never_asks_to_stop_is_saved_at_each_end() -> None:
     counter = Counter()
 
     @nbtrain.background(checkpoint=counter.checkpoint)
@@ -204,7 +204,7 @@ def test_a_loop_that_never_asks_is_saved_in_each_life() -> None:
     loop.wait(SOON)
 
 
-def test_a_run_without_a_thread_to_be_had_fails_and_can_be_started_again() -> None:
+def test_a_run_without_an_available_thread_fails_and_can_be_started_again() -> None:
     counter = Counter()
     run = nbtrain.train(counter.step, steps=3, checkpoint=counter.checkpoint, start=False)
     usual = threading.stack_size(1 << 62)  # more than can be addressed: no thread gets it

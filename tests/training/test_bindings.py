@@ -56,7 +56,7 @@ def ids(objects: list[object]) -> set[int]:
 # --- what is bound anew ---------------------------------------------------------
 
 
-def test_a_cell_that_is_run_again_binds_a_model_anew() -> None:
+def test_a_cell_that_is_run_again_binds_a_new_model() -> None:
     notebook = Notebook(MODEL, STEP)
     names = Bindings([notebook["step"]])
     assert names.rebound() == ()
@@ -64,7 +64,7 @@ def test_a_cell_that_is_run_again_binds_a_model_anew() -> None:
     assert names.rebound() == ("model", "optimizer")
 
 
-def test_what_is_bound_to_the_old_again_is_as_before() -> None:
+def test_a_name_rebound_to_the_old_object_counts_as_unchanged() -> None:
     notebook = Notebook(MODEL, STEP)
     names = Bindings([notebook["step"]])
     old = notebook["model"]
@@ -105,7 +105,7 @@ def test_a_function_that_was_traced_looks_up_no_name_again() -> None:
     assert outer.rebound() == ("compiled",)
 
 
-def test_a_name_that_the_program_itself_binds_is_its_own_matter() -> None:
+def test_a_name_that_the_program_itself_rebinds_does_not_pause_the_run() -> None:
     notebook = Notebook(MODEL)
     notebook.cell("""
         def step():
@@ -254,7 +254,7 @@ def test_a_variable_that_a_function_assigns_to_is_trained() -> None:
     assert ids(Bindings([notebook["step"]]).trained()) == {id(notebook["count"])}
 
 
-def test_a_walk_through_an_object_of_the_users_own_ends() -> None:
+def test_a_walk_through_the_users_own_object_ends() -> None:
     notebook = Notebook("""
         class Node:
             def __init__(self, left=None):
@@ -320,7 +320,7 @@ def held(gate: Gate) -> tuple[Notebook, nbtrain.Run]:
     return notebook, run
 
 
-def test_a_run_pauses_by_itself_when_its_variable_is_bound_anew(gate: Gate) -> None:
+def test_a_run_pauses_by_itself_when_its_variable_is_rebound(gate: Gate) -> None:
     notebook, run = held(gate)
     gate.open()
     reached(run, lambda run: run.status.step > 3)
@@ -364,7 +364,7 @@ def test_a_run_that_fails_over_a_name_says_so(gate: Gate) -> None:
     assert "weight is no longer what the run started with" in str(run.status.message)
 
 
-def test_a_second_run_never_trains_what_a_live_one_has_come_to_train(gate: Gate) -> None:
+def test_a_second_run_cannot_train_a_model_that_a_live_run_has_begun_to_train(gate: Gate) -> None:
     notebook, run = held(gate)
     notebook.cell(WEIGHT)
     notebook.cell(GATED)

@@ -114,7 +114,7 @@ def test_a_page_is_told_runs_and_tags_and_which_run_has_which(tmp_path: Path) ->
     assert content["tabs"] == ["scalars", "compare"]
 
 
-def test_what_a_page_keeps_is_what_the_next_one_begins_with(tmp_path: Path) -> None:
+def test_the_next_page_begins_with_the_choices_of_the_last(tmp_path: Path) -> None:
     run_of(tmp_path, [1.0])
     board = board_of(tmp_path, x="wall")
     board.hear(t="hello")
@@ -131,7 +131,7 @@ def test_what_a_page_keeps_is_what_the_next_one_begins_with(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("text", [None, 1, "x" * 2_000_000])
-def test_what_no_page_would_keep_is_not_kept(text: object, tmp_path: Path) -> None:
+def test_invalid_options_of_a_page_are_not_kept(text: object, tmp_path: Path) -> None:
     board = board_of(tmp_path)
     board.hear(t="hello")
     board.hear(t="options", text=text)
@@ -419,7 +419,7 @@ def test_fifty_runs_share_the_buckets_of_a_chart(tmp_path: Path) -> None:
     assert len(chosen["run07"].rows) > most, "fewer runs, finer curves"
 
 
-def test_what_has_not_changed_is_not_sent_again(tmp_path: Path) -> None:
+def test_unchanged_data_are_not_sent_again(tmp_path: Path) -> None:
     run_of(tmp_path / "a", [1.0])
     scalars = nbtrain.scalars(tmp_path)
     board = ShownBoard(scalars)
@@ -545,7 +545,7 @@ def wait_for_loopers() -> None:
         thread.join(SOON)
 
 
-def test_what_is_written_is_told_while_a_page_looks_until_the_board_is_closed(
+def test_new_points_are_sent_while_a_page_looks_until_the_board_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = Told(monkeypatch)
@@ -561,7 +561,7 @@ def test_what_is_written_is_told_while_a_page_looks_until_the_board_is_closed(
     assert not thread.is_alive()
 
 
-def test_what_another_has_read_is_told_as_well(
+def test_data_read_by_another_board_are_sent_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = Told(monkeypatch)
@@ -592,7 +592,7 @@ def test_without_follow_no_thread_runs_until_the_page_asks_for_it(
     assert not thread.is_alive()
 
 
-def test_what_was_not_read_at_once_is_read_by_a_thread_that_ends(
+def test_the_rest_of_a_large_logdir_is_read_by_a_thread_that_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = Told(monkeypatch)

@@ -80,7 +80,7 @@ def test_a_branch_that_goes_back_to_its_begin_has_its_values_again(gate: Gate) -
     assert counted(child)[1][-10:] == [10.0 + 5 * n for n in range(1, 11)]
 
 
-def test_it_writes_down_its_parent_and_the_edits_as_marks() -> None:
+def test_a_branch_records_its_parent_and_the_edits_as_marks() -> None:
     run, _ = parent()
     child = run.branch(10, name="b", pace=5).wait(SOON)
     (start,) = journal(child, "start")
@@ -129,7 +129,7 @@ def test_the_parent_can_be_started_again_after_its_branch() -> None:
     assert int(paced.count.numpy()) == 20
 
 
-def test_a_loop_of_ones_own_branches() -> None:
+def test_the_users_own_loop_can_branch() -> None:
     line = Line()
 
     @nbtrain.background(checkpoint=line.checkpoint, hyperparameters=line.optimizer, name="own")
@@ -323,7 +323,7 @@ def test_a_branch_of_a_branch_waits_for_the_first_to_end(gate: Gate) -> None:
         ({"checkpoint": None}, ArgumentError, "nothing is left to train"),
     ],
 )
-def test_what_cannot_be_starts_nothing_and_leaves_no_folder(
+def test_an_impossible_branch_starts_nothing_and_leaves_no_folder(
     given: dict[str, Any], error: type[NbtrainError], words: str
 ) -> None:
     run, _ = parent()
@@ -356,7 +356,7 @@ def test_a_supervisor_that_was_given_and_a_monitored_session_cannot_be_branched(
     assert not list(Path().glob("**/m-1"))
 
 
-def test_where_the_first_edit_is_refused_the_branch_pauses_before_its_first_step() -> None:
+def test_a_branch_whose_first_edit_is_refused_pauses_before_its_first_step() -> None:
     line = Line()
     held = {RATE: line.optimizer.learning_rate}
     run = nbtrain.train(

@@ -159,7 +159,7 @@ def test_callbacks_that_come_and_go_leave_the_others_what_they_remember() -> Non
     assert (run.status.step, early.wait) == (unbroken.status.step, 3) == (LAST * STEPS, 3)
 
 
-def test_what_is_not_better_than_before_the_break_is_no_best_model() -> None:
+def test_a_model_worse_than_before_the_break_is_not_the_best() -> None:
     def best() -> Any:
         return keras.callbacks.ModelCheckpoint(
             "{epoch}.weights.h5", "loss", mode="max", save_best_only=True, save_weights_only=True

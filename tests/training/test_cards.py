@@ -114,7 +114,7 @@ def test_a_history_and_its_places_are_without_what_was_abandoned(tmp_path: Path)
     assert (content["rows"], content["step"]) == ([["old 1"]], 1)
 
 
-def test_a_tag_of_which_all_was_abandoned_is_told_in_words(tmp_path: Path) -> None:
+def test_a_tag_whose_points_were_all_abandoned_is_named(tmp_path: Path) -> None:
     written(tmp_path / "adam" / NAME, [event(5, histogram("x", [0, 1, 2]), 1.0), start(0, 2.0)])
     board = board_of(tmp_path)
     for asked in (history(board, kind="histograms"), summary(board, "histograms")):
@@ -178,7 +178,7 @@ def test_a_huge_image_comes_smaller_and_says_so(
     assert width * height <= 100
 
 
-def test_what_is_no_image_is_told_in_words_beside_those_that_are(tmp_path: Path) -> None:
+def test_data_that_are_not_an_image_are_described_beside_the_images(tmp_path: Path) -> None:
     svg = b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>"
     content, buffers = summary(logdir_of(tmp_path, images("x", svg, png())), "images")
     first, second = content["samples"]
@@ -216,7 +216,7 @@ def test_texts_of_one_and_two_dimensions_are_tables(
     assert (content["table"], content["rows"]) == (True, rows)
 
 
-def test_of_more_dimensions_the_first_part_is_shown_and_told(tmp_path: Path) -> None:
+def test_only_the_first_part_of_more_dimensions_is_shown_with_a_note(tmp_path: Path) -> None:
     data = np.array([[[b"a", b"b"]], [[b"c", b"d"]]], object)
     content, _ = summary(logdir_of(tmp_path, text("x", data)), "text")
     assert content["rows"] == [["a", "b"]]
@@ -263,7 +263,7 @@ def test_sounds_come_with_their_labels_and_lengths(tmp_path: Path) -> None:
     assert buffers == [tone(0.5), WAV, beyond]
 
 
-def test_what_is_no_sound_or_too_large_is_told_in_words(
+def test_an_invalid_or_large_sound_is_described_in_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(media, "BYTES", 20)
@@ -289,7 +289,7 @@ def test_histograms_come_in_bins_in_common(tmp_path: Path) -> None:
     np.testing.assert_allclose(counts.reshape(2, BINS).sum(axis=1), [4, 8])
 
 
-def test_of_many_histograms_some_are_shown_and_the_one_asked_for(tmp_path: Path) -> None:
+def test_some_of_many_histograms_are_shown_including_the_requested_one(tmp_path: Path) -> None:
     board = logdir_of(tmp_path, *[histogram("x", [0, 1, n]) for n in range(RIDGES * 4)])
     for at in (0, 101, RIDGES * 4 - 1):
         shown = summary(board, "histograms", at=at)[0]["shown"]
@@ -325,6 +325,6 @@ def test_a_picture_stays_of_the_first_cards(tmp_path: Path, tab: str) -> None:
 
 
 @pytest.mark.parametrize("tab", ["images", "text", "audio"])
-def test_what_is_not_there_or_cannot_be_drawn_has_no_picture(tmp_path: Path, tab: str) -> None:
+def test_a_missing_or_undrawable_value_has_no_picture(tmp_path: Path, tab: str) -> None:
     logdir_of(tmp_path, text("x", "a"))
     assert cards_figure.png(selections(nbtrain.scalars(tmp_path))[KIND_OF[tab]], tab) is None

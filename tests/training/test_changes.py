@@ -87,7 +87,7 @@ def test_a_step_that_was_traced_before_the_run_is_looked_into() -> None:
     assert curve(program.run(4)) == [(0, 0.5), (2, 0.5), (2, 0.25), (4, 0.25)]
 
 
-def test_a_loop_of_ones_own_and_a_cell_are_heard_too() -> None:
+def test_assignments_in_the_users_loop_and_in_a_cell_are_recorded_too() -> None:
     rate = tf.Variable(0.5)
 
     @nbtrain.background(hyperparameters={"rate": rate}, steps=100)
@@ -101,7 +101,7 @@ def test_a_loop_of_ones_own_and_a_cell_are_heard_too() -> None:
     assert curve(loop) == [(0, 0.5), (42, 0.5), (42, 0.25), (100, 0.25)]
 
 
-def test_what_a_cell_assigns_in_a_pause_comes_before_an_edit(gate: Gate) -> None:
+def test_an_assignment_by_a_cell_during_a_pause_comes_before_an_edit(gate: Gate) -> None:
     run, tuned = paused_and_saved(gate)
     tuned.rate.assign(0.25)
     applied(run.set(rate=4.0))
@@ -111,7 +111,7 @@ def test_what_a_cell_assigns_in_a_pause_comes_before_an_edit(gate: Gate) -> None
     assert last == 4.0
 
 
-def test_what_a_cell_assigns_in_a_pause_is_of_the_step_of_the_pause(gate: Gate) -> None:
+def test_an_assignment_by_a_cell_during_a_pause_has_the_step_of_the_pause(gate: Gate) -> None:
     run, tuned = paused_and_saved(gate)
     tuned.rate.assign(0.25)
     applied(run.resume())
@@ -119,7 +119,7 @@ def test_what_a_cell_assigns_in_a_pause_is_of_the_step_of_the_pause(gate: Gate) 
     assert curve(run)[:2] == [(0, 0.5), (1, 0.25)]
 
 
-def test_what_a_restore_undoes_is_not_recorded_after_it(gate: Gate) -> None:
+def test_an_assignment_undone_by_a_restore_is_not_recorded_after_it(gate: Gate) -> None:
     run, tuned = paused_and_saved(gate)
     tuned.rate.assign(0.25)
     applied(run.restore())
@@ -127,7 +127,7 @@ def test_what_a_restore_undoes_is_not_recorded_after_it(gate: Gate) -> None:
     assert {value for _, value in curve(run)} == {0.5}
 
 
-def test_what_an_evaluation_assigns_is_of_its_step() -> None:
+def test_an_assignment_by_an_evaluation_has_its_step() -> None:
     rate = tf.Variable(0.5)
 
     def evaluate() -> dict[str, float]:
@@ -144,7 +144,7 @@ def test_what_an_evaluation_assigns_is_of_its_step() -> None:
     assert curve(run) == [(0, 0.5), (50, 0.5), (50, 0.25), (99, 0.25)]
 
 
-def test_what_a_thread_assigns_while_a_boundary_looks_is_of_the_next_step(
+def test_an_assignment_by_a_thread_during_a_boundary_has_the_next_step(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rate, next_step = tf.Variable(0.5), HyperparameterControl.next_step
@@ -288,7 +288,7 @@ def test_a_graph_whose_train_op_assigns_nothing_has_nothing_read(
     assert 0 < len(reads) < 1_000, "once a second"
 
 
-def test_what_an_operation_beside_the_train_op_assigns_is_seen() -> None:
+def test_an_assignment_by_an_operation_beside_the_train_op_is_seen() -> None:
     with tf.Graph().as_default():
         step = v1.train.get_or_create_global_step()
         rate = v1.get_variable("rate", initializer=0.5, trainable=False)
@@ -375,7 +375,7 @@ def test_a_plateau_and_a_warm_up_are_recorded_at_their_steps() -> None:
 
 @pytest.mark.parametrize("resource", [True, False])
 @pytest.mark.parametrize("way", [nbtrain.supervise, nbtrain.monitor])
-def test_what_an_operation_of_a_graph_assigns_is_recorded_at_its_step(
+def test_an_assignment_by_a_graph_operation_is_recorded_at_its_step(
     way: Any, resource: bool
 ) -> None:
     with tf.Graph().as_default():

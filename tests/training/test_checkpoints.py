@@ -78,7 +78,7 @@ def test_a_restore_into_a_new_model_gives_it_the_saved_state(tmp_path: Path) -> 
     assert_equal(other.state(), line.state())
 
 
-def test_what_the_checkpoint_lacks_is_named_and_keeps_its_value(tmp_path: Path) -> None:
+def test_a_variable_missing_in_the_checkpoint_is_named_and_keeps_its_value(tmp_path: Path) -> None:
     line, other = trained(3), trained(1)
     ObjectSaver(tf.train.Checkpoint(model=line.model), tmp_path, keep=5).save(3)
     momenta = [variable.numpy() for variable in other.optimizer.variables]
@@ -103,7 +103,7 @@ def test_what_the_checkpoint_lacks_is_named_and_keeps_its_value(tmp_path: Path) 
     ],
     ids=lambda optimizer: type(optimizer).__name__,
 )
-def test_what_an_optimizer_had_not_created_yet_is_as_before_its_first_step(
+def test_a_restore_resets_slots_that_the_optimizer_had_not_created_yet(
     optimizer: Any, tmp_path: Path
 ) -> None:
     variable = tf.keras.Variable([1.0, 2.0], name="weights")
@@ -143,7 +143,7 @@ def test_an_optimizer_that_cannot_be_made_again_stays_as_it_is_and_is_named(
     assert float(optimizer.variables[-1].numpy()[0]) != 0
 
 
-def test_what_has_no_variable_yet_is_named(tmp_path: Path) -> None:
+def test_an_object_without_variables_yet_is_named(tmp_path: Path) -> None:
     saver_of(trained(3), tmp_path).save(3)
     bare = Line()
     proof = ObjectSaver(tf.train.Checkpoint(model=bare.model), tmp_path, keep=5).resume()
@@ -225,7 +225,7 @@ def test_a_checkpoint_of_a_tf1_graph_is_refused_in_words(tmp_path: Path) -> None
         saver_of(Line(), tmp_path / "other").restore(path)
 
 
-def test_what_does_not_fit_is_refused_with_what_to_do_next(tmp_path: Path) -> None:
+def test_a_checkpoint_that_does_not_fit_is_refused_with_advice(tmp_path: Path) -> None:
     saver_of(trained(3), tmp_path).save(3)
     with pytest.raises(CheckpointError) as refusal:
         saver_of(Line(units=2), tmp_path).resume()
@@ -314,7 +314,7 @@ def test_keep_none_keeps_all(tmp_path: Path) -> None:
     assert [checkpoint.step for checkpoint in listed(tmp_path)] == list(range(1, 9))
 
 
-def test_a_later_life_keeps_counting_the_checkpoints_of_the_earlier(tmp_path: Path) -> None:
+def test_a_later_start_keeps_counting_the_checkpoints_of_earlier_ones(tmp_path: Path) -> None:
     first = saver_of(Line(), tmp_path, keep=2)
     first.save(1)
     first.save(2)
@@ -379,7 +379,7 @@ def test_a_checkpoint_that_was_cut_short_is_never_listed(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("gone", ["ckpt-2.*", "ckpt-2.index", "ckpt-2.data-*"])
-def test_a_checkpoint_of_which_a_file_is_gone_is_not_listed(gone: str, tmp_path: Path) -> None:
+def test_a_checkpoint_with_a_missing_file_is_not_listed(gone: str, tmp_path: Path) -> None:
     line = trained(1)
     saver = saver_of(line, tmp_path)
     saver.save(1)
@@ -404,7 +404,7 @@ def test_a_checkpoint_that_lacks_one_of_its_data_files_is_not_listed(tmp_path: P
     assert [checkpoint.step for checkpoint in listed(tmp_path)] == [1]
 
 
-def test_a_folder_whose_checkpoints_are_all_gone_begins_anew(tmp_path: Path) -> None:
+def test_a_run_starts_over_if_all_its_checkpoints_are_gone(tmp_path: Path) -> None:
     saver_of(Line(), tmp_path).save(1)
     for path in tmp_path.glob("ckpt-1.*"):
         path.unlink()
@@ -415,7 +415,7 @@ def test_a_folder_whose_checkpoints_are_all_gone_begins_anew(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("left_behind", [False, True])
-def test_a_folder_that_was_moved_is_gone_on_from(left_behind: bool, tmp_path: Path) -> None:
+def test_a_run_continues_in_a_moved_folder(left_behind: bool, tmp_path: Path) -> None:
     line, other = trained(2), Line()
     old, new = tmp_path / "old", tmp_path / "new"
     saver_of(line, old).save(1)
@@ -508,7 +508,7 @@ def test_a_checkpoint_beside_it_that_cannot_be_read_is_left_out(tmp_path: Path) 
     assert proof.step == 1
 
 
-def test_what_a_checkpoint_manager_forgets_when_the_clock_falls_is_kept(
+def test_checkpoints_forgotten_by_a_manager_after_a_clock_change_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.time()
@@ -610,7 +610,7 @@ def test_a_checkpoint_made_of_a_root_is_matched_from_there(tmp_path: Path) -> No
     assert_equal(other.model.get_weights(), line.model.get_weights())
 
 
-def test_what_never_finds_a_variable_is_named_and_no_warning_of_tensorflows(
+def test_a_saved_value_without_a_variable_is_named_without_tensorflows_warning(
     tmp_path: Path, logged: list[str]
 ) -> None:
     saver_of(trained(3), tmp_path).save(3)
@@ -629,7 +629,7 @@ def test_what_never_finds_a_variable_is_named_and_no_warning_of_tensorflows(
     assert logged == []
 
 
-def test_the_users_own_restore_of_a_runs_checkpoint_uses_all_of_it(tmp_path: Path) -> None:
+def test_a_restore_by_the_user_uses_all_of_a_runs_checkpoint(tmp_path: Path) -> None:
     line, other = trained(2), Line()
     saver_of(line, tmp_path).save(2)
     other.checkpoint.restore(str(tmp_path / "ckpt-2")).assert_consumed()

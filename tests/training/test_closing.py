@@ -80,7 +80,7 @@ def test_a_monitored_session_that_does_not_close_is_left_and_told(stuck: Stuck) 
     assert nbtrain.monitor(count.train_op, steps=5, name=run.name).wait(SOON).status.step == 5
 
 
-def test_that_of_a_loop_of_ones_own_too(stuck: Stuck) -> None:
+def test_a_stuck_session_of_the_users_own_loop_is_left_too(stuck: Stuck) -> None:
     count = Count()
 
     def loop(run: Run) -> None:
@@ -153,7 +153,7 @@ def test_a_session_under_a_supervisor_that_does_not_close_is_left_and_logged(
     assert stuck.asked == 1
 
 
-def test_under_a_supervisor_in_a_loop_of_ones_own_it_is_told_in_the_panel_alone(
+def test_a_supervisor_in_the_users_own_loop_is_reported_only_in_the_panel(
     stuck: Stuck, caplog: pytest.LogCaptureFixture
 ) -> None:
     count = Counting()

@@ -40,7 +40,7 @@ def test_hyperparameters_that_differ_are_apart_from_those_that_are_the_same(logd
     assert both.same == {"name": "x", "units": 32.0}
 
 
-def test_what_one_of_the_runs_was_not_told_differs(tmp_path: Path) -> None:
+def test_a_hyperparameter_missing_in_one_run_differs(tmp_path: Path) -> None:
     written(tmp_path / "a" / NAME, [told(rate=1), simple("loss", 1, 1.0)])
     written(tmp_path / "b" / NAME, [told(rate=1, decay=True), simple("loss", 1, 1.0)])
     both = nbtrain.compare(tmp_path)
@@ -53,7 +53,7 @@ def test_one_and_true_are_not_the_same(tmp_path: Path) -> None:
     assert nbtrain.compare(tmp_path).differing == {"x": {"a": 1.0, "b": True}}
 
 
-def test_what_scalars_came_to(logdir: Path) -> None:
+def test_the_results_of_scalars_are_listed(logdir: Path) -> None:
     metrics = nbtrain.compare(logdir).metrics
     assert list(metrics) == ["accuracy", "loss"]
     assert metrics["loss"]["adam/train"] == Extent(1.0, 2, 0.5, 1, 2.0, 0, 3)
@@ -104,7 +104,7 @@ def test_a_data_frame(logdir: Path) -> None:
     assert pd.isna(frame.loc["bare", ("accuracy", "max")])
 
 
-def test_it_shows_itself_as_a_plain_table(logdir: Path) -> None:
+def test_a_cell_shows_a_plain_table(logdir: Path) -> None:
     assert repr(nbtrain.compare(logdir, runs="adam|sgd")).splitlines() == [
         "                     adam/train  sgd/train",
         "rate                 0.5         0.25",
@@ -121,7 +121,7 @@ def test_it_shows_itself_as_a_plain_table(logdir: Path) -> None:
     assert repr(nbtrain.compare(logdir, runs="nosuch")).startswith("<no scalars in ")
 
 
-def test_what_is_the_same_is_shown_on_one_line_whatever_it_holds(tmp_path: Path) -> None:
+def test_equal_hyperparameters_are_shown_on_one_line(tmp_path: Path) -> None:
     for run in "ab":
         values = [told(name="a\n\x1b[31m" + "x" * 99), simple("loss", 1, 2.0)]
         written(tmp_path / run / NAME, values)

@@ -107,7 +107,7 @@ def test_charts_of_a_third_run_are_merged_into_a_category_that_the_second_began(
     )
 
 
-def test_what_tensorboardx_writes(tmp_path: Path) -> None:
+def test_values_of_tensorboardx_are_read(tmp_path: Path) -> None:
     with tensorboardX.SummaryWriter(str(tmp_path)) as writer:
         writer.add_custom_scalars(
             {"A": {"two": ["Multiline", ["a", "b.*"]], "one": ["Margin", ["v", "l", "u"]]}}

@@ -229,7 +229,7 @@ def test_a_generator_that_cannot_go_back_says_so_and_goes_on() -> None:
 
 
 @pytest.mark.parametrize("kind", ["dataset", "list"])
-def test_what_is_saved_after_a_restore_is_the_place_it_went_back_to(kind: str) -> None:
+def test_a_save_after_a_restore_holds_the_restored_position_in_the_data(kind: str) -> None:
     gate = Gate(passes=4)
     whole, left, again = Training(), Training(gate), Training()
     whole.ended(KINDS[kind](), "whole", epochs=2)
@@ -461,7 +461,7 @@ def test_a_tuple_is_one_argument() -> None:
 
 
 @pytest.mark.parametrize("make", [dataset, listed])
-def test_a_loop_of_ones_own_draws_from_data_and_goes_on_with_what_comes_next(make: Any) -> None:
+def test_the_users_own_loop_draws_from_data_and_continues_with_the_next_element(make: Any) -> None:
     def run(training: Training, name: str, **options: Any) -> nbtrain.Run:
         @nbtrain.background(
             data=make(), epochs=2, checkpoint=training.checkpoint, name=name, **options
@@ -506,7 +506,7 @@ def test_an_iterator_that_is_named_in_the_checkpoint_goes_on_and_back_too() -> N
     assert third.rows == whole[7:]
 
 
-def test_what_a_step_of_a_loop_had_drawn_when_the_data_ended_is_given_again() -> None:
+def test_elements_drawn_by_an_unfinished_step_are_given_again() -> None:
     def run(**options: Any) -> list[int]:
         rows: list[int] = []
 
@@ -537,7 +537,7 @@ def test_what_a_step_of_a_loop_had_drawn_when_the_data_ended_is_given_again() ->
         (tf.data.Dataset.range(0), "data is a dataset without an element"),
     ],
 )
-def test_what_is_no_data_is_refused_before_anything_starts(data: Any, message: str) -> None:
+def test_invalid_data_raise_before_anything_starts(data: Any, message: str) -> None:
     for start in (
         lambda: nbtrain.train(lambda batch: {"loss": 1.0}, data=data),
         lambda: nbtrain.background(lambda run, batches: None, data=data),
@@ -619,7 +619,7 @@ def test_a_branch_goes_on_with_the_element_that_comes_next() -> None:
 
 
 @pytest.mark.parametrize("way", ["step", "loop"])
-def test_what_the_draws_take_is_told_as_input(way: str) -> None:
+def test_time_spent_drawing_data_is_counted_as_input(way: str) -> None:
     training = Training()
     if way == "step":
         run = training.ended(dataset(), "run", epochs=2)

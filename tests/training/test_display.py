@@ -23,7 +23,7 @@ def test_the_picture_of_a_run_that_can_go_on_says_how(gate: Gate) -> None:
     assert state_of(run, WHEN) == go_on
 
 
-def test_that_of_a_run_in_another_folder_names_the_folder(tmp_path: Path) -> None:
+def test_the_line_for_a_run_in_another_folder_names_the_folder(tmp_path: Path) -> None:
     run = nbtrain.train(dict, logdir=tmp_path / "own", start=False)
     folder = os.path.relpath(tmp_path / "own")
     assert f"run its cells again with logdir={folder!r}." in state_of(run, WHEN)

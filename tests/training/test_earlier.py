@@ -61,7 +61,7 @@ def test_a_run_that_goes_on_has_the_whole_curve() -> None:
     assert tail.buckets.steps.tolist() == [6.0], "of three lives each has its own part"
 
 
-def test_a_value_of_an_earlier_life_is_shown_with_its_step() -> None:
+def test_a_value_of_an_earlier_start_is_shown_with_its_step() -> None:
     counted(3, evaluate=lambda: {"count": 7.0}, evaluate_steps=3)
     run = counted(5)
     assert run.status.values == {"count": 5.0, "val_count": 7.0}
@@ -71,7 +71,7 @@ def test_a_value_of_an_earlier_life_is_shown_with_its_step() -> None:
     assert fields(run.status)["last"] == {"count": "7", "val_count": "8"}
 
 
-def test_what_lies_beyond_the_checkpoint_that_it_goes_on_from_was_abandoned() -> None:
+def test_points_beyond_the_restored_checkpoint_are_abandoned() -> None:
     counted(8, pause_at=4)
     for path in (FOLDER / "checkpoints").glob("ckpt-8.*"):
         path.unlink()  # as of a kernel that was killed before it could save
@@ -83,7 +83,7 @@ def test_what_lies_beyond_the_checkpoint_that_it_goes_on_from_was_abandoned() ->
     ]
 
 
-def test_one_that_begins_anew_has_its_own_curve_alone() -> None:
+def test_a_run_that_starts_over_has_only_its_own_curve() -> None:
     """As where a name is used again and again, and nothing is saved."""
     counted(4)
     shutil.rmtree(FOLDER / "checkpoints")
@@ -104,7 +104,7 @@ def test_one_that_goes_on_from_step_0_abandons_all_of_it() -> None:
     ]
 
 
-def test_a_restore_of_an_earlier_life_is_one_here() -> None:
+def test_a_restore_of_an_earlier_start_counts_as_a_restore() -> None:
     counter = Counter()
     run = nbtrain.train(counter.step, steps=6, checkpoint=counter.checkpoint, name="a", start=False)
     run.post(Save(), at=2)
@@ -137,7 +137,7 @@ def went_on_where_it_had_left(
     return points(run.scalars["count"])
 
 
-def test_what_was_abandoned_counts_where_the_run_goes_back_to_it() -> None:
+def test_abandoned_points_count_again_when_the_run_goes_back_to_them() -> None:
     there = went_on_where_it_had_left()
     assert [(step, segment) for step, _, segment, gone in there if not gone] == [
         *((step, 0) for step in range(1, 7)),
@@ -150,7 +150,7 @@ def test_what_was_abandoned_counts_where_the_run_goes_back_to_it() -> None:
     ]
 
 
-def test_no_clock_tells_of_which_segment_an_earlier_point_is(
+def test_the_segment_of_an_earlier_point_does_not_depend_on_a_clock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = time.time
@@ -222,7 +222,7 @@ def test_a_file_that_cannot_be_read_is_told_and_the_run_trains() -> None:
     assert run.scalars["count"].steps.tolist() == [1, 2, 3, 4]
 
 
-def test_what_fails_while_it_is_read_stays_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_during_a_read_stays_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not for a tenth of a second: it is tried once."""
     counted(3)
 
@@ -242,7 +242,7 @@ def test_a_torn_file_gives_what_it_has() -> None:
     assert 4 in counted(4).scalars["count"].steps
 
 
-def test_marks_of_earlier_lives_come_first() -> None:
+def test_marks_of_earlier_starts_come_first() -> None:
     counted(8, pause_at=4)
     for path in (FOLDER / "checkpoints").glob("ckpt-8.*"):
         path.unlink()
@@ -309,7 +309,7 @@ def test_a_page_is_given_what_was_recalled_whole() -> None:
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_it_is_the_same_whenever_it_comes(*, late: bool) -> None:
+def test_earlier_points_are_the_same_whenever_they_arrive(*, late: bool) -> None:
     earlier, store = ScalarStore(), ScalarStore()
     add(earlier, "loss", 1, 4.0, 3.0, 2.0, 1.0)
     add(earlier, "val_loss", 2, 5.0, 4.0)

@@ -464,7 +464,7 @@ def test_a_folder_whose_latest_checkpoint_cannot_be_read_fails_the_run_in_words(
 
 
 @pytest.mark.parametrize("make", [nbtrain.supervise, nbtrain.monitor])
-def test_a_graph_goes_on_from_the_checkpoints_beside_an_empty_checkpoint_file(
+def test_a_graph_continues_from_the_checkpoints_beside_an_empty_checkpoint_file(
     make: Callable[..., nbtrain.Run],
 ) -> None:
     first = make(Count().train_op, steps=5, name="graph").wait(SOON)
@@ -493,7 +493,7 @@ def test_a_supervisor_by_itself_goes_on_from_them_too(tmp_path: Path) -> None:
     assert begun == [0, 3]
 
 
-def test_a_folder_that_lost_its_latest_checkpoint_is_gone_on_from_the_one_before() -> None:
+def test_a_run_continues_from_the_checkpoint_before_a_lost_one() -> None:
     first = nbtrain.supervise(Count().train_op, steps=6, save_steps=3, name="graph").wait(SOON)
     for path in (first.logdir / "checkpoints").glob("model.ckpt-6.*"):
         path.unlink()
@@ -503,7 +503,7 @@ def test_a_folder_that_lost_its_latest_checkpoint_is_gone_on_from_the_one_before
 
 
 @pytest.mark.parametrize("own", [False, True])
-def test_a_moved_folder_is_gone_on_from(own: bool) -> None:
+def test_a_run_in_a_moved_folder_continues(own: bool) -> None:
     """Also where the user's own Saver has written absolute paths."""
 
     def trained(folder: str, steps: int) -> nbtrain.Run:
@@ -566,7 +566,7 @@ def test_a_write_of_a_graph_that_the_system_refuses_is_refused_in_its_words_and_
     assert len(run.wait(SOON).checkpoints) == 1
 
 
-def test_what_the_panel_tells_is_not_printed_by_tensorflow_too() -> None:
+def test_messages_shown_in_the_panel_are_not_printed_by_tensorflow_too() -> None:
     told: list[str] = []
 
     class CheckpointPolicy(logging.Handler):
@@ -611,7 +611,7 @@ def test_an_error_of_a_graph_step_fails_the_run_with_a_last_checkpoint() -> None
     assert value_of(run, "global_step") == 2
 
 
-def test_what_the_session_cannot_run_fails_the_run_in_tensorflows_words() -> None:
+def test_an_operation_that_the_session_cannot_run_fails_the_run_with_tensorflows_error() -> None:
     run = fed_with(lambda x: lambda: {x: [1.0, 2.0, 3.0]})
     with pytest.raises(ValueError, match=r"Cannot feed value of shape \(3,\) for Tensor pixels:0"):
         run.wait(SOON)
@@ -685,7 +685,7 @@ def no_variables() -> Any:
         (no_variables, "The graph of train_op has no variables"),
     ],
 )
-def test_what_is_no_operation_of_a_graph_is_refused(train_op: Any, message: str) -> None:
+def test_an_argument_that_is_not_a_graph_operation_raises(train_op: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         nbtrain.supervise(train_op())
     assert folder_is_empty()

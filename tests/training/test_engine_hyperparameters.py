@@ -117,7 +117,7 @@ def test_a_variable_of_a_strategy_is_set_on_every_replica() -> None:
 # --- optimizers -----------------------------------------------------------------
 
 
-def test_of_an_optimizer_what_is_a_variable_can_be_set() -> None:
+def test_the_variables_of_an_optimizer_can_be_set() -> None:
     slope = Slope(optimizers.SGD(0.5, momentum=0.9))
     assert list(held_by(slope.optimizer)) == ["learning_rate"], "momentum is a Python number"
     assert drops(tuned(Slope(optimizers.SGD(0.5)), slope.optimizer, {"learning_rate": 1.0})) == [
@@ -284,7 +284,7 @@ def test_a_factor_that_came_with_a_checkpoint_and_does_nothing_pauses_too() -> N
     run.wait(SOON)
 
 
-def test_what_the_steps_have_shown_of_a_factor_is_known_after_a_restore() -> None:
+def test_the_rate_under_a_factor_is_known_after_a_restore() -> None:
     slope, _run = unaware()
     run = nbtrain.train(
         lambda: {"loss": slope.update()},
@@ -417,7 +417,7 @@ def test_the_variable_of_a_finalized_graph_can_be_set(gate: Gate) -> None:
     ],
 )
 @pytest.mark.parametrize("way", ["train", "background"])
-def test_what_cannot_be_set_is_refused_in_the_cell(given: Any, words: str, way: str) -> None:
+def test_setting_an_impossible_value_raises_in_the_cell(given: Any, words: str, way: str) -> None:
     with pytest.raises(ArgumentError, match=words):
         getattr(nbtrain, way)(lambda *_: {}, hyperparameters=given)
     assert not Path("runs").exists()

@@ -70,7 +70,7 @@ def test_a_step_that_is_slow_to_trace_holds_up_no_cell(
     assert run.scalars["count"].values.tolist() == [1, 2, 3]
 
 
-def test_what_a_late_trace_finds_wrong_fails_the_run_before_a_step(
+def test_a_problem_found_by_a_late_trace_fails_the_run_before_a_step(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(steps, "_TRACE_SECS", 0.0)

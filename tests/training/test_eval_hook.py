@@ -68,7 +68,7 @@ def test_a_metric_may_be_given_by_its_name() -> None:
     assert points(evaluated(fed, metrics={"val_loss": fed.loss.name}))[-1] == (6, 6.0)
 
 
-def test_its_curve_is_beside_those_of_the_training() -> None:
+def test_the_validation_curve_is_beside_those_of_the_training() -> None:
     fed = Fed()
     hook = nbtrain.EvalHook({"val_loss": fed.loss}, every_steps=3)
     run = nbtrain.monitor(fed.train_op, scalars={"x": fed.x}, hooks=[hook], steps=6).wait(SOON)
@@ -180,7 +180,7 @@ def test_an_evaluation_without_a_batch_says_what_to_give() -> None:
     assert "a function that returns a new iterable" in run.status.log[-1]
 
 
-def test_an_exhausted_dataset_ends_the_evaluation_and_begins_anew_with_the_next() -> None:
+def test_an_exhausted_dataset_ends_the_evaluation_and_restarts_for_the_next() -> None:
     fed = Fed()
     with fed.graph.as_default():
         iterator = v1.data.make_initializable_iterator(tf.data.Dataset.range(1, 4))
@@ -279,7 +279,7 @@ def test_a_graph_without_a_global_step_is_evaluated_by_its_runs() -> None:
     assert points(evaluated(Fed(counting=False), steps=4)) == [(2, 2.0), (4, 4.0)]
 
 
-def test_in_a_loop_of_ones_own_the_curve_is_in_that_run() -> None:
+def test_the_users_own_loop_records_the_curve_in_its_run() -> None:
     fed = Fed()
 
     def loop(run: Run) -> None:

@@ -155,7 +155,7 @@ def test_an_evaluation_cannot_wait_for_the_end_of_its_run(gate: Gate) -> None:
     run.wait(SOON)
 
 
-def test_what_lasts_is_told(gate: Gate) -> None:
+def test_a_long_evaluation_is_reported(gate: Gate) -> None:
     inner = Gate()
 
     def evaluate() -> dict[str, float]:
@@ -193,7 +193,7 @@ def test_a_run_with_nothing_to_evaluate_says_what_to_give(gate: Gate) -> None:
         ({"loss": "low"}, "'loss' is 'low'"),
     ],
 )
-def test_what_is_no_scalars_by_name_is_refused(given: Any, says: str) -> None:
+def test_a_step_result_that_is_not_a_dict_of_scalars_raises(given: Any, says: str) -> None:
     with pytest.raises(ArgumentError) as raised:
         scalars(given)
     assert says in str(raised.value)
@@ -216,7 +216,7 @@ def test_a_bad_argument_starts_nothing(options: dict[str, Any], says: str) -> No
     assert says in str(raised.value)
 
 
-def test_a_loop_of_ones_own_is_evaluated() -> None:
+def test_the_users_own_loop_is_evaluated() -> None:
     line = Line()
 
     @nbtrain.background(steps=6, evaluate=lambda: line.step(), evaluate_steps=3)
@@ -255,7 +255,7 @@ def test_evaluating_in_the_middle_of_an_epoch_changes_nothing_of_the_training() 
     assert other.scalars["val_loss"].steps.tolist() == [5, 10, 12, 15, 20, 24]
 
 
-def test_what_a_fit_evaluates_is_what_keras_does() -> None:
+def test_an_evaluation_of_a_fit_equals_that_of_keras() -> None:
     class Pausing(Late):
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
             if batch == 4:

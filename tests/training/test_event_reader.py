@@ -158,7 +158,7 @@ print({{"tensorflow", "tensorboard", "google.protobuf"}} & sys.modules.keys())""
     assert done.stdout == "[0.5 0.5 0.5]\nset()\n"
 
 
-def test_what_is_no_scalar_is_no_point(tmp_path: Path) -> None:
+def test_a_value_that_is_not_a_scalar_makes_no_point(tmp_path: Path) -> None:
     events = [
         tensor("vector", 1, np.zeros(3, np.float32)),
         tensor("text", 1, np.array(b"words", object)),
@@ -330,7 +330,7 @@ def test_runs_and_files_that_appear_are_read(tmp_path: Path) -> None:
     assert rows(reader, "a") == expected(first, second)
 
 
-def test_a_file_that_is_replaced_is_read_anew(tmp_path: Path) -> None:
+def test_a_replaced_file_is_read_again(tmp_path: Path) -> None:
     path = written(tmp_path / NAME, [simple("loss", step, 1.0) for step in range(20)])
     reader = read(tmp_path)
     for count in (5, 5, 40):  # shorter, as long, longer
@@ -341,7 +341,7 @@ def test_a_file_that_is_replaced_is_read_anew(tmp_path: Path) -> None:
         assert rows(reader) == expected(path)
 
 
-def test_a_file_that_is_written_over_is_read_anew(tmp_path: Path) -> None:
+def test_an_overwritten_file_is_read_again(tmp_path: Path) -> None:
     path = written(tmp_path / NAME, [simple("loss", step, 1.0) for step in range(20)])
     reader = read(tmp_path)
     longer = [simple("loss", step, 2.0, 3.0) for step in range(40)]
@@ -351,7 +351,7 @@ def test_a_file_that_is_written_over_is_read_anew(tmp_path: Path) -> None:
     assert rows(reader) == expected(path)
 
 
-def test_a_file_that_another_thread_finds_replaced_is_read_anew_in_the_midst_of_a_reading(
+def test_a_file_found_replaced_by_another_thread_is_read_again_during_a_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tail, "CHUNK", 200)
@@ -372,7 +372,7 @@ def test_a_file_that_another_thread_finds_replaced_is_read_anew_in_the_midst_of_
     }
 
 
-def test_a_file_that_another_thread_finds_in_the_midst_of_a_reading_is_left_to_the_next(
+def test_a_file_found_by_another_thread_during_a_read_is_left_to_the_next_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tail, "CHUNK", 200)
@@ -424,7 +424,7 @@ def test_threads_that_read_one_reader_while_files_are_replaced(
     assert found == {tag: sorted(points) for tag, points in wanted.items()}
 
 
-def test_what_was_read_of_a_run_that_vanishes_stays_and_the_run_is_named(tmp_path: Path) -> None:
+def test_points_of_a_vanished_run_stay_and_the_run_is_named(tmp_path: Path) -> None:
     written(tmp_path / "a" / NAME, [simple("loss", 1, 1.0)])
     written(tmp_path / "b" / NAME, [simple("loss", 1, 1.0)])
     reader = read(tmp_path)
@@ -452,7 +452,7 @@ def test_a_file_that_vanishes_beside_another_leaves_both_theirs(tmp_path: Path) 
     assert reader.unreadable() == {}
 
 
-def test_what_cannot_be_opened_keeps_nobody_from_reading_the_rest(tmp_path: Path) -> None:
+def test_an_unreadable_file_does_not_hide_the_others(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     os.mkfifo(tmp_path / "a" / NAME)  # to open it would wait for its writer, for ever
     path = written(tmp_path / "a" / f"{NAME}.2", [simple("loss", 1, 1.0)])
@@ -470,7 +470,7 @@ def test_event_files_are_known_as_tensorboard_knows_them(tmp_path: Path) -> None
     assert sorted(reader.tags("all")) == ["tfevents", "x-tfevents.1"]
 
 
-def test_what_only_tensorflow_can_open_is_read_through_it() -> None:
+def test_remote_files_are_read_through_tensorflow() -> None:
     tf.io.gfile.makedirs("ram://logs/a")
     with tf.io.TFRecordWriter(f"ram://logs/a/{NAME}") as writer:
         for step in range(100):
@@ -507,7 +507,7 @@ def test_a_link_to_a_folder_above_has_an_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", ["nothing", "a file"])
-def test_what_is_no_folder_is_refused_with_what_to_do(make: str, tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_folder_raises_with_advice(make: str, tmp_path: Path) -> None:
     if make == "a file":
         written(tmp_path / "x", [])
     with pytest.raises(ArgumentError, match=r"cannot be read: (there is no|it is a file: give)"):
@@ -565,7 +565,7 @@ def write(pipe: Connection, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("points", [1, 500, 5_000])
-def test_what_a_writer_wrote_before_it_was_killed_is_there_exactly(
+def test_everything_written_before_a_writer_was_killed_is_read_exactly(
     points: int, tmp_path: Path
 ) -> None:
     reader, deadline = read(tmp_path), time.monotonic() + SOON

@@ -94,7 +94,7 @@ def test_a_tag_of_any_script_and_length_comes_back(tmp_path: Path, tag: str) -> 
     assert [event.summary.value[1].simple_value for event in events] == [1.0, 2.0]
 
 
-def test_what_is_not_finite_is_written_as_it_is(tmp_path: Path) -> None:
+def test_nan_and_infinity_are_written_unchanged(tmp_path: Path) -> None:
     writer = EventWriter(tmp_path)
     values = [float("nan"), float("inf"), float("-inf"), 1e300, -0.0]
     write(writer, [1, 2, 3, 4, 5], {"loss": values})
@@ -103,7 +103,7 @@ def test_what_is_not_finite_is_written_as_it_is(tmp_path: Path) -> None:
     assert all(map(same, got, values)), got
 
 
-def test_what_was_written_is_on_disk_at_once(tmp_path: Path) -> None:
+def test_records_are_on_disk_at_once(tmp_path: Path) -> None:
     writer = EventWriter(tmp_path)
     for step in range(1, 4):
         write(writer, [step], {"loss": [0.5]})
@@ -116,7 +116,7 @@ def test_what_was_written_is_on_disk_at_once(tmp_path: Path) -> None:
     tags=st.lists(st.text(min_size=1, max_size=200), min_size=1, max_size=4, unique=True),
     data=st.data(),
 )
-def test_whatever_is_written_is_read_back_equal(
+def test_any_written_records_are_read_back_equal(
     tmp_path_factory: pytest.TempPathFactory, steps: list[int], tags: list[str], data: st.DataObject
 ) -> None:
     column = st.lists(FLOATS, min_size=len(steps), max_size=len(steps))
@@ -172,7 +172,7 @@ def test_closing_twice_does_nothing(tmp_path: Path) -> None:
     assert len(read(writer.path)) == 1
 
 
-def test_of_a_batch_that_found_no_room_nothing_is_left(tmp_path: Path) -> None:
+def test_a_batch_that_did_not_fit_on_the_disk_leaves_nothing(tmp_path: Path) -> None:
     writer = EventWriter(tmp_path)
     write(writer, [1], {"loss": [0.5]})
     size = writer.path.stat().st_size

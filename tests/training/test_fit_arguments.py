@@ -67,7 +67,7 @@ def refusing() -> Any:
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_used_is_refused_in_the_cell_and_nothing_starts(
+def test_an_unusable_argument_raises_in_the_cell_and_starts_nothing(
     refusing: Any, case: str
 ) -> None:
     arguments, message = REFUSED[case]
@@ -84,7 +84,7 @@ def test_what_cannot_be_used_is_refused_in_the_cell_and_nothing_starts(
         (keras.Sequential, "model=the class Sequential"),
     ],
 )
-def test_what_is_no_compiled_model_is_refused(model: Any, message: str) -> None:
+def test_an_uncompiled_model_raises(model: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         nbtrain.fit(model, X, Y)
 

@@ -391,7 +391,7 @@ def test_a_generator_of_another_kernel_is_drawn_from_up_to_the_place() -> None:
 
 
 @pytest.mark.parametrize("end", ["a restore", "a stop"])
-def test_where_a_fit_is_left_no_worker_of_a_pydataset_stays(end: str) -> None:
+def test_a_fit_that_is_left_leaves_no_worker_of_a_pydataset(end: str) -> None:
     before = {*threading.enumerate()}
     pieces = Pieces(workers=2, max_queue_size=2)
     run = nbtrain.fit(classifier(), x=pieces, epochs=10**6, start=False)

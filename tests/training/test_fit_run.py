@@ -122,7 +122,7 @@ def test_the_curve_of_an_evaluation_goes_on_with_those_of_the_epochs() -> None:
         assert between.values[1:].tolist() == of_epochs.values.tolist()
 
 
-def test_what_an_epoch_gives_is_recorded_at_its_last_step() -> None:
+def test_scalars_of_an_epoch_are_recorded_at_its_last_step() -> None:
     run = ended(classifier(), "run", **VALIDATED, epochs=2)
     tags = {"epoch_loss", "epoch_accuracy", "epoch_val_loss", "epoch_val_accuracy"}
     assert set(run.scalars) == {"batch_loss", *RATES, *tags}
@@ -147,7 +147,7 @@ def test_the_history_is_that_of_keras(kind: str) -> None:
     assert_same(ours, keras_own)
 
 
-def test_what_a_callback_adds_to_an_epoch_is_in_the_history_as_keras_has_it() -> None:
+def test_logs_added_by_a_callback_are_in_the_history_as_in_keras() -> None:
     def reducing() -> Any:
         return keras.callbacks.ReduceLROnPlateau("loss", factor=0.5, min_delta=10.0, patience=1)
 
@@ -180,7 +180,7 @@ def test_a_train_step_that_is_a_function_of_tensorflow_is_traced_with_the_rest()
     assert type(model.train_step) is before
 
 
-def test_a_scalar_that_a_train_step_of_ones_own_returns_is_recorded_at_each_batch() -> None:
+def test_a_scalar_returned_by_the_users_train_step_is_recorded_at_each_batch() -> None:
     class Own(keras.Model):
         def __init__(self) -> None:
             super().__init__()
@@ -276,7 +276,7 @@ SPOILING: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def test_what_would_spoil_the_training_is_refused_and_changes_nothing() -> None:
+def test_a_call_that_would_disturb_the_training_is_refused_and_changes_nothing() -> None:
     model, whole, held = classifier(), classifier(), Held()
     ended(whole, "whole", **KINDS["arrays"]())
     run = started(model, "run", held, **KINDS["arrays"]())
@@ -525,7 +525,7 @@ def test_a_learning_rate_under_a_schedule_gets_a_factor(fitted: bool) -> None:
         np.testing.assert_array_equal(one.numpy(), two.numpy())
 
 
-def test_what_is_given_is_beside_what_is_found_and_by_its_own_name() -> None:
+def test_a_given_hyperparameter_stands_beside_found_ones_under_its_own_name() -> None:
     model, weight = classifier(), tf.Variable(0.5)
     given = {"rate": model.optimizer.learning_rate, "weight": weight}
     run = ended(model, "run", **KINDS["arrays"](), hyperparameters=given)

@@ -71,7 +71,7 @@ def gan(**more: Any) -> Gan:
 
 
 @pytest.mark.parametrize("more", [{}, {"run_eagerly": True}, {"steps_per_execution": 4}])
-def test_every_scalar_of_a_train_step_of_ones_own_is_recorded_with_the_batchs_own_value(
+def test_every_scalar_of_the_users_train_step_is_recorded_with_the_batchs_own_value(
     more: dict[str, Any],
 ) -> None:
     keras_own = gan(run_eagerly=True)
@@ -97,7 +97,7 @@ def test_every_scalar_of_a_train_step_of_ones_own_is_recorded_with_the_batchs_ow
     assert run.status.message is None
 
 
-def test_a_loss_of_a_train_step_of_ones_own_that_is_nan_pauses_at_its_step() -> None:
+def test_a_nan_loss_of_the_users_train_step_pauses_the_run_at_its_step() -> None:
     x = np.array(X)
     x[2 * BATCH + 1] = np.nan  # of the third batch
     model = gan(run_eagerly=True)
@@ -169,7 +169,7 @@ def inside(model: Small, data: Any) -> Any:
         (inside, "running_my_loss", 2.0),
     ],
 )
-def test_a_tracker_of_which_no_batch_can_be_told_is_recorded_as_running(
+def test_a_metric_without_values_per_batch_is_recorded_as_a_running_mean(
     step: Callable[[Small, Any], Any], tag: str, value: float
 ) -> None:
     run = ended(small(step), "run", x=X[:16], batch_size=BATCH)
@@ -184,7 +184,7 @@ def test_a_train_step_that_returns_no_scalar_is_told_in_the_panel() -> None:
 
 
 @pytest.mark.parametrize("eagerly", [False, True])
-def test_what_a_callback_asks_of_a_metric_is_not_kept(eagerly: bool) -> None:
+def test_results_requested_by_a_callback_are_not_kept(eagerly: bool) -> None:
     class Asking(Late):
         results: ClassVar[list[weakref.ref[Any]]] = []
         left = 0
@@ -202,7 +202,7 @@ def test_what_a_callback_asks_of_a_metric_is_not_kept(eagerly: bool) -> None:
     assert asking.left == 0
 
 
-def test_a_fit_of_ones_own_records_them_too() -> None:
+def test_the_users_own_fit_records_them_too() -> None:
     model = gan()
 
     @nbtrain.background(name="run")

@@ -143,7 +143,7 @@ def test_a_run_that_lost_its_folder_is_started_again_in_a_new_one(gate: Gate) ->
     assert run.checkpoints
 
 
-def test_what_was_deleted_is_no_longer_listed_and_cannot_be_restored(gate: Gate) -> None:
+def test_a_deleted_checkpoint_is_not_listed_and_cannot_be_restored(gate: Gate) -> None:
     run = saved_run(gate)
     shutil.rmtree(run.logdir / "checkpoints")
     reached(run, lambda run: run.checkpoints == ())

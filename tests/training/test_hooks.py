@@ -212,7 +212,7 @@ def talkative() -> Iterator[None]:
     v1.logging.set_verbosity(before)
 
 
-def test_what_is_logged_in_the_training_thread_is_in_the_log_of_the_run(
+def test_log_messages_of_the_training_thread_are_in_the_log_of_the_run(
     talkative: None, caplog: pytest.LogCaptureFixture, gate: Gate
 ) -> None:
     count = Count()
@@ -241,7 +241,7 @@ def test_a_warning_of_the_training_thread_is_in_the_log_and_is_printed_too(
     assert "mind the gap" in caplog.text
 
 
-def test_the_verbosity_is_left_alone_and_heeded() -> None:
+def test_the_verbosity_is_respected_and_left_alone() -> None:
     count = Count()
     before = v1.logging.get_verbosity()
     log = v1.train.LoggingTensorHook({"loss": count.loss}, every_n_iter=1)

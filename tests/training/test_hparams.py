@@ -78,7 +78,7 @@ def ours(table: HParams) -> dict[str, Any]:
 # --- as TensorBoard has it --------------------------------------------------------
 
 
-def test_what_tensorboards_own_api_writes(tmp_path: Path) -> None:
+def test_values_of_tensorboards_own_api_are_read(tmp_path: Path) -> None:
     rate, units = hp.HParam("rate", hp.RealInterval(0.0, 1.0)), hp.HParam("units")
     with tf.summary.create_file_writer(str(tmp_path)).as_default():
         hp.hparams_config([rate, units], [hp.Metric("accuracy"), hp.Metric("loss", group="eval")])
@@ -95,7 +95,7 @@ def test_what_tensorboards_own_api_writes(tmp_path: Path) -> None:
     assert table.rows[1].metrics == {"accuracy": 0.5, "eval/loss": 1.0}
 
 
-def test_what_keras_writes(tmp_path: Path) -> None:
+def test_event_files_of_keras_are_read(tmp_path: Path) -> None:
     data = np.ones((32, 3), np.float32), np.ones((32, 1), np.float32)
     for rate in (0.1, 0.01):
         run = str(tmp_path / f"rate{rate}")
@@ -115,7 +115,7 @@ def test_what_keras_writes(tmp_path: Path) -> None:
     assert first.start_time < first.end_time
 
 
-def test_what_tensorboardx_and_pytorch_write(tmp_path: Path) -> None:
+def test_values_of_tensorboardx_and_pytorch_are_read(tmp_path: Path) -> None:
     with tensorboardX.SummaryWriter(str(tmp_path)) as writer:
         for rate in (0.1, 0.01):
             told = {"rate": rate, "optimizer": "adam", "nesterov": False}
@@ -190,7 +190,7 @@ def test_the_last_value_that_counts_is_the_metrics(tmp_path: Path) -> None:
     assert nbtrain.hparams(tmp_path).rows[0].metrics == {"loss": 2.0}
 
 
-def test_what_is_written_later_is_there_after_a_refresh(tmp_path: Path) -> None:
+def test_a_refresh_reads_later_points(tmp_path: Path) -> None:
     written(tmp_path / "a" / NAME, [told({"rate": 0.1})])
     table = nbtrain.hparams(tmp_path)
     assert not table.refresh()
@@ -227,7 +227,7 @@ def test_a_data_frame(tmp_path: Path) -> None:
     assert pd.isna(frame.loc["b", ("hparams", "name")])
 
 
-def test_it_shows_itself_as_a_plain_table(tmp_path: Path) -> None:
+def test_a_cell_shows_a_plain_table(tmp_path: Path) -> None:
     written(tmp_path / "a" / NAME, [told({"rate": 0.5, "units": 32}), simple("loss", 1, 2.0)])
     written(tmp_path / "b\n<b>" / NAME, [told({"rate": 0.25, "name": "x" * 99})])
     assert repr(nbtrain.hparams(tmp_path)).splitlines() == [
@@ -256,7 +256,9 @@ def test_without_hyperparameters_it_says_so(tmp_path: Path) -> None:
 # --- what cannot be read ----------------------------------------------------------
 
 
-def test_what_is_of_another_version_or_no_message_is_told_and_the_rest_read(tmp_path: Path) -> None:
+def test_hyperparameters_of_another_version_are_reported_and_the_rest_is_read(
+    tmp_path: Path,
+) -> None:
     written(tmp_path / "a" / NAME, [told({"rate": 0.1})])
     for run, content in (("b", b"\x08\x09"), ("c", b"\xff")):
         odd = told({"rate": 0.2})

@@ -137,7 +137,7 @@ def test_setting_nothing_is_refused(gate: Gate) -> None:
     assert outcome.text == "No value is given: hyperparameters are rate, dropout."
 
 
-def test_it_is_set_while_paused(gate: Gate) -> None:
+def test_a_hyperparameter_can_be_set_while_paused(gate: Gate) -> None:
     run, tuned = held(gate)
     pause = run.pause()
     gate.allow(1)
@@ -291,7 +291,7 @@ def test_a_run_started_again_has_the_value_of_its_checkpoint(gate: Gate) -> None
     stopped(run, gate)
 
 
-def test_what_is_set_after_a_checkpoint_of_the_same_step_is_in_that_of_the_end(gate: Gate) -> None:
+def test_an_edit_after_a_checkpoint_of_the_same_step_is_in_the_last_checkpoint(gate: Gate) -> None:
     run, tuned = paused_and_saved(gate)
     applied(run.set(rate=0.125))
     stopped(run, gate)
@@ -399,7 +399,7 @@ def test_the_event_file_tells_how_the_run_has_ended(fails: bool) -> None:
     assert ended.status == (STATUS_FAILURE if fails else STATUS_SUCCESS)
 
 
-def test_what_the_program_sets_itself_is_shown_and_recorded() -> None:
+def test_values_set_by_the_program_are_shown_and_recorded() -> None:
     tuned = Tuned()
     gate = Gate()
 
@@ -425,7 +425,7 @@ def test_a_board_reads_the_curves_and_no_more(gate: Gate) -> None:
     assert nbtrain.scalars(run.logdir).tags == sorted(run.scalars)
 
 
-def test_what_is_planned_for_a_step_is_done_after_it_and_before_the_next(gate: Gate) -> None:
+def test_a_planned_command_is_executed_between_its_step_and_the_next(gate: Gate) -> None:
     run, tuned = held(gate, steps=200)
     receipt = run.post(Set({"rate": 0.125}), at=150)
     gate.open()

@@ -251,7 +251,7 @@ def test_a_restore_names_what_is_missing_and_what_does_not_match(tmp_path: Path)
     assert "global_step" not in str(caught.value)
 
 
-def test_what_is_no_checkpoint_is_said_by_the_saver(tmp_path: Path) -> None:
+def test_the_saver_says_that_a_file_is_not_a_checkpoint(tmp_path: Path) -> None:
     count = Count()
     saver = nbtrain.Saver([count.weight])
     with (

@@ -55,7 +55,7 @@ def test_one_that_the_garbage_collector_drops_is_too(ends: Ends) -> None:
     assert ends.threads == ["nbtrain: ending an iterator"]
 
 
-def test_those_of_a_run_are(ends: Ends) -> None:
+def test_replaced_iterators_of_a_run_end_in_their_own_thread(ends: Ends) -> None:
     held = Iterators(lambda: iter(tf.data.Dataset.range(3)), True)
     held.start()
     ends.watch(held.at_hand)
@@ -66,7 +66,7 @@ def test_those_of_a_run_are(ends: Ends) -> None:
 
 
 @pytest.mark.parametrize("kind", ["arrays", "PyDataset"])
-def test_those_that_keras_makes_for_a_fit_are(
+def test_iterators_of_a_keras_fit_end_in_their_own_thread(
     ends: Ends, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     minded: list[Any] = []
@@ -84,7 +84,7 @@ def test_those_that_keras_makes_for_a_fit_are(
     assert ends.threads == ["nbtrain: ending an iterator"]
 
 
-def test_what_is_no_iterator_of_tf_data_stays_as_it_is() -> None:
+def test_other_objects_than_tf_data_iterators_are_left_alone() -> None:
     numbers = iter([1, 2])
     assert ended_apart(numbers) is numbers
     assert next(numbers) == 1

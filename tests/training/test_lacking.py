@@ -59,7 +59,7 @@ class Gan:
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_what_is_trained_and_not_saved_is_named_at_the_start_and_at_each_restore(
+def test_trained_variables_that_are_not_saved_are_named_at_the_start_and_each_restore(
     *, compiled: bool
 ) -> None:
     said = "Not in the checkpoint: D (2 variables), d_opt (4 slots): after a restore they stay"
@@ -127,7 +127,7 @@ def test_an_optimizer_that_no_function_names_is_named_as_it_was_given() -> None:
     assert found == f"{model.name} (2 variables), critic (4 slots)"
 
 
-def test_what_a_train_step_reaches_beside_its_model_is_named() -> None:
+def test_variables_used_by_a_train_step_outside_its_model_are_named() -> None:
     critic, optimizer = dense(1), keras.optimizers.SGD(0.01, momentum=0.9)
 
     class Own(keras.Model):

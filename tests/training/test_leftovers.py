@@ -83,7 +83,7 @@ def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Outputs
             boards._boards.popleft().close()
 
 
-def test_of_many_boards_the_newest_are_live_and_nothing_is_left_of_the_others(
+def test_only_the_newest_boards_are_live_and_older_ones_leave_nothing(
     tmp_path: Path, outputs: Outputs
 ) -> None:
     before = held()
@@ -141,7 +141,7 @@ def test_a_run_that_cannot_be_drawn_is_told_in_its_own_cell_when_another_takes_i
     second.attempt.monitor_threads.join(SOON)
 
 
-def test_where_no_thread_can_be_started_a_board_is_read_at_a_later_look(
+def test_a_board_without_an_available_thread_is_read_at_a_later_look(
     tmp_path: Path, outputs: Outputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_thread: threading.Thread) -> None:

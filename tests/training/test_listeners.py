@@ -71,7 +71,7 @@ def test_the_end_is_told_once_and_when_it_has_come(run: Run, gate: Gate) -> None
     assert seen == [("finished", 3, Phase.FINISHED)]
 
 
-def test_what_is_done_to_a_run_is_told_in_its_order(run: Run, gate: Gate) -> None:
+def test_actions_on_a_run_are_reported_in_order(run: Run, gate: Gate) -> None:
     told = Told()
     for event in ("start", "checkpoint", "save", "stopped", "finished"):
         run.on(event, told)
@@ -86,7 +86,7 @@ def test_what_is_done_to_a_run_is_told_in_its_order(run: Run, gate: Gate) -> Non
     assert [mark.step for mark in told.marks] == [0, 2, 3, 3]
 
 
-def test_it_is_told_while_the_run_lives(run: Run, gate: Gate) -> None:
+def test_a_checkpoint_is_reported_while_the_run_is_live(run: Run, gate: Gate) -> None:
     told = Told()
     run.on("checkpoint", told)
     run.start()
@@ -108,7 +108,7 @@ def test_a_function_is_not_called_in_the_training_thread(run: Run, gate: Gate) -
     assert threads[0] not in (training, threading.get_ident())
 
 
-def test_what_was_refused_has_not_happened(run: Run, gate: Gate) -> None:
+def test_a_refused_command_calls_no_listener(run: Run, gate: Gate) -> None:
     told = Told()
     run.on("restore", told)
     run.start()
@@ -148,7 +148,7 @@ def test_several_are_called_each_once_in_their_order(run: Run, gate: Gate) -> No
     assert called == ["first", "second"]
 
 
-def test_as_a_decorator_it_leaves_the_function_as_it_is(run: Run) -> None:
+def test_the_decorator_leaves_the_function_unchanged(run: Run) -> None:
     @run.on("finished")
     def steps(mark: Mark) -> int:
         return mark.step
@@ -184,12 +184,12 @@ def test_an_unknown_event_is_refused_with_those_there_are(run: Run) -> None:
         run.on("done")
 
 
-def test_what_cannot_be_called_is_refused(run: Run) -> None:
+def test_an_argument_that_is_not_callable_raises(run: Run) -> None:
     with pytest.raises(ArgumentError, match=r"on\('failed'\) is given 'mail'"):
         run.on("failed", "mail")  # type: ignore[arg-type]
 
 
-def test_what_has_happened_before_is_not_told(run: Run, gate: Gate) -> None:
+def test_earlier_events_are_not_reported(run: Run, gate: Gate) -> None:
     told = Told()
     gate.open()
     run.start().wait(SOON)
@@ -198,7 +198,7 @@ def test_what_has_happened_before_is_not_told(run: Run, gate: Gate) -> None:
     assert told.marks == []
 
 
-def test_a_further_life_of_the_run_is_told_too(run: Run, gate: Gate) -> None:
+def test_a_later_start_of_the_run_is_reported_too(run: Run, gate: Gate) -> None:
     told = Told()
     gate.open()
     run.on("finished", told)
@@ -259,7 +259,7 @@ def test_a_function_that_takes_long_holds_up_no_record_and_no_display(run: Run, 
     run.wait(SOON)
 
 
-def test_what_an_ended_life_still_tells_does_not_keep_the_next_from_telling(
+def test_late_messages_of_an_ended_start_do_not_block_those_of_the_next(
     run: Run, gate: Gate
 ) -> None:
     slow, told, lives = Gate(), Told(), []

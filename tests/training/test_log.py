@@ -30,7 +30,7 @@ def test_a_line_that_fits_not_its_values_is_kept_as_it_was_written() -> None:
     assert log.lines == ("%d items", "4 items")
 
 
-def test_what_the_panel_tells_already_is_not_in_the_log_of_the_run_either() -> None:
+def test_messages_shown_in_the_panel_are_not_in_the_log_of_the_run_either() -> None:
     log, logger = Log(), tf.get_logger()
     with log.listening(), hushed():
         with hushed():
@@ -40,7 +40,7 @@ def test_what_the_panel_tells_already_is_not_in_the_log_of_the_run_either() -> N
 
 
 @pytest.mark.parametrize("quiet", [contextlib.nullcontext, hushed])
-def test_what_tensorflows_saver_should_not_call_is_told_to_nobody(
+def test_deprecation_warnings_of_tensorflows_saver_are_not_logged(
     quiet: Callable[[], contextlib.AbstractContextManager[None]], caplog: pytest.LogCaptureFixture
 ) -> None:
     log, text = Log(), "From %s: %s is deprecated"
@@ -50,7 +50,7 @@ def test_what_tensorflows_saver_should_not_call_is_told_to_nobody(
     assert log.lines == ("WARNING: From program.py:9: a_call_of_its_own is deprecated",)
 
 
-def test_what_comes_after_a_hush_is_in_the_log() -> None:
+def test_lines_after_a_silence_are_in_the_log() -> None:
     log = Log()
     with log.listening():
         with hushed():

@@ -159,7 +159,7 @@ while not run.should_stop():
     assert (list(first.scalars), list(second.scalars)) == (["one"], ["two"])
 
 
-def test_a_cell_whose_names_are_bound_anew_pauses(shell: Any) -> None:
+def test_a_cell_whose_names_are_rebound_pauses(shell: Any) -> None:
     shell.user_ns["v"] = tf.Variable(0.0)
     run = cell(shell, "--name mine", LOOP.replace("1.0", "v.assign_add(1.0)"))
     reached(run, lambda run: run.status.step > 0)
@@ -335,7 +335,9 @@ def test_hyperparameters_are_set_by_name_and_value(shell: Any) -> None:
         ("lr=1", "There is no hyperparameter 'lr' in this run; it has: learning_rate, dropout"),
     ],
 )
-def test_what_cannot_be_set_is_refused_in_words(shell: Any, text: str, why: str) -> None:
+def test_setting_an_impossible_value_is_refused_with_a_reason(
+    shell: Any, text: str, why: str
+) -> None:
     run = tuned(shell)
     assert why in repr(line(shell, f"set {text} --timeout {SOON}"))
     assert run.hyperparameters == {"learning_rate": 0.5, "dropout": 0.25}
@@ -363,7 +365,7 @@ def test_actions_are_listed_by_number_and_done(
     ended(run)
 
 
-def test_of_a_variable_that_was_made_anew_the_runs_own_is_set(shell: Any) -> None:
+def test_setting_a_recreated_variable_sets_that_of_the_run(shell: Any) -> None:
     mine = shell.user_ns["rate"] = tf.Variable(0.5)
     body = LOOP.replace("1.0", "rate.read_value()")
     run = cell(shell, "--name mine --hyperparameters '{\"rate\": rate}'", body)
@@ -408,7 +410,7 @@ def test_a_replay_is_shown_and_done_to_a_live_run(shell: Any) -> None:
     ended(again)
 
 
-def test_without_a_name_the_run_that_lives_is_steered(shell: Any) -> None:
+def test_without_a_name_the_live_run_is_steered(shell: Any) -> None:
     live = cell(shell, "--name live")
     over = cell(shell, "--name over --steps 1").wait(SOON)
     applied(line(shell, "stop"))
@@ -418,7 +420,7 @@ def test_without_a_name_the_run_that_lives_is_steered(shell: Any) -> None:
 
 
 @pytest.mark.parametrize("verb", ["stop", "wait", "show", "pause"])
-def test_without_a_name_nothing_is_done_where_more_than_one_lives(shell: Any, verb: str) -> None:
+def test_without_a_name_nothing_is_done_if_several_runs_are_live(shell: Any, verb: str) -> None:
     both = [cell(shell, f"--name {name}") for name in ("one", "two")]
     with pytest.raises(UsageError, match=r"Which run. 2 are alive: 'one', 'two'. Give the name"):
         line(shell, verb)
@@ -718,9 +720,7 @@ def test_the_tabulator_offers_folders_then_the_runs_and_tags_of_one(
     assert "rate" not in completed(shell, "%nbtrain scalars nowhere --tags ")
 
 
-def test_what_the_tabulator_offers_of_a_logdir_finds_what_was_meant(
-    shell: Any, logdir: Path
-) -> None:
+def test_a_completed_run_name_of_a_logdir_finds_that_run(shell: Any, logdir: Path) -> None:
     (word,) = (w for w in completed(shell, "%nbtrain scalars logs --runs ") if "best" in w)
     (pattern,) = shlex.split(word)
     assert nbtrain.scalars("logs", runs=pattern).runs == ["it's (best)"]

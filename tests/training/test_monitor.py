@@ -57,7 +57,7 @@ def test_a_thinned_record_is_told_with_its_numbers(folder: Logdir) -> None:
     )
 
 
-def test_what_the_recorder_complains_of_is_told(folder: Logdir) -> None:
+def test_errors_of_the_recorder_are_shown(folder: Logdir) -> None:
     recorder = Recorder(ScalarStore(), None)
     watch = watch_of(folder, recorder)
     recorder.queue.append(1, 0.0, {"loss": "no number"})  # type: ignore[dict-item]
@@ -197,7 +197,7 @@ def test_a_listener_that_raises_silences_no_other(folder: Logdir) -> None:
     assert "RuntimeError: no canvas" in (watch.notices.message or "")
 
 
-def test_what_every_listener_raises_is_told_until_it_works_again(folder: Logdir) -> None:
+def test_the_error_of_each_listener_is_shown_until_it_works_again(folder: Logdir) -> None:
     watch = watch_of(folder)
     broken = {"canvas", "page"}
 

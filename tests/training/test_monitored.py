@@ -76,7 +76,7 @@ def test_a_run_that_is_started_again_keeps_its_curve() -> None:
     assert run.scalars["loss"].steps.tolist() == list(range(1, run.status.step + 1))
 
 
-def test_old_checkpoints_go_also_those_of_an_earlier_life() -> None:
+def test_old_checkpoints_of_an_earlier_start_are_deleted_too() -> None:
     count = Count()
     first = nbtrain.monitor(count.train_op, steps=4, save_steps=1, keep=3).wait(SOON)
     assert [checkpoint.step for checkpoint in first.checkpoints] == [2, 3, 4]
@@ -390,7 +390,7 @@ def test_the_session_of_a_run_that_has_ended_is_closed() -> None:
         seen.sessions[0].run(count.loss)
 
 
-def test_a_graph_that_a_supervisor_of_ones_own_has_finalized_is_refused_in_words() -> None:
+def test_a_graph_finalized_by_the_users_supervisor_raises_with_a_reason() -> None:
     count = Count()
     with count.graph.as_default():
         nbtrain.Supervisor(logdir=None)

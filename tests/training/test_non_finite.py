@@ -183,7 +183,7 @@ def test_a_run_without_checkpoints_is_paused_too() -> None:
     stopped(run)
 
 
-def test_a_run_that_is_resumed_all_the_same_goes_on_and_saves_nothing() -> None:
+def test_a_run_resumed_after_an_anomaly_continues_without_saving() -> None:
     counter = Counter()
     losses = iter([0.5, *[NAN] * 50])
 
@@ -369,7 +369,7 @@ def test_a_run_that_may_recover_finishes_with_a_good_loss(start: Callable[..., R
     assert rates == [0.5**n for n in range(1, len(rates) + 1)], "each time the half of the last"
 
 
-def test_what_cannot_be_halved_is_paused() -> None:
+def test_a_run_whose_rate_cannot_be_halved_pauses() -> None:
     line = Regression(BAD)
     run = nbtrain.train(line.step, checkpoint=line.checkpoint, on_nan="recover")
     message = paused(run)
@@ -408,7 +408,7 @@ def test_a_rate_that_is_far_too_high_is_halved_from_the_same_first_state_again(
 
 
 @pytest.mark.parametrize("start", [by_train, by_supervise])
-def test_what_can_be_done_about_a_nan_is_offered_and_done_as_one(
+def test_the_action_offered_for_a_nan_is_done_in_one_command(
     start: Callable[..., Run],
 ) -> None:
     run = start(8 * BAD, steps=400)
@@ -443,7 +443,7 @@ def test_a_restore_that_cannot_halve_says_so() -> None:
     stopped(run)
 
 
-def test_what_goes_bad_at_the_same_place_again_is_tried_from_older_states_and_paused() -> None:
+def test_a_loss_that_goes_bad_again_is_retried_from_older_states_then_paused() -> None:
     rate, counter = tf.Variable(1.0), Counter()
 
     def step() -> dict[str, Any]:
@@ -467,7 +467,7 @@ def test_what_goes_bad_at_the_same_place_again_is_tried_from_older_states_and_pa
     stopped(run)
 
 
-def test_what_has_gone_bad_and_is_in_no_checkpoint_is_named_and_nothing_is_promised() -> None:
+def test_a_bad_variable_outside_the_checkpoint_is_named_without_a_promise() -> None:
     late, counter = tf.Module(), Counter()
 
     def step() -> dict[str, Any]:
@@ -490,7 +490,7 @@ def test_what_has_gone_bad_and_is_in_no_checkpoint_is_named_and_nothing_is_promi
     stopped(run)
 
 
-def test_it_is_rescued_five_times_at_most() -> None:
+def test_a_run_recovers_five_times_at_most() -> None:
     rate, counter = tf.Variable(1.0), Counter()
     worse = iter(range(6, 1000, 6))
     bad = [next(worse)]
@@ -518,7 +518,7 @@ def test_it_is_rescued_five_times_at_most() -> None:
     stopped(run)
 
 
-def test_where_the_rate_itself_is_nan_the_half_of_what_was_restored_is_taken() -> None:
+def test_a_nan_rate_is_replaced_by_half_of_the_restored_one() -> None:
     line = Regression(GOOD)
 
     def step() -> dict[str, Any]:
@@ -569,7 +569,7 @@ def test_a_state_that_was_deleted_meanwhile_is_passed_over() -> None:
 # --- last good states -------------------------------------------------------------------
 
 
-def test_copies_are_not_counted_nor_the_latest_beside_others_and_go_when_all_is_well() -> None:
+def test_copies_do_not_count_as_checkpoints_and_are_deleted_when_all_is_well() -> None:
     counter = Counter()
     run = nbtrain.train(counter.step, checkpoint=counter.checkpoint, keep=1, steps=10**9)
     reached(run, lambda run: [checkpoint.step for checkpoint in run.checkpoints] == [0])
@@ -588,7 +588,7 @@ def test_copies_are_not_counted_nor_the_latest_beside_others_and_go_when_all_is_
     assert not (folder(run) / LAST_GOOD).exists()
 
 
-def test_what_else_stands_in_the_folder_of_the_copies_stays() -> None:
+def test_other_files_in_the_folder_of_copies_stay() -> None:
     counter = Counter()
     kept = Path("runs/kept/checkpoints") / LAST_GOOD / "notes.txt"
     kept.parent.mkdir(parents=True)
@@ -643,7 +643,7 @@ def test_a_process_that_is_killed_then_leaves_only_good_values() -> None:
     stopped(run)
 
 
-def test_a_copy_that_is_newer_than_the_checkpoints_is_gone_on_from() -> None:
+def test_a_run_continues_from_a_copy_that_is_newer_than_the_checkpoints() -> None:
     counter = Counter()
     run = nbtrain.train(counter.step, checkpoint=counter.checkpoint, steps=5, name="copy")
     run.wait(SOON)
@@ -663,7 +663,7 @@ def test_a_copy_that_is_newer_than_the_checkpoints_is_gone_on_from() -> None:
     assert [checkpoint.step for checkpoint in again.checkpoints] == [5, 8, 10]
 
 
-def test_what_an_abandoned_course_had_saved_is_not_good() -> None:
+def test_a_checkpoint_of_an_abandoned_course_is_not_good() -> None:
     """Its step is below that of the trouble, and yet it is not what this course came from."""
     counter = Counter(lambda count: run.save() if count == 5 and not run.checkpoints[1:] else None)
 
@@ -680,7 +680,7 @@ def test_what_an_abandoned_course_had_saved_is_not_good() -> None:
     stopped(run)
 
 
-def test_of_a_copy_and_a_checkpoint_of_one_step_the_newer_is_taken() -> None:
+def test_the_newer_of_a_copy_and_a_checkpoint_of_one_step_is_restored() -> None:
     """The other is of a course that was abandoned."""
     counter, timeline = Counter(), RunTimeline(Path())
     kept = Path("checkpoints")
@@ -714,7 +714,7 @@ def test_a_branch_that_goes_bad_at_once_goes_back_to_where_it_begins() -> None:
 # --- steps that are not Keras's own -----------------------------------------------------
 
 
-def test_a_fit_of_ones_own_under_a_run_is_paused_too() -> None:
+def test_the_users_own_fit_under_a_run_is_paused_too() -> None:
     model = Regression(BAD).compiled()
     checkpoint = tf.train.Checkpoint(model=model)
 
@@ -729,7 +729,7 @@ def test_a_fit_of_ones_own_under_a_run_is_paused_too() -> None:
     stopped(loop)
 
 
-def test_a_fit_of_ones_own_that_was_rescued_leaves_the_bad_loss_out_of_its_epoch() -> None:
+def test_the_users_own_fit_leaves_a_bad_loss_out_of_its_epoch_after_a_recovery() -> None:
     model = Regression(GOOD).compiled()
     y = np.concatenate([Y[:120], Y[:20] * NAN, Y[140:400]])  # the seventh batch is bad
 
@@ -750,7 +750,7 @@ def test_a_fit_of_ones_own_that_was_rescued_leaves_the_bad_loss_out_of_its_epoch
     assert loop.status.message is None
 
 
-def test_a_supervisor_in_a_loop_of_ones_own_is_paused_too() -> None:
+def test_a_supervisor_in_the_users_own_loop_is_paused_too() -> None:
     line = GraphRegression(BAD)
     sv = nbtrain.Supervisor(line.graph, logdir="own", save_model_secs=0)
 

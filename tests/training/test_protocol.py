@@ -172,7 +172,7 @@ def board(tmp_path: Path) -> tuple[ShownBoard, list[Message]]:
 
 
 @needs_typescript
-def test_what_a_panel_sends_and_takes_is_declared(
+def test_the_messages_of_a_panel_are_declared(
     panel: tuple[ShownPanel, list[Message]], tmp_path: Path
 ) -> None:
     shown, heard = panel
@@ -188,7 +188,7 @@ def test_what_a_panel_sends_and_takes_is_declared(
 
 
 @needs_typescript
-def test_what_a_board_sends_and_takes_is_declared(
+def test_the_messages_of_a_board_are_declared(
     board: tuple[ShownBoard, list[Message]], tmp_path: Path
 ) -> None:
     shown, heard = board

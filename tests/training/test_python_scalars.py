@@ -159,7 +159,7 @@ def test_every_batch_is_still_recorded_with_its_own_loss() -> None:
 # --- tracing ---------------------------------------------------------------------------------
 
 
-def test_as_long_as_nothing_is_set_the_step_is_traced_once() -> None:
+def test_a_step_is_traced_once_until_a_value_is_set() -> None:
     model, layer = traced()
     run = ended(model, "run", SetAt(AT, dropout_rate=0.5, learning_rate=0.1), **IN_ORDER, epochs=2)
     assert run.hyperparameters["learning_rate"] == 0.1
@@ -301,7 +301,7 @@ def test_a_checkpoint_of_other_layers_leaves_the_rates_and_says_so() -> None:
     assert (other.layers[1].rate, other.optimizer.momentum) == (0.3, 0.5)
 
 
-def test_what_was_built_with_0_stays_so_and_is_told() -> None:
+def test_a_number_built_as_0_stays_0_and_is_named() -> None:
     ended(made(sgd()), "run", StopAt(AT), **IN_ORDER)
     model = classifier(dropout=0.0)
     model.compile(sgd(), model.loss)
@@ -383,13 +383,13 @@ def test_layers_of_other_rates_have_the_name_of_the_first() -> None:
     }
 
 
-def test_what_has_no_use_for_another_value_is_not_found() -> None:
+def test_a_number_without_effect_is_not_found() -> None:
     optimizer = keras.optimizers.SGD(0.1)
     assert names(layers.Dropout(0.0), layers.LSTM(2), optimizer=optimizer) == {}
     assert names(layers.Dense(2), optimizer=keras.optimizers.AdamW()) == {"weight_decay": 0.004}
 
 
-def test_what_is_given_comes_before_what_is_found() -> None:
+def test_given_hyperparameters_precede_found_ones() -> None:
     own = tf.Variable(0.25)
     run = ended(made(sgd()), "run", **IN_ORDER, hyperparameters={"dropout_rate": own})
     assert run.hyperparameters == {
@@ -434,7 +434,7 @@ class Fixed(keras.optimizers.SGD):
         ),
     ],
 )
-def test_what_cannot_be_set_is_refused_and_nothing_has_changed(
+def test_setting_an_impossible_value_is_refused_and_changes_nothing(
     values: dict[str, float], words: str
 ) -> None:
     def model() -> Any:

@@ -200,7 +200,9 @@ def test_a_value_that_is_no_scalar_in_a_burst_becomes_nan_too(store: ScalarStore
 
 
 @pytest.mark.parametrize("value", [np.complex64(1 + 2j), np.complex128(1 + 2j)])
-def test_what_turns_complex_becomes_nan_with_a_word(store: ScalarStore, value: Any) -> None:
+def test_a_value_that_becomes_complex_is_recorded_as_nan_with_a_message(
+    store: ScalarStore, value: Any
+) -> None:
     recorder = Recorder(store, None)
     record(recorder, 1, np.float32(0.5), value, np.float32(0.25))
     recorder.drain()
@@ -211,7 +213,7 @@ def test_what_turns_complex_becomes_nan_with_a_word(store: ScalarStore, value: A
 
 
 @pytest.mark.parametrize("make", [np.array, tf.Variable])
-def test_what_may_have_changed_before_it_was_read_is_told(
+def test_a_value_that_may_have_changed_before_it_was_read_is_reported(
     store: ScalarStore, make: Callable[[float], Any]
 ) -> None:
     recorder = Recorder(store, None)
@@ -222,7 +224,7 @@ def test_what_may_have_changed_before_it_was_read_is_told(
     assert recorder.error.startswith("'loss' is a variable or an array at step 2, and was not read")
 
 
-def test_what_an_event_file_has_no_room_for_is_written_once_there_is_room(
+def test_scalars_that_a_full_disk_refused_are_written_once_there_is_space(
     store: ScalarStore, tmp_path: Path
 ) -> None:
     recorder = Recorder(store, tmp_path)
@@ -284,7 +286,7 @@ def test_a_disk_that_stays_full_costs_bounded_memory_and_what_is_never_written_i
     recorder.close()
 
 
-def test_what_there_was_no_room_for_up_to_the_end_is_told(
+def test_scalars_that_were_never_written_are_named_at_the_end(
     store: ScalarStore, tmp_path: Path
 ) -> None:
     recorder = Recorder(store, tmp_path)
@@ -306,7 +308,7 @@ def test_steps_of_other_lengths_are_written_all_or_none(store: ScalarStore, tmp_
     assert [event.step for event in written(tmp_path)[1:]] == [127, 128]
 
 
-def test_whatever_the_event_file_raises_is_told_and_the_store_goes_on(
+def test_any_error_of_the_event_file_is_shown_and_the_store_continues(
     store: ScalarStore, tmp_path: Path
 ) -> None:
     recorder = Recorder(store, tmp_path)

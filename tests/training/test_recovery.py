@@ -170,7 +170,7 @@ def test_a_session_that_is_not_made_at_once_is_attempted_again() -> None:
     assert run.status.message is None, "there is nothing left to warn of"
 
 
-def test_the_panel_tells_of_attempts_in_vain_and_a_stop_ends_them() -> None:
+def test_the_panel_reports_failed_attempts_and_a_stop_ends_them() -> None:
     count, init = Count(), Unavailable(float("inf"))
     run = monitored(count, init)
     told(run, "No session after 2 attempts: a server of its cluster does not answer")
@@ -201,7 +201,7 @@ def test_a_stop_ends_the_attempts_to_make_a_lost_session_again() -> None:
     assert not count.graph.finalized
 
 
-def test_a_stop_ends_the_attempts_of_a_loop_of_ones_own() -> None:
+def test_a_stop_ends_the_attempts_of_the_users_own_loop() -> None:
     count = Count()
     with count.graph.as_default():
         scaffold = v1.train.Scaffold(init_fn=Unavailable(float("inf")))

@@ -220,7 +220,7 @@ def test_the_edits_of_a_replay_go_on_where_the_run_is_started_again() -> None:
 
 
 @pytest.mark.usefixtures("determinism")
-def test_what_a_rescue_has_set_is_replayed() -> None:
+def test_an_edit_made_by_a_recovery_is_replayed() -> None:
     """It goes back to a copy of a good state, which stands in a folder of its own."""
 
     def run(name: str, regression: Regression) -> Run:
@@ -314,7 +314,7 @@ def test_a_run_that_was_stopped_and_started_again_is_replayed_as_one() -> None:
 
 @pytest.mark.usefixtures("determinism")
 @pytest.mark.parametrize("keep", [True, False])
-def test_a_trial_is_replayed_as_far_as_it_was_kept(*, keep: bool) -> None:
+def test_only_the_kept_part_of_a_trial_is_replayed(*, keep: bool) -> None:
     line = Weighted()
     run = line.run("a")
     run.post(rate(0.1), at=8)
@@ -352,7 +352,7 @@ def train_on(pipe: Connection) -> None:
 
 
 @pytest.mark.usefixtures("determinism")
-def test_what_a_killed_run_did_after_its_last_checkpoint_is_no_part_of_the_course() -> None:
+def test_steps_after_the_last_checkpoint_of_a_killed_run_are_not_replayed() -> None:
     with Forked(train_on) as process:
         assert process.answer() == "edited"
         process.kill()
@@ -399,7 +399,7 @@ def test_a_run_without_the_hyperparameter_is_refused() -> None:
     assert refused(receipt).text.startswith("There is no hyperparameter 'learning_rate'")
 
 
-def test_what_is_no_run_is_refused() -> None:
+def test_an_argument_that_is_not_a_run_raises() -> None:
     trained(Weighted().run("a"), (10, weight(2.0)))
     with pytest.raises(ArgumentError, match=r"apply\(3\): give the run that is to make the edits"):
         nbtrain.replay("runs/a").apply(3)  # type: ignore[arg-type]
@@ -427,7 +427,7 @@ def test_a_run_that_goes_on_from_a_checkpoint_is_refused() -> None:
         ("broken", "broken is no folder of a run: its steering.jsonl cannot be read: Is a dir"),
     ],
 )
-def test_what_is_no_folder_of_a_run_is_refused_in_words(given: Any, words: str) -> None:
+def test_a_folder_without_a_run_raises_with_a_reason(given: Any, words: str) -> None:
     Path("broken/steering.jsonl").mkdir(parents=True)
     with pytest.raises(ArgumentError) as raised:
         nbtrain.replay(given)

@@ -105,7 +105,7 @@ def test_a_run_is_started_once(gate: Gate) -> None:
     assert int(counter.count.numpy()) == run.status.step
 
 
-def test_a_stop_ends_the_run_after_the_step_at_hand(gate: Gate) -> None:
+def test_a_stop_ends_the_run_after_the_current_step(gate: Gate) -> None:
     run, counter = held(gate)
     receipt = run.request_stop()
     assert run.status.phase is Phase.STOPPING
@@ -263,7 +263,7 @@ def test_a_wait_for_a_paused_run_that_gives_up_does_not_say_that_it_goes_on(gate
 
 
 @pytest.mark.parametrize("how", ["wait", "await"])
-def test_who_waits_for_a_paused_run_is_told_once_how_to_go_on(
+def test_waiting_for_a_paused_run_says_once_how_to_continue(
     gate: Gate, capsys: pytest.CaptureFixture[str], how: str
 ) -> None:
     run, _ = held(gate, steps=1000)
@@ -283,7 +283,7 @@ def test_who_waits_for_a_paused_run_is_told_once_how_to_go_on(
     )
 
 
-def test_who_waits_for_a_run_that_pauses_by_itself_is_told_why(
+def test_waiting_for_a_run_that_pauses_by_itself_says_why(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     run = nbtrain.train(lambda: {"loss": float("nan")}, name="bad")
@@ -372,7 +372,7 @@ def test_a_run_that_awaits_itself_is_told_so() -> None:
         own.wait(SOON)
 
 
-def test_an_await_of_an_earlier_life_leaves_nothing_behind() -> None:
+def test_an_await_of_an_earlier_start_leaves_nothing_behind() -> None:
     run = nbtrain.train(Counter().step, steps=3, start=False)
     for _ in range(3):
         run.start()
@@ -414,7 +414,7 @@ def test_waiting_twice_raises_the_same_error_with_the_same_traceback() -> None:
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
-def test_whatever_the_step_raises_ends_the_run_and_nothing_else(error: BaseException) -> None:
+def test_any_error_of_the_step_ends_only_the_run(error: BaseException) -> None:
     def step() -> dict[str, float]:
         raise error
 
@@ -615,7 +615,9 @@ def test_a_run_without_a_checkpoint_refuses_to_save_and_to_restore() -> None:
     assert run.checkpoints == ()
 
 
-def test_what_the_phase_does_not_allow_is_refused_and_the_training_goes_on(gate: Gate) -> None:
+def test_a_command_not_allowed_by_the_phase_is_refused_and_the_training_continues(
+    gate: Gate,
+) -> None:
     run, _ = held(gate)
     receipts = [run.resume(), run.pause(), run.pause()]
     gate.open()
@@ -725,7 +727,7 @@ def test_every_command_is_written_to_the_journal(gate: Gate) -> None:
     assert all(entry["wall_time"] > 0 for entry in journal(run))
 
 
-def test_the_journal_tells_of_every_life_of_a_run_of_any_name() -> None:
+def test_the_journal_has_every_start_of_a_run_of_any_name() -> None:
     faults = iter([ValueError("Größe 損")])
 
     def at_step(count: int) -> None:
@@ -835,7 +837,7 @@ def test_a_last_checkpoint_is_saved_when_the_input_is_exhausted() -> None:
     assert saved(run) == [6]
 
 
-def test_what_was_saved_at_the_last_step_is_not_saved_again(gate: Gate) -> None:
+def test_a_checkpoint_of_the_last_step_is_not_saved_again(gate: Gate) -> None:
     run, _ = held(gate)
     receipts = [run.save(), run.request_stop()]
     gate.open()
@@ -994,7 +996,7 @@ def test_a_branch_that_prepares_is_at_the_step_of_its_checkpoint(gate: Gate) -> 
     assert branch.wait(SOON).status.step == 5
 
 
-def test_what_the_first_step_creates_is_proven_restored_after_it() -> None:
+def test_variables_created_by_the_first_step_are_verified_after_it() -> None:
     line = Line()
     nbtrain.train(line.step, steps=5, checkpoint=line.checkpoint, name="line").wait(SOON)
     other = Line(build=False)
@@ -1005,7 +1007,7 @@ def test_what_the_first_step_creates_is_proven_restored_after_it() -> None:
     run.wait(SOON)
 
 
-def test_what_a_checkpoint_lacks_is_a_warning_once_a_step_was_done() -> None:
+def test_values_missing_in_a_checkpoint_are_a_warning_after_the_first_step() -> None:
     line = Line()
     part = tf.train.Checkpoint(model=line.model)
     nbtrain.train(line.step, steps=5, checkpoint=part, name="line").wait(SOON)
@@ -1018,7 +1020,7 @@ def test_what_a_checkpoint_lacks_is_a_warning_once_a_step_was_done() -> None:
     run.wait(SOON)
 
 
-def test_training_in_two_lives_gives_the_numbers_of_one() -> None:
+def test_training_in_two_starts_gives_the_numbers_of_one() -> None:
     tf.keras.utils.set_random_seed(3)
     whole, parts = Line(), Line()
     parts.model.set_weights(whole.model.get_weights())
@@ -1091,7 +1093,7 @@ def test_tensorboard_shows_the_run_and_drops_what_a_restore_abandoned() -> None:
     assert events(run) == [(n, float(n)) for n in range(1, run.status.step + 1)]
 
 
-def test_tensorboard_drops_what_was_lost_between_two_lives() -> None:
+def test_tensorboard_drops_points_lost_between_two_starts() -> None:
     counter = Counter()
     run = nbtrain.train(counter.step, steps=9, checkpoint=counter.checkpoint, save_steps=3)
     run.wait(SOON)
@@ -1106,7 +1108,7 @@ def test_tensorboard_drops_what_was_lost_between_two_lives() -> None:
     assert shown == [(n, float(n)) for n in range(1, 12)], "each step once"
 
 
-def test_a_life_without_a_checkpoint_begins_a_new_segment() -> None:
+def test_a_start_without_a_checkpoint_begins_a_new_segment() -> None:
     run = nbtrain.train(Counter().step, steps=3).wait(SOON)
     run.start().wait(SOON)
     columns = run.scalars["count"]
@@ -1131,7 +1133,7 @@ def test_a_life_without_a_checkpoint_begins_a_new_segment() -> None:
         (1.0, r"float object given"),
     ],
 )
-def test_what_is_no_scalar_is_refused_when_it_is_recorded(record: Any, message: str) -> None:
+def test_recording_a_value_that_is_not_a_scalar_raises(record: Any, message: str) -> None:
     refusals: list[str] = []
 
     @nbtrain.background
@@ -1213,7 +1215,7 @@ def test_a_model_inside_a_compiled_step_is_refused_to_a_second_run(gate: Gate) -
     run.wait(SOON)
 
 
-def test_what_a_model_in_training_raises_when_it_is_looked_at_is_not_told_to_others(
+def test_an_error_from_inspecting_a_training_model_is_not_reported_elsewhere(
     gate: Gate,
 ) -> None:
     class Shy(tf.train.Checkpoint):
@@ -1302,7 +1304,7 @@ def test_a_run_says_its_name_phase_and_step() -> None:
     assert repr(run) == "<nbtrain run 'digits': finished at step 1,240>"
 
 
-def test_its_threads_are_named_daemons(gate: Gate) -> None:
+def test_threads_are_daemons_with_names(gate: Gate) -> None:
     run, _ = held(gate)
     threads = {thread.name: thread for thread in threading.enumerate()}
     assert threads["nbtrain train held"].daemon
@@ -1331,7 +1333,7 @@ def test_a_listener_hears_of_the_end() -> None:
 
 
 @pytest.mark.parametrize("step", [0, -1, 1.5, "3", 2**63, float("nan"), [1]])
-def test_what_is_no_number_of_a_step_is_refused(step: Any) -> None:
+def test_an_invalid_step_number_raises(step: Any) -> None:
     @nbtrain.background
     def loop(run: Run) -> None:
         while not run.should_stop():
@@ -1379,7 +1381,9 @@ def test_a_record_of_nothing_is_no_further_step() -> None:
 
 @pytest.mark.parametrize("value", [None, "none", np.zeros([2]), np.array(1 + 2j)])
 @pytest.mark.parametrize("first", [1.0, np.array(1.0)], ids=["number", "array"])
-def test_what_is_no_scalar_under_a_known_tag_is_nan_with_a_word(first: Any, value: Any) -> None:
+def test_a_value_that_is_not_a_scalar_under_a_known_tag_becomes_nan_with_a_message(
+    first: Any, value: Any
+) -> None:
     values = iter([first, value, first])
     run = nbtrain.train(lambda: {"loss": next(values)}, on_nan=None).wait(SOON)
     np.testing.assert_array_equal(run.scalars["loss"].values, [1.0, np.nan, 1.0])
@@ -1470,7 +1474,7 @@ def test_a_forked_process_has_no_runs(gate: Gate) -> None:
     run.wait(SOON)
 
 
-def test_a_run_that_is_started_again_has_no_receipts_of_the_life_before(gate: Gate) -> None:
+def test_a_run_that_is_started_again_has_no_earlier_receipts(gate: Gate) -> None:
     run, _ = held(gate)
     run.request_stop()
     gate.open()
@@ -1493,7 +1497,7 @@ def test_a_run_that_is_started_again_has_no_receipts_of_the_life_before(gate: Ga
         (lambda run: run.trial([1]), r"\[1\] names no hyperparameter"),
     ],
 )
-def test_what_nobody_can_ask_is_refused_and_the_training_goes_on(
+def test_an_invalid_command_is_refused_and_the_training_continues(
     ask: Callable[[Run], object], why: str
 ) -> None:
     run = nbtrain.train(Counter().step, start=False)

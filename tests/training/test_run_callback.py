@@ -43,7 +43,7 @@ def test_each_batch_is_a_step_with_its_own_loss_and_each_epoch_is_recorded() -> 
     assert run.scalars["epoch_val_loss"].steps.tolist() == [STEPS, 2 * STEPS]
 
 
-def test_it_trains_as_without_it() -> None:
+def test_training_with_a_run_callback_equals_plain_keras() -> None:
     ours, theirs = classifier(), classifier()
     run_of(ours, 2).wait()
     for _ in range(2):
@@ -140,6 +140,6 @@ def test_in_another_thread_it_is_refused() -> None:
     assert "train_step" not in vars(other)
 
 
-def test_what_is_no_run_is_refused() -> None:
+def test_an_argument_that_is_not_a_run_raises() -> None:
     with pytest.raises(ArgumentError, match="run=str object: give the run"):
         nbtrain.RunCallback("digits")  # type: ignore[arg-type]

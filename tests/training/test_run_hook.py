@@ -98,7 +98,7 @@ def test_a_run_that_is_paused_before_its_session_takes_no_step(gate: Gate) -> No
     run.wait(SOON)
 
 
-def test_it_goes_on_from_the_latest_checkpoint_of_the_run() -> None:
+def test_a_session_continues_from_the_latest_checkpoint_of_the_run() -> None:
     loop = Loop()
     run = nbtrain.background(loop, steps=6, name="here").wait(SOON)
     again = nbtrain.background(loop, steps=9, name="here").wait(SOON)
@@ -192,7 +192,7 @@ def test_a_nested_fetch_is_counted_each_time() -> None:
     assert run.status.step == value_of(run, "global_step") == 200
 
 
-def test_what_the_loop_records_itself_is_recorded_at_its_step() -> None:
+def test_records_of_the_loop_have_its_step() -> None:
     class Recording(Loop):
         run: Any = None
 
@@ -358,7 +358,7 @@ def test_a_scalar_of_another_shape_is_refused() -> None:
         nbtrain.background(loop).wait(SOON)
 
 
-def test_the_speed_of_a_life_is_that_of_all_its_sessions() -> None:
+def test_the_speed_of_a_run_covers_all_its_sessions() -> None:
     loop = Loop()
 
     def twice(run: Run) -> None:

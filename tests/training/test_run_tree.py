@@ -111,7 +111,7 @@ def test_a_folder_that_is_not_there_and_one_without_runs_are_told_apart() -> Non
         tree("nowhere")
 
 
-def test_journals_that_nobody_wrote_are_shown_as_far_as_they_go() -> None:
+def test_invalid_journals_are_shown_up_to_their_first_error() -> None:
     for name, of in (("a", "../b"), ("b", "../a"), ("c", "../c"), ("d", "../gone")):
         folder = Path("runs") / name
         folder.mkdir(parents=True)
@@ -125,7 +125,7 @@ def test_journals_that_nobody_wrote_are_shown_as_far_as_they_go() -> None:
     assert all(line[1:5] == ["no", "end", "was", "written"] for line in lines)
 
 
-def test_a_run_of_another_kernel_is_as_far_as_its_event_file_tells(gate: Gate) -> None:
+def test_the_step_of_a_run_in_another_kernel_comes_from_its_event_file(gate: Gate) -> None:
     def at_step(count: int) -> None:
         if count == 245:
             gate()

@@ -62,7 +62,7 @@ def test_expressions_choose_runs_and_tags(logdir: Path) -> None:
     assert list(fewer.filter(runs="sgd")) == []
 
 
-def test_what_is_not_there_is_told_with_what_is(logdir: Path) -> None:
+def test_an_unknown_name_raises_with_the_known_ones(logdir: Path) -> None:
     log = nbtrain.scalars(logdir)
     wrong: list[tuple[Any, str]] = [
         (("nosuch", "rate"), "There is no run 'nosuch'; there are: 'adam', 'sgd'."),
@@ -76,7 +76,7 @@ def test_what_is_not_there_is_told_with_what_is(logdir: Path) -> None:
         assert str(caught.value) == words
 
 
-def test_what_another_thread_is_reading_anew_is_left_out_of_what_is_there(logdir: Path) -> None:
+def test_a_file_being_read_again_by_another_thread_is_left_out(logdir: Path) -> None:
     class Replaced(Scalars):
         def _of(self, run: str, tag: str) -> Points:
             if run == "adam":
@@ -91,7 +91,7 @@ def test_what_another_thread_is_reading_anew_is_left_out_of_what_is_there(logdir
 
 
 @pytest.mark.parametrize("name", ["runs", "tags"])
-def test_what_is_no_expression_is_refused(name: str, logdir: Path) -> None:
+def test_an_invalid_expression_raises(name: str, logdir: Path) -> None:
     with pytest.raises(ArgumentError, match=rf"{name}='\(' is no regular expression: missing \)"):
         nbtrain.scalars(logdir, **cast(dict[str, Any], {name: "("}))
 
@@ -129,7 +129,7 @@ def test_a_file_of_comma_separated_values(logdir: Path) -> None:
     assert rows[-1] == ["sgd", "train/loss", "7", "3.0", "2.0"]
 
 
-def test_what_was_abandoned_is_not_written_out(tmp_path: Path) -> None:
+def test_abandoned_points_are_not_written_to_csv(tmp_path: Path) -> None:
     events = [simple("loss", step, 1.0, step) for step in range(4)]
     written(tmp_path / NAME, [*events, start(2, 9.0), simple("loss", 2, 5.0, 10.0)])
     nbtrain.scalars(tmp_path).to_csv(tmp_path / "out.csv")
@@ -161,7 +161,7 @@ def write(pipe: Connection, folder: Path) -> None:
             writer.flush()
 
 
-def test_what_another_process_writes_is_followed(tmp_path: Path) -> None:
+def test_files_of_another_process_are_followed(tmp_path: Path) -> None:
     deadline, seen = time.monotonic() + SOON, []
     with Forked(write, tmp_path / "run") as process:
         for log in nbtrain.scalars(tmp_path).follow(secs=0.01):
@@ -290,7 +290,7 @@ def test_records_whose_checksum_alone_is_wrong_are_read_if_asked_for(tmp_path: P
     assert "damaged" not in repr(every)
 
 
-def test_what_is_no_record_stays_out_also_where_checksums_do_not_count(tmp_path: Path) -> None:
+def test_unreadable_bytes_are_left_out_even_without_verifying_checksums(tmp_path: Path) -> None:
     path = written(tmp_path / NAME, [simple("loss", step, 1.0) for step in range(1, 21)])
     data = bytearray(path.read_bytes())
     ends = records(bytes(data))
@@ -319,6 +319,6 @@ def made(folder: Path) -> Path:
 
 @pytest.mark.parametrize("read", [nbtrain.scalars, nbtrain.hparams, nbtrain.compare])
 @pytest.mark.parametrize("logdir", [3, None, b"runs"])
-def test_what_is_no_path_is_refused(read: Callable[..., object], logdir: object) -> None:
+def test_an_argument_that_is_not_a_path_raises(read: Callable[..., object], logdir: object) -> None:
     with pytest.raises(ArgumentError, match=r"logdir=.*: give the path of a folder"):
         read(logdir)

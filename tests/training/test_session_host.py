@@ -88,7 +88,9 @@ def test_the_loop_of_a_supervisor_is_the_runs(program: type[Program], gate: Gate
 
 
 @both_ways
-def test_its_checkpoints_are_the_runs_and_the_last_is_saved(program: type[Program]) -> None:
+def test_the_session_saves_the_checkpoints_of_the_run_and_a_last_one(
+    program: type[Program],
+) -> None:
     run = nbtrain.background(program(save_model_steps=100, save_model_secs=0), start=False)
     run.on_tick(lambda: run.request_stop() if run.status.step > 250 else None)
     run.start().wait(SOON)
@@ -106,7 +108,7 @@ def written(folder: Path) -> tuple[list[str], list[str]]:
 
 
 @both_ways
-def test_it_writes_under_a_run_what_it_writes_outside_one(program: type[Program]) -> None:
+def test_a_supervisor_writes_the_same_under_a_run_as_outside_one(program: type[Program]) -> None:
     def loop(self: Any, sess: Any) -> None:
         for _ in range(5):
             assert not self.supervisor.should_stop()
@@ -218,7 +220,7 @@ def test_summaries_of_a_supervisor_whose_graph_is_trained_become_curves_too() ->
     assert points.steps.tolist() == points.values.tolist() == [10, 20, 30, 35]
 
 
-def test_what_the_run_records_at_every_step_is_not_recorded_again_from_a_summary() -> None:
+def test_scalars_recorded_at_every_step_are_not_recorded_again_from_a_summary() -> None:
     program = Program(save_summaries_steps=10, save_summaries_secs=0)
     run = nbtrain.supervise(
         program.train_op,
@@ -270,7 +272,7 @@ def test_a_program_that_ends_itself_while_it_waits_for_a_queue_has_finished() ->
     assert nbtrain.background(train).wait(SOON).status.phase is Phase.FINISHED
 
 
-def test_what_is_recorded_after_the_stop_is_of_the_last_step() -> None:
+def test_a_record_after_the_stop_has_the_last_step() -> None:
     program = Unmanaged()
 
     @nbtrain.background
@@ -644,7 +646,7 @@ def test_a_loop_that_never_asks_loses_no_step_when_it_goes_on(program: type[Prog
     assert held_by_the_last(run) == run.status.step == 6
 
 
-def test_what_a_loop_records_last_is_recorded_once_however_its_session_counts() -> None:
+def test_the_last_record_of_a_loop_is_kept_once_however_its_session_counts() -> None:
     program = LeftOpen()
 
     @nbtrain.background

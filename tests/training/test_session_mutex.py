@@ -54,7 +54,7 @@ class Gated:
         eventually(lambda: len(self.mutex._waiting) >= count)
 
 
-def test_what_waits_comes_between_two_calls(gate: Gate) -> None:
+def test_a_waiting_function_runs_between_two_calls(gate: Gate) -> None:
     gated = Gated(gate)
     training = gated.trains(2)
     gate.wait_for_arrivals()
@@ -78,7 +78,7 @@ def test_all_that_wait_come_in_their_order(gate: Gate) -> None:
     assert gated.order == ["step", "a", "b", "c", "step"]
 
 
-def test_where_the_owner_does_something_else_it_is_taken_at_once(gate: Gate) -> None:
+def test_a_function_runs_at_once_while_the_owner_is_busy_elsewhere(gate: Gate) -> None:
     gated = Gated(gate)
     gated.trains(0).result()
     gated.take().result()
@@ -100,7 +100,7 @@ def test_calls_of_other_threads_pass_while_the_owner_is_in_a_call(gate: Gate) ->
     training.result()
 
 
-def test_what_is_taken_may_use_the_session(gate: Gate) -> None:
+def test_a_taken_function_may_use_the_session(gate: Gate) -> None:
     gated = Gated(gate)
     training = gated.trains(2)
     gate.wait_for_arrivals()
@@ -138,7 +138,7 @@ def test_a_wait_for_the_mutex_may_be_given_up(gate: Gate) -> None:
     assert gated.order == ["step", "step"]
 
 
-def test_what_comes_before_a_call_may_call_itself(gate: Gate) -> None:
+def test_a_function_run_before_a_call_may_call_the_session_itself(gate: Gate) -> None:
     gated, looked = Gated(gate), list[float]()
     mutex = SessionMutex(gated.sess)
     mutex.before_run.append(lambda: looked.append(float(gated.sess.run(gated.other))))
@@ -179,7 +179,7 @@ def test_the_end_leaves_the_session_as_it_was(gate: Gate) -> None:
     assert gated.sess.run(gated.other) == 7.0
 
 
-def test_what_waits_at_the_end_is_not_lost(gate: Gate) -> None:
+def test_functions_waiting_at_the_end_are_not_lost(gate: Gate) -> None:
     gated = Gated(gate)
     training = gated.trains(1)
     gate.wait_for_arrivals()

@@ -28,7 +28,7 @@ def parameters(function: Any) -> list[inspect.Parameter]:
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_it_is_a_kind_of_tensorflows(kind: str) -> None:
+def test_the_class_is_a_subclass_of_tensorflows(kind: str) -> None:
     assert issubclass(getattr(nbtrain, kind), getattr(v1.train, kind))
 
 
@@ -114,7 +114,7 @@ def test_more_arguments_than_tensorflow_takes_are_refused(kind: str) -> None:
         getattr(nbtrain, kind)(*[None] * 16)
 
 
-def test_what_a_coordinator_joins_may_be_given_by_position() -> None:
+def test_arguments_of_a_coordinators_join_can_be_positional() -> None:
     coord = nbtrain.Coordinator((ValueError,))
     coord.request_stop(ValueError("a clean stop"))
     coord.join([], 1.0, True)

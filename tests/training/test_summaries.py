@@ -109,7 +109,7 @@ def test_every_value_is_that_of_tensorboards_reader(
     assert found(read(folder)) == theirs(folder)
 
 
-def test_what_tensorflow_2_writes(tmp_path: Path) -> None:
+def test_values_of_tensorflow_2_are_read(tmp_path: Path) -> None:
     with tf.summary.create_file_writer(str(tmp_path)).as_default():
         for step in range(3):
             tf.summary.image("image", np.full((2, 4, 5, 3), step / 3), step)
@@ -126,7 +126,7 @@ def test_what_tensorflow_2_writes(tmp_path: Path) -> None:
     assert reader.tags(".") == ["loss"]
 
 
-def test_what_a_file_writer_of_tensorflow_1_writes(tmp_path: Path) -> None:
+def test_event_files_of_a_tensorflow_1_file_writer_are_read(tmp_path: Path) -> None:
     graph = tf.Graph()
     with graph.as_default(), v1.Session() as session, v1.summary.FileWriter(tmp_path) as writer:
         v1.summary.image("image", np.full((2, 4, 5, 3), 0.5, np.float32))
@@ -141,7 +141,7 @@ def test_what_a_file_writer_of_tensorflow_1_writes(tmp_path: Path) -> None:
     assert {kind: len(values) for (kind, _), values in every.items()} == dict.fromkeys(KINDS, 3)
 
 
-def test_what_tensorboardx_writes(tmp_path: Path) -> None:
+def test_values_of_tensorboardx_are_read(tmp_path: Path) -> None:
     with tensorboardX.SummaryWriter(str(tmp_path)) as writer:
         for step in range(3):
             writer.add_scalar("loss", step / 2, step)
@@ -190,7 +190,7 @@ def test_a_number_of_another_plugin_is_no_scalar_where_only_the_first_is_named(
     assert {key: len(points) for key, points in log.items()} == {(".", "loss"): count}
 
 
-def test_what_only_tensorflow_can_open_is_read_through_it() -> None:
+def test_remote_files_are_read_through_tensorflow() -> None:
     tf.io.gfile.makedirs("ram://summaries/a")
     with tf.io.TFRecordWriter(f"ram://summaries/a/{NAME}") as writer:
         for number in range(3):
@@ -235,7 +235,7 @@ def test_expressions_choose_runs_and_tags_and_more_is_read(tmp_path: Path) -> No
         log["b", "y"]
 
 
-def test_what_is_no_kind_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_kind_raises(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"kind='videos' is no kind .* 'images', 'histograms',"):
         nbtrain.summaries(tmp_path, "videos")
 
@@ -295,7 +295,7 @@ def test_the_labels_of_sounds(tmp_path: Path) -> None:
         ("audio", b"alone", "unsized"),
     ],
 )
-def test_what_has_not_the_form_of_its_kind_is_refused_in_words(
+def test_a_value_without_the_form_of_its_kind_raises_with_a_reason(
     kind: str, data: Any, words: str, tmp_path: Path
 ) -> None:
     written(tmp_path / NAME, [event(1, tensor2("x", kind, data)), simple("loss", 1, 1.0)])
@@ -447,7 +447,7 @@ def test_a_file_that_has_gone_says_so(tmp_path: Path) -> None:
         history[0]
 
 
-def test_a_file_that_was_replaced_says_so_and_is_read_anew(tmp_path: Path) -> None:
+def test_a_replaced_file_raises_an_error_and_is_read_again(tmp_path: Path) -> None:
     path = written(tmp_path / NAME, [event(step, image1("x", step)) for step in (1, 2, 3)])
     log = nbtrain.summaries(tmp_path, "images")
     history = log[".", "x"]

@@ -42,7 +42,7 @@ def test_a_summary_without_a_writer_is_told_with_what_to_write() -> None:
     assert "runs/drawn" in told(run)
 
 
-def test_what_is_advised_records_and_nothing_is_said() -> None:
+def test_following_the_advice_records_and_ends_the_message() -> None:
     count = tf.Variable(0, dtype=tf.int64)
     writer = tf.summary.create_file_writer("runs/written")
 

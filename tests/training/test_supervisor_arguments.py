@@ -113,11 +113,11 @@ def test_the_default_graph_of_the_calling_thread_is_taken() -> None:
 
 
 @pytest.mark.parametrize("name", ["ready_op", "init_op", "local_init_op", "saver", "summary_op"])
-def test_none_is_none_and_not_the_default(name: str) -> None:
+def test_an_explicit_none_is_not_replaced_by_the_default(name: str) -> None:
     assert getattr(nbtrain.Supervisor(Counting().graph, **{name: None}), f"_{name}") is None
 
 
-def test_none_for_the_global_step_leaves_it_uncounted(tmp_path: Path) -> None:
+def test_a_supervisor_without_a_global_step_counts_nothing(tmp_path: Path) -> None:
     count = Counting()
     sv = count.supervisor(tmp_path, global_step=None, save_model_secs=600)
     count.trained(sv, 3)
@@ -166,7 +166,7 @@ def test_an_old_spelling_is_the_method_of_this_class(old: str) -> None:
     ("graph", "text"),
     [(None, "The default graph of this thread is empty: pass graph="), ("a graph", "no tf.Graph")],
 )
-def test_what_is_no_graph_is_refused(graph: Any, text: str, tmp_path: Path) -> None:
+def test_an_argument_that_is_not_a_graph_raises(graph: Any, text: str, tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=text):
         nbtrain.Supervisor(graph, logdir=str(tmp_path / "logdir"))
     assert not (tmp_path / "logdir").exists()

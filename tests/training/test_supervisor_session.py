@@ -92,7 +92,7 @@ def test_init_op_init_fn_local_init_op_and_ready_op_run_in_this_order() -> None:
     ]
 
 
-def test_what_is_restored_is_not_initialized(tmp_path: Path) -> None:
+def test_restored_variables_are_not_initialized(tmp_path: Path) -> None:
     ordered = Ordered()
     sv = ordered.supervisor(tmp_path)
     prepared(sv)
@@ -196,7 +196,7 @@ def test_the_users_session_manager_prepares() -> None:
     assert asked == [sv.init_op]
 
 
-def test_a_session_without_services_has_none_and_counts_all_the_same(tmp_path: Path) -> None:
+def test_a_session_without_services_still_counts_steps(tmp_path: Path) -> None:
     count = Counting()
     sv = count.supervisor(tmp_path, save_model_secs=1, save_summaries_secs=1)
     with sv.managed_session(start_standard_services=False) as sess:
@@ -215,7 +215,7 @@ def test_services_may_be_started_later(tmp_path: Path) -> None:
     assert held(tmp_path, 1) == 1
 
 
-def test_services_may_be_started_on_a_session_of_ones_own(tmp_path: Path) -> None:
+def test_services_can_be_started_on_the_users_own_session(tmp_path: Path) -> None:
     count = Counting()
     sv = count.supervisor(tmp_path, save_model_steps=1)
     with count.graph.as_default(), v1.Session() as sess:
@@ -278,7 +278,7 @@ def test_a_worker_waits_until_the_chief_has_initialized(server: str, tmp_path: P
         eventually(lambda: sess.run(both[0].global_step) == 2)
 
 
-def test_a_worker_that_waits_in_vain_says_so(server: str) -> None:
+def test_a_worker_whose_wait_fails_says_so(server: str) -> None:
     sv = replica("in vain").supervisor(None, is_chief=False, recovery_wait_secs=0.01)
     with pytest.raises(tf.errors.DeadlineExceededError, match=r"ready within 0\.03 s"):
         in_background(lambda: sv.prepare_or_wait_for_session(server, max_wait_secs=0.03))
@@ -321,7 +321,7 @@ def test_a_chief_that_waits_for_a_checkpoint_restores_what_comes(tmp_path: Path)
     sv.stop()
 
 
-def test_a_chief_that_waits_for_a_checkpoint_in_vain_initializes(tmp_path: Path) -> None:
+def test_a_chief_initializes_if_no_checkpoint_comes(tmp_path: Path) -> None:
     count = Counting()
     sv = count.supervisor(tmp_path, recovery_wait_secs=0.01)
     with sv.prepare_or_wait_for_session(wait_for_checkpoint=True, max_wait_secs=0.02) as sess:

@@ -88,7 +88,7 @@ def test_an_error_after_a_stop_is_raised_and_does_not_stop_the_next_session() ->
         assert not sv.should_stop()
 
 
-def test_a_session_may_be_prepared_anew_after_an_error_of_a_service() -> None:
+def test_a_session_can_be_prepared_again_after_an_error_of_a_service() -> None:
     sv = Counting().supervisor(None)
     with sv.prepare_or_wait_for_session():
         sv.loop(600, fail)
@@ -171,7 +171,7 @@ def test_a_session_that_the_program_closed_first_is_stopped_and_what_is_lost_is_
     assert told is bool(every)
 
 
-def test_it_may_be_stopped_twice(tmp_path: Path) -> None:
+def test_a_supervisor_can_be_stopped_twice(tmp_path: Path) -> None:
     count = Counting()
     sv = count.supervisor(tmp_path, save_model_steps=1000)
     with sv.managed_session() as sess:

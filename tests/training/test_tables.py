@@ -127,7 +127,7 @@ def test_a_run_that_has_ended_says_how(tmp_path: Path) -> None:
     assert content["rows"][0]["status"] == "failure"
 
 
-def test_what_has_not_changed_is_not_sent_again(tmp_path: Path) -> None:
+def test_unchanged_data_are_not_sent_again(tmp_path: Path) -> None:
     trial(tmp_path / "a", {"x": 1}, loss=[1.0])
     scalars = nbtrain.scalars(tmp_path)
     board = ShownBoard(scalars)
@@ -147,7 +147,7 @@ def test_names_and_values_with_markup_arrive_as_they_are(tmp_path: Path) -> None
     assert content["rows"][0]["values"][0] == WICKED
 
 
-def test_of_very_many_columns_the_first_are_sent_and_the_others_told(
+def test_only_the_first_of_very_many_columns_are_sent_with_a_note(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tables, "COLUMNS", 2)
@@ -246,7 +246,7 @@ def test_a_chart_without_a_title_is_called_by_its_expressions(tmp_path: Path) ->
     assert chart(tmp_path, ["loss"], multiline("lo.*", "loss"))["title"] == "lo.*, loss"
 
 
-def test_what_is_no_expression_is_told_and_the_others_are_drawn(tmp_path: Path) -> None:
+def test_an_invalid_pattern_is_named_and_the_others_are_drawn(tmp_path: Path) -> None:
     found = chart(tmp_path, ["loss"], multiline("(", "loss", "nothing"))
     assert found["tags"] == ["loss"]
     wrong, missing = found["words"]
@@ -263,7 +263,7 @@ def test_an_expression_that_python_would_take_for_ever_over_holds_nothing_up(
     assert found["words"] == ["No run has a tag that '(a|aa)+$' matches."]
 
 
-def test_of_very_many_tags_the_first_are_drawn_and_the_others_told(
+def test_only_the_first_of_very_many_tags_are_drawn_with_a_note(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(layouts, "MOST", 2)

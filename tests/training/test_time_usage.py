@@ -42,7 +42,7 @@ def time_usage(clock: Clock) -> TimeUsage:
     return TimeUsage(clock)
 
 
-def test_what_is_done_besides_the_loop_is_counted_where_it_is_done(
+def test_time_spent_outside_the_loop_is_counted_by_its_kind(
     time_usage: TimeUsage, clock: Clock
 ) -> None:
     time_usage.begin()
@@ -54,7 +54,7 @@ def test_what_is_done_besides_the_loop_is_counted_where_it_is_done(
     assert time_usage.seconds == {"step and input": 7, "save": 3}
 
 
-def test_what_is_inside_another_is_counted_once(time_usage: TimeUsage, clock: Clock) -> None:
+def test_nested_times_are_counted_once(time_usage: TimeUsage, clock: Clock) -> None:
     time_usage.begin()
     with time_usage.during(PAUSED):
         clock.pass_by(5)
@@ -75,7 +75,7 @@ def test_an_error_inside_ends_its_time_too(time_usage: TimeUsage, clock: Clock) 
     assert time_usage.seconds == {"step and input": 3, "save": 2}
 
 
-def test_what_lasts_is_seen_before_it_is_over(time_usage: TimeUsage, clock: Clock) -> None:
+def test_a_long_wait_is_seen_before_it_is_over(time_usage: TimeUsage, clock: Clock) -> None:
     time_usage.begin()
     time_usage.look()
     assert time_usage.turn_to(EVALUATE) == LOOP
@@ -252,7 +252,7 @@ def test_a_fit_tells_its_validation_but_not_its_steps_from_input(tmp_path: Path)
     assert not {"step", "input"} & set(usage.seconds)
 
 
-def test_a_validation_of_a_fit_of_ones_own_is_told(tmp_path: Path) -> None:
+def test_a_validation_of_the_users_own_fit_is_reported(tmp_path: Path) -> None:
     model = classifier()
 
     @nbtrain.background(logdir=tmp_path / "run")

@@ -59,7 +59,7 @@ def ended(run: Run) -> Run:
     return run.wait(SOON)
 
 
-def test_what_is_better_is_kept(gate: Gate) -> None:
+def test_a_better_trial_is_kept(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried, evaluate=tried.evaluate)
     trial = run.trial(rate=0.25, steps=20)
@@ -75,7 +75,7 @@ def test_what_is_better_is_kept(gate: Gate) -> None:
 
 
 @pytest.mark.parametrize(("rate", "kept"), [(0.75, True), (0.25, False)])
-def test_of_an_accuracy_less_is_worse(gate: Gate, rate: float, *, kept: bool) -> None:
+def test_a_lower_accuracy_is_worse(gate: Gate, rate: float, *, kept: bool) -> None:
     tried = Tried(gate)
     run = paused(gate, tried, evaluate=lambda: {"accuracy": tried.rate.read_value()})
     trial = run.trial(rate=rate, steps=8, keep_if="val_accuracy")
@@ -86,7 +86,7 @@ def test_of_an_accuracy_less_is_worse(gate: Gate, rate: float, *, kept: bool) ->
     ended(run)
 
 
-def test_what_is_worse_goes_back_to_where_the_trial_began(gate: Gate) -> None:
+def test_a_worse_trial_goes_back_to_its_beginning(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried, evaluate=tried.evaluate)
     trial = run.trial(rate=0.75, steps=20, keep_if="val_loss")
@@ -178,7 +178,7 @@ def test_a_stop_in_the_evaluation_before_a_trial_leaves_the_values_as_they_are(g
     assert run.status.message is None
 
 
-def test_what_becomes_nan_is_not_kept(gate: Gate) -> None:
+def test_a_trial_whose_metric_becomes_nan_is_not_kept(gate: Gate) -> None:
     tried = Tried(gate)
     losses = iter([1.0, float("nan")])
     run = paused(gate, tried, evaluate=lambda: {"loss": next(losses)})
@@ -286,7 +286,7 @@ def test_a_checkpoint_that_was_deleted_meanwhile_is_told(gate: Gate) -> None:
         ({"rate": 0.1}, {"keep_if": None}, "keep_if=None: give the tag of a scalar"),
     ],
 )
-def test_what_cannot_be_tried_is_refused_and_changes_nothing(
+def test_an_impossible_trial_is_refused_and_changes_nothing(
     gate: Gate, values: dict[str, Any], options: dict[str, Any], says: str
 ) -> None:
     tried = Tried(gate)
@@ -388,7 +388,7 @@ def test_after_a_restore_into_a_trial_another_one_takes_its_place(gate: Gate) ->
     assert not (run.logdir / "checkpoints" / "trial").exists()
 
 
-def test_a_checkpoint_from_before_a_trial_is_none_of_it_though_its_step_is_later(
+def test_a_checkpoint_saved_before_a_trial_at_a_later_step_is_not_part_of_it(
     gate: Gate,
 ) -> None:
     tried = Tried(gate)
@@ -437,7 +437,7 @@ def test_a_trial_of_more_steps_than_the_epochs_have_is_refused() -> None:
     ended(run)
 
 
-def test_to_restore_the_latest_is_to_leave_a_trial_and_once_it_is_over_none_of_its_copies(
+def test_restoring_the_latest_checkpoint_leaves_a_trial_and_none_of_its_copies(
     gate: Gate,
 ) -> None:
     tried = Tried(gate)
@@ -452,7 +452,7 @@ def test_to_restore_the_latest_is_to_leave_a_trial_and_once_it_is_over_none_of_i
     ended(run)
 
 
-def test_what_is_on_trial_cannot_be_set_and_other_values_can(gate: Gate) -> None:
+def test_a_value_on_trial_cannot_be_set_but_others_can(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried)
     trial = run.trial(rate=0.25, steps=8, keep_if="loss")
@@ -467,7 +467,7 @@ def test_what_is_on_trial_cannot_be_set_and_other_values_can(gate: Gate) -> None
     ended(run)
 
 
-def test_where_a_trial_begins_outlives_the_checkpoints_that_come_after_it(gate: Gate) -> None:
+def test_the_beginning_of_a_trial_outlives_later_checkpoints(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried, save_steps=2, keep=1)
     trial = run.trial(rate=0.75, steps=20, keep_if="loss")
@@ -592,7 +592,7 @@ def test_a_trial_of_keras_goes_back_in_its_data(gate: Gate) -> None:
     assert tf.math.is_finite(model.evaluate(X, Y, verbose=0)[0])
 
 
-def test_its_former_name_still_works_and_warns(gate: Gate) -> None:
+def test_the_former_name_try_still_works_and_warns(gate: Gate) -> None:
     run = paused(gate, Tried(gate))
     with pytest.warns(DeprecationWarning, match=r"run\.try_\(\) is run\.trial\(\) now"):
         assert "rat" in refused(run.try_(rat=0.1, steps=8)).text

@@ -129,7 +129,7 @@ def test_a_restore_that_names_nothing_takes_what_counts() -> None:
     run.wait(SOON)
 
 
-def test_where_nothing_counts_any_more_the_newest_is_taken() -> None:
+def test_if_every_checkpoint_was_abandoned_the_newest_is_restored() -> None:
     run = trained(Counter(), "went", start=False, on_nan=None)
     folder = gone_back(run)
     for path in (folder / "checkpoints").glob("ckpt-5.*"):
@@ -157,7 +157,7 @@ def falling(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("make", [trained_with_data, trained_alone, supervised, monitored])
-def test_what_was_saved_after_the_clock_was_set_back_is_the_latest(
+def test_a_checkpoint_saved_after_the_clock_was_set_back_is_the_latest(
     make: Callable[..., Run], falling: Callable[[], None]
 ) -> None:
     run = make("set", start=False)
@@ -180,7 +180,7 @@ def test_what_was_saved_after_the_clock_was_set_back_is_the_latest(
     assert steps == [5, 10, 15], "TensorFlow's file still names those of before"
 
 
-def test_what_was_gone_back_behind_is_abandoned_whatever_the_clock_says(
+def test_points_beyond_a_restore_are_abandoned_whatever_the_clock_says(
     falling: Callable[[], None],
 ) -> None:
     run = trained_alone("set", start=False)
@@ -247,7 +247,7 @@ def test_a_folder_tells_what_was_abandoned(
     } == last
 
 
-def test_a_checkpoint_of_another_run_is_gone_on_from_until_something_is_saved() -> None:
+def test_a_run_continues_from_the_checkpoint_of_another_until_it_saves() -> None:
     other = trained(Counter(), "other", steps=3).wait(SOON)
     run = trained(Counter(), "went", start=False)
     run.post(Save(), at=5)
