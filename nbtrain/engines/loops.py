@@ -31,14 +31,13 @@ class LoopEngine:
     """Runs the user's own loop.
 
     Args:
-        function: Called with the run in the training thread; asks `run.should_stop()` once a step.
-        checkpoint: The objects to save and restore; None saves nothing.
+        trained: What trains: the loop.
+        checkpoint: None saves nothing.
         directory: The folder of the checkpoints.
         keep: How many checkpoints to keep; None keeps all.
         hyperparameters: The variables that can be set while it trains.
-        evaluate: Evaluates what it trains; None if there is nothing to evaluate.
+        evaluate: None if there is nothing to evaluate.
         passes: The data, whose position is saved and restored too; None if the loop has its own.
-        given: The hyperparameters as given; optimizers among them count as trained.
     """
 
     kind = "own loop"
@@ -46,7 +45,7 @@ class LoopEngine:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        trained: Trained,
         checkpoint: tf.train.Checkpoint | None,
         directory: Path,
         *,
@@ -54,14 +53,13 @@ class LoopEngine:
         hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
         evaluate: Evaluation | None = None,
         passes: EpochIterator | None = None,
-        given: Any = None,
     ) -> None:
         self.coord = Coordinator()
-        self.functions = (function,)
+        self.functions = trained.functions()
         self.hyperparameters = hyperparameters
         self.evaluate = evaluate
         self.passes = passes
-        self._trained = Trained(lambda: self.functions, given)
+        self._trained = trained
         self._checkpoint = checkpoint
         self._directory = directory
         self._keep = keep
@@ -192,14 +190,13 @@ def background(
         check_call("function", loop, *args, advice=advice)
         folder = Logdir(logdir, name, kind=getattr(loop, "__name__", "loop"))
         engine = LoopEngine(
-            loop,
+            Trained(lambda: (loop,), hyperparameters),
             checkpoint,
             folder.checkpoints,
             keep=keep,
             hyperparameters=held,
             evaluate=evaluate,
             passes=passes,
-            given=hyperparameters,
         )
         run = Run(engine, folder, settings)
         return run.start() if start else run

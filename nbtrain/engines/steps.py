@@ -18,6 +18,7 @@ from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.signatures import check_call, check_evaluation
 from nbtrain.engines.summary_calls import tell_unwritten
 from nbtrain.engines.trace import Trace
+from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import assigned_by
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.options import Settings
@@ -34,8 +35,8 @@ class StepEngine(LoopEngine):
     """Calls a step function until the run stops.
 
     Args:
-        trace: The tracing of the function.
         checkpoint, directory, more: As in `LoopEngine`.
+        given: Optimizers that the function trains, as in `Trained`.
     """
 
     kind = "step function"
@@ -45,16 +46,17 @@ class StepEngine(LoopEngine):
         trace: Trace,
         checkpoint: tf.train.Checkpoint | None,
         directory: Path,
+        *,
+        given: Any = None,
         **more: Any,
     ) -> None:
-        super().__init__(trace.step, checkpoint, directory, **more)
+        super().__init__(Trained(lambda: (trace.step,), given), checkpoint, directory, **more)
         self._trace = trace
 
     @contextlib.contextmanager
     def session(self) -> Iterator[ObjectSaver | None]:
         """Waits for the trace, which creates the missing variables, then opens the saver."""
-        if self._trace.failed:  # the cause may be fixed by now
-            self._trace = self._trace.again()
+        self._trace.retry()
         self._trace.join()
         if self._trace.graph is not None:
             assigned = assigned_by(self._trace.graph)

@@ -13,39 +13,37 @@ from nbtrain.recording.tags import check_real
 class Trace:
     """The tracing of a `tf.function` in its own thread, so that a slow one does not block the cell.
 
-    Its result must be scalars by name. A plain Python function is not called here; its first result
-    is checked.
+    Its result must be scalars by name. A plain Python function is not called here.
 
     Args:
         step: The function.
         args: Specifications of its arguments; None if unknown: then nothing is traced.
 
     Attributes:
-        graph: The graph of the function, a `FuncGraph`; None before, or for a plain function.
+        graph: The function's `FuncGraph`; None before, or for a plain function.
     """
 
     def __init__(self, step: Any, args: Sequence[Any] | None = ()) -> None:
         self.step = step
         self.graph: Any = None
         self._args = args
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._check, name="nbtrain trace", daemon=True)
-        self._thread.start()
+        self._start()
 
-    def again(self) -> Trace:
-        """Returns a new trace of the same function."""
-        return Trace(self.step, self._args)
-
-    @property
-    def failed(self) -> bool:
-        """True if the tracing has failed."""
-        return self._error is not None
+    def retry(self) -> None:
+        """Traces again after an error, whose cause may be fixed by now."""
+        if self._error is not None:
+            self._start()
 
     def join(self, timeout: float | None = None) -> None:
         """Waits for the end, at most `timeout` seconds, and raises the error of the tracing."""
         self._thread.join(timeout)
         if self._error is not None:
             raise self._error
+
+    def _start(self) -> None:
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._check, name="nbtrain trace", daemon=True)
+        self._thread.start()
 
     def _check(self) -> None:
         try:
@@ -58,7 +56,6 @@ class Trace:
 
 
 def _check_result(result: Any) -> None:
-    """Raises an ArgumentError unless the result is scalars by name."""
     if not isinstance(result, Mapping):
         raise ArgumentError(
             f"step() returns {_described(result)}: return a dict of scalars, such as "

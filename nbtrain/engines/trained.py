@@ -12,7 +12,7 @@ only read do not count.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -34,8 +34,8 @@ class Trained:
         given: Optimizers by name, or a single one, given as hyperparameters.
     """
 
-    def __init__(self, functions: Callable[[], Iterable[object]], given: Any = None) -> None:
-        self._functions = functions
+    def __init__(self, functions: Callable[[], Sequence[Any]], given: Any = None) -> None:
+        self.functions = functions
         named = given if isinstance(given, Mapping) else {"optimizer": given}
         self._given = [
             (str(name), item)
@@ -48,7 +48,7 @@ class Trained:
 
         Walks over all trained objects, so it is too slow for every step.
         """
-        found = [*Walk(self._functions()).named.values(), *self._given]
+        found = [*Walk(self.functions()).named.values(), *self._given]
         held = {key for item in objects for key in handles(item)}
         owners = [(name, [*map(handles, _variables(item))]) for name, item in found if name]
         owners.sort(key=lambda owner: len(owner[1]))  # parts before the whole
@@ -69,11 +69,7 @@ class Trained:
 
 
 def in_words(parts: Mapping[str, Iterable[bool]]) -> str:
-    """Lists owners with their variables: "D (6 variables), d_opt (12 slots)".
-
-    Args:
-        parts: The name of each owner; for each of its variables whether it is an optimizer's slot.
-    """
+    """Lists owners with their variables, slots or not: "D (6 variables), d_opt (12 slots)"."""
     words = []
     for name, are_slots in sorted(parts.items(), key=lambda part: (all(part[1]), part[0])):
         kinds = ["slot" if is_slot else "variable" for is_slot in are_slots]
@@ -84,9 +80,8 @@ def in_words(parts: Mapping[str, Iterable[bool]]) -> str:
     return ", ".join(words[:_NAMED]) + more
 
 
-def _changed(found: Iterable[Any]) -> Iterator[Any]:
+def _changed(found: Sequence[Any]) -> Iterator[Any]:
     """Yields the variables that are trained or updated with trained ones, some of them twice."""
-    found = list(found)
     changed: list[Any] = []
     for item in found:
         if isinstance(item, keras.optimizers.Optimizer):

@@ -15,6 +15,7 @@ from nbtrain.core.commands import Command, Receipt
 from nbtrain.core.errors import ArgumentError, BusyError, PhaseError
 from nbtrain.core.states import Phase
 from nbtrain.engines.loops import LoopEngine
+from nbtrain.engines.trained import Trained
 from nbtrain.notebook.display import display_of
 from nbtrain.run.options import Settings
 from nbtrain.run.run import Run
@@ -139,7 +140,9 @@ def test_a_loop_that_does_not_end_is_told_and_keeps_the_run_from_starting_again(
 
     folder = Logdir(None, "stuck", kind="loop")
     settings = Settings(stop_grace_secs=0.01)
-    run = Run(LoopEngine(loop, None, folder.checkpoints, keep=None), folder, settings).start()
+    run = Run(
+        LoopEngine(Trained(lambda: (loop,)), None, folder.checkpoints, keep=None), folder, settings
+    ).start()
     run.wait(SOON)
     assert run.status.message == "Threads that have not ended: nbtrain stuck: stuck."
     with pytest.raises(PhaseError, match="threads of an earlier training have not ended: nbtrain"):
