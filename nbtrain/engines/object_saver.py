@@ -32,8 +32,6 @@ class ObjectSaver:
     Nothing is added to the checkpoint: `checkpoint.restore(path)` can read the files too.
 
     Args:
-        checkpoint: The objects to save.
-        directory: The folder of the checkpoints.
         keep: How many checkpoints to keep; None keeps all.
         origin: Path of the checkpoint to start from while the folder has none; or None.
         trained: The variables that the training changes; None if unknown.
@@ -68,11 +66,7 @@ class ObjectSaver:
         return None if path is None else self.restore(path)
 
     def save(self, step: int) -> int:
-        """Writes `ckpt-<step>`.
-
-        Raises:
-            CheckpointError: It cannot be written.
-        """
+        """Writes `ckpt-<step>`."""
         with writing(self.directory, f"ckpt-{step}"):
             self._manager.save(checkpoint_number=step)
         return step
@@ -80,9 +74,7 @@ class ObjectSaver:
     def restore(self, path: str) -> Restored:
         """Sets the variables from a checkpoint and resets slots that optimizers created since.
 
-        Raises:
-            CheckpointError: It cannot be read, has nothing of this model, or has tensors of other
-                shapes; nothing was restored.
+        After a CheckpointError, nothing was restored.
         """
         with reading(path):
             reader = tf.train.load_checkpoint(path)
@@ -200,11 +192,7 @@ def _match(nodes: Any, checkpoint: tf.train.Checkpoint) -> dict[str, Any]:
 
 
 def as_checkpoint(checkpoint: object) -> tf.train.Checkpoint | None:
-    """Returns the `tf.train.Checkpoint` given, or None.
-
-    Raises:
-        ArgumentError: Something else was given.
-    """
+    """Returns the `tf.train.Checkpoint` given, or None; refuses anything else."""
     if checkpoint is None or isinstance(checkpoint, tf.train.Checkpoint):
         return checkpoint
     raise ArgumentError(

@@ -58,13 +58,10 @@ class Factored(tf.keras.optimizers.schedules.LearningRateSchedule):
 
 
 class Factor(Variable):
-    """A factor on the learning rate of an optimizer.
+    """A factor on the learning rate of an optimizer, 1 at first.
 
     The optimizer holds it as `learning_rate_factor`: so it is saved and restored with the
     optimizer, and a later run finds it again.
-
-    Args:
-        optimizer: The optimizer; it gets a factor of 1 if it has none yet.
     """
 
     NAME = "learning_rate_factor"
@@ -94,11 +91,7 @@ class ScheduledRate(Factor):
         self._unused = False  # shown by the steps: a restore does not undo it
 
     def write(self, value: float) -> None:
-        """Sets the factor for the next step.
-
-        Raises:
-            ArgumentError: The steps do not use it.
-        """
+        """Sets the factor for the next step; refuses if the steps do not use it."""
         if value != 1.0 and self._is_unused():
             raise ArgumentError(
                 f"The steps do not use {self.NAME}: {_WHY}. Start the run again where they do."

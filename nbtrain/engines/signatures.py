@@ -19,11 +19,8 @@ def check_call(
         name: The name of the argument.
         function: The function given.
         args: The arguments that it will be called with.
-        advice: What to give instead.
+        advice: The text that says what to give instead.
         generates: Whether it may be a generator function.
-
-    Raises:
-        ArgumentError: It cannot be called so, or it is a generator function or asynchronous.
     """
     if not callable(function):
         raise ArgumentError(f"{name}={function!r} cannot be called: {advice}")
@@ -46,16 +43,7 @@ def check_call(
 
 
 def check_evaluation(evaluate: Any, settings: Settings, *args: object) -> None:
-    """Checks the evaluation function and its cadence.
-
-    Args:
-        evaluate: The function given.
-        settings: The cadence.
-        args: The arguments that it will be called with.
-
-    Raises:
-        ArgumentError: It cannot be called so, or a cadence is given without it.
-    """
+    """Checks that `evaluate` can be called with `args`, and is given if it is scheduled."""
     takes = "that takes the session and" if args else "that"
     advice = f'give a function {takes} returns scalars by name, such as {{"loss": loss}}.'
     if evaluate is None:
@@ -65,24 +53,14 @@ def check_evaluation(evaluate: Any, settings: Settings, *args: object) -> None:
 
 
 def check_cadence(name: str, settings: Settings, advice: str) -> None:
-    """Raises an ArgumentError if an evaluation is scheduled but nothing was given to evaluate.
-
-    Args:
-        name: The name of the missing argument.
-        settings: The cadence.
-        advice: What to give.
-    """
+    """Raises an ArgumentError if an evaluation is scheduled without the argument `name`."""
     for cadence in ("evaluate_secs", "evaluate_steps"):
         if value := getattr(settings, cadence):
             raise ArgumentError(f"{cadence}={value!r} without {name}=: {advice}")
 
 
 def whole(name: str, value: Any, *, least: int = 1) -> int:
-    """Returns `value` as an int of at least `least`.
-
-    Raises:
-        ArgumentError: It is not such a number.
-    """
+    """Returns `value` as an int; raises an ArgumentError if it is not one of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise ArgumentError(f"{name}={value!r}: give a whole number of at least {least}.")
     return int(value)

@@ -22,16 +22,15 @@ def slots(objects: Sequence[Any]) -> set[int]:
 def renew(objects: Sequence[Any], restored: Collection[int]) -> set[int]:
     """Resets slots that the optimizers have created since a checkpoint to their initial values.
 
-    So a checkpoint from before the first step is restored completely. Otherwise the moments of
-    undone or bad steps would affect the steps that follow.
+    Otherwise the moments of undone or bad steps would affect the steps that follow. An optimizer
+    that cannot be recreated from its config is left as it is.
 
     Args:
         objects: Objects that may include optimizers.
         restored: Identities of the variables that took a value from the checkpoint.
 
     Returns:
-        The identities of the slots that were reset. An optimizer that cannot be recreated from its
-        config is left as it is.
+        The identities of the slots that were reset.
     """
     found: set[int] = set()
     for optimizer in _optimizers(objects):

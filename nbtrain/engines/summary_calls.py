@@ -21,6 +21,9 @@ from nbtrain.run.walk import Walk
 _KINDS = frozenset({"scalar", "image", "histogram", "text", "audio", "write", "graph"})
 _WRITERS = frozenset({"as_default", "set_as_default"})
 
+# The instructions that look up a name.
+_NAMES = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_DEREF")
+
 
 def tell_unwritten(run: Run, functions: Iterable[object]) -> None:
     """Says in the panel what the functions would record in vain; training thread only."""
@@ -28,13 +31,9 @@ def tell_unwritten(run: Run, functions: Iterable[object]) -> None:
 
 
 def unwritten(functions: Iterable[object], logdir: str) -> str | None:
-    """Describes the calls of `tf.summary` that record nothing, and how to fix them; None if none.
+    """Describes the first call of `tf.summary` that records nothing, and how to fix it.
 
     Must be called in the thread that will train.
-
-    Args:
-        functions: The functions called at every step.
-        logdir: The folder of the run.
     """
     if bool(tf.summary.should_record_summaries()):
         return None
@@ -67,18 +66,15 @@ def _attributes(code: types.CodeType) -> Iterator[tuple[str, ...]]:
     """Yields the names that code looks up, with their attributes: ("tf", "summary", "image")."""
     names: tuple[str, ...] = ()
     for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and names:
-            names = (*names, str(instruction.argval))
+        name, value = instruction.opname, instruction.argval
+        if names and name in ("LOAD_ATTR", "LOAD_METHOD"):
+            names = (*names, value)
             continue
         if names:
             yield names
-        names = ()
-        if instruction.opname.startswith(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_DEREF")):
-            names = (str(instruction.argval),)
-        elif isinstance(instruction.argval, types.CodeType):
-            yield from _attributes(instruction.argval)
-    if names:
-        yield names
+        names = (value,) if name.startswith(_NAMES) else ()
+        if isinstance(value, types.CodeType):
+            yield from _attributes(value)
 
 
 def _is_summary(names: tuple[str, ...], function: types.FunctionType) -> bool:

@@ -39,11 +39,7 @@ def handles(item: Any) -> list[int]:
 
 
 def assigned_by(graph: Any) -> set[int]:
-    """The handles, by identity, that a traced function assigns to, itself or in functions it calls.
-
-    Args:
-        graph: The function's graph, a `FuncGraph`.
-    """
+    """The handles, by identity, that the function of a `FuncGraph`, or one it calls, assigns to."""
     read = set(auto_control_deps_utils.get_read_only_resource_input_indices_graph(graph))
     written = {id(tensor) for number, tensor in enumerate(graph.inputs) if number not in read}
     captures = zip(graph.external_captures, graph.internal_captures, strict=True)
