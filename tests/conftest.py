@@ -1,4 +1,4 @@
-"""What every test gets: a folder of its own, and the check that it leaves no run alive."""
+"""Fixtures of every test: its own folder, and the check that it leaves no run alive."""
 
 from __future__ import annotations
 

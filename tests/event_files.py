@@ -114,7 +114,7 @@ def rows(reader: Reader, run: str = ".") -> dict[str, list[Row]]:
 
 
 def records(data: bytes) -> list[int]:
-    """Where each record of a file ends."""
+    """Returns the end of each record of a file."""
     ends, end = [], 0
     while end < len(data):
         end += struct.unpack_from("<Q", data, end)[0] + 16

@@ -143,7 +143,7 @@ class Forked:
 
 
 def printed(target: Callable[..., object], *args: Any, folder: Path | None = None) -> str:
-    """What a function prints in a child; fails unless the child runs to its end."""
+    """Returns the prints of a function in a child; fails unless the child runs to its end."""
     with Forked(target, *args, folder=folder) as child:
         assert child.wait() == 0, f"exit code {child.exitcode}\n{child.err}"
         return child.out

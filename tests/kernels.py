@@ -58,7 +58,7 @@ class _Process:
 
 
 def _launched(cmd: list[str], *, env: dict[str, str], cwd: str | None, **_more: Any) -> Any:
-    """What Jupyter starts a kernel with; it signals the group that the kernel leads."""
+    """Starts a kernel as Jupyter does, and signals the kernel's group."""
     arguments = cmd[cmd.index("-f") :]
     child = Forked(_serve, arguments, env, folder=Path(cwd or "."))
     assert child.answer() == "leads its group"

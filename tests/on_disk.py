@@ -1,4 +1,4 @@
-"""What a run has left in its folder."""
+"""The contents of a run's folder."""
 
 from __future__ import annotations
 

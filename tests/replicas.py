@@ -23,7 +23,7 @@ SAVE_STEPS = 20
 
 
 class Status(NamedTuple):
-    """What a replica says of its run.
+    """The report of a replica about its run.
 
     Attributes:
         phase: The phase's word.
@@ -230,7 +230,7 @@ class Replica:
         return Status(str(status.phase), status.step, *texts, error, self.done)
 
     def receipt(self, command: str) -> tuple[bool, str]:
-        """Whether a command was applied, and what its receipt says."""
+        """Tells if a command was applied, and returns the text of its receipt."""
         outcome = getattr(self.run, command)().wait(SOON)
         return outcome.applied, outcome.text
 

@@ -1,4 +1,4 @@
-"""What the tests of the Supervisor share: graphs, a background, and what lies on disk."""
+"""Helpers for the tests of the Supervisor: graphs, a background, and files on disk."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Background:
             self._error = error
 
     def result(self) -> Any:
-        """What it returned; what it raised is raised here."""
+        """Returns the result of the thread, or raises its error."""
         self._thread.join(SOON)
         assert not self._thread.is_alive(), "it has not ended"
         if self._error is not None:
@@ -122,12 +122,12 @@ def events(logdir: Path) -> list[Any]:
 
 
 def kinds(logdir: Path) -> list[str]:
-    """What each event is: "file_version", "graph_def", "START", "twice", ..."""
+    """Returns the kinds of the events: "file_version", "graph_def", "START", "twice", ..."""
     return [kind_of(event) for event in events(logdir)]
 
 
 def kind_of(event: Any) -> str:
-    """What an event is."""
+    """Returns the kind of an event."""
     what = event.WhichOneof("what")
     if what == "session_log":
         return str(v1.SessionLog.SessionStatus.Name(event.session_log.status))
@@ -150,7 +150,7 @@ def checkpoints(logdir: Path) -> list[int]:
 
 
 def held(logdir: Path, step: int, name: str = "global_step") -> Any:
-    """What a checkpoint holds."""
+    """Returns the contents of a checkpoint."""
     value = tf.train.load_checkpoint(str(logdir / f"model.ckpt-{step}")).get_tensor(name)
     return np.ravel(value)[0]
 
@@ -163,5 +163,5 @@ def services() -> list[str]:
 
 
 def fail() -> None:
-    """What a thread does that fails."""
+    """Fails in a thread."""
     raise ValueError("of the thread")

@@ -49,7 +49,7 @@ class Training:
         self._phase = Phase.RUNNING
 
     def go_on(self) -> None:
-        """What is recorded between two ticks."""
+        """Records the points between two ticks."""
         steps = np.arange(self._points, self._points + NEW_POINTS, dtype=np.int64)
         self.scalars.extend("loss", steps, steps.astype(np.float64), self._rng.random(NEW_POINTS))
         self._points += NEW_POINTS
@@ -64,7 +64,7 @@ class Training:
 
     @property
     def status(self) -> Status:
-        """How it stands: the numbers change at every tick, as a run's do."""
+        """The status; its numbers change at every tick, like those of a run."""
         return Status(
             "digits",
             "step function",

@@ -208,7 +208,7 @@ def _process(cpus: dict[str, FloatArray], name: str) -> float:
 
 
 def _stalls(gaps: Sequence[FloatArray]) -> dict[str, float]:
-    """How much longer than a usual step the longest were, in milliseconds."""
+    """Returns the excess of the longest steps over a usual one, in milliseconds."""
     every = np.concatenate(gaps)
     beyond = every - np.median(every)
     longest = sorted(float(part.max() - np.median(every)) * 1e3 for part in gaps)

@@ -91,7 +91,7 @@ class Kernel:
         raise TimeoutError(f"No message {kinds} within {timeout:g} s.")
 
     def _receive(self) -> tuple[dict[str, Any], int] | None:
-        """What the next message says to the page, and its bytes on the wire."""
+        """Returns the next message to the page, and its bytes on the wire."""
         session, socket = self._client.session, self._client.iopub_channel.socket
         if not socket.poll(500):
             return None
@@ -120,7 +120,7 @@ def kernel() -> Iterator[Kernel]:
 
 
 def in_kernel(code: str, *, see: Callable[[Kernel], object] | None = None) -> Any:
-    """What a cell leaves in `out`, in a fresh kernel; `see` is done before it, if given."""
+    """Returns `out` of a cell in a fresh kernel; `see` runs before it, if given."""
     with kernel() as fresh:
         if see is not None:
             see(fresh)

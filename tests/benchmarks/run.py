@@ -37,7 +37,7 @@ ONE_THREAD = (
 
 
 def step_rows(*, quick: bool) -> Iterable[Row]:
-    """What a step costs more: a graph's, and a function's."""
+    """The added cost of a step of a graph and of a function."""
     yield from _steps("graph step", "GraphStep", "1.03", quick=quick)
     yield from _steps("tf.function step", "function_step", "1.005", quick=quick)
 
@@ -72,7 +72,7 @@ def _steps(words: str, make: str, aim: str, *, quick: bool) -> Iterator[Row]:
 
 
 def session_rows(*, quick: bool) -> Iterator[Row]:
-    """What a step of a MonitoredSession costs more, plain and under a run."""
+    """The added cost of a step of a MonitoredSession, plain and under a run."""
     chunks, rounds = (60, 5) if quick else (600, 20)
     for kind in ("RunHook", "monitor"):
         with kernel() as fresh:
@@ -97,7 +97,7 @@ def session_rows(*, quick: bool) -> Iterator[Row]:
 
 
 def keras_rows(*, quick: bool) -> Iterator[Row]:
-    """What a Keras fit costs more than a bare one, under nbtrain and with others."""
+    """The added cost of a Keras fit under nbtrain and with other tools."""
     from tests.benchmarks.keras_fit import WAYS
 
     for way in WAYS:

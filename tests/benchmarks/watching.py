@@ -76,7 +76,7 @@ def first_picture(events: int) -> tuple[float, float]:
 
 
 def _index(fresh: Kernel) -> dict[str, Any]:
-    """What a page that has just come is told, as soon as there are tags."""
+    """Returns the snapshot for a new page, once there are tags."""
     fresh.send({"t": "hello"})
     index = fresh.wait_for("index")
     while not index["tags"]:

@@ -131,7 +131,7 @@ class Supervised(OwnLoop):
 
 
 class _NoSupervisor:
-    """What the engine's loop asks of a Supervisor whose session is open."""
+    """The methods of an open Supervisor that the engine's loop calls."""
 
     global_step = None
 
@@ -225,7 +225,7 @@ def _plain(stack: contextlib.ExitStack, hooks: list[Any]) -> Any:
 
 
 def peers(step: Step, logdir: str) -> dict[str, Way]:
-    """What else is used for this; tqdm only where it is installed. To be called in a cell."""
+    """Other tools for the same purpose, tqdm only if installed; to be called in a cell."""
     found = {"event file each step": Way(step, _file_writer(logdir))}
     try:
         progress = importlib.import_module("tqdm.notebook")  # no dependency: a peer, no types

@@ -99,7 +99,7 @@ class History:
     def actions(
         self, phase: Phase = Phase.RUNNING, values: Mapping[str, float] | None = None
     ) -> Actions:
-        """What can be done, with these values of the hyperparameters."""
+        """Returns the actions, with these values of the hyperparameters."""
         known = RATE if values is None else values
         tuned = tuple(Hyperparameter(n, v, 0.0, 1.0, Scale.LOG) for n, v in known.items())
         return Actions(self.marks, status(phase, self.checkpoints, tuned))

@@ -97,7 +97,7 @@ def assert_each_is_in_the_journal(answered: Answered, entries: list[Entry]) -> N
 
 
 def assert_true(run: nbtrain.Run, entries: list[Entry], rate: float) -> None:
-    """What the answers say was done, in the order of the journal, was done."""
+    """Checks that everything answered was done, in the order of the journal."""
     applied = [entry for entry in entries if entry["applied"]]
     switches = [entry["event"] for entry in applied if entry["event"] in ("pause", "resume")]
     assert all(first != second for first, second in pairwise(["resume", *switches]))

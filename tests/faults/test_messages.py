@@ -57,7 +57,7 @@ def anything(draw: Random) -> Any:
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the widgets send, in place of the comm that there is none of."""
+    """The messages of the widgets, in place of a comm."""
     sent: list[Any] = []
     for widget in (Panel, Board):
         monkeypatch.setattr(widget, "send", lambda _self, content, *_: sent.append(content))

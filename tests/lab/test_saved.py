@@ -90,7 +90,7 @@ def see_what_stays(page: NotebookPage, shots: Path) -> None:
 
 
 def see_prints(page: NotebookPage) -> None:
-    """What was printed is there, whatever stands around it."""
+    """Checks that the prints are there, among other output."""
     texts = page.cells.nth(0).locator(".jp-OutputArea-output pre", has_text="beside")
     expect(texts).to_have_count(3)
     for text in texts.all():
@@ -98,7 +98,7 @@ def see_prints(page: NotebookPage) -> None:
 
 
 def see_one_of_two(page: NotebookPage, index: int) -> None:
-    """Of two runs in a cell the first has ended: its picture stands there, and no other."""
+    """The first of two runs in a cell has ended: only its picture is there."""
     cell = page.cells.nth(index)
     expect(cell.locator(".nbt")).to_have_count(1)
     expect(cell.locator(".nbtrain-still")).to_have_count(2)

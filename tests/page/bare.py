@@ -42,7 +42,7 @@ class BarePage:
         expect(self.page.locator("html")).to_have_attribute("data-open", "")
 
     def show(self, shown: object) -> Locator:
-        """What is shown in a new cell: of a run its panel, or once it has ended its picture."""
+        """Shows an object in a new cell: the panel of a run, or its picture once it has ended."""
         return self._cell(lambda: display(shown))
 
     def panel(self, run: nbtrain.Run) -> Locator:
@@ -50,7 +50,7 @@ class BarePage:
         return self.show(run).locator(".nbt")
 
     def line(self, text: str) -> Locator:
-        """What `%nbtrain text` shows in a new cell."""
+        """Runs `%nbtrain text` in a new cell."""
         return self._cell(lambda: self._shell.run_line_magic("nbtrain", text))
 
     def _cell(self, act: Any) -> Locator:

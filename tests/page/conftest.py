@@ -66,7 +66,7 @@ def page(browser: Browser, kernel: Kernel, shell: Any) -> Iterator[BarePage]:
 
 @pytest.fixture
 def paced() -> Paced:
-    """What is trained."""
+    """The training."""
     return Paced()
 
 

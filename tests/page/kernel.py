@@ -232,7 +232,7 @@ class Publisher(DisplayPublisher):
 
 
 class Source(RequestHandler):
-    """What the page loads."""
+    """Returns the files that the page loads."""
 
     def initialize(self, kernel: Kernel) -> None:
         self._kernel = kernel

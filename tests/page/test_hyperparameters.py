@@ -28,7 +28,7 @@ def note(panel: Locator, name: str) -> Locator:
 
 
 def edits() -> list[dict[str, list[float]]]:
-    """What the journal says was set."""
+    """Returns the edits in the journal."""
     return [entry["edits"] for entry in journal(Path("runs/paced")) if "edits" in entry]
 
 

@@ -39,7 +39,7 @@ def chart(panel: Locator) -> Locator:
 
 
 def told(panel: Locator) -> Locator:
-    """What the hover tells of a mark."""
+    """Returns the hover text of a mark."""
     return chart(panel).locator("[data-role=mark]")
 
 
@@ -276,7 +276,7 @@ def test_after_nan_one_click_restores_and_halves_the_learning_rate(
 
 
 def rescue(panel: Locator) -> Locator:
-    """What is offered below the message of a run that has gone bad."""
+    """Returns the actions below the message of a run with a bad loss."""
     return panel.locator("[data-role=rescue]")
 
 

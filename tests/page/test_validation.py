@@ -1,4 +1,4 @@
-"""What is trained and its validation in one chart, of a real Keras fit."""
+"""A scalar and its validation share a chart, in a real Keras fit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def chart(panel: Locator, tag: str) -> Locator:
 
 
 def colours(panel: Locator, tag: str) -> tuple[int, int]:
-    """How much blue and how much orange there is in a chart."""
+    """Counts the blue and the orange pixels of a chart."""
     blue, orange = chart(panel, tag).locator("canvas").evaluate(COLOURS)
     return blue, orange
 

@@ -1,4 +1,4 @@
-"""What a receipt has confirmed is on disk: a kill at any moment after it loses nothing of that."""
+"""A confirmed effect is on disk: a kill at any moment after its receipt loses nothing."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_kill_after_a_receipt_of_any_kind_loses_nothing_that_it_says(
 
 
 def assert_on_disk(kind: str, folder: Path, outcome: str) -> None:
-    """What the answer says is in the journal, and a next start goes on from it."""
+    """Checks that the answer is in the journal, and that the next start continues from it."""
     last = journal(folder, "try" if kind in ("kept", "gone back") else kind)[-1]
     assert f"applied at step {last['step']:,}: {last['text']}" == outcome
     found = latest(folder / "checkpoints")

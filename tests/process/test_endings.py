@@ -358,7 +358,7 @@ def multiplies(pipe: Connection, times: int) -> None:
 def test_a_step_that_stays_in_tensorflow_does_not_change_the_status(
     end: str, status: int, times: int
 ) -> None:
-    """Whether it comes back to Python while the interpreter ends, or never."""
+    """The step comes back to Python while the interpreter ends, or never."""
     with Forked(multiplies, times, finalize=True) as child:
         assert child.answer() == "multiplies"
         child.send(end)

@@ -67,7 +67,7 @@ def forked() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """What each cell shows: texts of runs, prints, and names of errors; pictures have no text."""
+    """Returns the output of each cell: texts, prints and names of errors; pictures have no text."""
     cells = [nbformat.v4.new_code_cell(source) for source in [FIRST, *CELLS.values()]]
     folder = tmp_path_factory.mktemp("execution")
     client = NotebookClient(
@@ -176,7 +176,7 @@ print(button.comm.comm_id)"""
 
 
 def outputs_of(client: Any, source: str) -> list[str]:
-    """What a cell shows."""
+    """Returns the output of a cell."""
     outputs: list[str] = []
 
     def keep(message: Any) -> None:

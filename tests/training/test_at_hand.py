@@ -27,7 +27,7 @@ def recorded(run: Run) -> dict[str, list[tuple[int, float]]]:
 
 
 def trained(steps: int, record: Any) -> dict[str, list[tuple[int, float]]]:
-    """What a loop of its own has recorded that calls `record(run, step)` at each step."""
+    """Returns the records of a loop that calls `record(run, step)` at each step."""
 
     def loop(run: Run) -> None:
         step = 0

@@ -1,4 +1,4 @@
-"""What a training reaches by names, and what becomes of a run whose notebook binds them anew."""
+"""Objects that a training reaches by names, and the pause of a run whose names are rebound."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class ShownBoard(Board):
         return self.sent[-1]
 
     def curves(self, tag: str = "loss", **more: Any) -> dict[str, Curve]:
-        """What a page gets of a tag, by run."""
+        """Returns the data of a tag that a page gets, by run."""
         content, (buffer,) = self.hear(t="want", id=1, tag=tag, **more)
         assert content["t"] == "curves"
         return decoded(content, buffer)

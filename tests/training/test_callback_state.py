@@ -1,4 +1,4 @@
-"""What Keras's own callbacks remember is saved with a fit, and taken up again."""
+"""The state of Keras's own callbacks is saved and restored with a fit."""
 
 from __future__ import annotations
 

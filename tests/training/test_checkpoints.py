@@ -41,7 +41,7 @@ def trained(steps: int, **options: Any) -> Line:
 
 
 def numbers(optimizer: Any) -> list[Any]:
-    """What an optimizer's variables hold."""
+    """Returns the values of an optimizer's variables."""
     return [each.numpy() for each in optimizer.variables]
 
 
@@ -543,7 +543,7 @@ def test_a_checkpoint_that_tensorflow_wrote_is_restored_by_its_name(tmp_path: Pa
 
 @pytest.fixture
 def logged() -> Iterator[list[str]]:
-    """What TensorFlow logs, warnings and worse, up to now."""
+    """Returns TensorFlow's log lines up to now, warnings and worse."""
     lines: list[str] = []
 
     class CheckpointPolicy(logging.Handler):

@@ -30,7 +30,7 @@ def layout(proto: Any) -> Any:
 
 
 def theirs(logdir: Path) -> tuple[Category, ...]:
-    """What TensorBoard's plugin merges."""
+    """Returns the layout that TensorBoard's plugin merges."""
     multiplexer = EventMultiplexer().AddRunsFromDirectory(str(logdir)).Reload()
     provider = MultiplexerDataProvider(multiplexer, str(logdir))
     plugin = CustomScalarsPlugin(TBContext(logdir=str(logdir), data_provider=provider))

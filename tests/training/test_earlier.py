@@ -328,7 +328,7 @@ def test_earlier_points_are_the_same_whenever_they_arrive(*, late: bool) -> None
 
 
 def test_a_long_curve_is_read_while_it_trains() -> None:
-    """Of a hundred thousand points none is lost, and none is taken for one of this life."""
+    """All of a hundred thousand points are kept, and assigned to earlier starts."""
     counted(1)
     steps, writer = np.arange(2, 100_001), EventWriter(FOLDER)
     writer.scalars(steps, np.full(len(steps), time.time()), {"count": steps / 1.0})

@@ -27,17 +27,17 @@ v1 = tf.compat.v1
 
 
 def value_of(run: nbtrain.Run, name: str) -> Any:
-    """What the latest checkpoint on disk holds."""
+    """Returns the contents of the latest checkpoint on disk."""
     return tf.train.load_checkpoint(run.checkpoints[-1].path).get_tensor(name)
 
 
 def journal(run: nbtrain.Run) -> str:
-    """What the run has written down of itself."""
+    """Returns the lines of the run's journal."""
     return (run.logdir / "steering.jsonl").read_text(encoding="utf-8")
 
 
 def folder_is_empty() -> bool:
-    """Whether nothing was made."""
+    """Tells if nothing was created."""
     return nbtrain.runs() == {} and not Path("runs").exists()
 
 
@@ -728,7 +728,7 @@ def test_tensorflows_own_supervisor_is_refused() -> None:
 
 
 def generator() -> Iterator[dict[Any, Any]]:
-    """What gives feeds, and is not called for each."""
+    """Yields feeds."""
     yield {}
 
 

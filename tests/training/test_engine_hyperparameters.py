@@ -1,4 +1,4 @@
-"""What holds a hyperparameter: each kind, and that the next step trains with what was set."""
+"""Every kind of variable of a hyperparameter: the next step trains with the value that was set."""
 
 from __future__ import annotations
 

@@ -188,12 +188,12 @@ def test_a_step_that_cannot_be_called_is_refused(step: Any) -> None:
 
 
 async def coroutine() -> dict[str, float]:
-    """What would have to be awaited."""
+    """An async function, which would have to be awaited."""
     return {"loss": 1.0}
 
 
 async def async_generator() -> AsyncIterator[dict[str, float]]:
-    """What would have to be awaited for each step that it gives."""
+    """An async generator of steps."""
     yield {"loss": 1.0}
 
 
@@ -205,7 +205,7 @@ class Asynchronous:
 
 
 def generator() -> Iterator[dict[str, float]]:
-    """What gives steps, and is not called for each."""
+    """Yields steps."""
     yield {"loss": 1.0}
 
 

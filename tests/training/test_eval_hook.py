@@ -204,7 +204,7 @@ def test_an_error_of_an_evaluation_fails_the_run_with_it() -> None:
 
 
 def accuracy(fed: Fed) -> tuple[Any, Any]:
-    """Whether x is above zero, counted over the batches."""
+    """Counts over the batches if x is above zero."""
     with fed.graph.as_default():
         pair: tuple[Any, Any] = v1.metrics.accuracy(labels=[True], predictions=[fed.x > 0.0])
     return pair
@@ -312,7 +312,7 @@ def test_other_hooks_do_not_see_an_evaluation() -> None:
 
 
 async def asynchronous() -> dict[Any, Any]:
-    """What would have to be awaited."""
+    """An async function, which would have to be awaited."""
     return {}
 
 

@@ -1,4 +1,4 @@
-"""Whether a checkpoint fits: told by names, before anything is restored."""
+"""A checkpoint that does not fit is refused by name, before anything is restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `nbtrain.fit` takes: all that Keras does; and what it refuses in the cell."""
+"""The arguments of `nbtrain.fit`: all those of Keras, and errors in the cell."""
 
 from __future__ import annotations
 

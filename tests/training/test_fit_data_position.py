@@ -120,7 +120,7 @@ def test_a_run_of_mixed_precision_goes_on() -> None:
 
 
 def message_of(run: FitRun) -> str:
-    """What the panel warns of."""
+    """Returns the warning of the panel."""
     return run.status.message or ""
 
 

@@ -55,7 +55,7 @@ class Held(Late):
 
 
 def attributes(model: Any) -> dict[str, Any]:
-    """What a model, and its loss tracker, have as attributes that can be called.
+    """Returns the callable attributes of a model and its loss tracker.
 
     All but the test function, which Keras leaves where it was.
     """

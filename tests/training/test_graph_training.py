@@ -1,4 +1,4 @@
-"""What a graph trains with: optimizers, gradients, decay and averages, on real data and live."""
+"""A graph's optimizers, gradients, decay and averages, on real data and live."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_training_in_two_halves_ends_where_one_in_one_piece_does(name: str) ->
 
 
 def slots_told(graph: tf.Graph, train_op: Any) -> str:
-    """What the proof of a run that goes on says of slots."""
+    """Returns the part about slots in the proof of a continued run."""
     folder = nbtrain.supervise(train_op, steps=2).wait(SOON).logdir
     run = nbtrain.supervise(train_op, steps=3, logdir=folder).wait(SOON)
     return (run.status.notice or "").rpartition("matched, ")[2]

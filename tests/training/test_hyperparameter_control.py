@@ -67,7 +67,7 @@ def paused_and_saved(gate: Gate) -> tuple[nbtrain.Run, Tuned]:
 
 
 def lines(run: Run, event: str) -> list[dict[str, Any]]:
-    """What the run wrote down of one kind, without the time."""
+    """Returns the journal lines of one kind, without the time."""
     return [
         {key: entry[key] for key in entry if key not in ("wall_time", "event")}
         for entry in journal(run, event)

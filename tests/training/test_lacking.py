@@ -1,4 +1,4 @@
-"""What is trained and not saved: told at the start, at a restore, and in the journal."""
+"""Trained variables that are not saved are named at the start, at a restore and in the journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left of runs and boards that were shown: their pictures, and nothing in the kernel."""
+"""Ended runs and closed boards leave their pictures, and nothing in the kernel."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def held() -> tuple[set[str], set[str], set[str]]:
 def more_than(
     before: tuple[set[str], set[str], set[str]],
 ) -> tuple[set[str], set[str], set[str]]:
-    """What there is now and was not before; of an earlier test something may have gone since."""
+    """Returns the objects that exist now and did not before."""
     widgets, comms, threads = (now - then for now, then in zip(held(), before, strict=True))
     return widgets, comms, threads
 
@@ -74,7 +74,7 @@ def test_a_run_that_ended_can_be_explored_until_another_of_its_name_is_shown() -
 
 @pytest.fixture
 def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Outputs]:
-    """What a notebook shows, which has no board yet."""
+    """Returns the output of a notebook without a board."""
     monkeypatch.setattr(boards, "_boards", deque())
     with own_shell(tmp_path / "ipython") as shell:
         shell.display_pub = Outputs(shell)

@@ -1,4 +1,4 @@
-"""What TensorFlow logs in a thread: its lines kept, but for what the panel tells already."""
+"""TensorFlow's log lines of a thread are kept, except those that the panel shows."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def shell(ipython: Any) -> Iterator[Any]:
 
 
 def line(shell: Any, text: str) -> Any:
-    """What `%nbtrain text` gives."""
+    """Returns the result of `%nbtrain text`."""
     return shell.run_line_magic("nbtrain", text)
 
 
@@ -534,7 +534,7 @@ def logdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def shown(shell: Any, text: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """What the cell of `%nbtrain text` shows where there are no widgets."""
+    """Returns the output of `%nbtrain text` without widgets."""
     assert line(shell, text) is None
     return capsys.readouterr().out.strip()
 
@@ -628,7 +628,7 @@ def test_scalars_that_cannot_be_shown_are_refused_in_one_line(
 
 
 def completed(shell: Any, text: str) -> list[str]:
-    """What the tabulator offers at the end of the first line."""
+    """Returns the completions at the end of the first line."""
     with provisionalcompleter():
         found = shell.Completer.completions(text + "\nwhile True: pass", len(text))
         return [completion.text for completion in found]

@@ -218,7 +218,7 @@ def test_the_error_of_each_listener_is_shown_until_it_works_again(folder: Logdir
 
 def test_a_stack_that_cannot_be_read_silences_nothing_else(folder: Logdir) -> None:
     class Loader:
-        """Of the module in which the training thread stands: its source is not to be had."""
+        """Raises: the source of the training thread's module is unavailable."""
 
         def get_source(self, _name: str) -> str:
             raise ValueError("no source")

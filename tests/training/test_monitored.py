@@ -23,7 +23,7 @@ v1 = tf.compat.v1
 
 
 def value_of(run: nbtrain.Run, name: str) -> Any:
-    """What the latest checkpoint on disk holds."""
+    """Returns the contents of the latest checkpoint on disk."""
     return tf.train.load_checkpoint(run.checkpoints[-1].path).get_tensor(name)
 
 

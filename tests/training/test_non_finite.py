@@ -74,7 +74,7 @@ WAYS = pytest.mark.parametrize("start", [by_train, by_background, by_fit, by_sup
 
 
 def paused(run: Run) -> str:
-    """What a run says that has paused by itself."""
+    """Returns the message of a run that has paused by itself."""
     reached(run, lambda run: run.status.phase is Phase.PAUSED)
     message = run.status.message
     assert message is not None

@@ -35,7 +35,7 @@ needs_typescript = pytest.mark.skipif(not TSC.exists(), reason="needs TypeScript
 
 
 def errors(folder: Path, **messages: Sequence[Message]) -> list[str]:
-    """What TypeScript says of messages, by the name of their declared type."""
+    """Returns TypeScript's errors about messages, by the name of their declared type."""
     lines = [
         f"export const {name}{number}: protocol.{name} = {as_json(message)};"
         for name, each in messages.items()
@@ -45,7 +45,7 @@ def errors(folder: Path, **messages: Sequence[Message]) -> list[str]:
 
 
 def lacking(folder: Path, **messages: Sequence[Message]) -> list[str]:
-    """What TypeScript says of these kinds of messages as all kinds that the type has."""
+    """Returns TypeScript's errors if these are taken as all kinds of the type."""
     seen = {name: {message["t"]: True for message in each} for name, each in messages.items()}
     lines = [
         f'export const {name}: Record<protocol.{name}["t"], true> = {as_json(kinds)};'

@@ -1,4 +1,4 @@
-"""What Keras keeps as Python numbers is set while a fit trains, and used from the next batch on."""
+"""Python numbers of Keras are set while a fit trains, and used from the next batch on."""
 
 from __future__ import annotations
 
@@ -329,7 +329,7 @@ def test_the_numbers_stay_in_the_next_cell(way: str) -> None:
 
 
 def names(*given: Any, optimizer: Any = "adam", **options: Any) -> dict[str, float]:
-    """What is found in a model of these layers."""
+    """Returns the hyperparameters found in a model of these layers."""
     model = keras.Sequential([keras.Input((4, 4), **options), *given])
     model.compile(optimizer)
     return {name: held.read() for name, held in PythonScalars(model).held.items()}

@@ -221,7 +221,7 @@ def test_the_edits_of_a_replay_go_on_where_the_run_is_started_again() -> None:
 
 @pytest.mark.usefixtures("determinism")
 def test_an_edit_made_by_a_recovery_is_replayed() -> None:
-    """It goes back to a copy of a good state, which stands in a folder of its own."""
+    """The run goes back to a copy of a good state, which is in its own folder."""
 
     def run(name: str, regression: Regression) -> Run:
         return nbtrain.train(

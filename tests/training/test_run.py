@@ -51,7 +51,7 @@ def held(gate: Gate, **options: Any) -> tuple[Run, Counter]:
 
 
 def done(run: Run) -> list[Entry]:
-    """What the run wrote down, but for its copies of good states."""
+    """Returns the journal lines, except those about copies of good states."""
     return [entry for entry in journal(run) if entry["event"] != "copy"]
 
 

@@ -23,7 +23,7 @@ METHODS = [
 
 
 def parameters(function: Any) -> list[inspect.Parameter]:
-    """What a function takes."""
+    """Returns the parameters of a function."""
     return list(inspect.signature(inspect.unwrap(function)).parameters.values())
 
 
@@ -43,7 +43,7 @@ def test_a_method_takes_what_tensorflows_takes_in_the_same_order(kind: str, name
 
 
 def held(made: Any) -> dict[str, Any]:
-    """What an object has kept of its arguments, as far as it can be compared."""
+    """Returns the comparable arguments that an object has kept."""
     kinds = (tf.Graph, tf.Tensor, tf.Operation, str, float, list, tuple, type(None))
     return {name: value for name, value in vars(made).items() if isinstance(value, kinds)}
 

@@ -49,7 +49,7 @@ v1 = tf.compat.v1
 
 
 def found(reader: Reader, run: str = ".") -> dict[tuple[str, str], list[tuple[int, float, str]]]:
-    """What a reader has of a run, by kind and tag, without what was abandoned."""
+    """Returns the values that a reader has of a run, by kind and tag, without abandoned ones."""
     every = {}
     for kind in KINDS:
         for (_, tag), history in Summaries(reader, kind, f"^{run}$").items():

@@ -1,4 +1,4 @@
-"""What the Supervisor writes to the event file: its own events, and summaries."""
+"""The Supervisor's event file: its own events, and summaries."""
 
 from __future__ import annotations
 

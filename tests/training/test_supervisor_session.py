@@ -1,4 +1,4 @@
-"""How the Supervisor prepares its session: restored, initialized, or waited for."""
+"""The Supervisor prepares its session: it restores, initializes or waits."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Ordered:
 
 
 def prepared(sv: nbtrain.Supervisor, fetch: Any = ()) -> Any:
-    """What is in a session that was prepared in the background."""
+    """Returns the values in a session that was prepared in the background."""
 
     def use() -> Any:
         with sv.managed_session() as sess:

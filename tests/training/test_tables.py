@@ -48,7 +48,7 @@ def margin(value: str, lower: str, upper: str) -> Any:
 
 
 def chart(tmp_path: Path, tags: list[str], laid: Any) -> dict[str, Any]:
-    """What a page is told of a chart in a logdir with these tags."""
+    """Returns the message about a chart in a logdir with these tags."""
     trial(tmp_path / "run", {}, **{tag: [1.0] for tag in tags})
     laid_out(tmp_path / "run", laid)
     content, _ = board_of(tmp_path).hear(t="layout", id=1)
@@ -171,7 +171,7 @@ def test_a_very_long_text_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def compared(
     board: ShownBoard, *runs: str
 ) -> tuple[dict[str, Any], dict[str, dict[str, list[float]]]]:
-    """What a page is told, and its numbers by tag and run."""
+    """Returns the message to a page, and its numbers by tag and run."""
     content, (buffer,) = board.hear(t="compare", id=1, runs=list(runs))
     names, tags = content["runs"], content["tags"]
     values = np.frombuffer(buffer, "<f8").reshape(len(tags), len(names), 7).tolist()

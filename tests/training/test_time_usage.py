@@ -1,4 +1,4 @@
-"""Where the time goes: what is counted as what, and what is never guessed."""
+"""The time of a run by kind, without guesses."""
 
 from __future__ import annotations
 

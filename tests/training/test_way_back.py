@@ -204,7 +204,7 @@ def test_points_beyond_a_restore_are_abandoned_whatever_the_clock_says(
 
 
 def test_the_folder_of_an_earlier_version_is_gone_on_with() -> None:
-    """It was killed at step 5, to which it had gone back from 9, 20 and 25."""
+    """The run was killed at step 5, after going back there from 9, 20 and 25."""
     shutil.copytree(EARLIER, "runs/earlier")
     found = latest(Path("runs/earlier/checkpoints"))
     assert found is not None
