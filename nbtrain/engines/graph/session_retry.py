@@ -15,7 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.engines.graph.graphs import ANEW, cannot_add
+from nbtrain.engines.graph.graphs import BUILD_AGAIN, cannot_add
 from nbtrain.engines.graph.in_graph import SessionManager
 from nbtrain.engines.graph.servers import Tell
 
@@ -52,6 +52,7 @@ class SessionRetry:
     Attributes:
         for_worker: Whether the session is a worker's, whose variables its chief initializes.
         restored: The checkpoint that a chief's session was initialized from, or None.
+        lost: Sessions in a row that were lost without completing a step.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class SessionRetry:
         latest: Callable[[Any], str | None],
     ) -> None:
         self.for_worker = False
+        self.lost = 0
         self._latest = latest
         self.restored: str | None = None
         self._graph = graph
@@ -69,6 +71,7 @@ class SessionRetry:
         self._tell = tell
         self._failed = 0
         self._under_way = False
+        self._was_finalized = graph.finalized
         graph.finalize = self._begin
         if graph.finalized:
             graph._check_not_finalized = self._refuse
@@ -87,10 +90,26 @@ class SessionRetry:
         if self._graph.finalize == self._begin:  # and not replaced by another
             del self._graph.finalize
 
+    def reopen(self) -> None:
+        """Makes the graph open to additions again, as TensorFlow does when it closes a session."""
+        if self._graph.finalized and not self._was_finalized:
+            self._graph._unsafe_unfinalize()
+
+    def wait_after_loss(self) -> None:
+        """Waits after a session was lost; a stop ends the wait and the training.
+
+        Raises:
+            StopIteration: A stop was requested.
+        """
+        secs = wait_secs(self.lost)
+        self.lost += 1
+        if self._coord.wait_for_stop(secs):
+            raise StopIteration
+
     def _refuse(self) -> None:
         """Replaces TensorFlow's error, which does not say who adds to the graph."""
         if self._graph.finalized:
-            raise cannot_add("the session", ANEW)
+            raise cannot_add("the session", BUILD_AGAIN)
 
     def _allow(self) -> None:
         with contextlib.suppress(AttributeError):  # nothing was replaced
