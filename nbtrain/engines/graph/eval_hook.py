@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -124,23 +125,7 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         self._global_step = adopt_global_step(graph)
         step = self._global_step
         self._request = None if step is None else v1.train.SessionRunArgs(step)
-        pairs = {tag: m for tag, m in self._metrics.items() if isinstance(m, (tuple, list))}
-        for tag, pair in pairs.items():
-            if len(pair) != 2:
-                raise ArgumentError(
-                    f"metrics[{tag!r}] has {len(pair)} parts: give a tensor, or the pair (value, "
-                    "update_op) that tf.compat.v1.metrics returns."
-                )
-        self._means = {
-            tag: scalar_of(graph, tag, given, among="metrics")
-            for tag, given in self._metrics.items()
-            if tag not in pairs
-        }
-        self._values = {
-            tag: scalar_of(graph, tag, pair[0], among="metrics") for tag, pair in pairs.items()
-        }
-        self._updates = [pair[1] for pair in pairs.values()]
-        self._resets = [variable.initializer for variable in _counters(graph, self._updates)]
+        self._tensors = _Tensors.of(graph, self._metrics)
         self._runs = self._last = 0
 
     def after_create_session(
@@ -178,8 +163,9 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
 
     def _evaluate(self, session: tf.compat.v1.Session, step: int | None) -> None:
         assert self._owner is not None, "begin() has found it"
-        session.run([self._resets, [] if self._init_op is None else self._init_op])
-        sums = dict.fromkeys(self._means, 0.0)
+        tensors = self._tensors
+        session.run([tensors.resets, [] if self._init_op is None else self._init_op])
+        sums = dict.fromkeys(tensors.means, 0.0)
         batches = 0
         lasting = Every(steps=_MANY_BATCHES, secs=_LONG_SECS)
         lasting.start(0, time.monotonic())
@@ -188,7 +174,7 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
                 if batches and self._owner.asked_to_stop():
                     return  # a part of the batches is not a validation
                 with saying_how_to_feed("EvalHook's feed"):
-                    means, _ = session.run([self._means, self._updates], feed)
+                    means, _ = session.run([tensors.means, tensors.updates], feed)
                 batches += 1
                 for tag, value in means.items():
                     sums[tag] += float(value)
@@ -200,7 +186,7 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
             self._tell(None)
         if batches:
             values = {tag: total / batches for tag, total in sums.items()}
-            values.update({tag: float(v) for tag, v in session.run(self._values).items()})
+            values.update({tag: float(v) for tag, v in session.run(tensors.values).items()})
             self._owner.add(step, values)
         else:
             v1.logging.warning(
@@ -231,6 +217,47 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         return itertools.islice(itertools.repeat(feed), most)
 
 
+@dataclass(frozen=True, slots=True)
+class _Tensors:
+    """The tensors of some metrics by tag.
+
+    Attributes:
+        means: Tensors that are averaged over the batches.
+        values: Tensors that are read after the last batch, of `tf.compat.v1.metrics`.
+        updates: Their update ops.
+        resets: The initializers of the local variables that the updates write to.
+    """
+
+    means: Mapping[str, Any]
+    values: Mapping[str, Any]
+    updates: Sequence[Any]
+    resets: Sequence[Any]
+
+    @classmethod
+    def of(cls, graph: tf.Graph, metrics: Mapping[str, Any]) -> _Tensors:
+        """Finds the tensors.
+
+        Raises:
+            ArgumentError: A metric is unusable.
+        """
+        means, values, updates = dict[str, Any](), dict[str, Any](), list[Any]()
+        for tag, given in metrics.items():
+            if not isinstance(given, (tuple, list)):
+                means[tag] = scalar_of(graph, tag, given, among="metrics")
+                continue
+            if len(given) != 2:
+                raise ArgumentError(
+                    f"metrics[{tag!r}] has {len(given)} parts: give a tensor, or the pair (value, "
+                    "update_op) that tf.compat.v1.metrics returns."
+                )
+            values[tag] = scalar_of(graph, tag, given[0], among="metrics")
+            updates.append(given[1])
+        needed = ops_below(updates)
+        variables = graph.get_collection(v1.GraphKeys.METRIC_VARIABLES)
+        resets = [variable.initializer for variable in variables if variable.op in needed]
+        return cls(means, values, updates, resets)
+
+
 def _is_count(given: object) -> bool:
     """Tells if it is a whole number of at least 1, Python's or NumPy's."""
     return isinstance(given, Integral) and not isinstance(given, bool) and int(given) >= 1
@@ -257,10 +284,3 @@ def _eagerly(feeds: Iterator[Any]) -> Iterator[Any]:
             except StopIteration:
                 return
         yield feed
-
-
-def _counters(graph: tf.Graph, updates: Sequence[Any]) -> list[Any]:
-    """The local variables that some update ops of metrics write to."""
-    needed = ops_below(updates)
-    variables = graph.get_collection(v1.GraphKeys.METRIC_VARIABLES)
-    return [variable for variable in variables if variable.op in needed]
