@@ -344,5 +344,5 @@ def test_a_queue_runner_is_made_again_from_its_description() -> None:
 def test_a_saver_of_a_finalized_graph_says_what_to_do() -> None:
     count = Count()
     count.graph.finalize()
-    with pytest.raises(ArgumentError, match=r"finalized, and a Saver has to add .*built anew\."):
+    with pytest.raises(ArgumentError, match=r"finalized, and a Saver has to add .*a new graph\."):
         nbtrain.Saver([count.weight])

@@ -14,8 +14,8 @@ from nbtrain.core.errors import ArgumentError
 v1 = tf.compat.v1
 
 # Advice for a session that has to add to a finalized graph.
-ANEW = (
-    "build it anew, or give the session a Scaffold that was finalized with it; what a Supervisor "
+BUILD_AGAIN = (
+    "build it again, or give the session a Scaffold that was finalized with it; what a Supervisor "
     "of your own has trained stays finalized."
 )
 

@@ -27,7 +27,7 @@ v1 = tf.compat.v1
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
-_EARLIER = "make it before a Supervisor or a session that trains, or in a graph built anew."
+_EARLIER = "make it before a Supervisor or a session that trains, or in a new graph."
 
 
 def _told_as(method: Callable[..., Any]) -> Callable[[_Method], _Method]:

@@ -13,7 +13,7 @@ import tensorflow as tf
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.graph.arguments import Feed, GraphTraining, checked, saying_how_to_feed
 from nbtrain.engines.graph.eval_hook import EvalHook
-from nbtrain.engines.graph.graphs import ANEW, adding_to, adopt_global_step
+from nbtrain.engines.graph.graphs import BUILD_AGAIN, adding_to, adopt_global_step
 from nbtrain.engines.graph.run_hook import RunHook
 from nbtrain.engines.graph.session_retry import NoSession
 from nbtrain.engines.graph.summaries import EventFile
@@ -97,7 +97,7 @@ class MonitorEngine:
             return sess.__exit__(*error)
 
     def _open(self, hook: RunHook, stack: contextlib.ExitStack) -> Any:
-        with adding_to(self._training.graph, "the session", ANEW):
+        with adding_to(self._training.graph, "the session", BUILD_AGAIN):
             return self._make([hook, *self._hooks], stack)
 
     def _loop(self, sess: Any) -> None:

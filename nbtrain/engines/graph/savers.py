@@ -66,12 +66,8 @@ def own_saver(saver: Any, directory: Path, keep: int | None) -> Any:
 def supervised_saver(graph: tf.Graph, folder: str | os.PathLike[str] | None) -> Any:
     """Returns the graph's saver for a Supervisor; a copy if it already saves elsewhere.
 
-    Args:
-        graph: The graph.
-        folder: The folder of the Supervisor; None if it does not save.
-
-    Returns:
-        None in the same cases as `find_saver`.
+    A folder of None is that of a Supervisor that saves nothing. The
+    result is None in the same cases as that of `find_saver`.
     """
     saver = find_saver(graph, None)
     if not folder or not isinstance(saver, v1.train.Saver):

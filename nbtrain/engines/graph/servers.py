@@ -69,9 +69,8 @@ def _aside(act: Callable[[], Made], discard: Callable[[Made], object] = _ignore)
 def unanswered(sess: tf.compat.v1.Session, *asked: Any) -> str | None:
     """Says which server of a session's cluster is lost or silent; None if all answer.
 
-    Args:
-        sess: The session; one in this process needs no server.
-        asked: Operations that together call every known server with variables.
+    A session in this process needs no server. The operations `asked` together call every known
+    server with variables.
     """
     if not sess.sess_str:
         return None
@@ -125,12 +124,9 @@ def wait_for(
             return if a server does not answer.
         coord: The coordinator whose stop ends the wait.
         every_secs: Seconds between two attempts.
-        max_wait_secs: Seconds in all.
+        max_wait_secs: Seconds in all; after that, the result is None.
         discard: Called with the late result of an abandoned attempt.
         late: Called once in each attempt that takes long.
-
-    Returns:
-        The result of the attempt; None if it was not ready in time.
 
     Raises:
         tf.errors.CancelledError: A stop was requested.
@@ -158,13 +154,10 @@ def wait_for(
 def wait_for_servers(
     master: str, config: Any, coord: tf.train.Coordinator, max_wait_secs: float = float("inf")
 ) -> None:
-    """Waits until every server that a session needs answers, as making the session needs one to.
+    """Waits until every server that a session needs answers, or `coord` stops.
 
-    Args:
-        master: Address of the TensorFlow master; "" for this process, which needs no server.
-        config: The session's `ConfigProto`, whose `device_filters` say which are needed; or None.
-        coord: The coordinator whose stop ends the wait.
-        max_wait_secs: Seconds to wait.
+    The master "" is this process, which needs no server; the config's `device_filters` say which
+    ones others need.
 
     Raises:
         tf.errors.CancelledError: A stop was requested.
@@ -173,26 +166,24 @@ def wait_for_servers(
     if not master:
         return
     silent = f"A server that a session at {master} needs does not answer"
-    told: list[str] = []
+    waiting = False
 
     def late() -> None:
-        told.append(silent)
+        nonlocal waiting
+        waiting = True
         tell(
             "servers",
             f"{silent}, and is waited for: start it, or name in ConfigProto(device_filters=...) "
             "those that are needed. A stop ends the waiting.",
         )
 
+    def attempt() -> bool:
+        return ask_all(master, config)
+
     try:
-        answered = wait_for(
-            lambda: ask_all(master, config),
-            coord,
-            every_secs=0.0,
-            max_wait_secs=max_wait_secs,
-            late=late,
-        )
+        answered = wait_for(attempt, coord, every_secs=0.0, max_wait_secs=max_wait_secs, late=late)
     except tf.errors.CancelledError:
-        if told:
+        if waiting:
             tell("servers", f"{silent}: stopped without a session. {_UNSAVED}")
         raise
     tell("servers", None)
@@ -226,11 +217,7 @@ def limit_closing(
 ) -> None:
     """Makes a session's `close` return in time for any caller, and reports what is left behind.
 
-    Args:
-        sess: The session; its own `close` is called once, with the time that a server has to
-            answer.
-        tell: Reports a session that has not closed, and threads that have not ended.
-        threads: The session's threads, which should have stopped when it is closed.
+    That may be the session, and those of its `threads` that have not ended.
     """
     close: Any = sess.close
 

@@ -30,9 +30,8 @@ class Services:
     Args:
         supervisor: Provides saver, summaries and writer.
         mutex: The mutex of the session.
-        save_model_secs: Seconds between two checkpoints; 0 or None disables this.
-        save_model_steps: Steps between two checkpoints; None disables this.
-        save_summaries_steps: Steps between two summaries; None disables this.
+        save_model_secs, save_model_steps, save_summaries_steps: As of the Supervisor; 0 and None
+            disable each.
     """
 
     def __init__(
@@ -155,11 +154,7 @@ class Services:
 
 
 class ByStepServices:
-    """The services that are due every so many steps, called by the training thread.
-
-    Args:
-        step_of: Returns the global step.
-    """
+    """The services that are due every so many steps, called by the training thread."""
 
     def __init__(self, step_of: Callable[[], int | None]) -> None:
         self._step_of = step_of

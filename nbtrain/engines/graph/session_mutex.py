@@ -61,15 +61,8 @@ class SessionMutex:
     def take(self, act: Callable[[], Any], give_up: Callable[[], bool] = lambda: False) -> Any:
         """Does something while the owner is between two calls, and returns its result; any thread.
 
-        Args:
-            act: The function to call.
-            give_up: Asked during the owner's call; once it returns True, nothing is done.
-
-        Returns:
-            The result of `act`; None if it was given up.
-
-        Raises:
-            BaseException: The error of `act`, in the thread that asked for it.
+        During a call of the owner `give_up` is asked; once it returns True, nothing is done, and
+        the result is None. An error of `act` is raised here.
         """
         if threading.get_ident() == self._owner:
             return act()

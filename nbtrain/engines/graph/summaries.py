@@ -48,10 +48,6 @@ class EventFile(tf.compat.v1.summary.FileWriter):
 class Summaries:
     """The summaries of a Supervisor's session.
 
-    Args:
-        supervisor: Provides the summary op and the writer.
-        sess: The session.
-
     Raises:
         ArgumentError: The summary op needs a feed, which services do not have.
     """
@@ -97,12 +93,7 @@ class Summaries:
 
 
 class StepRate:
-    """The steps a second of a Supervisor's session.
-
-    Args:
-        supervisor: Provides the global step and the writer.
-        sess: The session.
-    """
+    """The steps a second of a Supervisor's session."""
 
     def __init__(self, supervisor: Any, sess: tf.compat.v1.Session) -> None:
         self._supervisor = supervisor

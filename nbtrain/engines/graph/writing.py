@@ -21,9 +21,6 @@ class CheckpointWriter:
 
     Serializing the graph takes longer than saving small variables. As it is finalized, it is
     serialized once, and later checkpoints link to that file.
-
-    Args:
-        supervisor: Provides saver and summary writer.
     """
 
     def __init__(self, supervisor: Any) -> None:
@@ -57,12 +54,7 @@ class CheckpointWriter:
 
 
 class Checkpoints:
-    """The checkpoints of a Supervisor's session.
-
-    Args:
-        supervisor: Provides saver and summary writer.
-        sess: The session.
-    """
+    """The checkpoints of a Supervisor's session."""
 
     def __init__(self, supervisor: Any, sess: tf.compat.v1.Session) -> None:
         self._supervisor = supervisor
@@ -96,18 +88,12 @@ class Checkpoints:
 
 
 class SupervisorSaver(GraphSaver):
-    """Saves under a run the same files that a Supervisor saves without one.
-
-    Args:
-        supervisor: The Supervisor.
-        directory: The folder of the checkpoints.
-        origin: Path of the checkpoint to start from while the folder has none; or None.
-    """
+    """Saves under a run the same files that a Supervisor saves without one; see `GraphSaver`."""
 
     def __init__(self, supervisor: Any, directory: Path, origin: str | None = None) -> None:
         super().__init__(Saved.by(supervisor), directory, origin)
         self._writer = CheckpointWriter(supervisor)
 
     def write(self, step: int) -> None:
-        """Writes the files of a checkpoint, the graph beside them, and an event."""
+        """Writes the variables, the graph beside them, and an event."""
         self._writer.write(self.sess, self.prefix, step)
