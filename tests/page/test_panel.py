@@ -6,6 +6,7 @@ import itertools
 import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -153,3 +154,13 @@ def test_a_kernel_that_hangs_is_told_and_all_is_as_before_when_it_speaks_again(
     wait_for_step(panel, step_of(panel) + 50)
     click(panel, "save")
     receipt(panel, "saved ckpt-")
+
+
+def test_a_copy_that_is_gone_leaves_the_list_though_no_mark_has_changed(panel: Locator) -> None:
+    copies = panel.locator("[data-role=checkpoints] option", has_text="copy")
+    click(panel, "pause")
+    phase(panel, "paused")
+    expect(copies).not_to_have_count(0, timeout=20 * SECOND)
+    for file in Path("runs/paced/checkpoints/last_good").iterdir():
+        file.unlink()
+    expect(copies).to_have_count(0, timeout=20 * SECOND)

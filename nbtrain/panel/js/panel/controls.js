@@ -6,7 +6,6 @@ import { listed, latest } from "./marks.js";
 import { Trial } from "./trial.js";
 
 /** @import { Checkpoint, Command, Phase, Receipt, Status } from "../protocol.d.ts" */
-/** @import { Mark } from "../types.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
 
 /** @typedef {Exclude<Command["command"], "set" | "try">} Plain A command that a button sends. */
@@ -51,8 +50,8 @@ export class Controls {
     this.clicks = clicks;
     /** @type {Partial<Status>} */
     this.status = {};
-    /** @type {Mark[] | null} */
-    this.marks = null; // with the list of checkpoints
+    /** @type {Checkpoint[] | null} */
+    this.checkpoints = null; // as listed
     this.listed = "";
     this.hyperparameters = new Hyperparameters(clicks);
     this.trial = new Trial(
@@ -126,10 +125,9 @@ export class Controls {
    * gone: whether the kernel is known to have gone.
    * @param {Partial<Status>} status
    * @param {string | null} silentSince
-   * @param {Mark[]} marks
    * @param {boolean} gone
    */
-  show(status, silentSince, marks, gone) {
+  show(status, silentSince, gone) {
     this.status = status;
     this.silentSince = silentSince;
     say(
@@ -145,7 +143,7 @@ export class Controls {
     say(this.engine, status.engine);
     this.#numbers(status.line ?? []);
     this.#progress(status);
-    this.#choices(status.checkpoints ?? [], marks);
+    this.#choices(status.checkpoints ?? []);
     say(this.notice, status.notice);
     say(this.message, status.message);
     say(this.error, status.error);
@@ -270,11 +268,10 @@ export class Controls {
   /**
    * The list is only made anew when it changed: an open list must not close under the hand.
    * @param {Checkpoint[]} checkpoints
-   * @param {Mark[]} marks
    */
-  #choices(checkpoints, marks) {
-    if (marks === this.marks) return; // they are others where the checkpoints are
-    this.marks = marks;
+  #choices(checkpoints) {
+    if (checkpoints === this.checkpoints) return;
+    this.checkpoints = checkpoints;
     const [name, text] = latest(checkpoints);
     this.offered = name;
     const options = [["", text], ...checkpoints.map((each) => [each[0], listed(each)])];

@@ -103,7 +103,7 @@ class View {
     this.root.dataset.phase = status.phase ?? "";
     this.root.dataset.step = String(status.step ?? "");
     this.root.classList.toggle("nbt-silent", silentSince !== null);
-    this.controls.show(status, silentSince, store.marks, contact.gone);
+    this.controls.show(status, silentSince, contact.gone);
     this.rescue.show();
     if (this.menu.popover.isOpen) this.menu.show();
     this.statusbar.show(status);
