@@ -14,7 +14,7 @@ from nbtrain.checkpoints.files import Restored, misfit, reading, some, step_in_n
 from nbtrain.checkpoints.listing import latest
 from nbtrain.checkpoints.mending import mend_states
 from nbtrain.core.errors import ArgumentError
-from nbtrain.engines.slots import renew, slots
+from nbtrain.engines.slots import renew, slots_of
 from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import is_variable
 from nbtrain.rundir.timeline import RunTimeline
@@ -138,7 +138,7 @@ class ObjectSaver:
 
     def _proof(self, path: str, nodes: Any, new: set[int]) -> Restored:
         live, objects = _match(nodes, self._checkpoint), self._objects()
-        of_optimizers = slots(objects)
+        slots = {id(each) for item in objects for each in slots_of(item)}
         taken = {id(item) for item in live.values()}
         matched = {name: item for name, item in live.items() if not _counts_saves(name)}
         held = {
@@ -151,7 +151,7 @@ class ObjectSaver:
             step=step_in_name(path) or 0,
             path=path,
             matched=tuple(matched),
-            slots=sum(id(item) in of_optimizers for item in matched.values()),
+            slots=sum(id(item) in slots for item in matched.values()),
             renewed=sum(id(item) in new for item in objects),
             missing=tuple(
                 name

@@ -8,15 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 
-def slots(objects: Sequence[Any]) -> set[int]:
-    """The identities of the optimizers' slots among some objects."""
-    return {
-        id(variable)
-        for optimizer in _optimizers(objects)
-        for variable in optimizer.variables
-        if variable is not optimizer.iterations
-        and variable is not getattr(optimizer, "_learning_rate", None)
-    }
+def slots_of(item: Any) -> list[Any]:
+    """The slots of an optimizer; empty for other objects."""
+    if not isinstance(item, tf.keras.optimizers.Optimizer):
+        return []
+    others = id(item.iterations), id(getattr(item, "_learning_rate", None))
+    return [each for each in item.variables if id(each) not in others]
 
 
 def renew(objects: Sequence[Any], restored: Collection[int]) -> set[int]:
@@ -33,7 +30,9 @@ def renew(objects: Sequence[Any], restored: Collection[int]) -> set[int]:
         The identities of the slots that were reset.
     """
     found: set[int] = set()
-    for optimizer in _optimizers(objects):
+    for optimizer in objects:
+        if not isinstance(optimizer, tf.keras.optimizers.Optimizer):
+            continue
         lacks = any(id(each) not in restored for each in optimizer.variables)
         if not optimizer.built or id(optimizer.iterations) not in restored or not lacks:
             continue
@@ -52,7 +51,3 @@ def _begun(optimizer: Any) -> list[tuple[Any, Any]]:
         return list(zip(optimizer.variables, new.variables, strict=True))
     except Exception:  # noqa: BLE001 - a class of one's own; the restore says what it lacks
         return []
-
-
-def _optimizers(objects: Sequence[Any]) -> list[Any]:
-    return [each for each in objects if isinstance(each, tf.keras.optimizers.Optimizer)]

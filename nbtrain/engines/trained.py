@@ -18,7 +18,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from nbtrain.engines.slots import slots
+from nbtrain.engines.slots import slots_of
 from nbtrain.engines.variables import assigned_by, handles, is_variable
 from nbtrain.run.walk import COMPILED, Walk
 
@@ -61,7 +61,7 @@ class Trained:
             for key in handles(item)
             if key not in held
         }
-        slot_keys = {key for _, item in found for each in _slots(item) for key in handles(each)}
+        slot_keys = {key for _, item in found for each in slots_of(item) for key in handles(each)}
         parts: dict[str, list[bool]] = defaultdict(list)
         for key, item in lacking.items():
             parts[names.get(key) or _scope(item)].append(key in slot_keys)
@@ -85,7 +85,7 @@ def _changed(found: Sequence[Any]) -> Iterator[Any]:
     changed: list[Any] = []
     for item in found:
         if isinstance(item, keras.optimizers.Optimizer):
-            changed += [*getattr(item, "_trainable_variables", ()), *_slots(item)]
+            changed += [*getattr(item, "_trainable_variables", ()), *slots_of(item)]
         elif isinstance(item, COMPILED):
             changed += _assigned(item)
     keys = {key for item in changed for key in handles(item)}
@@ -94,12 +94,6 @@ def _changed(found: Sequence[Any]) -> Iterator[Any]:
             weights = {key for each in item.trainable_variables for key in handles(each)}
             changed += _statistics(item) if weights & keys else ()
     return filter(_goes_on, changed)
-
-
-def _slots(item: Any) -> list[Any]:
-    """The slots of an optimizer; empty for other objects."""
-    found = slots([item])
-    return [each for each in item.variables if id(each) in found] if found else []
 
 
 def _assigned(compiled: Any) -> list[tf.Variable]:
