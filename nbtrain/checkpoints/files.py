@@ -129,9 +129,6 @@ class Saver(Protocol):
         """Returns a saver for a subfolder of the checkpoints; None if that is not possible.
 
         Its checkpoints do not count towards the run's `keep`.
-
-        Args:
-            keep: The number of checkpoints to keep there, the newest.
         """
 
 

@@ -58,7 +58,8 @@ class Catalog(Listing):
             steps = ", ".join(f"{held.step:,}" for held in self.checkpoints)
             raise CheckpointError(
                 f"No checkpoint was saved yet, and of the copies of good states, of steps {steps}, "
-                f"none is taken unasked: run.restore({self.checkpoints[-1].step}) takes the newest."
+                f"none is taken by default: run.restore({self.checkpoints[-1].step}) takes the "
+                "newest."
             )
         return on_the_way(own)
 

@@ -66,11 +66,7 @@ class CommandExecutor:
         self._trials = Trials(context, policy, control, metric, self.open_segment)
 
     def take(self, *, all_planned: bool = False) -> Receipt | None:
-        """Returns the next command at this step, or None; waits for one while paused.
-
-        Args:
-            all_planned: Whether to take commands planned for later steps too.
-        """
+        """Returns the next command at this step, or None; waits for one while paused."""
         step = _NEVER if all_planned else self._steps.step
         if self._lifecycle.phase is not Phase.PAUSED:
             return self._commands.take(step)

@@ -46,12 +46,7 @@ class OwnLoop:
         self._tags = boundary.tags
 
     def reach(self, *, last: bool = False) -> bool:
-        """Handles the boundary between two steps; tells if the loop must end.
-
-        Args:
-            last: Whether the loop ends by itself after this step. Bad values are then detected
-                here.
-        """
+        """Handles the boundary between two steps; tells if the loop must end."""
         boundary, steps = self._boundary, self._steps
         if last:
             self._commands.call()

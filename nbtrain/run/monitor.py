@@ -36,10 +36,6 @@ RECALL_SECS = 0.02
 class Monitor:
     """The services of one start of a run.
 
-    Args:
-        grace_secs: As in `Notices`.
-        clock: Returns the time in seconds.
-
     Attributes:
         each_tick: Called at every tick before the records are drained.
         listeners: Functions called at the end of every tick, to display the run.

@@ -31,9 +31,6 @@ class Notices:
         grace_secs: Seconds after a request to stop until `message` shows the stack of the
             training thread.
         clock: Returns the time in seconds.
-
-    Attributes:
-        notice: A message that is not a warning; see `inform`.
     """
 
     def __init__(self, grace_secs: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -102,7 +99,7 @@ class Notices:
                 return f"Asked to stop {late:.0f} s ago; the training thread is still here"
         if phase is Phase.PREPARING and (late := now - self._began) >= PREPARING_SECS:
             return (
-                f"Preparing for {late:.0f} s. A loop of one's own begins when it first asks "
+                f"Preparing for {late:.0f} s. A loop of your own begins when it first asks "
                 "run.should_stop(), and asks it once a step; in its place do sv.should_stop() of "
                 "an nbtrain.Supervisor, and hooks=[nbtrain.RunHook(run)] of a MonitoredSession. "
                 "The training thread is here"

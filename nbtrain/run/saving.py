@@ -57,11 +57,7 @@ class CheckpointPolicy:
         return self._saver is not None
 
     def take_up(self, saver: Saver, due: Every | None = None) -> bool:
-        """Continues from the latest checkpoint of a saver's folder, and uses the saver from now on.
-
-        Args:
-            due: The cadence of the checkpoints; None keeps the present cadence.
-        """
+        """Uses a saver from now on, and continues from the latest checkpoint of its folder."""
         if self._saver is not None:
             raise ArgumentError(
                 "This run saves what was given as checkpoint=, or another session that its loop "

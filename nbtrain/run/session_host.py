@@ -82,9 +82,6 @@ class SessionHost:
         """Links a Supervisor to the run: it stops with the run; training thread.
 
         This also holds while its session is prepared.
-
-        Args:
-            left_open: Called at the end of the run if the Supervisor was not released.
         """
         if self.own_tags is not None:  # the session belongs to the run
             return
@@ -126,22 +123,14 @@ class SessionHost:
             coord.request_stop()
 
     def pass_by(self, recount: Callable[[int], int]) -> None:
-        """Handles the boundary for a loop that never asks whether to stop; training thread only.
-
-        Args:
-            recount: Returns the session's own step for an expected one.
-        """
+        """Handles the boundary for a loop that never asks whether to stop; training thread only."""
         if self.own_tags is None:
             self._session.pass_by(recount)
 
     def attach(
         self, coord: tf.train.Coordinator, saver: Saver | None, step: int, *, again: bool
     ) -> HookLoop:
-        """Accepts a hook's session until `release`; training thread only.
-
-        Args:
-            again: Whether it replaces a session that was lost.
-        """
+        """Accepts a hook's session until `release`; training thread only."""
         lost = self._boundary.steps.step
         loop = HookLoop(self._context, self._boundary, self._session)
         loop.attach(saver, step, again=again)

@@ -69,11 +69,7 @@ class SessionLoop:
             boundary.executor.open_segment()
 
     def pass_by(self, recount: Callable[[int], int]) -> None:
-        """Handles the boundary before a call of the session, if the loop does not ask itself.
-
-        Args:
-            recount: Returns the session's own step for an expected one.
-        """
+        """Handles the boundary before a call of the session, if the loop does not ask itself."""
         boundary = self._boundary
         if boundary.counting is not _NOBODY or self._passing:
             return

@@ -162,10 +162,6 @@ class Throughput:
     Only updates with a new step count, so that the speed of long steps is calm. The count starts
     at the first completed step, because this step may have built the model. It starts again after
     a pause, and after a session has gone back by itself.
-
-    Attributes:
-        began: The time of the start of the run; 0 before.
-        ended: The time of its end; 0 before.
     """
 
     def __init__(self) -> None:

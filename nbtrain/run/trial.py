@@ -219,7 +219,7 @@ class Trials:
         return Outcome(True, step, f"{said}: {why}", undone, kept=False)
 
     def _back(self, trial: _Trial) -> str:
-        """Goes back to the start of a trial, as far as it was saved; returns what was done."""
+        """Goes back to the start of a trial if it was saved; returns what was done."""
         old = {edit.name: edit.old for edit in trial.edits}
         said = ", ".join(f"{name} {value:.10g} again" for name, value in old.items())
         if trial.saved is None:

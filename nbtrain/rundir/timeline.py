@@ -119,9 +119,6 @@ class RunTimeline(Timeline):
         Their `order` and `abandoned` are set. A checkpoint that is not in the journal was saved
         before the next known one of its folder. If there is no next one, it is the newest: the
         run was killed before the line was written.
-
-        Args:
-            folders: The checkpoints of each folder, in the order of its `checkpoint` file.
         """
         rows: list[tuple[float, int, Checkpoint]] = []
         for found in folders:

@@ -577,7 +577,7 @@ def test_copies_do_not_count_as_checkpoints_and_are_deleted_when_all_is_well() -
     assert tf.train.latest_checkpoint(folder(run)) is None
     assert refused(run.restore()).text == (
         "No checkpoint was saved yet, and of the copies of good states, of steps 0, none is taken "
-        "unasked: run.restore(0) takes the newest."
+        "by default: run.restore(0) takes the newest."
     )
     applied(run.restore(0))
     step = applied(run.save()).step
