@@ -7,6 +7,7 @@ both.differing["learning_rate"]["adam"], both.metrics["val_loss"]["adam"].min
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from nbtrain.core.text_table import Cell, on_a_line, text_table
@@ -17,6 +18,8 @@ from nbtrain.logdir.sessions import Sessions
 from nbtrain.logdir.summary_stats import Extent, extent_of
 
 Hyperparameter = float | str | bool
+
+_RESULTS = ("last", "min", "max", "best_step")
 
 
 class Comparison:
@@ -75,10 +78,20 @@ class Comparison:
             ("hparams", name): [values.get(run) for run in self.runs]
             for name, values in self.differing.items()
         }
-        for tag, extents in self.metrics.items():
-            told = [_told(tag, extents[run]) if run in extents else {} for run in self.runs]
-            columns |= {(tag, what): [each.get(what) for each in told] for what in _TOLD}
+        columns |= {(tag, what): values for tag, what, values in self._results()}
         return pd.DataFrame(columns, index=pd.Index(self.runs, name="run"))
+
+    def _results(self) -> Iterator[tuple[str, str, list[float | None]]]:
+        """Yields each result of each tag, for every run; None for a run without the tag."""
+        for tag, extents in self.metrics.items():
+            found = [extents.get(run) for run in self.runs]
+            for what in _RESULTS[:3]:
+                yield tag, what, [None if each is None else getattr(each, what) for each in found]
+            yield (
+                tag,
+                _RESULTS[3],
+                [None if each is None else each.best_step(tag) for each in found],
+            )
 
     def __repr__(self) -> str:
         if not self.runs:
@@ -86,26 +99,13 @@ class Comparison:
         rows: list[list[Cell]] = [
             [name, "", *map(values.get, self.runs)] for name, values in self.differing.items()
         ]
-        for tag, extents in self.metrics.items():
-            told = [_told(tag, extents[run]) if run in extents else {} for run in self.runs]
-            rows += [
-                ["" if number else tag, what, *(each.get(what) for each in told)]
-                for number, what in enumerate(_TOLD)
-            ]
+        for tag, what, values in self._results():
+            rows.append([tag if what == _RESULTS[0] else "", what, *values])
         same = ", ".join(
             f"{on_a_line(name)}={on_a_line(value)}" for name, value in self.same.items()
         )
         table = text_table(["", "", *self.runs], rows)
         return f"{table}\nthe same in all: {same}" if same else table
-
-
-_TOLD = ("last", "min", "max", "best_step")
-
-
-def _told(tag: str, extent: Extent) -> dict[str, float]:
-    return {what: getattr(extent, what) for what in _TOLD[:3]} | {
-        "best_step": extent.best_step(tag)
-    }
 
 
 def compare(logdir: str | os.PathLike[str], *, runs: str | None = None) -> Comparison:

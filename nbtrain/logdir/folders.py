@@ -27,10 +27,7 @@ class Folders:
         self._root = logdir
         self._seen: dict[str, _Folder] = {}
         self.unreadable: dict[str, str] = {}  # folders, and why
-        if is_remote(logdir):
-            _check_remote(logdir)
-        else:
-            _check(logdir)
+        _check(logdir)
 
     def look(self) -> Iterator[tuple[str, str, list[str]]]:
         """Yields the name of each run, its folder, and its event files sorted by name."""
@@ -120,8 +117,15 @@ def _leads_up(entry: os.DirEntry[str]) -> bool:
 def _check(logdir: str) -> None:
     """Raises an error if a folder cannot be read."""
     try:
-        with os.scandir(logdir):
-            return
+        if not is_remote(logdir):
+            with os.scandir(logdir):
+                return
+        import tensorflow as tf
+
+        with remotely():
+            if tf.io.gfile.stat(logdir).is_directory:
+                return
+        problem = "it is a file: give the folder that holds it"
     except FileNotFoundError:
         problem = "there is no such folder"
     except NotADirectoryError:
@@ -131,21 +135,6 @@ def _check(logdir: str) -> None:
     except ValueError as error:  # not a path: it contains a null character
         problem = str(error)
     raise ArgumentError(f"logdir={logdir!r} cannot be read: {problem}.")
-
-
-def _check_remote(logdir: str) -> None:
-    import tensorflow as tf
-
-    try:
-        with remotely():
-            folder = tf.io.gfile.stat(logdir).is_directory
-        problem = "" if folder else "it is a file: give the folder that holds it"
-    except FileNotFoundError:
-        problem = "there is no such folder"
-    except OSError as error:
-        problem = str(error)
-    if problem:
-        raise ArgumentError(f"logdir={logdir!r} cannot be read: {problem}.")
 
 
 def _walk_remote(root: str) -> Iterator[tuple[str, str, list[str]]]:

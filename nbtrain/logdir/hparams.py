@@ -65,17 +65,12 @@ class HParams:
         import pandas as pd
 
         rows = self.rows
-        columns: dict[tuple[str, str], list[Any]] = {}
-        columns |= {
-            ("hparams", name): [row.hparams.get(name) for row in rows] for name in self.hparams
+        columns: dict[tuple[str, str], list[Any]] = {
+            **{("hparams", name): [row.hparams.get(name) for row in rows] for name in self.hparams},
+            **{("metrics", name): [row.metrics.get(name) for row in rows] for name in self.metrics},
         }
-        columns |= {
-            ("metrics", name): [row.metrics.get(name) for row in rows] for name in self.metrics
-        }
-        columns |= {
-            ("session", name): [getattr(row, name) for row in rows]
-            for name in ("status", "start_time", "end_time", "group")
-        }
+        for name in ("status", "start_time", "end_time", "group"):
+            columns["session", name] = [getattr(row, name) for row in rows]
         index = pd.Index([row.run for row in rows], name="run")
         return pd.DataFrame(columns, index=index)
 

@@ -87,16 +87,17 @@ def _behind_verb(verb: str, given: Sequence[str]) -> list[str]:
     named = [run for run in runs().values() if run.name in given]
     if verb in ("set", "try"):
         return _of_set(named, given)
+    run = _meant(named)
     match given:
         case [*_, "--step"]:
-            return _steps(named)
+            return [str(each.step) for each in reversed(run.checkpoints)] if run else []
         case [*_, "--timeout"]:
             return []
     parser = argparse.ArgumentParser()
     add_arguments(parser, verb)
     offered = [] if named else [run.name for run in runs().values() if _can(run, verb)]
     if verb == "actions":
-        offered += _numbers(named)
+        offered += [str(number) for number, _ in enumerate(run.actions() if run else [], 1)]
     return offered + _unused(parser, given)
 
 
@@ -105,9 +106,8 @@ def _of_set(named: Sequence[Run], given: Sequence[str]) -> list[str]:
     if given[-1:] in (["--timeout"], ["--steps"]):
         return []
     offered = [] if given else [run.name for run in runs().values() if _can(run, "set")]
-    try:
-        run = named[0] if named else find_run()
-    except ArgumentError:  # the run is ambiguous
+    run = _meant(named)
+    if run is None:
         return offered
     if given[-1:] == ["--keep-if"]:
         return list(run.scalars)
@@ -152,21 +152,12 @@ def _as_expression(name: str) -> str:
     return shlex.quote(name if plain else re.escape(name))
 
 
-def _steps(named: Sequence[Run]) -> list[str]:
+def _meant(named: Sequence[Run]) -> Run | None:
+    """Returns the run that a line is about; None if that is ambiguous."""
     try:
-        run = named[0] if named else find_run()
+        return named[0] if named else find_run()
     except ArgumentError:
-        return []
-    return [str(checkpoint.step) for checkpoint in reversed(run.checkpoints)]
-
-
-def _numbers(named: Sequence[Run]) -> list[str]:
-    """The numbers of the actions of a run."""
-    try:
-        run = named[0] if named else find_run()
-    except ArgumentError:
-        return []
-    return [str(number) for number, _ in enumerate(run.actions(), 1)]
+        return None
 
 
 def _can(run: Run, verb: str) -> bool:

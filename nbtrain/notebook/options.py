@@ -199,23 +199,21 @@ def cell_parser() -> argparse.ArgumentParser:
 
 
 def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: give seconds, 0 or more")
-    return seconds
+    return _number(text, math.inf, "time: give seconds, 0 or more")
 
 
 def _weight(text: str) -> float:
+    return _number(text, 1, "weight: give 0 or more, below 1")
+
+
+def _number(text: str, limit: float, wanted: str) -> float:
     try:
-        weight = float(text)
+        number = float(text)
     except ValueError:
-        weight = math.nan
-    if not 0 <= weight < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no weight: give 0 or more, below 1")
-    return weight
+        number = math.nan
+    if not 0 <= number < limit:
+        raise argparse.ArgumentTypeError(f"{text!r} is no {wanted}")
+    return number
 
 
 def parsed(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
