@@ -36,9 +36,9 @@ class GraphEngine:
 
     Args:
         training: The graph, and what is run at every step.
-        supervisor: The Supervisor.
+        supervisor: Opens the session.
         directory: The folder of the checkpoints; None saves nothing.
-        evaluate: Evaluates what it trains, given the session; None for nothing.
+        evaluate: Evaluates what it trains, given the session.
         reopen: Whether the graph, finalized while it trains, can be added to afterwards.
         supervised: Makes a Supervisor that saves into another folder; None if the user made this
             one.

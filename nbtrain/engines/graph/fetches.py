@@ -21,7 +21,7 @@ class Fetches:
     Args:
         global_step: The graph's global step, or None.
         scalars: Tag to tensor, asked for beside fetches that train.
-        train_op: Fetches that must advance the global step; None if they are not known.
+        train_op: Fetches that must advance the global step, if known.
 
     Attributes:
         steps: Advance of the step by the current fetches; None until `learn`.

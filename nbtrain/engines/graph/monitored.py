@@ -38,7 +38,7 @@ class MonitorEngine:
     Args:
         training: The graph, and what is run at every step.
         hooks: The user's hooks.
-        make: Makes the session from all hooks and the stack of what is closed after it.
+        make: Makes the session from all hooks.
         scaffold: Provides the saver; None takes the graph's.
     """
 
@@ -84,7 +84,9 @@ class MonitorEngine:
         with contextlib.ExitStack() as stack:
             # Opened and closed inside the graph; in between, a feed is eager like a cell.
             with self._training.graph.as_default():
-                sess = self._open(hook, stack).__enter__()
+                with adding_to(self._training.graph, "the session", BUILD_AGAIN):
+                    made = self._make([hook, *self._hooks], stack)
+                sess = made.__enter__()
             stack.push(functools.partial(self._exit, sess))
             try:
                 with saying_how_to_feed():
@@ -95,10 +97,6 @@ class MonitorEngine:
     def _exit(self, sess: Any, *error: Any) -> Any:
         with self._training.graph.as_default():
             return sess.__exit__(*error)
-
-    def _open(self, hook: RunHook, stack: contextlib.ExitStack) -> Any:
-        with adding_to(self._training.graph, "the session", BUILD_AGAIN):
-            return self._make([hook, *self._hooks], stack)
 
     def _loop(self, sess: Any) -> None:
         feed, train_op = self._training.feed, self._training.train_op
@@ -191,7 +189,7 @@ def monitor(
         training.graph, scaffold, chief_only_hooks, folder, settings.stop_grace_secs
     )
     if session is not None:
-        make = _given(session)
+        make = functools.partial(_given, session)
     engine = MonitorEngine(training, tuple(hooks), make, scaffold)
     run = Run(engine, folder, settings)
     return run.start() if start else run
@@ -263,8 +261,8 @@ def _training_session(
     return make
 
 
-def _given(session: MakeSession) -> _Make:
-    return lambda hooks, _stack: session(hooks=hooks)
+def _given(session: MakeSession, hooks: Sequence[Any], _stack: contextlib.ExitStack) -> Any:
+    return session(hooks=hooks)
 
 
 def _has_summaries(graph: tf.Graph, scaffold: Any) -> bool:

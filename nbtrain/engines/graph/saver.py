@@ -55,12 +55,9 @@ class GraphSaver:
     """Saves and restores the variables of one session, between two steps.
 
     Args:
-        saved: What it saves.
-        directory: The folder of the checkpoints.
         origin: Path of the checkpoint to start from while the folder has none; or None.
 
     Attributes:
-        sess: The session, once it is open.
         prefix: The prefix of its checkpoints' paths.
         mended: As in `Saver`.
     """

@@ -66,8 +66,7 @@ def own_saver(saver: Any, directory: Path, keep: int | None) -> Any:
 def supervised_saver(graph: tf.Graph, folder: str | os.PathLike[str] | None) -> Any:
     """Returns the graph's saver for a Supervisor; a copy if it already saves elsewhere.
 
-    A folder of None is that of a Supervisor that saves nothing. The
-    result is None in the same cases as that of `find_saver`.
+    Without a folder it saves nothing. The result is None in the same cases as that of `find_saver`.
     """
     saver = find_saver(graph, None)
     if not folder or not isinstance(saver, v1.train.Saver):

@@ -44,9 +44,6 @@ class SessionRetry:
     creator of the session a session manager that reacts to a stop.
 
     Args:
-        graph: The graph.
-        coord: The coordinator whose stop ends a pause, a wait for a server, and the attempts.
-        tell: Reports the state of the attempts.
         latest: Returns the checkpoint that a saver can initialize all variables from, or None.
 
     Attributes:
