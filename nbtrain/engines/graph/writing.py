@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,45 +9,17 @@ import tensorflow as tf
 
 from nbtrain.engines.graph.saver import GraphSaver, Saved
 
-# A sharded saver appends this to the path of a checkpoint; .meta files do not have it.
-_SHARDS = re.compile(r"-[\d?]+-of-\d+$")
 
-
-class CheckpointWriter:
-    """Writes a Supervisor's checkpoints: the variables, the graph, and an event.
-
-    Serializing the graph takes longer than saving small variables. As it is finalized, it is
-    serialized once, and later checkpoints link to that file.
-    """
-
-    def __init__(self, supervisor: Any) -> None:
-        self._supervisor = supervisor
-        self._meta: Path | None = None  # the file written last
-
-    def write(self, sess: tf.compat.v1.Session, prefix: str, step: int | None) -> str:
-        """Writes a checkpoint, named by its step if there is one, and returns its path."""
-        supervisor, log = self._supervisor, tf.compat.v1.SessionLog
-        saver = supervisor.saver
-        usual = isinstance(saver, tf.compat.v1.train.Saver)  # other kinds of savers are left alone
-        with sess.graph.as_default():  # the calling thread may be eager
-            path: str = saver.save(sess, prefix, global_step=step, write_meta_graph=not usual)
-            if usual:
-                self._write_graph(Path(f"{_SHARDS.sub('', path)}.meta"))
-        if supervisor.summary_writer and step is not None:
-            event = log(status=log.CHECKPOINT, checkpoint_path=supervisor.save_path)
-            supervisor.summary_writer.add_session_log(event, step)
-        return path
-
-    def _write_graph(self, meta: Path) -> None:
-        before, self._meta = self._meta, meta
-        if before is None or not before.exists():
-            self._supervisor.saver.export_meta_graph(str(meta))
-        elif before != meta:
-            meta.unlink(missing_ok=True)
-            try:
-                os.link(before, meta)
-            except OSError:  # a file system without links
-                shutil.copyfile(before, meta)
+def write_checkpoint(
+    supervisor: Any, sess: tf.compat.v1.Session, prefix: str, step: int | None
+) -> None:
+    """Writes a checkpoint, named by its step if there is one, with the graph, and an event."""
+    log = tf.compat.v1.SessionLog
+    with sess.graph.as_default():  # the calling thread may be eager
+        supervisor.saver.save(sess, prefix, global_step=step)
+    if supervisor.summary_writer and step is not None:
+        event = log(status=log.CHECKPOINT, checkpoint_path=supervisor.save_path)
+        supervisor.summary_writer.add_session_log(event, step)
 
 
 class Checkpoints:
@@ -59,7 +28,6 @@ class Checkpoints:
     def __init__(self, supervisor: Any, sess: tf.compat.v1.Session) -> None:
         self._supervisor = supervisor
         self._sess = sess
-        self._writer = CheckpointWriter(supervisor)
         self._saved_step: int | None = None
         self._warned = False
 
@@ -69,7 +37,7 @@ class Checkpoints:
         In a cluster other processes may always train, and no checkpoint is of a single step.
         """
         step = self._supervisor.step_of(self._sess)
-        self._writer.write(self._sess, self._supervisor.save_path, step)
+        write_checkpoint(self._supervisor, self._sess, self._supervisor.save_path, step)
         self._saved_step = step
         if self._warned or self._sess.sess_str or step == self._supervisor.step_of(self._sess):
             return
@@ -92,8 +60,9 @@ class SupervisorSaver(GraphSaver):
 
     def __init__(self, supervisor: Any, directory: Path, origin: str | None = None) -> None:
         super().__init__(Saved.by(supervisor), directory, origin)
-        self._writer = CheckpointWriter(supervisor)
+        self._supervisor = supervisor
 
     def write(self, step: int) -> None:
         """Writes the variables, the graph beside them, and an event."""
-        self._writer.write(self.sess, self.prefix, step)
+        assert self.sess is not None, "the session is open"
+        write_checkpoint(self._supervisor, self.sess, self.prefix, step)
