@@ -24,19 +24,18 @@ class Offers:
 
     def of(self, status: Status) -> Mapping[int, tuple[Action, ...]]:
         """Returns the actions of each mark, by its number counted over all marks."""
-        basis = (
-            self._marks.count,
-            self._marks.timeline.order,
-            status.phase,
-            status.checkpoints,
-            [each.name for each in status.hyperparameters],
-            # A schedule may change the others at every step.
-            [each.value for each in status.hyperparameters if each.name in self._edited],
-        )
-        if basis != self._basis:
+        since = self._marks.count, self._marks.timeline.order  # first: either may grow meanwhile
+        if (*since, *self._shown(status)) != self._basis:
             found = Actions(self._marks, status)
             marks = found.marks
             self._edited = frozenset(name for mark in marks for name, _, _ in mark.edits)
             self._found = {found.first + at: found.of(at) for at in range(len(marks))}
-            self._basis = basis
+            self._basis = (*since, *self._shown(status))
         return self._found
+
+    def _shown(self, status: Status) -> tuple[object, ...]:
+        """The part of a status on which actions depend."""
+        tuned = status.hyperparameters
+        # A schedule may change the values of the others at every step.
+        values = [each.value for each in tuned if each.name in self._edited]
+        return status.phase, status.checkpoints, [each.name for each in tuned], values

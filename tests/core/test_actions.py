@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from nbtrain.core.commands import Restore, Set
 from nbtrain.core.ranges import Hyperparameter, Scale
 from nbtrain.core.states import Checkpoint, Phase, Status
+from nbtrain.panel.offers import Offers
 from nbtrain.rundir.actions import Action, Actions
 from nbtrain.rundir.journal import Mark, Marks
 from nbtrain.rundir.timeline import RunTimeline, name_of
@@ -353,6 +354,26 @@ def test_the_good_state_alone_is_offered_if_it_lacks_the_edit(history: History) 
 def test_the_way_back_behind_an_edit_may_lead_to_a_copy() -> None:
     history = raised(History().copy(290)).copy(320).nan(330, good=320)
     assert history.offered()[-1] == BEHIND.replace("280", "290")
+
+
+def test_actions_are_computed_again_only_if_something_they_depend_on_has_changed() -> None:
+    history = History().save(200).set(300, 0.001, 0.9)
+    offers = Offers(history.marks)
+
+    def found(phase: Phase = Phase.RUNNING, *, rate: float = 0.9, other: float = 0.0) -> Any:
+        values = {"learning_rate": rate, "momentum": other}
+        tuned = [Hyperparameter(n, v, 0.0, 1.0, Scale.LOG) for n, v in values.items()]
+        return offers.of(status(phase, history.checkpoints, tuned))
+
+    first = found()
+    assert [len(actions) for actions in first.values()] == [1, 2]
+    assert found(other=0.5) is first, "no mark is about this one"
+    assert str(found(rate=0.001)[1][0]).endswith("(it is so already)")
+    assert str(found(Phase.FINISHED)[0][0]).endswith("(the run has ended: start it again to go on)")
+    history.delete(200)
+    assert str(found()[0][0]).endswith("(its checkpoint was deleted)")
+    history.log("pause", 400)
+    assert len(found()) == 3
 
 
 # What may be done to a run: train and save, copy, set, go back to one of the checkpoints, go bad.
