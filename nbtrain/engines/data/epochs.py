@@ -10,7 +10,7 @@ passes = EpochIterator(data, epochs=3)
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -61,7 +61,7 @@ class EpochIterator(Iterator[Any]):
         spec = getattr(data, "element_spec", None)
         self.specs = None if spec is None else (spec,)
         self.steps = epochs * size if epochs and size > 0 else None
-        self._passes = epochs or (math.inf if again else 1)
+        self._passes = epochs or (sys.maxsize if again else 1)
         self._epoch = self._number = 0  # passes that are over, elements drawn of the next
         self._iterators = Iterators(begin, again, endless=size == tf.data.INFINITE_CARDINALITY)
         # Why the states of the iterators cannot be saved; None if they can.
@@ -70,7 +70,7 @@ class EpochIterator(Iterator[Any]):
             self._lost = None
         self._behind = 0  # elements to draw again before the next
         self._ahead: list[Any] = []  # elements already drawn, which come first
-        self._at_hand: list[tuple[int, Any]] = []  # elements of the current step, with its number
+        self._at_hand: tuple[int, list[Any]] = 0, []  # the current step and its elements
         self._loop: LoopHandle | None = None
         self._note: str | None = None
 
@@ -78,7 +78,7 @@ class EpochIterator(Iterator[Any]):
 
     def begin(self, loop: LoopHandle) -> Iterator[Any]:
         """Begins a loop in this start of the run; returns the iterator that it draws from."""
-        self._ahead, self._at_hand = self._undone(), []
+        self._ahead, self._at_hand = self._undone(), (loop.step, [])
         self._loop = loop
         if self._iterators.at_hand is None:
             self._iterators.start()
@@ -105,10 +105,12 @@ class EpochIterator(Iterator[Any]):
         """
         assert self._loop is not None, "begin() comes first"
         step = self._loop.step
-        if self._at_hand and self._at_hand[0][0] != step:
-            self._at_hand = []
+        at, elements = self._at_hand
+        if at != step:
+            elements = []
+            self._at_hand = step, elements
         element = self._ahead.pop(0) if self._ahead else self._draw()
-        self._at_hand.append((step, element))
+        elements.append(element)
         return element
 
     def _draw(self) -> Any:
@@ -151,8 +153,9 @@ class EpochIterator(Iterator[Any]):
 
     def _undone(self) -> list[Any]:
         """Elements that were drawn for a step that was not completed."""
-        step = None if self._loop is None else self._loop.step
-        return [*(element for at, element in self._at_hand if at == step), *self._ahead]
+        step, elements = self._at_hand
+        at_step = self._loop is not None and self._loop.step == step
+        return [*(elements if at_step else ()), *self._ahead]
 
     # --- the position ---------------------------------------------------------------
 
@@ -181,7 +184,7 @@ class EpochIterator(Iterator[Any]):
         """Restores the position of a checkpoint."""
         reader = tf.train.load_checkpoint(path)
         undone, self._note = self._undone(), None
-        self._ahead, self._at_hand = [], []
+        self._ahead, self._at_hand = [], (self._at_hand[0], [])
         if not reader.has_tensor(key := f"besides/place{_VALUE}"):
             self._ahead = undone
             self._say("The checkpoint holds no place in the data: they go on where they are.")

@@ -99,8 +99,8 @@ def ended_apart(iterator: Any) -> Any:
 
 
 def _end_later(resources: list[Any]) -> None:
-    thread = threading.Thread(target=_end, args=(resources,), daemon=True)
-    thread.name = "nbtrain: ending an iterator"
+    name = "nbtrain: ending an iterator"
+    thread = threading.Thread(target=_end, args=(resources,), name=name, daemon=True)
     with contextlib.suppress(RuntimeError):  # no thread can start at shutdown
         thread.start()
 
