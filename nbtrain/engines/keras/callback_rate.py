@@ -10,19 +10,14 @@ import keras
 
 from nbtrain.core.hyperparameters import Variable
 from nbtrain.engines.eager_variable import EagerVariable
-from nbtrain.engines.keras.python_scalar import inner
+from nbtrain.engines.keras.python_scalars import inner
 from nbtrain.engines.schedules import Factor
 
 _RATE = "learning_rate"
 
 
 class CallbackRate(Factor):
-    """The factor on the rate that a `LearningRateScheduler` sets at the beginning of each epoch.
-
-    Args:
-        optimizer: The optimizer.
-        rate: The variable of its learning rate.
-    """
+    """The factor on the rate that a `LearningRateScheduler` sets at the beginning of each epoch."""
 
     def __init__(self, optimizer: Any, rate: EagerVariable) -> None:
         super().__init__(optimizer)
