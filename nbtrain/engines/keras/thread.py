@@ -8,27 +8,23 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Iterator
-from typing import Any
 
-import keras
 import tensorflow as tf
 from keras.src.backend.common import global_state
 from tensorflow.python.eager import context
 from tensorflow.python.ops import summary_ops_v2
-
-# Keras's custom-object scopes, numbers in names that it gives, and the generator of `keras.random`
-# calls without a seed, which both threads share. They have no public names.
-_ATTRIBUTES = ("custom_objects_scope_dict", "object_name_uids", "global_seed_generator")
 
 
 class ThreadState:
     """The state of the calling thread, to be entered in another."""
 
     def __init__(self) -> None:
-        self._policy = keras.config.dtype_policy()
-        self._interactive = keras.config.is_interactive_logging_enabled()
-        self._filtering = keras.config.is_traceback_filtering_enabled()
-        self._attributes = {name: _copied(name) for name in _ATTRIBUTES}
+        # Keras's: its configuration, scopes of custom objects, numbers in names that it gives, and
+        # the generator of `keras.random` calls without a seed, which both threads share.
+        self._keras = {
+            name: copy.copy(value) if isinstance(value, (dict, list)) else value
+            for name, value in vars(global_state.GLOBAL_STATE_TRACKER).items()
+        }
         self._strategy = tf.distribute.get_strategy() if tf.distribute.has_strategy() else None
         self._device = context.context().device_name
         self._scope = tf.get_current_name_scope()
@@ -38,17 +34,7 @@ class ThreadState:
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
         """Sets the state in this thread within the block."""
-        keras.config.set_dtype_policy(self._policy)
-        if self._interactive:
-            keras.config.enable_interactive_logging()
-        else:
-            keras.config.disable_interactive_logging()
-        if self._filtering:
-            keras.config.enable_traceback_filtering()
-        else:
-            keras.config.disable_traceback_filtering()
-        for name, value in self._attributes.items():
-            global_state.set_global_attribute(name, value)
+        vars(global_state.GLOBAL_STATE_TRACKER).update(self._keras)
         with contextlib.ExitStack() as scopes:
             if self._strategy is not None:
                 scopes.enter_context(self._strategy.scope())
@@ -60,9 +46,3 @@ class ThreadState:
                 scopes.enter_context(self._writer.as_default())
             tf.summary.experimental.set_step(self._step)
             yield
-
-
-def _copied(name: str) -> Any:
-    """Copies state so that the two threads are independent, except for the generator."""
-    value = global_state.get_global_attribute(name)
-    return copy.copy(value) if isinstance(value, dict) else value
