@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import keras
@@ -43,8 +44,7 @@ class RunCallback(keras.callbacks.Callback):
                 "@nbtrain.background is called with."
             )
         self._run = run
-        self._loss: BatchLoss | None = None
-        self._guard: Guard | None = None
+        self._put_back = contextlib.ExitStack()  # restores the model's methods
         self._begun = self._done = 0
 
     def set_model(self, model: Any) -> None:
@@ -56,20 +56,21 @@ class RunCallback(keras.callbacks.Callback):
                 "than its training thread: call fit in the loop of @nbtrain.background or in a "
                 "cell under %%nbtrain, or use nbtrain.fit(model, ...)."
             )
-        self._remove()
+        self._put_back.close()
         self._loss = BatchLoss(model)
+        self._put_back.callback(self._loss.remove)
+        guard = Guard(model, self._run.name, self._run.__repr__)
+        self._put_back.callback(guard.remove)
+        guard.set()
+        self._run.handle.host.at_end(self._put_back.close)  # in case an error ends fit
         self._run.handle.time_usage.waits = None  # fit draws the batches in its compiled step
-        self._guard = Guard(model, self._run.name, self._run.__repr__)
-        self._guard.set()
-        self._run.handle.host.at_end(self._remove)  # in case an error ends fit
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Reaches the first boundary of the run."""
         self._run.handle.time_usage.turn_to(LOOP)  # an error may have ended a validation
-        if self._loss is not None:
-            self._loss.wrap()
-            if not self.model.run_eagerly:
-                self._loss.look_after(self._run.handle)
+        self._loss.wrap()
+        if not self.model.run_eagerly:
+            self._loss.look_after(self._run.handle)
         if not self._run.handle.begun:
             self._ask()
 
@@ -83,13 +84,12 @@ class RunCallback(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Reaches the step boundary."""
-        size = self.model.steps_per_execution if self._loss is None else self._loss.count
-        done, steps = self._begun + size, self.params.get("steps")
+        done, steps = self._begun + self._loss.count, self.params.get("steps")
         done = done if steps is None else min(done, steps)
         number = self._run.handle.step + done - self._done
         self._done = done
-        self._run.record(self._loss.scalars if self._loss is not None else {}, step=number)
-        if self._begun == 0 and self._loss is not None:
+        self._run.record(self._loss.scalars, step=number)
+        if self._begun == 0:
             self._run.handle.note("batch", self._loss.lacks)
         self._ask()
 
@@ -113,13 +113,7 @@ class RunCallback(keras.callbacks.Callback):
 
     def on_train_end(self, logs: Any = None) -> None:
         """Restores the model's methods."""
-        self._remove()
-
-    def _remove(self) -> None:
-        if self._loss is not None and self._guard is not None:
-            self._loss.remove()
-            self._guard.remove()
-        self._loss = self._guard = None
+        self._put_back.close()
 
     def _ask(self) -> None:
         step = self._run.handle.step
