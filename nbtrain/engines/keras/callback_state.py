@@ -36,12 +36,9 @@ Saved = dict[str, dict[str, Any]]
 
 
 class CallbackState:
-    """The state of Keras's own callbacks; training thread only.
+    """The state of Keras's own callbacks among those of a fit; training thread only.
 
     Each callback is identified by its class and monitored value, so others may come and go.
-
-    Args:
-        callbacks: All callbacks of a fit.
     """
 
     def __init__(self, callbacks: Sequence[Any]) -> None:
@@ -101,7 +98,7 @@ class CallbackState:
         return None
 
     def go_on(self, *, again: bool) -> None:
-        """Applies the taken state again when the training begins, unless it had ended.
+        """Applies the taken state when the training begins.
 
         Args:
             again: Whether it had begun before, so that Keras does not reset the callbacks.

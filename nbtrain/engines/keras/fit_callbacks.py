@@ -40,10 +40,6 @@ class StopFit(Exception):  # noqa: N818 - no error: the way out of Keras's loop
 class PlacedLoss(BatchLoss):
     """Trains the batches to come, and skips those that were trained before.
 
-    Args:
-        model: The model.
-        place: The position in its data.
-
     Attributes:
         before: The logs of an epoch whose batches were all trained before.
     """
@@ -102,12 +98,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
     batches that were trained before.
 
     Args:
-        run: The run.
-        place: The position in the data.
-        loss: The losses of the model's batches.
-        callbacks: The user's callbacks.
-        model: The model.
-        rates: Factors on the rates that they set.
+        rates: Factors on the rates that the user's callbacks set.
         params: Keras's parameters for callbacks: verbose, epochs, steps.
 
     Attributes:
@@ -276,10 +267,7 @@ def epoch_scalars(logs: Mapping[str, Any]) -> dict[str, float]:
 def epoch_logs(model: Any, logs: Any) -> dict[str, Any]:
     """The training logs of an epoch, as in `fit`.
 
-    Args:
-        model: The model.
-        logs: The logs of its last step; the user's own `train_step` may return other values than
-            metrics.
+    The user's own `train_step` may return other values than metrics.
     """
     metrics = model.get_metrics_result()
     return numbers(metrics if metrics.keys() == logs.keys() else logs)

@@ -86,13 +86,7 @@ class BatchLoss:
         self._let_go = lambda: loop.bindings.unwatch(structure)
 
     def trace_with(self, structure: Structure, changed: str, tell: Callable[[str], object]) -> str:
-        """Traces the step again with a change of the model; returns why it cannot, or "".
-
-        Args:
-            structure: The model.
-            changed: The change, in words.
-            tell: Called with a message about it.
-        """
+        """Traces the step again with a change (in words); returns why it cannot, or ""."""
         optimizer = getattr(self._model, "optimizer", None)
         known = {id(each) for each in getattr(optimizer, "_trainable_variables", ())}
         new = [each for each in self._model.trainable_variables if id(each) not in known]

@@ -25,11 +25,7 @@ BATCH, RUNNING = "batch_", "running_"
 
 
 class Trackers:
-    """The metrics of a model, observed until `remove`.
-
-    Args:
-        model: A compiled model.
-    """
+    """The metrics of a compiled model, observed until `remove`."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -53,11 +49,9 @@ class Trackers:
         self._seen.forget(within=True)
 
     def scalars(self, logs: Any) -> dict[str, Any]:
-        """Returns the scalars of the batch by tag: tensors of shape () and type float32.
+        """Returns the scalars of the batch, of a step with these logs: float32, of shape ().
 
-        Args:
-            logs: The result of the step. For Keras's own step only the loss is taken: its metrics
-                are recorded once an epoch.
+        For Keras's own step only the loss is taken: its metrics are recorded once an epoch.
         """
         try:
             if self._is_keras:
