@@ -12,7 +12,7 @@ from nbtrain.core.hyperparameters import Variable
 from nbtrain.engines.variables import as_written
 
 _WHY = (
-    "the step was traced before the run was made (define the tf.function anew), or the optimizer "
+    "the step was traced before the run was made (define the tf.function again), or the optimizer "
     "got another learning rate since"
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import tensorflow as tf
@@ -16,7 +16,7 @@ def slots_of(item: Any) -> list[Any]:
     return [each for each in item.variables if id(each) not in others]
 
 
-def renew(objects: Sequence[Any], restored: Collection[int]) -> set[int]:
+def renew(objects: Sequence[Any], restored: Set[int]) -> set[int]:
     """Resets slots that the optimizers have created since a checkpoint to their initial values.
 
     Otherwise the moments of undone or bad steps would affect the steps that follow. An optimizer
@@ -31,15 +31,14 @@ def renew(objects: Sequence[Any], restored: Collection[int]) -> set[int]:
     """
     found: set[int] = set()
     for optimizer in objects:
-        if not isinstance(optimizer, tf.keras.optimizers.Optimizer):
+        if not isinstance(optimizer, tf.keras.optimizers.Optimizer) or not optimizer.built:
             continue
-        lacks = any(id(each) not in restored for each in optimizer.variables)
-        if not optimizer.built or id(optimizer.iterations) not in restored or not lacks:
-            continue
-        for variable, first in _begun(optimizer):
-            if id(variable) not in restored:
-                variable.assign(first)
-                found.add(id(variable))
+        new = {id(each) for each in optimizer.variables} - restored
+        if new and id(optimizer.iterations) not in new:
+            for variable, first in _begun(optimizer):
+                if id(variable) in new:
+                    variable.assign(first)
+                    found.add(id(variable))
     return found
 
 
