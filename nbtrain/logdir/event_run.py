@@ -75,12 +75,12 @@ class EventRun:
         for name in names:
             if name not in self._tails:
                 self._tails[name] = Tail(f"{self.folder}/{name}", self._decoder)
-        anew = False
+        replaced = False
         self.unreadable.clear()
         for tail in self._tails.values():
             with self._trying(tail):
-                anew |= tail.look()
-        if anew:
+                replaced |= tail.look()
+        if replaced:
             self._reset()
             self.look(names)
 

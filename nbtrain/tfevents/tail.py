@@ -95,10 +95,10 @@ class Tail:
         self._number = number
         if other or len(self._head) < _HEAD:
             self._head = self._read(0, min(_HEAD, size))
-        anew = other and self.offset > 0
-        if anew:
+        replaced = other and self.offset > 0
+        if replaced:
             self.offset = self._searched = 0
-        return anew
+        return replaced
 
     def poll(self) -> Piece | None:
         """Returns the next piece of the file as of the last look; None if all has been read.
