@@ -10,7 +10,7 @@ from nbtrain.rundir.journal import Marks
 
 
 class Offers:
-    """What can be done about the marks of a run; one thread at a time.
+    """The actions of a run's marks, by number; one thread at a time.
 
     Args:
         marks: The marks.
