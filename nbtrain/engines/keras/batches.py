@@ -54,9 +54,8 @@ class Batches(Data):
         self._x.left = True
         enqueuer, self._enqueuer = self._enqueuer, None
         if enqueuer is not None and enqueuer.is_running():
-            thread = threading.Thread(target=_stop, args=(enqueuer,), daemon=True)
-            thread.name = "nbtrain: stopping the workers of a PyDataset"
-            thread.start()
+            name = "nbtrain: stopping the workers of a PyDataset"
+            threading.Thread(target=_stop, args=(enqueuer,), name=name, daemon=True).start()
 
 
 def _stop(enqueuer: Any) -> None:

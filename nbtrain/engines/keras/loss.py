@@ -78,14 +78,10 @@ class BatchLoss:
     def look_after(self, loop: LoopHandle) -> None:
         """Traces the step again whenever the model changes, until `remove`."""
         structure = Structure(self._model.name, self._model)
-
-        def again(structure: Structure, changed: str) -> str:
-            return self.trace_with(structure, changed, loop.inform)
-
-        loop.bindings.watch(structure, again)
+        loop.bindings.watch(structure, lambda _, changed: self._follow(structure, changed, loop))
         self._let_go = lambda: loop.bindings.unwatch(structure)
 
-    def trace_with(self, structure: Structure, changed: str, tell: Callable[[str], object]) -> str:
+    def _follow(self, structure: Structure, changed: str, loop: LoopHandle) -> str:
         """Traces the step again with a change (in words); returns why it cannot, or ""."""
         optimizer = getattr(self._model, "optimizer", None)
         known = {id(each) for each in getattr(optimizer, "_trainable_variables", ())}
@@ -96,7 +92,7 @@ class BatchLoss:
             return f"{changed}, but the optimizer was built without {new[0].path}"
         self.trace_anew()
         structure.take()
-        tell(f"{changed}: the step was traced again.")
+        loop.inform(f"{changed}: the step was traced again.")
         return ""
 
     def remove(self) -> None:

@@ -165,12 +165,7 @@ def _scalars(logs: Any) -> Iterator[tuple[str, Any]]:
             yield from _scalars(value)
             continue
         dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", ())
-        is_number = isinstance(value, (int, float)) or (
-            dtype is not None and _is_real(tf.as_dtype(dtype))
-        )
-        if is_number and tf.TensorShape(shape).rank == 0:
+        kind = None if dtype is None else tf.as_dtype(dtype)
+        is_real = kind is not None and (kind.is_floating or kind.is_integer or kind.is_bool)
+        if (is_real or isinstance(value, (int, float))) and tf.TensorShape(shape).rank == 0:
             yield str(name), value
-
-
-def _is_real(dtype: tf.DType) -> bool:
-    return bool(dtype.is_floating or dtype.is_integer or dtype.is_bool)
