@@ -115,7 +115,7 @@ def test_a_stop_from_another_thread_ends_the_loop() -> None:
 
 
 def test_a_stop_by_another_thread_saves_between_two_calls(tmp_path: Path) -> None:
-    count, training = Counting(), threading.Event()
+    count, training, stopped = Counting(), threading.Event(), threading.Event()
     sv = count.supervisor(tmp_path, save_model_steps=10**9)
 
     def use() -> None:
@@ -123,11 +123,12 @@ def test_a_stop_by_another_thread_saves_between_two_calls(tmp_path: Path) -> Non
             while not sv.should_stop():
                 sess.run(count.train_op)
                 training.set()
-            eventually(lambda: list(tmp_path.glob("*.meta")))  # the last file of a checkpoint
+            assert stopped.wait(SOON)  # the stop saves in this session
 
     background = Background(use)
     assert training.wait(SOON)
     sv.stop()
+    stopped.set()
     background.result()
     (step,) = checkpoints(tmp_path)
     assert (held(tmp_path, step), held(tmp_path, step, "weight")) == (step, 2.0 * step)
