@@ -12,7 +12,7 @@ author = "the nbtrain authors"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 html_theme = "furo"
 html_title = "nbtrain"
-exclude_patterns = ["_build", "notebooks/runs"]
+exclude_patterns = ["_build", "jupyter_execute", "notebooks/runs"]
 
 # The tests execute the notebooks and the code on the pages: the site shows them as they are.
 nb_execution_mode = "off"
