@@ -17,14 +17,13 @@ from pathlib import Path
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.hyperparameters import Edit
 from nbtrain.core.text_table import in_columns
-from nbtrain.logdir.event_run import EventRun
+from nbtrain.logdir.last_step import last_step
 from nbtrain.notebook.kernel import runs
 from nbtrain.rundir.entries import FILE, Entry, edits_of, entries, step_of, when
 from nbtrain.rundir.folder import BASE
 from nbtrain.rundir.journal import ENDS
 from nbtrain.rundir.lineage import parent_of
 from nbtrain.rundir.lock import is_held
-from nbtrain.tfevents.writer import ENDING
 
 _HEAD = ("run", "phase", "step", "branch")
 
@@ -153,16 +152,6 @@ def _leads_to(path: Path, parent: Path | None, found: Mapping[Path, RunFolder]) 
         seen.add(parent)
         parent = found[parent].parent if parent in found else None
     return False
-
-
-def last_step(folder: Path) -> int:
-    """The last step in a run's event files, without abandoned ones; 0 if there is none."""
-    files = EventRun(str(folder))
-    files.look(sorted(path.name for path in folder.glob(f"*{ENDING}")))
-    for _ in files.read():
-        pass
-    points = [files.points(tag) for tag in files.series]
-    return max((int(each.steps[~each.abandoned].max(initial=0)) for each in points), default=0)
 
 
 def _unended(path: Path) -> str:

@@ -11,7 +11,8 @@ import pytest
 import nbtrain
 from nbtrain.core.commands import Pause
 from nbtrain.core.errors import ArgumentError
-from nbtrain.notebook.run_tree import last_step, tree
+from nbtrain.logdir.last_step import last_step
+from nbtrain.notebook.run_tree import tree
 from nbtrain.run import registry
 from tests.forked import Forked
 from tests.gate import SOON, Gate
@@ -164,6 +165,16 @@ def test_a_damaged_end_and_a_large_last_record_hide_no_step(tmp_path: Path) -> N
     file.write_bytes(b"")
     assert last_step(run.logdir) == 0
     assert last_step(tmp_path / "nowhere") == 0
+
+
+def test_the_last_step_of_a_very_long_run_is_read_from_the_end_of_its_file() -> None:
+    run = nbtrain.train(Counter().step, steps=12, name="long").wait(SOON)
+    (file,) = run.logdir.glob("events*")
+    whole = file.read_bytes()
+    with open(file, "r+b") as long:  # a hole that takes no room on the disk, and minutes to read
+        long.seek(1 << 36)
+        long.write(whole)
+    assert last_step(run.logdir) == 12
 
 
 def test_a_run_that_was_started_again_after_the_clock_was_set_back_is_where_it_is_now() -> None:

@@ -1,0 +1,59 @@
+"""Finds the last step of a run by reading only the end of its event file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from google.protobuf.message import DecodeError
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+
+from nbtrain.tfevents.framing import frames_in, next_frame
+from nbtrain.tfevents.writer import ENDING
+
+# Bytes that are read from the end, until they contain a step: enough for a hundred steps of a loss,
+# or for a large histogram.
+_ENDS = (1 << 13, 1 << 18, 1 << 22)
+
+
+def last_step(folder: Path) -> int:
+    """The last step in the newest event file of a run, without abandoned ones; 0 if none is found.
+
+    A long run has gigabytes of events, and a folder may hold hundreds of runs.
+    """
+    for path in sorted(folder.glob(f"*{ENDING}"), reverse=True):
+        for size in _ENDS:
+            with contextlib.suppress(OSError):
+                step = _last(_events(path, size))
+                if step is not None:
+                    return step
+    return 0
+
+
+def _events(path: Path, size: int) -> Iterator[Event]:
+    """Yields the complete events among the last bytes of a file."""
+    with open(path, "rb") as file:
+        begin = max(0, os.fstat(file.fileno()).st_size - size)
+        file.seek(begin)
+        data = np.frombuffer(file.read(size), np.uint8)
+    if begin:  # within a record
+        first = next_frame(data)
+        data = data[len(data) if first is None else first :]
+    frames = frames_in(data)
+    for start, length in zip(frames.starts.tolist(), frames.lengths.tolist(), strict=True):
+        with contextlib.suppress(DecodeError):
+            yield Event.FromString(data[start : start + length].tobytes())
+
+
+def _last(events: Iterator[Event]) -> int | None:
+    """Returns the step after these events."""
+    last = None
+    for event in events:
+        if event.session_log.status == SessionLog.START:
+            last = event.step - 1  # the mark has the next step
+        elif event.step and event.HasField("summary"):
+            last = event.step if last is None else max(last, event.step)
+    return last
