@@ -117,7 +117,7 @@ class CommandExecutor:
 
     def _restore_and_halve(self, receipt: Receipt, restore: Restore, name: str) -> Outcome | None:
         """Restores and then halves; the journal has a line for each."""
-        before = self.control.hyperparameters.values[name]
+        before = self.control.now()[name]
         alone = Receipt(restore)
         restored = self.do(alone)
         receipt.order = alone.order

@@ -92,6 +92,8 @@ class Actions:
         # The index of the newest mark of each saved checkpoint. A checkpoint that was saved twice
         # in a row has the same order, but holds the later state.
         self._saved = {mark.order: at for at, mark in enumerate(self.marks) if mark.event in _SAVED}
+        # The index of the newest mark of a saved checkpoint at each step.
+        self._last = {mark.place: at for at, mark in enumerate(self.marks) if mark.event in _SAVED}
 
     def latest(self) -> tuple[Action, ...]:
         """Returns the actions of the newest marks, each once."""
@@ -179,8 +181,7 @@ class Actions:
 
     def _missing(self, at: int) -> Action:
         place = self.marks[at].place
-        later = (mark for mark in self.marks[at + 1 :] if mark.event in _SAVED)
-        again = any(mark.place == place for mark in later)
+        again = self._last[place] > at
         why = "a later save of this step has replaced it" if again else "its checkpoint was deleted"
         return Action(f"Restore step {place:,}", Restore(place), why)
 

@@ -521,3 +521,13 @@ def test_a_rate_that_the_program_itself_has_set_is_in_the_checkpoint_and_is_told
     course.apply(run)
     run.start().wait(SOON)
     same(line, other)
+
+
+def test_a_folder_that_an_earlier_version_made_again_is_not_replayed(tmp_path: Path) -> None:
+    lines = [
+        {"wall_time": 1.0, "event": "folder", "step": 7, "name": "run"},
+        {"wall_time": 2.0, "event": "stopped", "step": 9},
+    ]
+    (tmp_path / "steering.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    with pytest.raises(ArgumentError, match="the folder that it had up to step 7 was deleted"):
+        nbtrain.replay(tmp_path).apply(nbtrain.train(Counter().step, start=False))
