@@ -71,7 +71,8 @@ class Lineage:
         self._first: Mapping[str, float] | None = None
         self._origin: Entry | None = None
         if self.lines and self.lines[0]["event"] == "folder":  # made again by an earlier version
-            gap = f"the folder that it had up to step {self.lines[0]['step']:,} was deleted or renamed"
+            step = self.lines[0]["step"]
+            gap = f"the folder that it had up to step {step:,} was deleted or renamed"
             self.state = State(gap=f"{gap}, and what led there is written in that alone")
         for number, entry in enumerate(self.lines):
             self._follow(number, entry)
