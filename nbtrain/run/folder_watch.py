@@ -34,6 +34,7 @@ class FolderWatch:
         self._missed = False  # at the last look
         self._looking = threading.Lock()  # so that the user is told once
         self.lost = False
+        self._told = ""  # the loss, in words
         self.list_again: Callable[[], object] = lambda: None
         self._due = 0.0
 
@@ -66,8 +67,9 @@ class FolderWatch:
                 "the scalars are in run.scalars only.",
             )
         else:
+            self._told = self._text(step)
             self.lost = True
-            self._tell(step, self._text(step))
+            self._tell(step, self._told)
         recorder.give_up()
         if self.lost:  # last, so that no other run writes there before this one has stopped
             lock.release()
@@ -75,7 +77,7 @@ class FolderWatch:
     def check(self, step: int) -> None:
         """Raises a CheckpointError if the folder is missing."""
         if self.lost or not self._logdir.lock.in_place:
-            raise CheckpointError(self._text(step))
+            raise CheckpointError(self._told or self._text(step))
 
     def _text(self, step: int) -> str:
         path = self._logdir.path

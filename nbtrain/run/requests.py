@@ -136,7 +136,13 @@ class Steering:
         return self.post(Restore(wanted, halve))
 
     def do(self, action: Action) -> Receipt:
-        """Does something that `actions` offers, at the next step boundary."""
+        """Does something that `actions` offers, at the next step boundary.
+
+        Raises:
+            ArgumentError: It is none of them.
+        """
+        if not isinstance(action, Action):
+            raise ArgumentError(f"do({action!r}): give one of run.actions(), such as the first.")
         return self.post(action.command)
 
     def set(

@@ -98,8 +98,9 @@ def test_a_folder_deleted_while_a_run_trains_is_told_once_and_nothing_more_is_wr
     assert told(run) == text
     receipt = run.save()
     gate.open()
-    assert "was deleted or renamed" in refused(receipt).text
+    assert text in refused(receipt).text
     reached(run, lambda run: run.status.step > 10)
+    assert text in refused(run.save()).text, "of the step at which it was found, not of the save"
     run.request_stop()
     run.wait(SOON)
     assert run.status.phase is Phase.STOPPED

@@ -16,6 +16,7 @@ import nbtrain
 from nbtrain.checkpoints.files import find, listed
 from nbtrain.checkpoints.listing import restorable
 from nbtrain.core.commands import Save
+from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
 from nbtrain.rundir.folder import LAST_GOOD
@@ -417,6 +418,8 @@ def test_the_action_offered_for_a_nan_is_done_in_one_command(
     good = run.checkpoints[-1]
     assert halve.text == f"Restore step {good.step:,} and halve learning_rate"
     assert repr(restore) == f"run.restore({name_of(good.path)!r})"
+    with pytest.raises(ArgumentError, match=r"do\(1\): give one of run.actions\(\)"):
+        run.do(1)  # type: ignore[arg-type] # a number, as %nbtrain actions takes
     outcome = applied(run.do(halve))
     assert run.status.step == good.step
     assert f"learning_rate {8 * BAD:g} → {4 * BAD:g}" in outcome.text
