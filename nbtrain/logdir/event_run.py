@@ -6,7 +6,7 @@ import contextlib
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,24 @@ from nbtrain.rundir.timeline import RunTimeline
 from nbtrain.tfevents import messages
 from nbtrain.tfevents.decode import Decoded, Decoder
 from nbtrain.tfevents.framing import FOOTER, HEADER
-from nbtrain.tfevents.tail import Other, Piece, Tail
+from nbtrain.tfevents.names import ENDING
+from nbtrain.tfevents.tail import Other, Piece, Tail, is_remote
 
 # The kinds that are kept beside scalars, by the names of TensorBoard's plugins.
 KINDS = ("images", "histograms", "text", "audio", "hparams", "custom_scalars")
 _SCALARS = ("scalars", None)  # for a tag without a stated kind
+
+# Bytes of a run that is read together with others: about ten thousand scalars.
+SMALL = 1 << 18
 _FIELDS = {"simple_value": "scalars", "image": "images", "histo": "histograms", "audio": "audio"}
 
 
 class EventRun:
     """The events of one folder; for one thread at a time.
+
+    Args:
+        folder: The folder.
+        decoder: What has been learnt of the records of other runs; None for a decoder of its own.
 
     Attributes:
         series: The scalars by tag, in the order in which the tags first appeared.
@@ -39,10 +47,10 @@ class EventRun:
         unreadable: Files that could not be read since the last look, and why.
     """
 
-    def __init__(self, folder: str, *, verify: bool = True) -> None:
+    def __init__(self, folder: str, decoder: Decoder | None = None) -> None:
         self.folder = folder
         self.unreadable: dict[str, str] = {}
-        self._decoder = Decoder(verify=verify)
+        self._decoder = Decoder() if decoder is None else decoder
         self._reset()
 
     def _reset(self) -> None:
@@ -51,9 +59,9 @@ class EventRun:
         self.starts: list[tuple[int, float]] = []
         self.before: list[dict[str, int]] = []
         self.skipped = self.doubtful = 0
-        self._decoder = Decoder(verify=self._decoder.verify)
         self._kinds: dict[str, str] = {}  # of the tags, from the first metadata of each
         self._tails: dict[str, Tail] = {}
+        self._foreign: set[str] = set()  # tags with points in files of other writers
 
     @property
     def files(self) -> set[str]:
@@ -98,6 +106,30 @@ class EventRun:
                         yield from self.read()
                         return
 
+    @property
+    def is_small(self) -> bool:
+        """True if there is little to read, on this machine, and nothing was read yet."""
+        tails = self._tails.values()
+        unread = all(tail.offset == 0 for tail in tails)
+        return unread and 0 < self.size <= SMALL and not is_remote(self.folder)
+
+    def contents(self) -> list[bytes] | None:
+        """Returns all bytes of its files as of the last look; None if they have changed since."""
+        try:
+            found = [tail.contents() for tail in self._tails.values()]
+        except OSError:
+            return None  # told by `read`
+        sizes = [tail.size for tail in self._tails.values()]
+        return found if [len(each) for each in found] == sizes else None
+
+    def take(self, pieces: list[tuple[Piece, int] | None]) -> None:
+        """Takes what was decoded of its `contents`, up to the first file that was not."""
+        for file, (tail, found) in enumerate(zip(self._tails.values(), pieces, strict=True)):
+            if found is None:
+                return
+            piece, tail.offset = found
+            self._take(piece, file)
+
     @contextlib.contextmanager
     def _trying(self, tail: Tail) -> Iterator[None]:
         """Keeps what was read of a file even if an error follows."""
@@ -115,11 +147,13 @@ class EventRun:
     def points(self, tag: str) -> Points:
         """Returns all points of a tag.
 
-        The journal of a run tells which of them were abandoned. TensorBoard's rule is for folders
-        without one, and with other restarts than the journal's.
+        The journal of a run tells which of its own points were abandoned. TensorBoard's rule is for
+        tags of other writers, for folders without a journal, and for restarts that it lacks.
         """
         points = self.series[tag].points(self.starts)
-        timeline = _timeline(self.folder, _state_of_journal(self.folder)) if self.starts else None
+        if not self.starts or tag in self._foreign:
+            return points
+        timeline = _timeline(self.folder, _state_of_journal(self.folder))
         if timeline is not None and timeline.begins == [step - 1 for step, _ in self.starts]:
             limits = timeline.limits
             bounds = [0, *(counts.get(tag, 0) for counts in self.before), len(points)]
@@ -138,23 +172,31 @@ class EventRun:
         self.skipped += piece.skipped
         self.doubtful += piece.doubtful
         restarts: list[int] = []  # their rows
-        found = [*piece.scalars, *self._one_by_one(piece.others, file, restarts)]
-        parts: dict[int, list[Decoded]] = {}
-        for scalars in found:
-            for tag, part in _by_tag(scalars):
-                if not scalars.bare or self._kinds.get(self._decoder.tags[tag]) in _SCALARS:
-                    parts.setdefault(tag, []).append(part)
-        counts = {name: each.count for name, each in self.series.items()}
-        before = [counts.copy() for _ in restarts]
-        for number, several in parts.items():
-            name = self._decoder.tags[number]
+        others = list(self._one_by_one(piece.others, file, restarts))  # learns kinds of tags
+        names = self._by_name([*piece.scalars, *others])
+        if restarts:
+            counts = {name: each.count for name, each in self.series.items()}
+            before = [counts.copy() for _ in restarts]
+            self.before += before
+            for name, points in names.items():
+                for row, count in zip(restarts, before, strict=True):
+                    count[name] = counts.get(name, 0) + int((points.rows < row).sum())
+        if not list(self._tails)[file].endswith(ENDING):
+            self._foreign.update(names)
+        for name, points in names.items():
             series = self.series.setdefault(name, Series())
-            points = Decoded.joined(several)
-            for row, count in zip(restarts, before, strict=True):
-                count[name] = series.count + int((points.rows < row).sum())
             series.extend(points.steps, points.wall_times, points.values)
-        self.before += before
         return True
+
+    def _by_name(self, found: Iterable[Decoded]) -> dict[str, Decoded]:
+        """Returns the scalars of each tag, in the order in which the tags appear."""
+        parts: dict[int, list[Decoded]] = {}
+        for part in found:
+            tag = int(part.tags[0])
+            if not part.bare or self._kinds.get(self._decoder.tags[tag]) in _SCALARS:
+                parts.setdefault(tag, []).append(part)
+        names = {self._decoder.tags[tag]: Decoded.joined(each) for tag, each in parts.items()}
+        return dict(sorted(names.items(), key=lambda each: int(each[1].rows[0])))
 
     def _one_by_one(self, others: list[Other], file: int, restarts: list[int]) -> Iterator[Decoded]:
         """Yields the scalars of records that also hold other things; notes these, and restarts."""
@@ -209,19 +251,6 @@ def _state_of_journal(folder: str) -> tuple[int, int] | None:
 def _timeline(folder: str, state: tuple[int, int] | None) -> RunTimeline | None:
     """The timeline of a run by its journal of this state, read once."""
     return None if state is None else RunTimeline.of(Path(folder))
-
-
-def _by_tag(scalars: Decoded) -> Iterator[tuple[int, Decoded]]:
-    tags = scalars.tags
-    if (tags == tags[0]).all():
-        yield int(tags[0]), scalars
-        return
-    short = tags.astype(np.uint16) if tags.max() <= 0xFFFF else tags  # much quicker to sort
-    order = np.argsort(short, kind="stable")
-    bounds = np.flatnonzero(np.diff(tags[order], prepend=-1, append=-1))
-    for low, high in itertools.pairwise(bounds):
-        part = order[low:high]
-        yield int(tags[part[0]]), scalars.take(part)
 
 
 def _number(value: Any) -> float | None:

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.rundir.mailbox import FOLDER as MAILBOX
+from nbtrain.rundir.status_file import FILE as STATUS
+from nbtrain.tfevents.names import PART
 from nbtrain.tfevents.tail import is_remote, remotely
 
-# TensorBoard recognizes an event file by this part of its name.
-_FILE = "tfevents"
 # Seconds within which a later change may leave a folder's modification time the same.
 _COARSE_SECS = 2.0
 
@@ -67,15 +68,17 @@ class _Folder:
         self._changed, self._read = changed, time.time()
         self.files: list[str] = []
         self.folders: list[tuple[str, str, bool]] = []  # path, run, whether it is a link
-        with os.scandir(path) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                if not _is_folder(entry):
-                    if _FILE in entry.name:
-                        self.files.append(entry.name)
-                elif not _leads_up(entry):
-                    name = as_text(entry.name)
-                    below = name if run == "." else f"{run}/{name}"
-                    self.folders.append((entry.path, below, entry.is_symlink()))
+        with os.scandir(path) as scanned:
+            entries = sorted(scanned, key=lambda entry: entry.name)
+        skipped = MAILBOX if any(entry.name == STATUS for entry in entries) else None
+        for entry in entries:
+            if not _is_folder(entry):
+                if PART in entry.name:
+                    self.files.append(entry.name)
+            elif entry.name != skipped and not _leads_up(entry):
+                name = as_text(entry.name)
+                below = name if run == "." else f"{run}/{name}"
+                self.folders.append((entry.path, below, entry.is_symlink()))
 
     def is_as_it_was(self, changed: float) -> bool:
         return changed == self._changed and changed < self._read - _COARSE_SECS
@@ -143,6 +146,6 @@ def _walk_remote(root: str) -> Iterator[tuple[str, str, list[str]]]:
     with remotely():
         found = list(tf.io.gfile.walk(root))
     for path, _, names in found:
-        files = sorted(name for name in names if _FILE in name)
+        files = sorted(name for name in names if PART in name)
         if files:
             yield path.removeprefix(root).strip("/") or ".", path, files

@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 
 from nbtrain.tfevents.framing import frames_in, next_frame
-from nbtrain.tfevents.writer import ENDING
+from nbtrain.tfevents.names import ENDING
 
 # Bytes that are read from the end, until they contain a step: enough for a hundred steps of a loss,
 # or for a large histogram.

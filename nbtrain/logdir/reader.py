@@ -11,9 +11,11 @@ import threading
 import time
 from collections import deque
 
+from nbtrain.logdir.bunches import read_small
 from nbtrain.logdir.event_run import EventRun
 from nbtrain.logdir.folders import Folders, as_text
 from nbtrain.logdir.series import Places, Points
+from nbtrain.tfevents.decode import Decoder
 
 # Seconds between two pieces of a sliced reading: otherwise waiting threads would never get the
 # lock.
@@ -36,7 +38,7 @@ class Reader:
 
     def __init__(self, logdir: str, *, verify: bool = True) -> None:
         self.logdir = logdir
-        self._verify = verify
+        self._decoder = Decoder(verify=verify)
         self.version = 0
         self.gone: list[str] = []
         self._runs: dict[str, EventRun] = {}
@@ -106,7 +108,7 @@ class Reader:
             there = set()
             for run, folder, names in self._folders.look():
                 if run not in self._runs:
-                    self._runs[run] = EventRun(folder, verify=self._verify)
+                    self._runs[run] = EventRun(folder, self._decoder)
                 self._runs[run].look(names)
                 there.add(run)
             gone = sorted(self._runs.keys() - there)
@@ -124,7 +126,10 @@ class Reader:
         """
         began, any_read = time.monotonic(), False
         with self._lock:
-            readers = deque(run.read() for run in self._runs.values() if run.left)
+            unread = [run for run in self._runs.values() if run.left]
+            small = [run for run in unread if run.is_small]
+            readers = deque(run.read() for run in unread if not run.is_small)
+            readers.appendleft(read_small(small, self._decoder))
         while readers and time.monotonic() - began < secs:
             if secs < math.inf:
                 time.sleep(_TURN_SECS)

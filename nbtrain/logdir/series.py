@@ -71,6 +71,12 @@ class Series:
         self._wall_times.frombytes(wall_times.tobytes())
         self._values.frombytes(values.tobytes())
 
+    def rows(self, begin: int, end: int) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Returns a copy of some points: steps, wall times and values."""
+        part = slice(begin, end)
+        steps = np.array(self._steps[part], np.int64)
+        return steps, np.array(self._wall_times[part]), np.array(self._values[part])
+
     def points(self, starts: Sequence[tuple[int, float]] = ()) -> Points:
         """Returns a copy of all points.
 

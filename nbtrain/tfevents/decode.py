@@ -25,7 +25,7 @@ from nbtrain.tfevents.records import Records
 
 _SHORTEST, _LONGEST = 24, 4096  # bytes of an event that may have a layout
 _MOST_STEP_BYTES = 8  # a step below 2 ** 56
-_ROUNDS = 4  # most layouts of records with equal lengths of record and step
+_ROUNDS = 16  # most layouts of records with equal lengths of record and step
 _FEW = 8  # fewer records are not worth it
 
 _CONTINUED = np.uint64(0x8080808080808080)
@@ -54,9 +54,16 @@ class Decoded:
     values: FloatArray
     bare: bool = False
 
-    def take(self, wanted: npt.NDArray[Any]) -> Decoded:
-        """Returns some of them, by index or by a mask."""
-        return replace(self, **{name: getattr(self, name)[wanted] for name in _COLUMNS})
+    def take(self, wanted: npt.NDArray[Any] | slice) -> Decoded:
+        """Returns some of them, by index, by a mask or in sequence."""
+        return Decoded(
+            self.rows[wanted],
+            self.tags[wanted],
+            self.steps[wanted],
+            self.wall_times[wanted],
+            self.values[wanted],
+            self.bare,
+        )
 
     @staticmethod
     def joined(several: Sequence[Decoded]) -> Decoded:
@@ -68,6 +75,20 @@ class Decoded:
         }
         found = replace(several[0], **columns)
         return found.take(np.argsort(found.rows, kind="stable"))
+
+    def parts(self, keys: IntArray) -> Iterator[Decoded]:
+        """Yields those of each key, in the order in which the keys appear; `keys` from 0 on."""
+        if not (keys[1:] != keys[:-1]).any():
+            yield self
+            return
+        short = keys.astype(np.uint16) if keys.max() <= 0xFFFF else keys  # much quicker to sort
+        order = np.argsort(short, kind="stable")
+        bounds = np.flatnonzero(np.diff(keys[order], prepend=-1, append=-1))
+        together = self.take(order)
+        sequence = np.argsort(order[bounds[:-1]])
+        places = zip(bounds[sequence].tolist(), bounds[sequence + 1].tolist(), strict=True)
+        for low, high in places:
+            yield together.take(slice(low, high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +109,7 @@ class Batch:
 
 
 class Decoder:
-    """Decodes the records of one run; it learns their layouts and tags.
+    """Decodes the records of some runs; it learns their layouts and tags. One thread at a time.
 
     Attributes:
         tags: Every tag seen so far, in order of appearance.
@@ -227,3 +248,13 @@ def _steps(group: Records, layout: Layout) -> IntArray:
             septet = (step >> np.uint64(8 * byte)) & np.uint64(0x7F)
             steps |= (septet << np.uint64(7 * byte)).astype(np.int64)
     return steps
+
+
+def by_tag(scalars: Sequence[Decoded]) -> list[Decoded]:
+    """Parts scalars by their tags, in the order in which these appear."""
+    found: dict[tuple[int, bool], list[Decoded]] = {}
+    for each in scalars:
+        for part in each.parts(each.tags):
+            found.setdefault((int(part.tags[0]), part.bare), []).append(part)
+    joined = map(Decoded.joined, found.values())
+    return sorted(joined, key=lambda part: int(part.rows[0]))

@@ -22,6 +22,7 @@ ByteArray = npt.NDArray[np.uint8]
 HEADER, FOOTER = 12, 4  # bytes around a payload
 
 _PERIOD = 64  # records after which their lengths may repeat
+_MOVED = 8  # most records of another length in a stretch that is like another
 
 _length_at = struct.Struct("<Q").unpack_from
 
@@ -48,11 +49,10 @@ class Frames:
 
 def frames_in(data: ByteArray) -> Frames:
     """Finds the records of a stretch that begins with one."""
-    offsets = _walk(data)
+    offsets = headers_in(data)
     if not len(offsets):
         return Frames(offsets, offsets, 0, damaged=False, wanted=0)
-    lengths = _column(data, offsets, "<u8")
-    true = _column(data, offsets + 8, "<u4") == _crcs_of(lengths)
+    lengths, true = lengths_at(data, offsets)
     count = len(true) if true.all() else int(true.argmin())
     damaged = count < len(true)
     wanted = 0
@@ -76,11 +76,29 @@ def next_frame(data: ByteArray) -> int | None:
     return int(offsets[true.argmax()]) if true.any() else None
 
 
-def _walk(data: ByteArray) -> IntArray:
-    """The offsets of headers if all lengths are right; the last record may be incomplete."""
+def lengths_at(
+    data: ByteArray, offsets: IntArray
+) -> tuple[npt.NDArray[np.unsignedinteger], npt.NDArray[np.bool_]]:
+    """Returns the lengths in some headers, and whether the checksum of each is right."""
+    lengths = _column(data, offsets, "<u8")
+    return lengths, _column(data, offsets + 8, "<u4") == _crcs_of(lengths)
+
+
+def headers_in(data: ByteArray, like: IntArray | None = None) -> IntArray:
+    """Finds the headers of a stretch by their lengths, which it does not verify.
+
+    The last record may be incomplete.
+
+    Args:
+        like: The headers of a similar stretch, such as a file of the same program: they are tried
+            first.
+    """
+    parts: list[IntArray] = [] if like is None else _as_in(data, like)
     offset, last = 0, len(data) - HEADER
     buffer: Any = data
-    parts: list[IntArray] = []
+    if parts:
+        offset = int(parts[-1][-1])
+        offset += _length_at(buffer, offset)[0] + HEADER + FOOTER
     while offset <= last:
         one_by_one: list[int] = []
         while offset <= last and len(one_by_one) < 2 * _PERIOD:
@@ -94,11 +112,30 @@ def _walk(data: ByteArray) -> IntArray:
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
+def _as_in(data: ByteArray, like: IntArray) -> list[IntArray]:
+    """The headers at the offsets of another stretch, moved where a record has another length."""
+    sizes = np.diff(like).astype(np.uint64) - np.uint64(HEADER + FOOTER)
+    last = len(data) - HEADER
+    parts: list[IntArray] = []
+    first = offset = 0
+    while len(parts) < _MOVED and first < len(like) and offset <= last:
+        offsets = like[first:] + (offset - int(like[first]))
+        offsets = offsets[: int(np.searchsorted(offsets, last, "right"))]
+        lengths = _column(data, offsets, "<u8")
+        same = lengths[:-1] == sizes[first : first + len(offsets) - 1]
+        count = len(offsets) if same.all() else int(same.argmin()) + 1
+        parts.append(offsets[:count])
+        first += count
+        offset = int(offsets[count - 1]) + int(lengths[count - 1]) + HEADER + FOOTER
+    return parts
+
+
 def _repeated(data: ByteArray, offsets: IntArray, offset: int) -> IntArray:
     """Predicts further headers, assuming that the latest lengths repeat, as they mostly do."""
     sizes = np.diff(offsets, append=offset)
-    periods = (p for p in range(1, _PERIOD + 1) if (sizes[p:] == sizes[:-p]).all())
-    period = next(periods, None)
+    raw, each = sizes.tobytes(), sizes.itemsize  # bytes are compared much quicker than arrays
+    periods = range(each, each * (_PERIOD + 1), each)
+    period = next((p // each for p in periods if raw[p:] == raw[:-p]), None)
     if period is None:
         return np.empty(0, np.int64)
     stride = int(sizes[-period:].sum())

@@ -67,18 +67,21 @@ class KnownLayout:
         """Finds the rows of tags of some records, and learns new ones; -1 for another layout."""
         found = np.empty(len(which), np.int64)
         octets = records.octets(self._layout.length)[which]
+        tags: list[list[int]] = []
+        crcs: list[int] = []
         for index, same in enumerate(octets & self._mask):
-            row = self._rows.get(same.tobytes())
+            key = same.tobytes()
+            row = self._rows.get(key)
             if row is None:
                 layout = layout_of(octets[index].tobytes())
-                fits = layout is not None and layout[0] == self._layout
-                row = self._add(same.tobytes(), layout[1]) if layout and fits else -1
+                if layout is None or layout[0] != self._layout:
+                    row = -1
+                else:
+                    row = self._rows[key] = len(self._rows)
+                    tags.append(list(map(self._tag_id, layout[1])))
+                    crcs.append(crc32c(key))
             found[index] = row
+        if tags:
+            self.tags = np.vstack([self.tags, np.array(tags, np.int64)])
+            self.crcs = np.append(self.crcs, np.array(crcs, np.uint32))
         return found
-
-    def _add(self, same: bytes, tags: tuple[str, ...]) -> int:
-        """Adds a row of tags, and returns its index."""
-        self.tags = np.vstack([self.tags, np.array([list(map(self._tag_id, tags))], np.int64)])
-        self.crcs = np.append(self.crcs, np.uint32(crc32c(same)))
-        self._rows[same] = len(self.crcs) - 1
-        return len(self.crcs) - 1

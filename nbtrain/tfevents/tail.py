@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbtrain.tfevents.crc import crc32c, masked
-from nbtrain.tfevents.decode import Decoded, Decoder
+from nbtrain.tfevents.decode import Decoded, Decoder, by_tag
 from nbtrain.tfevents.framing import FOOTER, HEADER, ByteArray, Frames, frames_in, next_frame
 
 # Bytes that are read at once, unless one record has more; and the range of a search for a record.
@@ -50,7 +50,7 @@ class Piece:
     """The contents of a stretch of a file.
 
     Attributes:
-        scalars: The scalars of records that hold nothing else.
+        scalars: The scalars of records that hold nothing else, parted by their tags.
         others: The other records, in the order of the file.
         skipped: Bytes that are not records, or have a wrong checksum.
         doubtful: Records that were read in spite of a wrong checksum.
@@ -128,6 +128,14 @@ class Tail:
                 self.offset = found
         return None if self.offset == begin else piece
 
+    def contents(self) -> bytes:
+        """Returns the whole file as of the last look.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        return self._read(0, self.size) if self.size else b""  # or else it may be a pipe
+
     def _piece(self, data: ByteArray, frames: Frames) -> tuple[Piece, int, bool]:
         """Decodes some records; returns them, their end, and whether damage follows."""
         batch = self._decoder.decode(data, frames)
@@ -148,7 +156,7 @@ class Tail:
             wrong.remove(last)
             end, damaged = int(frames.starts[last]) - HEADER, True
         skipped = sum(int(frames.lengths[row]) + HEADER + FOOTER for row in wrong)
-        return Piece(batch.scalars, others, skipped, doubtful), end, damaged
+        return Piece(by_tag(batch.scalars), others, skipped, doubtful), end, damaged
 
     def _next_record(self) -> int | None:
         """Finds the next record after damage; None while there is none."""

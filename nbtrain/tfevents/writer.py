@@ -24,17 +24,12 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 
 from nbtrain.tfevents.crc import crc32c, crc32c_columns, masked
 from nbtrain.tfevents.framing import FOOTER, HEADER
+from nbtrain.tfevents.names import ENDING, PREFIX
 
 ByteArray = npt.NDArray[np.uint8]
 
-# The ending of its files' names: a folder may have files of other writers, too.
-ENDING = ".nbtrain"
-
 # Records of each batch whose checksums are verified with google-crc32c.
 _PROVEN = 8
-
-# Their prefix, as in TensorFlow.
-_NAME = "events.out.tfevents."
 
 _numbers = itertools.count()
 
@@ -59,7 +54,7 @@ class EventWriter:
 
     def __init__(self, logdir: Path) -> None:
         # TensorFlow's format of names, which TensorBoard looks for and sorts by.
-        name = f"{_NAME}{_time_of_next(logdir):010d}.{socket.gethostname()}"
+        name = f"{PREFIX}{_time_of_next(logdir):010d}.{socket.gethostname()}"
         self.path = logdir / f"{name}.{os.getpid()}.{next(_numbers)}{ENDING}"
         self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 - closed by close()
         self._made = os.fstat(self._file.fileno())
@@ -163,7 +158,7 @@ def _time_of_next(logdir: Path) -> int:
     set back.
     """
     names = [path.name for path in logdir.iterdir() if path.name.endswith(ENDING)]
-    times = [name.removeprefix(_NAME).partition(".")[0] for name in names]
+    times = [name.removeprefix(PREFIX).partition(".")[0] for name in names]
     return max([int(time.time()), *(int(each) + 1 for each in times if each.isdecimal())])
 
 

@@ -22,6 +22,7 @@ import numpy as np
 Figures = dict[str, Any]
 
 EVENTS = 1_000_000
+SMALL = 600  # scalars of a small run
 ONE = ["loss"]
 TEN = [
     *("train/loss", "train/accuracy", "lr", "grad_norm", "val/loss", "val/accuracy"),
@@ -29,19 +30,23 @@ TEN = [
 ]
 
 
-def measure(events: int = EVENTS) -> Iterator[tuple[str, dict[str, Figures]]]:
-    """For each layout of files, what each reader took."""
+def measure(events: int = EVENTS) -> Iterator[tuple[str, int, dict[str, Figures]]]:
+    """For each layout of files, their events, and what each reader took."""
+    small = 3 * events // 1000
     with tempfile.TemporaryDirectory() as folder:
         for name, runs, tags, modern in (
             ("TF1, one tag", 1, ONE, False),
             ("TF2, one tag", 1, ONE, True),
             ("TF1, ten tags", 1, TEN, False),
             ("20 runs of ten tags", 20, TEN, True),
+            (f"{small:,} runs of one tag", small, ONE, True),
+            (f"{small:,} runs of ten tags", small, TEN, True),
         ):
             logdir = Path(folder) / name.replace(" ", "-")
+            count = SMALL if runs == small else events // runs
             for run in range(runs):
-                write(logdir / f"run{run}", events // runs, tags, modern=modern)
-            yield name, {reader: _measured(reader, logdir) for reader in READERS}
+                write(logdir / f"run{run}", count, tags, modern=modern)
+            yield name, count * runs, {reader: _measured(reader, logdir) for reader in READERS}
 
 
 def write(folder: Path, count: int, tags: list[str], *, modern: bool) -> None:

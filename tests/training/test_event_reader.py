@@ -499,6 +499,14 @@ def test_nothing_is_held_open_or_changed(tmp_path: Path) -> None:
     assert reader.runs
 
 
+def test_the_mailbox_of_a_run_holds_no_runs(tmp_path: Path) -> None:
+    run, other = tmp_path / "a", tmp_path / "b"
+    for folder in (run / "mailbox", other / "mailbox"):
+        written(folder / NAME, [simple("loss", 1, 1.0)])
+    (run / "status.json").write_text("{}")
+    assert read(tmp_path).runs == ["b/mailbox"], "elsewhere a folder of that name is any folder"
+
+
 def test_a_link_to_a_folder_above_has_an_end(tmp_path: Path) -> None:
     written(tmp_path / "a" / NAME, [simple("loss", 1, 1.0)])
     (tmp_path / "a" / "up").symlink_to(tmp_path)
