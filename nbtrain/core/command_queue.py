@@ -8,7 +8,10 @@ from collections import deque
 from collections.abc import Callable
 
 from nbtrain.core.at_hand import AtHand
-from nbtrain.core.commands import Command, Outcome, Receipt, Stop
+from nbtrain.core.commands import NO_SENDER, Command, Outcome, Receipt, Sender, Stop
+
+# Commands whose ids are known: those of the last minutes, also of a page that sends many.
+_IDS_KEPT = 4096
 
 
 class CommandQueue:
@@ -30,6 +33,7 @@ class CommandQueue:
         self._changed = threading.Condition()  # protects all of these except `_standing`
         # From `post(standing=True)`: the step, and a receipt for each time that it is planned.
         self._standing: list[tuple[int, list[Receipt]]] = []
+        self._by_id: dict[str, Receipt] = {}
         self._closed: str | None = "the run has not been started"
         self._coming = True  # whether a start to plan for can still come
         self._woken = False
@@ -49,9 +53,19 @@ class CommandQueue:
         return planned[0][0] if planned else float("inf")
 
     def post(
-        self, command: Command, *, step: int = 0, at: int | None = None, standing: bool = False
+        self,
+        command: Command,
+        *,
+        step: int = 0,
+        at: int | None = None,
+        standing: bool = False,
+        sender: Sender = NO_SENDER,
+        refusal: str | None = None,
     ) -> Receipt:
         """Queues a command and returns its receipt at once. Any thread may call it.
+
+        A command with the id of an earlier one is not queued again: the earlier receipt is
+        returned.
 
         Args:
             step: Steps completed so far, for the answer to an immediate refusal.
@@ -59,10 +73,19 @@ class CommandQueue:
                 may be posted before the first start.
             standing: Whether to execute it each time that the run comes to that step: again after
                 going back, and in later starts.
+            sender: Where the command comes from.
+            refusal: Why it is refused at once; None if it is not.
         """
-        receipt = Receipt(command, thread=self.thread)
+        receipt = Receipt(command, thread=self.thread, sender=sender)
         with self._changed:
-            refusal = None if self._coming and at is not None else self._closed
+            if sender.id:
+                known = self._by_id.setdefault(sender.id, receipt)
+                if known is not receipt:
+                    return known
+                if len(self._by_id) > _IDS_KEPT:
+                    del self._by_id[next(iter(self._by_id))]
+            if refusal is None and not (self._coming and at is not None):
+                refusal = self._closed
             full = (
                 at is None and len(self._waiting) >= self._limit and not isinstance(command, Stop)
             )

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from nbtrain.core.arms import ArmResult, frozen, is_list, table
 from nbtrain.core.errors import WaitError
 from nbtrain.core.hyperparameters import Edit
 
@@ -80,20 +81,51 @@ class Evaluate:
 class Try:
     """Sets hyperparameters for some steps, then keeps them or goes back.
 
+    Several values are tried one after the other, from the same state.
+
     Attributes:
-        values: Name to number; all of them, or none.
+        values: Name to number; all of them, or none. A list of numbers has each of them tried,
+            several lists each combination.
         steps: The number of steps.
         keep_if: Tag of a scalar that must not have got worse; or a function of the scalars before
-            and after. None for the validation loss.
+            and after. None for the validation loss; with several values, None goes back.
+        settings: Values to try together, by the name of the setting.
+        repeats: How often each is tried.
+        sweep: The first and the last value of a range test: the only value of `values` grows from
+            step to step, and the run goes back. None for other trials.
     """
 
     values: Mapping[str, object]
     steps: int = 200
     keep_if: str | Callable[[Mapping[str, float], Mapping[str, float]], object] | None = None
+    settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    repeats: int = 1
+    sweep: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         """Copies the values as they are now."""
-        object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+        object.__setattr__(self, "values", MappingProxyType(frozen(self.values)))
+        settings = {name: MappingProxyType(dict(each)) for name, each in self.settings.items()}
+        object.__setattr__(self, "settings", MappingProxyType(settings))
+
+    @property
+    def is_comparison(self) -> bool:
+        """True if several values are tried, or one several times."""
+        return self.leaves_choice or self.repeats != 1 or self._has_several
+
+    @property
+    def leaves_choice(self) -> bool:
+        """True if nothing decides between several values."""
+        return self.sweep is not None or (self.keep_if is None and self._has_several)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The hyperparameters that it sets."""
+        return tuple(dict.fromkeys([*self.values, *(n for s in self.settings.values() for n in s)]))
+
+    @property
+    def _has_several(self) -> bool:
+        return bool(self.settings) or any(map(is_list, self.values.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +154,28 @@ COMMANDS: dict[str, type[Stop | Pause | Resume | Save | Restore | Evaluate]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Sender:
+    """The origin of a command.
+
+    Attributes:
+        id: Identifies the command: a second one with the same id is not executed again. "" for a
+            command that is posted only once.
+        by: Who asked, in words, for the journal; "" for the program or the panel itself.
+    """
+
+    id: str = ""
+    by: str = ""
+
+    @property
+    def entry(self) -> dict[str, str]:
+        """The fields of a journal's line; empty for the program or the panel itself."""
+        return {"id": self.id, "by": self.by} if self.by else {}
+
+
+NO_SENDER = Sender()
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The result of a command.
 
@@ -131,6 +185,8 @@ class Outcome:
         text: What was done, or why it was refused.
         edits: The hyperparameters that were set, with old and new value.
         kept: For a decided trial, whether its values stay; else None.
+        arms: For a trial of several values, the result of each; for a range test, the suggestion.
+        curve: For a range test, pairs of a learning rate and the smoothed loss after its step.
     """
 
     applied: bool
@@ -138,6 +194,13 @@ class Outcome:
     text: str
     edits: tuple[Edit, ...] = field(default=(), repr=False)  # part of the text
     kept: bool | None = field(default=None, repr=False)  # also in the text
+    arms: tuple[ArmResult, ...] = field(default=(), repr=False)
+    curve: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+
+    @property
+    def table(self) -> str:
+        """The results of a trial of several values as a table; empty for other commands."""
+        return table(self.arms)
 
     def __str__(self) -> str:
         """Returns all of it in a sentence: `applied at step 1,240: saved ckpt-1240`."""
@@ -149,6 +212,7 @@ class Receipt:
 
     Args:
         thread: Identity of the thread that will answer.
+        sender: Where the command comes from.
 
     Attributes:
         number: The receipt's number in the order of posting, from 1, in this process.
@@ -157,8 +221,9 @@ class Receipt:
 
     _numbers = itertools.count(1)
 
-    def __init__(self, command: Command, *, thread: int = 0) -> None:
+    def __init__(self, command: Command, *, thread: int = 0, sender: Sender = NO_SENDER) -> None:
         self.command = command
+        self.sender = sender
         self._thread = thread
         self.number = next(self._numbers)
         self.order = 0.0
@@ -208,5 +273,7 @@ class Receipt:
         return self._outcome
 
     def __repr__(self) -> str:
-        """Shows the command with its state."""
-        return f"<{self.name}: {self._outcome or 'requested'}>"
+        """Shows the command with its state, and the table of a trial of several values."""
+        outcome = self._outcome
+        text = f"<{self.name}: {outcome or 'requested'}>"
+        return f"{text}\n{outcome.table}" if outcome is not None and outcome.arms else text

@@ -5,6 +5,7 @@ NbtrainError
 ├── PhaseError         an event that the run's phase does not allow (also a RuntimeError)
 ├── BusyError          the folder or the model is held by another run (also a RuntimeError)
 ├── WaitError          an answer or an end that did not come in time (also a TimeoutError)
+├── RunFailedError     a run of another process that has failed (also a RuntimeError)
 ├── CheckpointError    a checkpoint that cannot be written, found or read (also a RuntimeError)
 ├── UnknownTagError    a tag that was never recorded (also a KeyError)
 └── UnknownNameError   an attribute that a run does not have (also an AttributeError)
@@ -45,6 +46,10 @@ class BusyError(NbtrainError, RuntimeError):
 
 class WaitError(NbtrainError, TimeoutError):
     """An answer, or the end of a run, did not come in time."""
+
+
+class RunFailedError(NbtrainError, RuntimeError):
+    """A run of another process has failed; the message has its error, as text."""
 
 
 class CheckpointError(NbtrainError, RuntimeError):

@@ -22,6 +22,7 @@ from typing import Any, cast
 
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.ranges import Hyperparameter
+from nbtrain.core.tasks import Task
 
 # How many entries of a long list a cell shows.
 _SHOWN = 5
@@ -199,8 +200,11 @@ class Status:
         phase: The phase.
         step: Steps completed. While the run prepares, the step of the checkpoint to be restored; 0
             if there is none, or if only the session that its loop opens knows it
-            (`nbtrain.monitor`, a Supervisor in the user's own loop).
+            (`nbtrain.tf1.monitor`, a Supervisor in the user's own loop).
         total_steps: The step at which the run finishes; None if it has no end of its own.
+        epoch: The epoch that the run is in, from 1: a pass over the data that it draws, or an epoch
+            of a Keras fit. None if it has no epochs.
+        epochs: The number of epochs; None if they have no end, or there are none.
         steps_per_s: Steps a second over the last seconds; once the run has ended, over all its time
             except pauses; None while unknown.
         eta_s: Seconds left at that speed; None without an end or a speed.
@@ -219,7 +223,10 @@ class Status:
         log: TensorFlow's log messages in the training thread, the newest line last.
         hyperparameters: Those that can be set, with the values that the next step uses.
         evaluates: Whether there is something to evaluate.
+        mirror: The newest checkpoint in the mirror, and how far behind that is; None without a
+            mirror.
         usage: Where its time goes, and what its process uses; None while unknown.
+        tasks: The tasks of the cluster that it trains on; empty without a cluster.
     """
 
     name: str
@@ -227,6 +234,8 @@ class Status:
     phase: Phase
     step: int = 0
     total_steps: int | None = None
+    epoch: int | None = field(default=None, kw_only=True)
+    epochs: int | None = field(default=None, kw_only=True)
     steps_per_s: float | None = None
     eta_s: float | None = None
     elapsed_s: float = 0.0
@@ -241,7 +250,9 @@ class Status:
     log: tuple[str, ...] = ()
     hyperparameters: tuple[Hyperparameter, ...] = ()
     evaluates: bool = False
+    mirror: str | None = None
     usage: Usage | None = None
+    tasks: tuple[Task, ...] = ()
 
     @property
     def last_checkpoint(self) -> Checkpoint | None:

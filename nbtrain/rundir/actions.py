@@ -1,8 +1,9 @@
 """Decides what can be done about the marks of a run: go back to a checkpoint, or undo an edit.
 
 found = Actions(marks, status)
-found.of(-1)       # the actions of the newest mark, the best one first
-found.latest()     # those of the newest marks
+found.of(-1)            # the actions of the newest mark, the best one first
+found.latest()          # those of the newest marks, of an open NaN first
+found.refusal(action)   # why it cannot be done now
 
 After a NaN, going back may halve the learning rate. A checkpoint is good if it led to the NaN and
 is not later than the last good state that the mark names. An edit is to blame if it led to the
@@ -14,8 +15,8 @@ from __future__ import annotations
 import bisect
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from nbtrain.core.commands import Restore, Set
 from nbtrain.core.hyperparameters import Edit
@@ -30,7 +31,7 @@ _RATES = ("learning_rate_factor", "learning_rate")
 # The events of a saved checkpoint.
 _SAVED = frozenset({"save", "checkpoint"})
 
-# The newest marks whose actions a run offers.
+# The newest marks whose actions a run lists.
 _LATEST = 6
 
 
@@ -42,18 +43,20 @@ class Action:
         text: A description.
         command: The command that does it.
         reason: Why it cannot be done now; None if it can.
+        checkpoint: The checkpoint that it restores, as it is now; None if it restores none.
     """
 
     text: str
     command: Restore | Set
     reason: str | None = None
+    checkpoint: Checkpoint | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         """Returns the text, and the reason in brackets."""
         return self.text if self.reason is None else f"{self.text} ({self.reason})"
 
     def __repr__(self) -> str:
-        """Returns the call that does the same: `run.restore('ckpt-300')`."""
+        """Returns the call that does the same: `run.restore('checkpoints/ckpt-300')`."""
         match self.command:
             case Set(values):
                 return f"run.set({dict(values)})"
@@ -74,18 +77,28 @@ class Actions:
     Args:
         marks: The marks of the run.
         status: Its status.
+        count: The number of marks when the status was taken or before, counted over all marks:
+            later ones may be about checkpoints that the status lacks. None looks at all marks.
+        most: The number of checkpoints, the newest, that the status lists at most; None if it lists
+            all.
 
     Attributes:
         marks: The stored marks.
         first: The number of the first of them, counted over all marks.
     """
 
-    def __init__(self, marks: Marks, status: Status) -> None:
-        self.marks, count = marks.since()
-        self.first = count - len(self.marks)
+    def __init__(
+        self, marks: Marks, status: Status, count: int | None = None, *, most: int | None = None
+    ) -> None:
+        found, total = marks.since()
+        self.first = total - len(found)
+        self.marks = found if count is None else found[: max(0, count - self.first)]
         self._timeline = marks.timeline
         self._past = functools.cache(self._timeline.past)
         self._checkpoints = sorted(status.checkpoints, key=lambda held: held.order)
+        is_cut = most is not None and len(self._checkpoints) >= most
+        # All checkpoints from this order on are listed.
+        self._listed_from = self._checkpoints[0].order if is_cut else 0.0
         self._own = {h.order: h for h in self._checkpoints if not side_folder(h.path)}
         self._values = {each.name: each.value for each in status.hyperparameters}
         self._reason = _reason(status.phase)
@@ -96,12 +109,31 @@ class Actions:
         self._last = {mark.place: at for at, mark in enumerate(self.marks) if mark.event in _SAVED}
 
     def latest(self) -> tuple[Action, ...]:
-        """Returns the actions of the newest marks, each once."""
+        """Returns the actions of the newest marks, each once; those of an open NaN come first."""
         newest = range(len(self.marks))[: -_LATEST - 1 : -1]
         found: dict[tuple[str, str], Action] = {}
-        for action in (action for at in newest for action in self.of(at)):
+        for action in (action for at in (*self._open_nan(), *newest) for action in self.of(at)):
             found.setdefault((action.text, repr(action)), action)
         return tuple(found.values())
+
+    def refusal(self, action: Action) -> str | None:
+        """Returns why an action cannot be done now; None if it can."""
+        wanted = action.text, action.command, action.checkpoint
+        for at in range(len(self.marks) - 1, -1, -1):
+            for each in self.of(at):
+                if (each.text, each.command, each.checkpoint) == wanted:
+                    return each.reason
+        return "it is no longer one of its actions: call run.actions() again"
+
+    def _open_nan(self) -> Iterator[int]:
+        """Yields the index of the newest "nan", unless the run has gone on or back since."""
+        for at in range(len(self.marks) - 1, -1, -1):
+            mark = self.marks[at]
+            if mark.event in ("resume", "restore") or mark.place < mark.step:
+                return
+            if mark.event == "nan":
+                yield from [] if mark.abandoned else [at]
+                return
 
     def of(self, at: int) -> tuple[Action, ...]:
         """Returns the actions of a mark, the best one first.
@@ -111,6 +143,8 @@ class Actions:
         """
         at, mark = range(len(self.marks))[at], self.marks[at]
         undo = [self._set_back(mark.edits)] if mark.edits and mark.kept is not False else []
+        if mark.kept is False:
+            undo = [self._go_on(arm) for arm in mark.arms]
         if mark.event == "nan":
             return (*undo, *self._after_nan(at))
         if mark.event in _SAVED:
@@ -182,23 +216,31 @@ class Actions:
     def _missing(self, at: int) -> Action:
         place = self.marks[at].place
         again = self._last[place] > at
+        if not again and self.marks[at].order < self._listed_from:
+            return Action(f"Restore step {place:,}", Restore(place), self._reason)
         why = "a later save of this step has replaced it" if again else "its checkpoint was deleted"
         return Action(f"Restore step {place:,}", Restore(place), why)
 
     def _restore(self, held: Checkpoint, more: str = "", *, halve: str | None = None) -> Action:
         text = f"Restore step {held.step:,}" + (f" and halve {halve}" if halve else more)
-        return Action(text, Restore(name_of(held.path), halve), self._reason)
+        return Action(text, Restore(name_of(held.path), halve), self._reason, held)
 
     def _set_back(self, edits: Iterable[tuple[str, float, float]]) -> Action:
         old = {name: value for name, value, _ in edits}
-        missing = [name for name in old if name not in self._values]
-        why = self._reason
-        if why is None and missing:
-            why = f"there is no hyperparameter {missing[0]}"
-        elif why is None and old == {name: self._values[name] for name in old}:
-            why = "it is so already"
         text = ", ".join(f"{name} back to {value:.10g}" for name, value in old.items())
-        return Action(f"Set {text}", Set(old), why)
+        return Action(f"Set {text}", Set(old), self._refused(old))
+
+    def _go_on(self, arm: Sequence[tuple[str, float]]) -> Action:
+        text = ", ".join(f"{name} {value:.10g}" for name, value in arm)
+        return Action(f"Go on with {text}", Set(dict(arm)), self._refused(dict(arm)))
+
+    def _refused(self, values: Mapping[str, float]) -> str | None:
+        """Returns why values cannot be set now; None if they can."""
+        missing = [name for name in values if name not in self._values]
+        if self._reason is not None or not missing:
+            now = {name: self._values.get(name) for name in values}
+            return self._reason or ("it is so already" if values == now else None)
+        return f"there is no hyperparameter {missing[0]}"
 
 
 def _reason(phase: Phase) -> str | None:

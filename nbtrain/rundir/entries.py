@@ -27,13 +27,13 @@ def entries(logdir: Path, unread: list[int] | None = None) -> Iterator[Entry]:
     """
     with open(logdir / FILE, encoding="utf-8", errors="replace", newline="\n") as file:
         for number, line in enumerate(file, 1):
-            if (entry := _entry(line)) is not None:
+            if (entry := entry_of(line)) is not None:
                 yield entry
             elif unread is not None and line.strip():
                 unread.append(number)
 
 
-def _entry(line: str) -> Entry | None:
+def entry_of(line: str) -> Entry | None:
     """Returns the entry of a line; None if the line is damaged or was changed."""
     try:
         entry = json.loads(line)
@@ -57,6 +57,13 @@ def edits_of(entry: Entry) -> list[tuple[str, float, float]]:
     edits = entry.get("edits")
     found = edits.items() if isinstance(edits, Mapping) else ()
     return [(name, *pair) for name, pair in found if _is_pair(pair)]
+
+
+def arms_in(entry: Entry) -> list[Entry]:
+    """Returns the results of the arms of a trial in an entry; empty for other entries."""
+    arms = entry.get("arms")
+    found = arms if isinstance(arms, list) else ()
+    return [arm for arm in found if isinstance(arm, Mapping) and _is_named(arm.get("values"))]
 
 
 def when(entry: Entry) -> float:

@@ -5,6 +5,7 @@ runs/<name>/
     checkpoints/             checkpoints to restore
     steering.jsonl           every command, its outcome and step
     run.lock                 locked while a run trains here
+    log.txt                  the prints of the process, if nbtrain has launched it
 """
 
 from __future__ import annotations
@@ -18,12 +19,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.rundir import launched
 from nbtrain.rundir.lock import RunLock
 
 BASE = Path("runs")
 
-# The subfolders of `checkpoints` for copies: of good states, and of the start of a trial.
-ASIDE = LAST_GOOD, TRIAL = "last_good", "trial"
+LOG = launched.LOG
+
+# The subfolders of `checkpoints` for copies: of good states, of the start of a trial, and of the
+# best of its values so far.
+ASIDE = LAST_GOOD, TRIAL, TRIAL_BEST = "last_good", "trial", "trial_best"
 
 _NAME = re.compile(r"\w[\w .+=@-]*")
 _LONGEST = 100  # characters of a name: a longer one is a mistake
@@ -37,6 +42,7 @@ class Logdir:
         name: The run's name; None takes the folder's, or a new numbered one.
         kind: The first word of a new numbered name, if it can be part of a name.
         beside: The folder of another run, next to which a new one is created; None for `runs`.
+        launches: Whether the folder is for a run of another process.
 
     Raises:
         ArgumentError: The name cannot name a folder, or the folder cannot be written, or must be
@@ -50,9 +56,14 @@ class Logdir:
         *,
         kind: str,
         beside: Path | None = None,
+        launches: bool = False,
     ) -> None:
         _check_name(name)
         given = None if logdir is None else _given(logdir)
+        if given is None and name is None and beside is None and not launches:
+            given = launched.waiting()
+        self._launches = launches
+        self.numbered = False  # named by the next free number
         self._made: list[Path] = []  # folders created before the start, the innermost first
         base = BASE if beside is None else beside.parent
         wanted = given or base / (name or (kind if _NAME.fullmatch(kind) else "run"))
@@ -64,6 +75,7 @@ class Logdir:
         try:
             if given is None and name is None:
                 wanted = self._new(wanted)
+                self.numbered = True
             else:
                 self._make(wanted)
             self.path = wanted.absolute()
@@ -82,6 +94,13 @@ class Logdir:
     def checkpoints(self) -> Path:
         """The folder of the checkpoints."""
         return self.path / "checkpoints"
+
+    @property
+    def outside(self) -> Path | None:
+        """A folder outside of this one to which the run saves; None if there is none."""
+        own = self.path.resolve()
+        further = (directory.resolve() for directory in self._further)
+        return next((each for each in further if own not in (each, *each.parents)), None)
 
     def include(self, directory: Path) -> None:
         """Adds a folder to lock with this one, because the run writes its checkpoints there."""
@@ -103,6 +122,8 @@ class Logdir:
         try:
             for directory in self._further:
                 self._held.enter_context(self.holding(directory))
+            if not self._launches:
+                launched.begin(self.path)
         except BaseException:
             self.discard()
             raise

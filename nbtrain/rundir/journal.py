@@ -11,11 +11,11 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from nbtrain.rundir.entries import FILE, Entry, edits_of, entries, when
+from nbtrain.rundir.entries import FILE, Entry, arms_in, edits_of, entries, numbers_of, when
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.timeline import RunTimeline, side_folder
 
@@ -36,6 +36,7 @@ EVENTS = (
     *("start", "pause", "resume", "stop", "save", "checkpoint", "restore", "set", "try", "replay"),
     *("evaluate", "evaluated", "nan", "recovery", "folder", "finished", "stopped", "failed"),
     *("undone", "origin", "back", "segment", "found", "copy", "lacking", "unsaved", "saved"),
+    *("lost", "returned"),  # tasks of its cluster
 )
 
 # The number of marks that a run holds, the newest.
@@ -59,6 +60,7 @@ class Mark:
         edits: Changed hyperparameters: name, old and new value.
         kept: For the end of a trial, whether its edits stay; otherwise None.
         good: For a "nan", the step of the last good checkpoint; None if there is none.
+        arms: For the end of a trial of several values, the values of each.
         order: The place in the timeline of the run.
         abandoned: Whether the run has gone back behind the mark, as of the time of asking.
     """
@@ -71,6 +73,7 @@ class Mark:
     edits: tuple[tuple[str, float, float], ...] = ()
     kept: bool | None = None
     good: int | None = None
+    arms: tuple[tuple[tuple[str, float], ...], ...] = field(default=(), repr=False)
     order: float = field(default=0.0, compare=False, repr=False)
     abandoned: bool = field(default=False, compare=False, repr=False)
 
@@ -106,7 +109,8 @@ class Mark:
         edits = tuple(edits_of(entry))
         to, good = (at if type(at := entry.get(key)) is int else None for key in ("to", "good"))
         kept = was if type(was := entry.get("kept")) is bool else None
-        return cls(event, entry["step"], when(entry), text, to, edits, kept, good, order)
+        arms = tuple(tuple(numbers_of(arm["values"]).items()) for arm in arms_in(entry))
+        return cls(event, entry["step"], when(entry), text, to, edits, kept, good, arms, order)
 
 
 class Marks:
@@ -114,10 +118,14 @@ class Marks:
 
     Attributes:
         timeline: The timeline of the run; if its folder has not been read, what is known so far.
+        has_timeline: Whether the folder was read into the timeline.
+        recalled: Whether the marks include those of earlier starts, as far as they ever will. When
+            this becomes true, the marks may get other numbers.
     """
 
     def __init__(self) -> None:
         self.timeline = RunTimeline(Path())
+        self.has_timeline = self.recalled = False
         self._marks: deque[Mark] = deque(maxlen=MOST_MARKS)
         self._lock = threading.Lock()
         self._count = 0  # of all marks so far
@@ -127,6 +135,25 @@ class Marks:
         with self._lock:
             self._marks.append(mark)
             self._count += 1
+
+    def recall(self, marks: Sequence[Mark], before: int) -> None:
+        """Replaces all marks; those that were added meanwhile are kept.
+
+        Args:
+            marks: The marks of all starts; if there are none, nothing is replaced.
+            before: The number of all marks before they were read.
+        """
+        with self._lock:
+            if marks:
+                later = list(self._marks)[max(0, len(self._marks) - self._count + before) :]
+                found = [*marks, *(mark for mark in later if mark not in marks)]
+                self._marks, self._count = deque(found, maxlen=MOST_MARKS), len(found)
+            self.recalled = True
+
+    def forget(self) -> None:
+        """Drops the stored marks: another run has written the journal again from its beginning."""
+        with self._lock:
+            self._marks.clear()
 
     @property
     def count(self) -> int:
@@ -176,9 +203,10 @@ class Journal:
         return self._marks.timeline
 
     def begin_timeline(self, lines: Iterable[Entry]) -> None:
-        """Reads the lines of the file into the timeline, if it is still empty."""
-        if not self.timeline.order:
+        """Begins the timeline with the lines of the file, once."""
+        if not self._marks.has_timeline:
             self._marks.timeline = RunTimeline(self.folder, lines)
+            self._marks.has_timeline = True
 
     def log(self, **entry: object) -> float:
         """Queues a line, and returns its order in the timeline.
@@ -191,21 +219,29 @@ class Journal:
             line["checkpoint"] = os.path.relpath(str(entry["checkpoint"]), self._logdir.path)
         self._waiting.append(line)
         order = self.timeline.follow(line)
-        if entry["event"] != "found" and (mark := Mark.of(line, order)) is not None:
-            self._marks.add(mark)  # `recall` adds those that are found at the start
+        is_later = entry["event"] == "found" and not self._marks.recalled  # `recall` adds it
+        if not is_later and (mark := Mark.of(line, order)) is not None:
+            self._marks.add(mark)
         if (done := Mark.done(line, order)) is not None:
             self.untold += len(self._done) == MOST_MARKS
             self._done.append(done)
         return order
 
-    def recall(self) -> None:
-        """Reads the marks from the file and the waiting entries, if there are none yet."""
-        if not len(self._marks):
-            timeline = RunTimeline(self.folder)
-            with self._writing, contextlib.suppress(OSError):
-                for entry in [*entries(self.folder), *self._waiting]:
-                    if (mark := Mark.of(entry, timeline.follow(entry))) is not None:
-                        self._marks.add(mark)
+    def recall(self, *, goes_on: bool = True) -> None:
+        """Reads the marks of all starts from the file and the waiting entries, once.
+
+        Args:
+            goes_on: Whether the run continues from a checkpoint; otherwise its marks are only those
+                of this process.
+        """
+        if self._marks.recalled:
+            return
+        before, timeline, found = self._marks.count, RunTimeline(self.folder), []
+        with self._writing, contextlib.suppress(OSError):
+            for entry in [*entries(self.folder), *self._waiting] if goes_on else ():
+                if (mark := Mark.of(entry, timeline.follow(entry))) is not None:
+                    found.append(mark)
+        self._marks.recall(found, before)
 
     def read(self) -> tuple[list[Entry], str | None]:
         """Returns the entries of the file, and a message about skipped lines or None.
@@ -235,6 +271,12 @@ class Journal:
         while self._done and (ended or self._done[0].event not in ENDS):
             yield self._done.popleft()
 
+    def take_over(self, other: Journal) -> None:
+        """Takes the waiting entries of an earlier start, which could not be written."""
+        with other._writing:
+            self._waiting.extend(other._waiting)
+            other._waiting.clear()
+
     def clear(self) -> None:
         """Drops the waiting entries, because there is no file for them."""
         with self._writing:
@@ -250,7 +292,7 @@ class Journal:
             OSError: The file cannot be written; the entries wait for the next call.
         """
         if not self._waiting or not self._logdir.lock.in_place:
-            return  # until the folder is back, or was created again
+            return  # a network folder may be away for a moment
         with self._writing:
             while self._waiting:
                 self._logdir.log(**self._waiting[0])

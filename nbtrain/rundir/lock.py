@@ -14,17 +14,21 @@ import socket
 import threading
 import time
 from pathlib import Path
-
-from filelock import FileLock, Timeout
+from typing import TYPE_CHECKING
 
 from nbtrain.core.errors import BusyError
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 
 def is_held(folder: Path) -> bool:
     """Tells if a run of any kernel trains in a folder now; takes the lock for a moment."""
     if not (folder / "run.json").exists():
         return False
-    lock = FileLock(folder / "run.lock", thread_local=False)
+    from filelock import Timeout
+
+    lock = _lock_of(folder)
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -35,6 +39,13 @@ def is_held(folder: Path) -> bool:
     return False
 
 
+def _lock_of(folder: Path) -> FileLock:
+    """Returns the lock of a folder. Its library is loaded here: who only reads needs none."""
+    from filelock import FileLock
+
+    return FileLock(folder / "run.lock", thread_local=False)
+
+
 class RunLock:
     """The lock of one run on its folder; any thread."""
 
@@ -42,12 +53,14 @@ class RunLock:
         self._folder = folder
         self._name = name
         self._guard = threading.Lock()  # the monitor thread may release it, or the training thread
-        self._lock: FileLock | None = None
-        self._inode = (0, 0)
+        # With the device and inode of its file. Replaced together, as `in_place` takes no guard.
+        self._held: tuple[FileLock, tuple[int, int]] | None = None
 
     def take(self) -> None:
         """Locks the folder until `release`, or until this process ends."""
-        lock = FileLock(self._folder / "run.lock", thread_local=False)
+        from filelock import Timeout
+
+        lock = _lock_of(self._folder)
         try:
             lock.acquire(timeout=0)
         except Timeout:
@@ -65,7 +78,8 @@ class RunLock:
         except OSError:
             lock.release()
             raise
-        self._lock, self._inode = lock, (found.st_dev, found.st_ino)
+        with self._guard:
+            self._held = lock, (found.st_dev, found.st_ino)
 
     @property
     def in_place(self) -> bool:
@@ -73,26 +87,28 @@ class RunLock:
 
         False after the folder was deleted or renamed.
         """
-        lock = self._lock
-        if lock is None:
+        held = self._held
+        if held is None:
             return True
+        lock, inode = held
         try:
             found = Path(lock.lock_file).stat()
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError:  # a network folder does not answer
             return True
-        return (found.st_dev, found.st_ino) == self._inode
+        return (found.st_dev, found.st_ino) == inode
 
     def release(self) -> None:
         """Unlocks the folder for the next run; does nothing if it is not locked."""
         with self._guard:
-            if (lock := self._lock) is None:
+            if self._held is None:
                 return
+            lock, _ = self._held
             if self.in_place:  # otherwise the file may belong to another run by now
                 with contextlib.suppress(OSError):
                     (self._folder / "run.json").unlink()
-            self._lock = None
+            self._held = None
             lock.release()
 
     def _holder(self) -> tuple[str | None, str]:
@@ -100,11 +116,12 @@ class RunLock:
         try:
             owner = json.loads((self._folder / "run.json").read_text(encoding="utf-8"))
             here = (owner["process"], owner["host"]) == (os.getpid(), socket.gethostname())
-            where = "this kernel" if here else "another kernel"
-            shown = f"; nbtrain.runs()[{owner['name']!r}] at the end of a cell shows it"
+            where = "this kernel" if here else "another process"
+            found = f"runs()[{owner['name']!r}]" if here else f"attach({str(self._folder)!r})"
+            shown = f"; nbtrain.{found} at the end of a cell shows it"
             words = (
                 f"the run {owner['name']!r} in {where} (process {owner['process']} on "
-                f"{owner['host']}, since {owner['since']}{shown if here else ''})"
+                f"{owner['host']}, since {owner['since']}{shown})"
             )
             return owner["name"] if here else None, words
         except (OSError, ValueError, KeyError, TypeError):

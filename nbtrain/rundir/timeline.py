@@ -40,6 +40,7 @@ class RunTimeline(Timeline):
         self.origin: Path | None = None
         self._folder = folder
         self._told = False  # whether the line of the current segment has come
+        self._is_edited = False  # whether an edit has come since the newest entry
         self._saved: dict[tuple[str, int], int] = {}  # by name of the subfolder, and step
         for entry in lines:
             self.follow(entry)
@@ -52,7 +53,7 @@ class RunTimeline(Timeline):
         return cls(folder)
 
     def follow(self, entry: Entry) -> float:
-        """Adds a line; returns its order. An edit comes after the save before it."""
+        """Adds a line; returns its order. An edit lies between the save before and after it."""
         event, step, path = entry["event"], step_of(entry), entry.get("checkpoint")
         if not entry.get("applied", True):
             pass
@@ -68,23 +69,28 @@ class RunTimeline(Timeline):
             self._told = True
         elif step != entry["step"] and not self.has_begun(step):
             self.go_back(step)
-        return self.order + (0.5 if "edits" in entry else 0.0)
+        if "edits" not in entry:
+            return self.order
+        self._is_edited = self._is_edited or entry.get("applied", True)
+        return self.order + 0.5
 
     def save(self, step: int, *folders: str) -> None:
-        """Adds a saved checkpoint; does nothing if it was the last addition.
+        """Adds a saved checkpoint; does nothing if it was the last addition, without an edit since.
 
         Args:
             folders: The name of its folder if this is one of `ASIDE`, otherwise "". For a line of
                 an earlier version, there may be several candidates.
         """
         self.origin = None
-        if any(self._saved.get((folder, step)) != self.order for folder in folders):
+        is_new = any(self._saved.get((folder, step)) != self.order for folder in folders)
+        if is_new or self._is_edited:
+            self._is_edited = False
             self._saved.update(dict.fromkeys([(folder, step) for folder in folders], self.add()))
 
     def open(self, step: int, saved: int | None = None) -> None:
         """Opens a segment; see `Timeline.open`."""
         super().open(step, saved)
-        self.origin, self._told = None, False
+        self.origin, self._told, self._is_edited = None, False, False
 
     def go_on(self, step: int) -> None:
         """Begins a segment, unless a restore has just opened it."""
@@ -140,8 +146,8 @@ def side_folder(path: str) -> str:
 
 @functools.lru_cache(maxsize=4096)  # asked for every mark at every change
 def name_of(path: str) -> str:
-    """Returns the name of a checkpoint, after the name of its folder if this is one of `ASIDE`."""
-    return str(Path(side_folder(path), Path(path).name))
+    """Returns the name of a checkpoint after the name of its folder, as a copy has the same one."""
+    return str(Path(*Path(path).parts[-2:]))
 
 
 def _key(held: Checkpoint) -> tuple[str, int]:

@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -204,7 +205,7 @@ def test_a_folder_held_by_another_process_raises_with_the_reason(
     before = (folder.path / "run.json").read_text(encoding="utf-8")
     with pytest.raises(
         BusyError,
-        match=rf"held by the run 'held' in another kernel \(process {other_process.pid} on .*"
+        match=rf"held by the run 'held' in another process \(process {other_process.pid} on .*"
         r"Stop that run first, or give another name= or logdir=",
     ):
         folder.acquire()
@@ -224,8 +225,8 @@ def test_the_holder_of_a_folder_is_known_while_it_is_held() -> None:
 @pytest.mark.parametrize(
     ("told", "holder"),
     [
-        ({"host": "elsewhere"}, "the run 'theirs' in another kernel"),
-        ({"process": 1}, "the run 'theirs' in another kernel"),
+        ({"host": "elsewhere"}, "the run 'theirs' in another process"),
+        ({"process": 1}, "the run 'theirs' in another process"),
         ({}, "the run 'theirs' in this kernel"),
         ([], "another run, just starting"),
     ],
@@ -309,3 +310,28 @@ def test_an_entry_unknown_to_json_is_written_as_text() -> None:
     folder = Logdir(None, "digits", kind="train")
     folder.log(event="restore", wanted=Path("runs/a"))
     assert json.loads((folder.path / "steering.jsonl").read_text())["wanted"] == "runs/a"
+
+
+def test_a_folder_is_in_place_while_its_lock_is_taken(tmp_path: Path) -> None:
+    """Looks after every line of `take`, as the monitor of the last start may."""
+    folder = Logdir(tmp_path / "run", None, kind="train")
+    looks: list[bool] = []
+
+    def look(frame: FrameType, _event: str, _argument: object) -> Any:
+        if frame.f_code.co_name != "take":
+            return None
+        frame.f_trace_opcodes = True  # the fields of one line are set one after the other
+        sys.settrace(None)
+        looks.append(folder.lock.in_place)
+        sys.settrace(look)
+        return look
+
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        folder.acquire()
+    finally:
+        sys.settrace(before)
+        folder.release()
+    assert len(looks) > 3
+    assert all(looks)

@@ -72,6 +72,73 @@ def test_marks_dropped_before_they_were_read_are_counted() -> None:
     assert [mark.step for mark in journal.done(ended=False)] == [*range(2, MOST_MARKS + 2)]
 
 
+# --- earlier starts -------------------------------------------------------------------
+
+
+def written(tmp_path: Path) -> Journal:
+    """The journal of a new process for a folder where a run has trained."""
+    folder = Logdir(tmp_path, None, kind="train")
+    for event, step in (("start", 0), ("save", 10), ("back", 10), ("restore", 20), ("stopped", 30)):
+        folder.log(event=event, step=step, wall_time=1.0, checkpoint=f"checkpoints/ckpt-{step}")
+    return Journal(folder, Marks())
+
+
+def events(journal: Journal) -> list[str]:
+    return [mark.event for mark in journal._marks]
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_marks_of_earlier_starts_come_before_those_of_a_failed_one(
+    tmp_path: Path, *, is_written: bool
+) -> None:
+    journal = written(tmp_path)
+    journal.log(event="failed", step=0)
+    if is_written:
+        journal.write()
+    journal.recall()
+    assert events(journal) == ["save", "restore", "failed"]
+    assert journal._marks.count == 3
+    journal.recall()
+    assert events(journal) == ["save", "restore", "failed"], "they are read once"
+
+
+def test_a_run_that_does_not_go_on_never_gets_the_marks_of_earlier_starts(tmp_path: Path) -> None:
+    journal = written(tmp_path)
+    journal.log(event="pause", step=0)
+    journal.recall(goes_on=False)
+    journal.recall()
+    assert events(journal) == ["pause"]
+
+
+def test_marks_stay_if_the_file_cannot_be_read(tmp_path: Path) -> None:
+    journal = written(tmp_path)
+    journal.log(event="pause", step=0)
+    (tmp_path / FILE).unlink()
+    journal.recall()
+    assert events(journal) == ["pause"]
+
+
+def test_a_checkpoint_that_a_later_start_finds_has_a_mark(tmp_path: Path) -> None:
+    journal = written(tmp_path)
+    journal.log(event="found", step=40, checkpoint=tmp_path / "checkpoints" / "ckpt-40")
+    journal.recall()
+    journal.log(event="found", step=50, checkpoint=tmp_path / "checkpoints" / "ckpt-50")
+    assert [mark.text for mark in journal._marks][-2:] == ["ckpt-40", "ckpt-50"]
+
+
+def test_the_timeline_of_earlier_starts_is_read_though_this_one_has_begun(tmp_path: Path) -> None:
+    journal = written(tmp_path)
+    journal.timeline.go_on(1)
+    journal.log(event="segment", step=1)
+    journal.write()
+    lines, _ = journal.read()
+    journal.begin_timeline(lines)
+    assert journal.timeline.knows(Checkpoint(10, "checkpoints/ckpt-10", 0.0))
+    timeline = journal.timeline
+    journal.begin_timeline(lines)
+    assert journal.timeline is timeline
+
+
 # --- lines that nobody wrote ----------------------------------------------------------
 
 WHOLE: list[dict[str, Any]] = [

@@ -1,0 +1,120 @@
+"""The folder of a launched process: the first run of the process trains there.
+
+`nbtrain.launch` puts this into the folder and names it in the environment of the process:
+
+log.txt        what the process prints
+status.json    phase preparing, so that the run can be attached before it is there
+mailbox/       for commands, which wait until the run takes them
+script.py      the program, if it was a cell
+
+A run without a name and a logdir takes the folder. If the first run gives its own, all of this
+moves to the folder of the run, and a symbolic link to that takes the place of the launch's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+from nbtrain.core.errors import ArgumentError
+from nbtrain.rundir import files, mailbox, status_file
+from nbtrain.rundir.files import Untrusted
+
+# The environment variable with the folder that waits for the first run of the process.
+VARIABLE = "NBTRAIN_LOGDIR"
+
+# The file with the prints of a process that was launched.
+LOG = "log.txt"
+
+# The files of a program that was a cell: all of it, and its loop.
+SCRIPT, CELL = "script.py", "cell.py"
+
+# Everything that a launch puts into its folder.
+_OWN = {LOG, SCRIPT, CELL, status_file.FILE, mailbox.FOLDER, "run.lock"}
+
+
+def waiting() -> Path | None:
+    """Returns the folder that waits for the first run of this process; None if there is none."""
+    named = os.environ.get(VARIABLE)
+    if not named:
+        return None
+    try:
+        waits = status_file.read(Path(named)).writer.launched
+    except (OSError, Untrusted):
+        return None
+    return Path(named) if waits else None
+
+
+def begin(folder: Path) -> None:
+    """Notes that a run begins in a folder, which it holds locked: the first one moves the launch.
+
+    Raises:
+        ArgumentError: The launch cannot move there.
+    """
+    launch = waiting()
+    os.environ.pop(VARIABLE, None)  # neither a later run nor a process that this one starts
+    if launch is None or launch.resolve() == folder.resolve():
+        return
+    others = sorted({path.name for path in launch.iterdir()} - _OWN)
+    advice = "Leave out name= and logdir= in one of the two."
+    if others:
+        raise ArgumentError(
+            f"The process was launched for {launch}, and its run is to train in {folder}. {launch} "
+            f"holds more than this launch ({', '.join(others[:3])}), so it stays. {advice}"
+        )
+    try:
+        _move(launch, folder)
+    except OSError as error:
+        raise ArgumentError(
+            f"The process was launched for {launch}, and its run is to train in {folder}, which "
+            f"cannot take its place: {error.strerror or error}. {advice}"
+        ) from error
+
+
+def _move(launch: Path, folder: Path) -> None:
+    """Moves all that is in the folder of a launch, and replaces it with a link."""
+    _move_log(launch / LOG, folder / LOG)
+    _move_commands(launch / mailbox.FOLDER, folder / mailbox.FOLDER)
+    for name in (SCRIPT, CELL, status_file.FILE):
+        if (launch / name).exists():
+            (launch / name).replace(folder / name)
+    (launch / "run.lock").unlink(missing_ok=True)
+    launch.rmdir()
+    # Relative, because the disk may be mounted elsewhere on another machine.
+    target = os.path.relpath(folder.resolve(), launch.parent.resolve())
+    launch.symlink_to(target, target_is_directory=True)
+
+
+def _move_commands(old: Path, new: Path) -> None:
+    """Moves the commands that wait, also those that are still being written."""
+    new.mkdir(mode=0o700, exist_ok=True)
+    until = time.monotonic() + mailbox.WRITING_SECS
+    while True:
+        for path in old.glob("*.json"):
+            with contextlib.suppress(FileNotFoundError):  # withdrawn
+                path.replace(new / path.name)
+        late = time.monotonic() > until
+        if late:  # its sender was killed
+            files.sweep(old)
+        try:
+            return old.rmdir()
+        except OSError:
+            if late:
+                raise
+        time.sleep(0.01)
+
+
+def _move_log(old: Path, new: Path) -> None:
+    """Appends the log to the one of the run, and lets this process go on printing there."""
+    with open(old, "rb") as begun, open(new, "ab") as log:
+        here = os.fstat(begun.fileno())
+        log.write(begun.read())
+        log.flush()
+        for number in (1, 2):
+            with contextlib.suppress(OSError):  # closed
+                found = os.fstat(number)
+                if (found.st_dev, found.st_ino) == (here.st_dev, here.st_ino):
+                    os.dup2(log.fileno(), number)
+    old.unlink()

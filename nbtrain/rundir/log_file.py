@@ -1,0 +1,20 @@
+"""Reads the end of a file to which a process prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+# Lines of a log that are shown at most, and the bytes that are read for them.
+SHOWN_LINES = 20
+_BYTES = 1 << 14
+
+
+def last_lines(path: Path) -> list[str] | None:
+    """Returns lines from the end of a log, more than are shown; None if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, path.stat().st_size - _BYTES))
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return None
+    return text.rstrip().splitlines()

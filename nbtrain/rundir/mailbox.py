@@ -1,0 +1,290 @@
+"""The mailbox of a run's folder, through which other processes steer it.
+
+mailbox/ID.json           a command, put here by write, sync and rename
+mailbox/taken/ID.json     a command that the run has taken and not answered for good
+mailbox/answers/ID.json   its answer: "requested", later "applied" or "refused"
+
+outgoing.send(folder, "4f2a", {"command": "pause"})        # another process
+letter = mailbox.take()[0]                                 # the run, five times a second
+mailbox.answer("4f2a", {"state": "requested"})             # the run: twice, the second time
+mailbox.close("4f2a", {"state": "applied", "step": 300})   #   for good
+outgoing.answer(folder, "4f2a")                            # another process
+
+A rename decides who has a command: the run that takes it, or the sender that withdraws it. So no
+command is executed twice, and each gets one answer. A command for an earlier start of the run, of
+another user, too large or malformed is refused in words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nbtrain.rundir import files
+from nbtrain.rundir.answers import outcome_of
+from nbtrain.rundir.files import Malformed, Untrusted
+
+FOLDER = "mailbox"
+TAKEN = "taken"
+ANSWERS = "answers"
+
+# The version of all of this, in the status and in every answer.
+VERSION = 1
+
+# The largest command: a replay of a thousand edits has 60 kB.
+MOST_BYTES = 1 << 18
+
+# Answers that stay for their senders, the newest; and how long at the least, in seconds.
+ANSWERS_KEPT = 1000
+ANSWERS_SECS = 3600.0
+
+# Seconds until a file is refused that is not JSON, or cannot be read, and does not change: until
+# then it may still be being written, or a share shows it late.
+WRITING_SECS = 2.0
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The place that commands for one start of a run are sent to.
+
+    Attributes:
+        folder: The run's folder, absolute.
+        attempt: Identifies the start: a later one refuses the commands.
+    """
+
+    folder: Path
+    attempt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A command that the run has found in its mailbox.
+
+    Attributes:
+        id: The name of the file, without `.json`.
+        fields: The command and its arguments; empty if it is refused.
+        refusal: Why it cannot be a command for this run; "" if it can.
+    """
+
+    id: str
+    fields: Mapping[str, Any]
+    refusal: str = ""
+
+
+class _State(NamedTuple):
+    """The state of a file, which differs once it has changed."""
+
+    at: float
+    size: int
+
+
+def is_id(text: object) -> bool:
+    """Tells if a text can name a command: letters, digits, - and _, at most 80 characters."""
+    return isinstance(text, str) and _ID.fullmatch(text) is not None
+
+
+class Mailbox:
+    """The run's side; for one thread at a time.
+
+    Args:
+        folder: The run's folder.
+        attempt: Identifies this start of the run.
+        launch: Identifies the launch of this process, whose commands are for this start too; None
+            if it was not launched.
+        clock: Returns seconds that never go backwards. The times of files are those of the share.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        attempt: str,
+        launch: str | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._box = folder / FOLDER
+        self._attempt, self._launch, self._clock = attempt, launch, clock
+        self._taken, self._answers = self._box / TAKEN, self._box / ANSWERS
+        self._owner: int | None = None
+        self._unfinished: dict[str, tuple[_State, float]] = {}  # files, and since when they are so
+        self._refused: set[str] = set()  # files that stay until their refusals are written
+
+    def open(self) -> list[Letter]:
+        """Creates the folders, and takes what was sent before this start.
+
+        Returns:
+            The commands of earlier starts, to be refused: those that were taken then, whose answer
+            the journal may know, and those that were not. And, without a refusal, those that have
+            waited since the launch of this process.
+
+        Raises:
+            OSError: They cannot be created.
+        """
+        self.create()
+        taken = [path.stem for path in sorted(self._taken.glob("*.json"))]
+        early = [Letter(key, {}, "taken") for key in taken if not self._is_closed(key)]
+        for each in self.take():
+            waited = self._launch is not None and each.fields.get("attempt") == self._launch
+            early.append(each if waited else Letter(each.id, {}, each.refusal or "early"))
+        return early
+
+    def create(self) -> None:
+        """Creates the folders if they are not there.
+
+        Raises:
+            OSError: They cannot be created.
+        """
+        make(self._box.parent)
+        for folder in (self._box, self._taken, self._answers):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            if folder.is_symlink():
+                raise NotADirectoryError(f"{folder} is a symbolic link")
+        files.sweep(self._answers)  # only this start writes there
+        probe = files.temporary(self._answers / "owner.json")
+        probe.touch()
+        found = probe.stat()
+        probe.unlink()
+        # Not the process's own user: a share may map it to another one.
+        self._owner = found.st_uid if hasattr(os, "getuid") else None
+        files.sweep(self._box, before=found.st_mtime - ANSWERS_SECS)  # others may be writing
+
+    def _is_closed(self, key: str) -> bool:
+        """Tells if a command has its last answer: its start was killed just after writing that."""
+        try:
+            fields = files.read(self._answers / f"{key}.json")
+        except (OSError, Untrusted):
+            return False
+        if closed := outcome_of(fields) is not None:
+            (self._taken / f"{key}.json").unlink()
+        return closed
+
+    def take(self, most: int = sys.maxsize) -> list[Letter]:
+        """Takes the commands that have come, at most so many, the oldest first.
+
+        Raises:
+            OSError: The mailbox is gone or cannot be read.
+        """
+        taken: list[Letter] = []
+        found = self._new()
+        self._unfinished = {
+            name: known for name, known in self._unfinished.items() if name in found
+        }
+        for name, state in sorted(found.items(), key=lambda each: (each[1].at, each[0])):
+            if len(taken) >= most:
+                break
+            if name in self._refused:
+                continue
+            try:
+                letter = self._opened(self._box / name)
+            except FileNotFoundError:  # withdrawn
+                continue
+            except (OSError, Malformed) as error:
+                if self._may_change(name, state):
+                    continue
+                lead = "it cannot be taken: " if isinstance(error, OSError) else ""
+                why = f"{lead}{getattr(error, 'strerror', None) or error}"
+                letter = self._refusal(self._box / name, why)
+            if letter is not None:
+                taken.append(letter)
+        return taken
+
+    def _new(self) -> dict[str, _State]:
+        """The files of commands, by their names."""
+        found = {}
+        with os.scandir(self._box) as entries:
+            for entry in entries:
+                if entry.name.endswith(".json") and not entry.name.startswith("."):
+                    with contextlib.suppress(FileNotFoundError):  # withdrawn
+                        state = entry.stat(follow_symlinks=False)
+                        found[entry.name] = _State(state.st_mtime, state.st_size)
+        return found
+
+    def _may_change(self, name: str, state: _State) -> bool:
+        """Tells if a file that cannot be read may be in a moment: it has just come or changed."""
+        now = self._clock()
+        known, since = self._unfinished.get(name, (None, now))
+        if known == state and now - since >= WRITING_SECS:
+            return False
+        self._unfinished[name] = (state, since if known == state else now)
+        return True
+
+    def _opened(self, path: Path) -> Letter | None:
+        """Takes one file; None if it was answered already.
+
+        Raises:
+            OSError: It cannot be read or taken; FileNotFoundError if it was withdrawn.
+            Malformed: It is not JSON; perhaps it is still being written.
+        """
+        name = path.name.removesuffix(".json")
+        if not is_id(name) or (self._answers / path.name).exists():
+            self._drop(path)
+            return None
+        try:
+            fields = files.read(path, most_bytes=MOST_BYTES, owner=self._owner)
+        except Malformed:
+            raise
+        except Untrusted as why:
+            return self._refusal(path, str(why))
+        if fields.get("attempt", self._attempt) not in (self._attempt, self._launch or ""):
+            return self._refusal(path, "it was sent to an earlier start of the run")
+        os.rename(path, self._taken / path.name)  # noqa: PTH104 - FileNotFoundError: withdrawn
+        return Letter(name, fields)
+
+    def _refusal(self, path: Path, why: str) -> Letter:
+        """Refuses a file, which stays until the answer is written: a kill must not lose both."""
+        self._refused.add(path.name)
+        return Letter(path.name.removesuffix(".json"), {}, why)
+
+    def _drop(self, path: Path) -> None:
+        """Deletes a file that gets no answer."""
+        with contextlib.suppress(OSError):  # perhaps a folder, which stays
+            path.unlink()
+
+    def answer(self, key: str, fields: Mapping[str, Any]) -> None:
+        """Writes an answer that another one will follow.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        files.replace(self._answers / f"{key}.json", {"nbtrain": VERSION, "id": key, **fields})
+
+    def close(self, key: str, fields: Mapping[str, Any]) -> None:
+        """Writes the last answer to a command.
+
+        Raises:
+            OSError: It cannot be written; try again.
+        """
+        self.answer(key, fields)
+        name = f"{key}.json"
+        (self._taken / name).unlink(missing_ok=True)
+        if name in self._refused:
+            self._drop(self._box / name)
+            self._refused.discard(name)
+
+    def tidy(self) -> None:
+        """Deletes old answers, which their senders have read or will not read any more."""
+        with contextlib.suppress(OSError), os.scandir(self._answers) as entries:
+            dated = sorted((each.stat().st_mtime, each.path) for each in entries)
+            # By the clock of the share, which may differ from the one here.
+            until = max(dated, default=(0.0, ""))[0] - ANSWERS_SECS
+            for at, path in dated[:-ANSWERS_KEPT]:
+                if at < until and not (self._taken / Path(path).name).exists():
+                    Path(path).unlink(missing_ok=True)
+
+
+def make(folder: Path) -> None:
+    """Creates the mailbox of a run that is to come, or has begun.
+
+    Raises:
+        OSError: It cannot be created.
+    """
+    (folder / FOLDER).mkdir(mode=0o700, exist_ok=True)

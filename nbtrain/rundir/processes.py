@@ -1,0 +1,36 @@
+"""Tells if a process that has written a file still lives."""
+
+from __future__ import annotations
+
+import socket
+
+import psutil
+
+# Seconds by which two readings of a process's start may differ.
+_START_SECS = 1.0
+
+
+def is_gone(host: str, process: int, started: float, alive: float) -> bool:
+    """Tells if a process has ended; False for one of another machine.
+
+    A process with its number is another one if it started at another time, and after the sign of
+    life. The first alone does not tell: the system moves the starts of all processes if its clock
+    is set.
+
+    Args:
+        host: The name of its machine.
+        process: Its number there.
+        started: When it started, in seconds since the epoch.
+        alive: Its last sign of life, in seconds since the epoch.
+    """
+    if host != socket.gethostname():
+        return False
+    try:
+        found = psutil.Process(process)
+        now = found.create_time()
+        other = abs(now - started) > _START_SECS and now > alive
+        return other or bool(found.status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
+    except psutil.Error:  # access is denied: it is there
+        return False

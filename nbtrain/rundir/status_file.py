@@ -1,0 +1,178 @@
+"""The status of a run in its folder, for other processes: `status.json`.
+
+The run replaces the file about once a second and at each change of its phase. It holds the fields
+of `Status`, and who writes it:
+
+{"nbtrain": 1, "attempt": "9f6c02d1", "host": "lab-3", "process": 4711,
+ "process_started": 1790000000.25, "alive": 1790000321.5,
+ "name": "digits", "phase": "running", "step": 1240, "total_steps": 10000, ...}
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, cast
+
+from nbtrain.core.ranges import Hyperparameter, Scale
+from nbtrain.core.states import Checkpoint, Phase, Status, Usage
+from nbtrain.core.tasks import Task, TaskState
+from nbtrain.rundir import files
+from nbtrain.rundir.files import Untrusted
+
+FILE = "status.json"
+
+# Seconds between two signs of life.
+ALIVE_SECS = 1.0
+
+# Begins the attempt of a process that was launched and has not started its run yet.
+LAUNCH = "launch-"
+
+# The newest checkpoints in the file. The folder and the journal have them all.
+CHECKPOINTS = 100
+
+# JSON has no names for these.
+_WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """The process that trains.
+
+    Attributes:
+        attempt: Identifies this start of the run.
+        host: The name of its machine.
+        process: Its number there.
+        process_started: When the process started, in seconds since the epoch: a number may be
+            used again by another process.
+    """
+
+    attempt: str
+    host: str
+    process: int
+    process_started: float
+
+    @property
+    def launched(self) -> bool:
+        """True if the process was launched and has not started its run yet."""
+        return self.attempt.startswith(LAUNCH)
+
+
+@dataclass(frozen=True, slots=True)
+class SignOfLife:
+    """The contents of `status.json`.
+
+    Attributes:
+        writer: The process that wrote it.
+        alive: When it wrote it, in seconds since the epoch, by the clock of its machine.
+        status: The status of the run.
+    """
+
+    writer: Writer
+    alive: float
+    status: Status
+
+
+# The names in the file, asked for once: a thousand files are read every second.
+_WRITER = tuple(each.name for each in fields(Writer))
+_STATUS = tuple(each.name for each in fields(Status))
+
+
+def write(folder: Path, sign: SignOfLife) -> None:
+    """Replaces the file.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    files.replace(folder / FILE, fields_of(sign, folder), sync=False)
+
+
+def fields_of(sign: SignOfLife, folder: Path) -> dict[str, Any]:
+    """Returns the fields of the file."""
+    told = {"nbtrain": 1, **asdict(sign.writer), "alive": round(sign.alive, 3)}
+    return told | _told(sign.status, folder)
+
+
+def read(folder: Path) -> SignOfLife:
+    """Returns the contents of the file.
+
+    Raises:
+        OSError: It is not there, or cannot be read.
+        Untrusted: It is no status of a run.
+    """
+    told = files.read(folder / FILE)
+    try:
+        writer = Writer(**{name: told[name] for name in _WRITER})
+        return SignOfLife(writer, float(told["alive"]), _status(told, folder))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Untrusted(f"it is no status of a run: {type(error).__name__}: {error}") from None
+
+
+def _told(status: Status, folder: Path) -> dict[str, Any]:
+    """Returns the fields of a status for JSON; paths are relative to the folder."""
+    told = {each.name: getattr(status, each.name) for each in fields(status)}
+    checkpoints = [asdict(held) for held in status.checkpoints[-CHECKPOINTS:]]
+    for held in checkpoints:
+        held["path"] = _relative(held["path"], folder)
+    usage = None if status.usage is None else asdict(status.usage)
+    tuned = [asdict(each) for each in status.hyperparameters]
+    tasks = [asdict(each) for each in status.tasks]
+    more = {
+        "checkpoints": checkpoints,
+        "usage": usage,
+        "hyperparameters": tuned,
+        "tasks": tasks,
+    }
+    return cast(dict[str, Any], plain(told | more))
+
+
+def _status(told: Mapping[str, Any], folder: Path) -> Status:
+    known = {name: told[name] for name in _STATUS if name in told}
+    known |= {name: number(told.get(name)) for name in ("steps_per_s", "eta_s")}
+    known["phase"] = Phase(known["phase"])
+    known["values"] = {tag: number(value) for tag, value in told.get("values", {}).items()}
+    known["checkpoints"] = tuple(
+        Checkpoint(**held | {"path": str(folder / held["path"]), "order": number(held["order"])})
+        for held in told.get("checkpoints", ())
+    )
+    known["hyperparameters"] = tuple(map(_hyperparameter, told.get("hyperparameters", ())))
+    known["threads"] = tuple(told.get("threads", ()))
+    known["log"] = tuple(told.get("log", ()))
+    known["usage"] = Usage(**told["usage"]) if told.get("usage") else None
+    known["tasks"] = tuple(
+        Task(**task | {"state": TaskState(task["state"])}) for task in told.get("tasks", ())
+    )
+    return Status(**known)
+
+
+def _hyperparameter(told: Mapping[str, Any]) -> Hyperparameter:
+    known = {name: number(value) for name, value in told.items()}
+    return Hyperparameter(**known | {"scale": Scale(told["scale"])})
+
+
+def _relative(path: str, folder: Path) -> str:
+    """Returns the path as seen from the folder, which may be mounted elsewhere."""
+    return str(Path(path).relative_to(folder)) if Path(path).is_relative_to(folder) else path
+
+
+def plain(value: Any) -> Any:
+    """Returns a value for JSON, with words for what is no number there: "NaN", "Infinity"."""
+    match value:
+        case str() | bool() | None:
+            return str(value) if isinstance(value, str) else value
+        case float() if math.isnan(value):
+            return "NaN"
+        case float() if math.isinf(value):
+            return "Infinity" if value > 0 else "-Infinity"
+        case Mapping():
+            return {str(name): plain(each) for name, each in value.items()}
+        case Sequence():
+            return [plain(each) for each in value]
+    return value
+
+
+def number(value: Any) -> Any:
+    """Returns the number that a word of `plain` stands for; everything else as it is."""
+    return _WORDS.get(value, value) if isinstance(value, str) else value
