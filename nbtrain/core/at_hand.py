@@ -26,14 +26,16 @@ class AtHand(StepCounter):
             `should_stop`; 0 otherwise, when counting takes more than adding one.
         values: The scalars recorded for the current step; None before.
         tags: Their tags: a tuple from the record queue.
+        tracked: Whether a tracked loop counts the steps, so that `should_stop` does not.
     """
 
-    __slots__ = ("items", "most_items", "next", "tags", "thread", "values")
+    __slots__ = ("items", "most_items", "next", "tags", "thread", "tracked", "values")
 
     def __init__(self, items: deque[Any], most_items: int) -> None:
         super().__init__()
         self.next = self.thread = 0
         self.values: Sequence[Any] | None = None
         self.tags: tuple[str, ...] = ()
+        self.tracked = False
         self.items = items
         self.most_items = most_items

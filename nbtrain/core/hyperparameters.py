@@ -135,6 +135,11 @@ class Hyperparameters:
         self._learnt: dict[str, Hyperparameter] = {}  # as first read
         self._variables = dict(variables)
 
+    def hold(self, variables: Mapping[str, Variable]) -> None:
+        """Takes variables that were made later; training thread only."""
+        self.unwatch()
+        self._variables = dict(variables)
+
     @property
     def known(self) -> tuple[Hyperparameter, ...]:
         """The values last read, in the order given; empty before. Any thread may read it."""

@@ -41,7 +41,7 @@ class Hyperparameter:
     Attributes:
         name: Its name.
         value: Its value.
-        lowest: The lower end of the offered range; other values may be set too. The range is
+        lowest: The lower end of the range of the slider; other values may be set too. The range is
             learned from the first value. It is wider only while the current value lies outside.
         highest: The upper end of the range.
         scale: The spacing of the range.

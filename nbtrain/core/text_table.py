@@ -32,3 +32,9 @@ def on_a_line(cell: Cell) -> str:
     text = f"{cell:g}" if isinstance(cell, float) else str(cell)
     text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
     return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
+
+
+def some(names: Sequence[str]) -> str:
+    """Returns the first three of some names, and the number of the others."""
+    rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + rest

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -46,23 +46,27 @@ class Timeline:
 
     def __init__(self) -> None:
         self.order = 0
-        self._segments = [Segment()]
-        self._ends = {0: (math.inf, math.inf)}  # by segment: its last step and entry that count
+        # All segments, and by the number of each that counts, its last step and entry that count.
+        # Replaced together: another thread never sees a segment without what it has abandoned.
+        self._known: tuple[tuple[Segment, ...], Mapping[int, tuple[float, float]]] = (
+            (Segment(),),
+            {0: (math.inf, math.inf)},
+        )
 
     @property
     def segment(self) -> int:
         """The number of the current segment; the first is 0."""
-        return len(self._segments) - 1
+        return len(self._known[0]) - 1
 
     @property
     def begins(self) -> list[int]:
         """The steps at which the segments began, except the first."""
-        return [segment.step for segment in self._segments[1:]]
+        return [segment.step for segment in self._known[0][1:]]
 
     @property
     def limits(self) -> Mapping[int, float]:
         """The last step that counts of each segment; missing segments were abandoned."""
-        return {segment: step for segment, (step, _) in self._ends.items()}
+        return {segment: step for segment, (step, _) in self._known[1].items()}
 
     def add(self) -> int:
         """Adds an entry, and returns its number."""
@@ -76,9 +80,11 @@ class Timeline:
             saved: The entry that it continues from. None if unknown: then the past up to the step
                 counts.
         """
-        last = math.inf if saved is None else saved
-        self._segments.append(Segment(self.add(), step, self.segment_of(last), last))
-        self._ends = self.past(self.segment)
+        segments, _ = self._known
+        last, begin = math.inf if saved is None else saved, self.order + 1
+        segments = (*segments, Segment(begin, step, _holder(segments, last), last))
+        self._known = segments, _past(segments, len(segments) - 1)
+        self.order = begin  # last: with this number, another thread sees the segment too
 
     def past(self, number: int) -> dict[int, tuple[float, float]]:
         """Returns the segments that led to a segment: the last step and entry of each that count.
@@ -86,18 +92,11 @@ class Timeline:
         Args:
             number: The number of the segment; all of its own entries count.
         """
-        ends: dict[int, tuple[float, float]] = {}
-        limit, end = math.inf, math.inf
-        at: int | None = number
-        while at is not None:
-            ends[at] = limit, end
-            segment = self._segments[at]
-            limit, end, at = min(limit, segment.step), segment.last, segment.parent
-        return ends
+        return _past(self._known[0], number)
 
     def has_begun(self, step: int) -> bool:
         """Tells if the current segment begins at this step and has no other entry yet."""
-        now = self._segments[-1]
+        now = self._known[0][-1]
         return (now.begin, now.step) == (self.order, step)
 
     def counts(self, step: int, order: float) -> bool:
@@ -106,9 +105,27 @@ class Timeline:
         Args:
             order: Its number; infinity for the newest.
         """
-        limit, end = self._ends.get(self.segment_of(order), (-1, -1))
+        segments, ends = self._known
+        limit, end = ends.get(_holder(segments, order), (-1, -1))
         return step <= limit and order <= end
 
     def segment_of(self, order: float) -> int:
         """Returns the number of the segment to which an entry belongs."""
-        return bisect.bisect_right(self._segments, order, key=lambda segment: segment.begin) - 1
+        return _holder(self._known[0], order)
+
+
+def _holder(segments: Sequence[Segment], order: float) -> int:
+    """Returns the number of the segment to which an entry belongs."""
+    return bisect.bisect_right(segments, order, key=lambda segment: segment.begin) - 1
+
+
+def _past(segments: Sequence[Segment], number: int) -> dict[int, tuple[float, float]]:
+    """Returns the segments that led to one; see `Timeline.past`."""
+    ends: dict[int, tuple[float, float]] = {}
+    limit, end = math.inf, math.inf
+    at: int | None = number
+    while at is not None:
+        ends[at] = limit, end
+        segment = segments[at]
+        limit, end, at = min(limit, segment.step), segment.last, segment.parent
+    return ends

@@ -90,6 +90,18 @@ def names_of_caller() -> Mapping[str, object]:
     return {} if frame is None else frame.f_globals
 
 
+def bound_by_caller(value: object) -> str | None:
+    """Returns the one name of a value in the function or module that called nbtrain; else None."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_filename.startswith(_AROUND):
+        frame = frame.f_back
+    if frame is None:
+        return None
+    known = {**frame.f_globals, **frame.f_locals}
+    names = [name for name, each in known.items() if each is value and not name.startswith("_")]
+    return names[0] if len(names) == 1 else None
+
+
 def named(error: BaseException) -> str:
     """Formats an error in one line: its type, and the first part of its message."""
     try:

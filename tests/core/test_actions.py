@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 from nbtrain.core.commands import Restore, Set
 from nbtrain.core.ranges import Hyperparameter, Scale
 from nbtrain.core.states import Checkpoint, Phase, Status
-from nbtrain.panel.offers import Offers
+from nbtrain.panel.mark_actions import MarkActions
+from nbtrain.remote.attached import AttachedRun
+from nbtrain.rundir import status_file
 from nbtrain.rundir.actions import Action, Actions
 from nbtrain.rundir.journal import Mark, Marks
+from nbtrain.rundir.status_file import SignOfLife, Writer
 from nbtrain.rundir.timeline import RunTimeline, name_of
 
 RATE = {"learning_rate": 0.001}
@@ -105,7 +108,7 @@ class History:
         tuned = tuple(Hyperparameter(n, v, 0.0, 1.0, Scale.LOG) for n, v in known.items())
         return Actions(self.marks, status(phase, self.checkpoints, tuned))
 
-    def offered(
+    def texts(
         self, at: int = -1, phase: Phase = Phase.RUNNING, values: Mapping[str, float] | None = None
     ) -> list[str]:
         """The texts of the actions of a mark, each with the reason against it."""
@@ -134,17 +137,17 @@ def test_an_action_says_what_it_does_and_what_to_type() -> None:
     history = History().save(300).nan(400, good=300)
     halve, restore = history.actions().latest()
     assert halve == Action(
-        "Restore step 300 and halve learning_rate", Restore("ckpt-300", "learning_rate")
+        "Restore step 300 and halve learning_rate", Restore("checkpoints/ckpt-300", "learning_rate")
     )
-    assert repr(halve) == "run.restore('ckpt-300', halve='learning_rate')"
-    assert restore == Action("Restore step 300", Restore("ckpt-300"))
-    assert repr(restore) == "run.restore('ckpt-300')"
+    assert repr(halve) == "run.restore('checkpoints/ckpt-300', halve='learning_rate')"
+    assert restore == Action("Restore step 300", Restore("checkpoints/ckpt-300"))
+    assert repr(restore) == "run.restore('checkpoints/ckpt-300')"
     (undo, _) = History().save(300).set(400, 1.0, 2.0).actions().of(-1)
     assert undo == Action("Set learning_rate back to 1", Set({"learning_rate": 1.0}))
     assert repr(undo) == "run.set({'learning_rate': 1.0})"
 
 
-def test_the_actions_of_the_newest_marks_are_each_offered_once() -> None:
+def test_the_actions_of_the_newest_marks_are_each_listed_once() -> None:
     history = History().save(300).log("pause", 400).log("resume", 400).set(400, 1, 2)
     assert [str(action) for action in history.actions(values=RATE).latest()] == [
         "Set learning_rate back to 1",
@@ -156,13 +159,95 @@ def test_the_actions_of_the_newest_marks_are_each_offered_once() -> None:
     ]
 
 
-def test_after_a_deleted_checkpoint_the_one_before_it_is_offered() -> None:
+@pytest.mark.parametrize("later", ["pause", "set", "evaluate"])
+def test_the_actions_of_a_nan_come_first_until_the_run_goes_on_or_back(later: str) -> None:
+    history = History().save(300).copy(380).nan(400, good=380).log(later, 410)
+    history.log("evaluate", 410)
+    halve = "Restore step 380 and halve learning_rate"
+    assert history.actions().latest()[0].text == halve
+    for _ in range(10):
+        history.log("evaluate", 410)
+    assert history.actions().latest()[0].text == halve, "however many marks came since"
+
+
+@pytest.mark.parametrize("event", ["resume", "restore", "try"])
+def test_after_a_nan_that_is_over_the_actions_of_the_newest_mark_come_first(event: str) -> None:
+    history = History().save(300).copy(380).nan(400, good=380)
+    if event == "resume":
+        history.log("resume", 410)
+    else:
+        history.back(410, 300, event=event)
+    assert history.log("pause", 420).actions().latest()[0].text == "Restore step 300"
+
+
+def test_why_an_action_cannot_be_done_is_told_of_any_mark() -> None:
+    history = History().save(200, 300).back(400, 200).save(300)
+    replaced, *_ = history.actions().of(1)
+    assert history.actions().refusal(replaced) == "a later save of this step has replaced it"
+    (last,) = history.actions().of(3)
+    assert history.actions().refusal(last) is None
+    for _ in range(10):
+        history.log("evaluate", 410)
+    assert history.actions().refusal(last) is None, "though it is none of the newest"
+    assert history.actions(Phase.STOPPING).refusal(last) == "the run is stopping"
+
+
+def test_an_action_of_earlier_cannot_be_done() -> None:
+    history = History().save(200, 300)
+    earlier = history.actions().of(1)[0]
+    again = history.back(400, 200).save(300).actions()
+    assert again.of(-1) == (earlier,), "the same words, but another checkpoint"
+    gone = "it is no longer one of its actions: call run.actions() again"
+    assert again.refusal(earlier) == gone
+    assert again.refusal(Action("Set learning_rate back to 7", Set({"learning_rate": 7.0}))) == gone
+
+
+def test_only_the_marks_up_to_a_number_are_looked_at() -> None:
+    history = History().save(200, 300)
+    count, before = history.marks.count, history.checkpoints
+    history.save(400)
+    found = Actions(history.marks, status(Phase.RUNNING, before, ()), count)
+    assert [str(action) for action in found.latest()] == ["Restore step 300", "Restore step 200"]
+
+
+def test_an_edit_between_two_saves_of_a_step_counts_once_the_step_is_restored() -> None:
+    history = History().save(300).set(300, 1, 2).save(300).back(400, 300)
+    assert [mark.abandoned for mark in history.marks] == [False] * 4
+
+
+def test_a_checkpoint_that_is_saved_after_the_status_was_taken_is_not_told_as_deleted() -> None:
+    history = History().save(200)
+    count, before = history.marks.count, history.checkpoints
+    history.save(300)
+    actions = MarkActions(history.marks)
+    assert [*actions.of(status(Phase.RUNNING, before, ()), count)] == [0]
+    now = actions.of(status(Phase.RUNNING, history.checkpoints, ()), history.marks.count)
+    assert [str(action) for action in now[1]] == ["Restore step 300"]
+
+
+def test_after_a_deleted_checkpoint_the_one_before_it_is_an_action() -> None:
     history = History().save(100, 200, event="checkpoint").delete(200)
-    assert history.offered(1) == [
+    assert history.texts(1) == [
         "Restore step 200 (its checkpoint was deleted)",
         "Restore step 100",
     ]
-    assert history.delete(100).offered(0) == ["Restore step 100 (its checkpoint was deleted)"]
+    assert history.delete(100).texts(0) == ["Restore step 100 (its checkpoint was deleted)"]
+
+
+def test_a_checkpoint_older_than_all_of_a_list_of_the_newest_is_not_told_as_deleted(
+    tmp_path: Path,
+) -> None:
+    """The status file of a run, which an attached run reads, has the newest hundred."""
+    history = History().save(*range(1, 151)).delete(150)
+    writer = Writer("9f6c02d1", "lab-3", 4711, 0.0)
+    sign = SignOfLife(writer, 0.0, status(Phase.RUNNING, history.checkpoints, ()))
+    status_file.write(tmp_path, sign)
+    read = status_file.read(tmp_path).status
+    found = Actions(history.marks, read, most=AttachedRun.most_checkpoints)
+    assert found.of(0) == (Action("Restore step 1", Restore(1)),)
+    assert found.refusal(found.of(0)[0]) is None
+    assert found.of(50)[0].command == Restore("checkpoints/ckpt-51")
+    assert str(found.of(149)[0]) == "Restore step 150 (its checkpoint was deleted)"
 
 
 def test_a_checkpoint_that_was_found_in_the_folder_has_a_mark() -> None:
@@ -176,76 +261,76 @@ def test_a_checkpoint_that_was_found_in_the_folder_has_a_mark() -> None:
 
 def test_the_checkpoint_of_a_step_that_was_saved_again_is_another() -> None:
     history = History().save(200, 300).back(400, 200).save(300)
-    assert history.offered(1) == [
+    assert history.texts(1) == [
         "Restore step 300 (a later save of this step has replaced it)",
         "Restore step 200",
     ]
-    assert history.offered(3) == ["Restore step 300"]
+    assert history.texts(3) == ["Restore step 300"]
 
 
 def test_a_step_that_was_saved_again_after_an_edit_has_the_edit() -> None:
     history = History().save(200, 300).set(300, 1, 2).save(300)
-    assert history.offered(2) == ["Set learning_rate back to 1", "Restore step 200"]
-    assert history.offered(1)[0].startswith("Restore step 300 (")
+    assert history.texts(2) == ["Set learning_rate back to 1", "Restore step 200"]
+    assert history.texts(1)[0].startswith("Restore step 300 (")
 
 
 def test_an_edit_can_be_set_back_or_the_checkpoint_before_it_restored() -> None:
     history = History().save(200, 300).set(300, 0.00001, 0.001).save(400)
-    assert history.offered(2) == ["Set learning_rate back to 1e-05", "Restore step 300"]
+    assert history.texts(2) == ["Set learning_rate back to 1e-05", "Restore step 300"]
 
 
 def test_an_edit_whose_old_value_is_there_again_is_none_to_set_back() -> None:
     history = History().set(300, 0.0003, 3.0)
-    assert history.offered(values={"learning_rate": 0.0003}) == [
+    assert history.texts(values={"learning_rate": 0.0003}) == [
         "Set learning_rate back to 0.0003 (it is so already)"
     ]
-    assert history.offered(values={"learning_rate": 3.0}) == ["Set learning_rate back to 0.0003"]
+    assert history.texts(values={"learning_rate": 3.0}) == ["Set learning_rate back to 0.0003"]
 
 
 def test_a_checkpoint_of_another_branch_or_saved_later_does_not_lie_before_a_mark() -> None:
     history = History().save(200, 400).back(500, 200).set(450, 1, 2).save(450)
-    assert history.offered(3) == ["Set learning_rate back to 1", "Restore step 200"]
+    assert history.texts(3) == ["Set learning_rate back to 1", "Restore step 200"]
     history = History().save(200).log("pause", 400).back(500, 200).save(300)
-    assert history.offered(1) == ["Restore step 200"]
+    assert history.texts(1) == ["Restore step 200"]
 
 
 def test_after_nan_the_good_step_is_offered_with_half_of_the_rate_if_there_is_one() -> None:
     history = History().save(200, 300).nan(300, good=200)
     both = ["Restore step 200 and halve learning_rate", "Restore step 200"]
-    assert history.offered() == both
-    assert history.offered(values={"dropout": 0.5}) == both[1:]
+    assert history.texts() == both
+    assert history.texts(values={"dropout": 0.5}) == both[1:]
     factor = {"learning_rate": 0.1, "learning_rate_factor": 1.0}
-    assert history.offered(values=factor)[0] == "Restore step 200 and halve learning_rate_factor"
+    assert history.texts(values=factor)[0] == "Restore step 200 and halve learning_rate_factor"
 
 
 def test_after_nan_a_good_copy_that_is_newer_than_the_checkpoints_is_offered() -> None:
     halve = "Restore step {} and halve learning_rate".format
-    assert History().save(200).copy(290).nan(300, good=290).offered()[0] == halve(290)
-    assert History().copy(150).save(200).nan(300, good=200).offered()[0] == halve(200)
-    assert History().copy(0).nan(300, good=0).offered()[0] == halve(0)
+    assert History().save(200).copy(290).nan(300, good=290).texts()[0] == halve(290)
+    assert History().copy(150).save(200).nan(300, good=200).texts()[0] == halve(200)
+    assert History().copy(0).nan(300, good=0).texts()[0] == halve(0)
     abandoned = History().save(200).copy(290).back(295, 200).nan(295, good=200)
-    assert abandoned.offered()[0] == halve(200)
+    assert abandoned.texts()[0] == halve(200)
 
 
 def test_after_nan_nothing_later_than_the_good_step_is_offered() -> None:
-    assert History().save(200, 299).nan(300, good=200).offered(values={}) == ["Restore step 200"]
-    assert History().copy(0, 299).nan(300, good=0).offered(values={}) == ["Restore step 0"]
-    assert History().copy(0, 299).nan(1).offered() == []
+    assert History().save(200, 299).nan(300, good=200).texts(values={}) == ["Restore step 200"]
+    assert History().copy(0, 299).nan(300, good=0).texts(values={}) == ["Restore step 0"]
+    assert History().copy(0, 299).nan(1).texts() == []
 
 
 def test_a_copy_that_the_run_has_gone_back_to_is_offered_again_but_no_abandoned_one() -> None:
     history = History().copy(280, 290).nan(300, good=290)
     again = history.back(300, 290, "last_good").nan(295, good=290)
-    assert again.offered(values={}) == ["Restore step 290"]
+    assert again.texts(values={}) == ["Restore step 290"]
     history = History().copy(280, 290).nan(300, good=290)
     behind = history.back(300, 280, "last_good").nan(295, good=280)
-    assert behind.offered(values={}) == ["Restore step 280"]
+    assert behind.texts(values={}) == ["Restore step 280"]
 
 
 def test_a_mark_means_its_own_checkpoint_and_not_a_copy_of_the_same_step() -> None:
     history = History().copy(300, folder="trial").save(300).copy(300)
     (action,) = history.actions().of(0)
-    assert action.command == Restore("ckpt-300")
+    assert action.command == Restore("checkpoints/ckpt-300")
 
 
 @pytest.mark.parametrize(
@@ -258,24 +343,24 @@ def test_a_mark_means_its_own_checkpoint_and_not_a_copy_of_the_same_step() -> No
 )
 def test_an_unavailable_action_says_why(phase: Phase, reason: str) -> None:
     history = History().save(200).set(300, 1, 2)
-    assert history.offered(phase=phase) == [
+    assert history.texts(phase=phase) == [
         f"Set learning_rate back to 1 ({reason})",
         f"Restore step 200 ({reason})",
     ]
 
 
 def test_an_edit_of_a_hyperparameter_that_is_gone_cannot_be_set_back() -> None:
-    assert History().set(300, 1, 2).offered(values={}) == [
+    assert History().set(300, 1, 2).texts(values={}) == [
         "Set learning_rate back to 1 (there is no hyperparameter learning_rate)"
     ]
 
 
 def test_without_a_checkpoint_there_is_nothing_to_restore() -> None:
-    assert History().log("evaluate", 5).log("something", 6).offered() == []
+    assert History().log("evaluate", 5).log("something", 6).texts() == []
 
 
 def test_a_reverted_trial_is_not_offered_to_be_done_again() -> None:
-    assert History().save(100).revert(300, 100, "").offered() == ["Restore step 100"]
+    assert History().save(100).revert(300, 100, "").texts() == ["Restore step 100"]
 
 
 HERE = ["Restore step 320 and halve learning_rate", "Restore step 320"]
@@ -299,7 +384,7 @@ def raised(history: History, event: str = "set", step: int = 300) -> History:
     ],
 )
 def test_an_edit_that_was_undone_is_not_to_blame(history: History) -> None:
-    assert history.save(320).nan(330, good=320).offered() == HERE
+    assert history.save(320).nan(330, good=320).texts() == HERE
 
 
 @pytest.mark.parametrize(
@@ -319,17 +404,17 @@ def test_an_edit_that_was_undone_is_not_to_blame(history: History) -> None:
 def test_the_way_back_behind_an_edit_is_offered_if_the_good_state_came_after_it(
     history: History,
 ) -> None:
-    assert history.save(320).nan(330, good=320).offered() == [*HERE, BEHIND]
+    assert history.save(320).nan(330, good=320).texts() == [*HERE, BEHIND]
 
 
 def test_an_edit_shortly_before_the_good_state_is_undone_first() -> None:
     soon = raised(History().save(280)).save(301).nan(304, good=301)
-    assert soon.offered()[0] == BEHIND
+    assert soon.texts()[0] == BEHIND
 
 
 def test_lowering_a_rate_is_no_harm() -> None:
     history = raised(History().save(280)).save(320).nan(330, good=320).back(330, 320)
-    assert history.set(320, 0.9, 0.45).nan(350, good=320).offered()[0] == BEHIND
+    assert history.set(320, 0.9, 0.45).nan(350, good=320).texts()[0] == BEHIND
 
 
 @pytest.mark.parametrize(
@@ -347,27 +432,29 @@ def test_lowering_a_rate_is_no_harm() -> None:
         pytest.param(raised(History()).save(320).nan(330, good=320), id="nothing is older"),
     ],
 )
-def test_the_good_state_alone_is_offered_if_it_lacks_the_edit(history: History) -> None:
-    assert len(history.offered()) == 2
+def test_the_good_state_alone_is_restored_if_it_lacks_the_edit(history: History) -> None:
+    assert len(history.texts()) == 2
 
 
 def test_the_way_back_behind_an_edit_may_lead_to_a_copy() -> None:
     history = raised(History().copy(290)).copy(320).nan(330, good=320)
-    assert history.offered()[-1] == BEHIND.replace("280", "290")
+    assert history.texts()[-1] == BEHIND.replace("280", "290")
 
 
 def test_actions_are_computed_again_only_if_something_they_depend_on_has_changed() -> None:
     history = History().save(200).set(300, 0.001, 0.9)
-    offers = Offers(history.marks)
+    actions = MarkActions(history.marks)
 
     def found(phase: Phase = Phase.RUNNING, *, rate: float = 0.9, other: float = 0.0) -> Any:
         values = {"learning_rate": rate, "momentum": other}
         tuned = [Hyperparameter(n, v, 0.0, 1.0, Scale.LOG) for n, v in values.items()]
-        return offers.of(status(phase, history.checkpoints, tuned))
+        return actions.of(status(phase, history.checkpoints, tuned), history.marks.count)
 
     first = found()
-    assert [len(actions) for actions in first.values()] == [1, 2]
+    assert [len(each) for each in first.values()] == [1, 2]
     assert found(other=0.5) is first, "no mark is about this one"
+    for rate in (0.3, float("nan"), float("nan")):
+        assert found(rate=rate) is first, "it is not what it was before the edit"
     assert str(found(rate=0.001)[1][0]).endswith("(it is so already)")
     assert str(found(Phase.FINISHED)[0][0]).endswith("(the run has ended: start it again to go on)")
     history.delete(200)
@@ -384,7 +471,7 @@ DEEDS = st.lists(
 
 
 @given(DEEDS)
-def test_offered_checkpoints_led_to_the_mark(deeds: Sequence[tuple[str, int]]) -> None:
+def test_checkpoints_of_actions_led_to_the_mark(deeds: Sequence[tuple[str, int]]) -> None:
     """The plain definition: the past of a state is carried along, and restored with it."""
     history = History()
     past: tuple[str, ...] = ()  # names of the checkpoints that led to the present state
@@ -402,14 +489,14 @@ def test_offered_checkpoints_led_to_the_mark(deeds: Sequence[tuple[str, int]]) -
         elif deed == "back" and pasts:
             name = list(pasts)[number % len(pasts)]
             to = int(name.rpartition("-")[2])
-            history.back(step, to, "last_good" if "/" in name else "")
+            history.back(step, to, "last_good" if name.startswith("last_good") else "")
             past = pasts[name]
             before.append(past)
         elif deed in ("nan", "pause"):
             before.append(past)
             history.log(deed, step, good=step)
         if deed in ("save", "copy"):
-            name = f"ckpt-{step}" if deed == "save" else f"last_good/ckpt-{step}"
+            name = f"{'checkpoints' if deed == 'save' else 'last_good'}/ckpt-{step}"
             past = pasts[name] = (*past, name)
     assert {name_of(held.path) for held in history.checkpoints if not held.abandoned} == {*past}
     found = history.actions()
@@ -417,10 +504,27 @@ def test_offered_checkpoints_led_to_the_mark(deeds: Sequence[tuple[str, int]]) -
     for at, (mark, led) in enumerate(zip(found.marks, before, strict=True)):
         commands = [action.command for action in found.of(at)]
         restored = [each.checkpoint for each in commands if isinstance(each, Restore)]
-        own = [name for name in led if "/" not in name]
+        own = [name for name in led if name.startswith("checkpoints")]
         if mark.event == "save":
-            assert restored == [f"ckpt-{mark.step}"]
+            assert restored == [f"checkpoints/ckpt-{mark.step}"]
         elif mark.event == "nan":
             assert {*led[-1:]} <= {*restored} <= {*led}
         else:
             assert restored == own[-1:]
+
+
+def test_a_trial_without_a_decision_offers_each_of_its_values() -> None:
+    arms = [{"name": "a", "values": {"learning_rate": 0.01}}, {"values": {"learning_rate": 0.001}}]
+    history = History().save(100).log("try", 150, to=100, kept=False, arms=arms, text="yours")
+    first, second, *_rest = history.actions().of(-1)
+    assert (str(first), repr(first)) == (
+        "Go on with learning_rate 0.01",
+        "run.set({'learning_rate': 0.01})",
+    )
+    assert second.reason == "it is so already"
+
+
+def test_a_trial_that_was_kept_offers_no_other_value() -> None:
+    arms = [{"values": {"learning_rate": 0.01}}]
+    history = History().save(100).log("try", 150, kept=True, arms=arms)
+    assert not any(action.text.startswith("Go on") for action in history.actions().of(-1))

@@ -263,7 +263,7 @@ def test_the_range_is_learned_from_name_and_value(
 
 
 def range_of(hyperparameters: Hyperparameters, value: float) -> tuple[float, float]:
-    """The range offered after setting the only hyperparameter to this value."""
+    """The range of the slider after setting the only hyperparameter to this value."""
     (before,) = hyperparameters.known
     hyperparameters.set({before.name: value})
     (known,) = hyperparameters.known

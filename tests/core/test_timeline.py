@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+import sys
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -169,3 +172,43 @@ def test_a_journal_agrees_about_the_checkpoints_that_it_names(acts: list[str | i
     every = timeline.ordered([held(at) for at in sorted(kept)])
     counted = {each.step for each in every if not each.abandoned}
     assert counted == {at for at, (number, _) in kept.items() if number in past}
+
+
+def test_a_thread_that_reads_while_a_segment_opens_finds_the_newest_entry_to_count() -> None:
+    """Reads after every line of `open`, as another thread may."""
+    timeline = Timeline()
+    saved = timeline.add()
+    read: list[tuple[bool, bool]] = []
+
+    def look(frame: FrameType, _event: str, _argument: object) -> Any:
+        if Path(frame.f_code.co_filename).name != "timeline.py":
+            return None
+        sys.settrace(None)
+        read.append((timeline.counts(100, math.inf), timeline.segment in timeline.limits))
+        sys.settrace(look)
+        return look
+
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        timeline.open(100, saved)
+    finally:
+        sys.settrace(before)
+    assert len(read) > 3
+    assert set(read) == {(True, True)}
+
+
+def test_a_step_saved_edited_and_saved_again_has_two_orders() -> None:
+    timeline = RunTimeline(Path(), [saved(5)])
+    edit = timeline.follow({"event": "set", "step": 5, "edits": {"rate": [1, 2]}})
+    assert timeline.follow(saved(5)) > edit, "the second save holds the edit"
+    assert timeline.follow(saved(5)) == timeline.follow(saved(5)), "nothing lies between these"
+    timeline.follow({"event": "back", "step": 5, "checkpoint": "checkpoints/ckpt-5"})
+    assert timeline.counts(5, edit)
+
+
+def test_a_refused_edit_lies_between_no_saves() -> None:
+    timeline = RunTimeline(Path(), [saved(5)])
+    refused = {"event": "set", "step": 5, "applied": False, "edits": {"rate": [1, 2]}}
+    assert timeline.follow(saved(5)) < timeline.follow(refused)
+    assert timeline.follow(saved(5)) == 1

@@ -1,0 +1,104 @@
+"""The arms of a trial, and the table of their results."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from nbtrain.core.arms import MOST_ARMS, ArmResult, arms_of, table
+from nbtrain.core.commands import Try
+from nbtrain.core.errors import ArgumentError
+
+
+def told(trial: Try) -> list[tuple[str, dict[str, object]]]:
+    return [(arm.name, dict(arm.values)) for arm in arms_of(trial.values, trial.settings)]
+
+
+def test_each_value_of_a_list_is_an_arm() -> None:
+    assert told(Try({"rate": [0.1, 1]})) == [("rate 0.1", {"rate": 0.1}), ("rate 1", {"rate": 1})]
+
+
+def test_a_single_value_beside_a_list_is_in_every_arm() -> None:
+    assert told(Try({"rate": (0.1, 1), "size": 3})) == [
+        ("rate 0.1", {"rate": 0.1, "size": 3}),
+        ("rate 1", {"rate": 1, "size": 3}),
+    ]
+
+
+def test_several_lists_are_a_grid_in_their_order() -> None:
+    found = [name for name, _ in told(Try({"a": [1, 2], "b": [3, 4]}))]
+    assert found == ["a 1, b 3", "a 1, b 4", "a 2, b 3", "a 2, b 4"]
+
+
+def test_named_settings_are_arms_with_their_names() -> None:
+    settings: dict[str, dict[str, object]] = {
+        "calm": {"rate": 0.1},
+        "bold": {"rate": 9, "size": 1},
+    }
+    assert told(Try({"size": 3}, settings=settings)) == [
+        ("calm", {"size": 3, "rate": 0.1}),
+        ("bold", {"size": 1, "rate": 9}),
+    ]
+
+
+def test_settings_and_lists_are_combined() -> None:
+    names = [name for name, _ in told(Try({"size": [1, 2]}, settings={"calm": {"rate": 0.1}}))]
+    assert names == ["calm, size 1", "calm, size 2"]
+
+
+@pytest.mark.parametrize("values", [range(1, 3), np.array([1.0, 2.0])])
+def test_ranges_and_arrays_are_lists(values: object) -> None:
+    assert [name for name, _ in told(Try({"rate": values}))] == ["rate 1", "rate 2"]
+
+
+@pytest.mark.parametrize(
+    ("values", "several"),
+    [({"rate": 0.1}, False), ({"rate": np.float64(1)}, False), ({"rate": [0.1]}, True)],
+)
+def test_a_list_of_one_value_is_compared_too(values: dict[str, object], *, several: bool) -> None:
+    assert Try(values).is_comparison is several
+    assert Try(values).leaves_choice is several
+    assert Try(values, repeats=2).is_comparison
+    assert Try(values, repeats=2).leaves_choice is several
+
+
+def test_an_empty_list_and_too_many_arms_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="rate has no value to try: give at least one"):
+        arms_of({"rate": ()}, {})
+    with pytest.raises(ArgumentError, match="calm has no value to try"):
+        arms_of({}, {"calm": {}})
+    with pytest.raises(ArgumentError, match=rf"121 settings.*at most {MOST_ARMS}"):
+        arms_of({"a": range(11), "b": range(11)}, {})
+
+
+def test_what_is_changed_afterwards_does_not_change_a_trial() -> None:
+    rates, calm = [0.1, 0.2], {"rate": 0.1}
+    trial = Try({"rate": rates}, settings={"calm": calm})
+    rates.append(0.3)
+    calm["rate"] = 9.0
+    assert (trial.values["rate"], trial.settings["calm"]["rate"]) == ((0.1, 0.2), 0.1)
+
+
+def test_a_result_has_the_mean_and_the_spread_of_its_repeats() -> None:
+    result = ArmResult("a", {}, "loss", 4.0).measured(1.0).measured(3.0)
+    assert (result.mean, result.difference) == (2.0, -2.0)
+    assert result.spread == pytest.approx(math.sqrt(2))
+    assert ArmResult("a", {}, "loss", 4.0, (1.0,)).spread is None
+    bad = result.measured(math.nan, "loss is NaN").measured(1.0, "later")
+    assert math.isnan(bad.mean)
+    assert bad.note == "loss is NaN"
+
+
+def test_a_table_has_a_spread_and_notes_only_if_there_are_some() -> None:
+    once = ArmResult("rate 1", {}, "loss", 4.0, (1.0,))
+    assert table([once]).splitlines() == [
+        "values  loss before  after  difference",
+        "rate 1  4            1      -3",
+    ]
+    both = table([once.measured(3.0), ArmResult("rate 2", {}, "loss", 4.0, (math.nan,), "bad")])
+    assert both.splitlines()[0].split() == [
+        *("values", "loss", "before", "after", "difference", "spread", "note")
+    ]
+    assert table([]) == ""

@@ -1,0 +1,83 @@
+"""The range test of a learning rate: which rate is suggested, and when none is."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import pytest
+
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.rate_range import RateRange
+
+
+def swept(loss: Callable[[float], float]) -> tuple[RateRange, int]:
+    """A test whose loss depends on the rate of the step before alone, and its steps."""
+    steps = 100
+    sweep = RateRange(1e-6, 10.0, steps)
+    for step in range(steps):
+        if sweep.add(step, loss(sweep.rate(step - 1) if step else 0.0)):
+            return sweep, step + 1
+    return sweep, steps
+
+
+def test_the_rates_grow_by_equal_factors() -> None:
+    sweep = RateRange(1e-6, 1.0, 13)
+    rates = [sweep.rate(step) for step in range(13)]
+    assert (rates[0], rates[-1]) == pytest.approx((1e-6, 1.0))
+    assert [later / rate for rate, later in itertools.pairwise(rates)] == (
+        pytest.approx([math.sqrt(10)] * 12)
+    )
+    assert sweep.rate(99) == pytest.approx(1.0)
+
+
+def test_the_rate_is_suggested_at_which_the_loss_falls_fastest() -> None:
+    def loss(rate: float) -> float:  # falls around 1e-2, and rises from 1 on
+        return 2 - math.tanh(3 * math.log10(rate / 1e-2)) + 1e3 * max(0.0, rate - 1) if rate else 3
+
+    sweep, steps = swept(loss)
+    assert sweep.suggestion is not None
+    assert 5e-3 < sweep.suggestion < 5e-2
+    assert steps < 100, "a loss that has risen far ends the test"
+    said = sweep.text("learning_rate", "loss")
+    assert "where the smoothed loss fell fastest" in said
+    assert said.startswith(f"suggested learning_rate {sweep.suggestion:.3g}")
+
+
+@pytest.mark.parametrize("loss", [lambda _rate: 1.0, lambda rate: 1.0 + rate])
+def test_nothing_is_suggested_if_the_loss_does_not_fall(loss: Callable[[float], float]) -> None:
+    sweep, _ = swept(loss)
+    assert sweep.suggestion is None
+    assert sweep.text("rate", "loss").startswith("no suggestion: loss did not fall for rate 1e-06")
+
+
+def test_a_loss_that_is_no_number_ends_the_test_and_is_left_out() -> None:
+    sweep, steps = swept(lambda rate: math.nan if rate > 1e-3 else 1 - rate)
+    assert steps < 100
+    assert all(math.isfinite(loss) for _, loss in sweep.curve)
+
+
+def test_a_test_that_ends_at_once_suggests_nothing() -> None:
+    sweep = RateRange(1e-6, 1.0, 10)
+    assert sweep.add(0, math.inf)
+    assert (sweep.suggestion, sweep.curve) == (None, ())
+    assert "did not fall for rate 1e-06 to 1e-06" in sweep.text("rate", "loss")
+
+
+def test_the_test_ends_with_its_steps() -> None:
+    _, steps = swept(lambda rate: 1 - rate / 100)
+    assert steps == 100
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.0, 1.0), (1.0, 0.1), (1.0, 1.0), (1e-6, math.inf), (math.nan, 1.0)]
+)
+def test_rates_that_do_not_grow_are_refused(low: float, high: float) -> None:
+    with pytest.raises(ArgumentError, match="give two positive numbers"):
+        RateRange(low, high, 100)
+
+
+def test_too_few_steps_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="steps=9: a range test takes at least 10"):
+        RateRange(1e-6, 1.0, 9)
