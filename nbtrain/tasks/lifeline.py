@@ -1,0 +1,44 @@
+"""Ends a process when the one that started it has ended, however it ended.
+
+The parent holds the writing end of a pipe, and never writes: the system closes it when the parent
+ends, also by SIGKILL, and the child reads the end of the file. A process that the parent has forked
+may hold the pipe too, so the child also looks who its parent is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+
+# Seconds between two looks at the number of the parent.
+_LOOK_SECS = 1.0
+
+
+def watch(end: Callable[[], object]) -> None:
+    """Calls `end` once, in a thread, when the parent has ended; its pipe is the standard input.
+
+    The program reads an empty file as its standard input.
+    """
+    parent = os.getppid()
+    pipe = os.dup(0)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    ended = threading.Event()
+
+    def read() -> None:
+        try:
+            while os.read(pipe, 1):
+                pass
+        finally:
+            ended.set()
+
+    def look() -> None:
+        while not ended.wait(_LOOK_SECS):
+            if sys.platform != "win32" and os.getppid() != parent:
+                break
+        end()
+
+    for target in (read, look):
+        threading.Thread(target=target, name="nbtrain lifeline", daemon=True).start()
