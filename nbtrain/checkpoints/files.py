@@ -23,6 +23,7 @@ import tensorflow as tf
 
 from nbtrain.core.errors import CheckpointError
 from nbtrain.core.states import Checkpoint
+from nbtrain.core.text_table import some
 from nbtrain.rundir.timeline import RunTimeline
 
 _PART = re.compile(r"(.+)\.data-\d{5}-of-(\d{5})")
@@ -129,6 +130,16 @@ class Saver(Protocol):
         """Returns a saver for a subfolder of the checkpoints; None if that is not possible.
 
         Its checkpoints do not count towards the run's `keep`.
+        """
+
+    def random_states(self) -> Sequence[tf.Variable]:
+        """Returns the states of the random generators of what is trained, such as a Dropout's."""
+
+    def vary_data(self, repeat: int, steps: int) -> bool:
+        """Prepares other batches for a further repeat of some steps; tells if it could.
+
+        Args:
+            repeat: Its number, from 1. A restore comes before each.
         """
 
 
@@ -243,8 +254,7 @@ def misfit(path: str, why: str) -> CheckpointError:
 
 def step_in_name(path: str) -> int | None:
     """Returns the step in the name of a checkpoint, or None."""
-    found = re.search(r"-(\d+)$", path)
-    return int(found.group(1)) if found else None
+    return int(found[1]) if (found := re.search(r"-(\d+)$", path)) else None
 
 
 def state_of(directory: Path | str) -> Any:
@@ -267,12 +277,6 @@ def complete_in(directory: Path) -> set[str]:
         for (name, total), there in parts.items()
         if there == int(total) and name + ".index" in files
     }
-
-
-def some(names: Sequence[str]) -> str:
-    """Returns the first three of some names, and the number of the others."""
-    rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + rest
 
 
 def _saved_at(path: Path) -> float:

@@ -43,6 +43,10 @@ class Listing:
             settled = all(abs(now - each) > 1 for each in changed)
             self._show(look, directory, changed if settled else None)
 
+    def found_in(self, directory: Path) -> tuple[Checkpoint, ...]:
+        """Returns what can be restored from the folder."""
+        return restorable(directory, self.timeline)
+
     def _begin(self) -> int:
         """Returns the number of a look that begins now."""
         with self._lock:
@@ -50,7 +54,7 @@ class Listing:
             return self._begun
 
     def _show(self, look: int, directory: Path, changed: tuple[float, ...] | None) -> None:
-        found = restorable(directory, self.timeline)
+        found = self.found_in(directory)
         with self._lock:
             if look > self._shown:
                 self._shown, self.checkpoints, self._changed = look, found, changed

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from nbtrain.logdir.event_run import EventRun
 from nbtrain.recording.store import ScalarStore
-from nbtrain.tfevents.writer import ENDING
+from nbtrain.tfevents.names import ENDING
 
 
 class Earlier:

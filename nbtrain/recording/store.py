@@ -60,6 +60,10 @@ class _Series:
         self._tails: list[BucketCurve] = []  # of abandoned points
         self._steps, self._wall_times, self._values = array("q"), array("d"), array("d")
 
+    @property
+    def count(self) -> int:
+        return len(self._steps)
+
     def extend(self, steps: IntArray, wall_times: FloatArray, values: FloatArray) -> None:
         self._steps.frombytes(steps.tobytes())
         self._wall_times.frombytes(wall_times.tobytes())
@@ -101,9 +105,18 @@ class _Series:
 
 
 class ScalarStore(Mapping[str, Columns]):
-    """Tags and their points: `store["loss"].values`."""
+    """Tags and their points: `store["loss"].values`.
+
+    Attributes:
+        generation: How often it was cleared.
+    """
 
     def __init__(self) -> None:
+        self.generation = 0
+        self._begin()
+        self._lock = threading.Lock()  # protects all of these
+
+    def _begin(self) -> None:
         self._series: list[_Series] = []
         self._parts = Parts()
         self._current: dict[str, _Series] = {}
@@ -112,7 +125,12 @@ class ScalarStore(Mapping[str, Columns]):
         self._known = 0  # the first segment in the timeline
         self._limits: Mapping[int, float] | None = None  # the last step that counts, by segment
         self._least = math.inf  # of the steps at which segments began
-        self._lock = threading.Lock()  # protects all of the above
+
+    def clear(self) -> None:
+        """Forgets all points, because another run has begun; a viewer must begin again too."""
+        with self._lock:
+            self._begin()
+            self.generation += 1
 
     def extend(self, tag: str, steps: IntArray, wall_times: FloatArray, values: FloatArray) -> None:
         """Adds points of one tag to the current segment; all of shape (n,), n at least 1."""
@@ -234,6 +252,18 @@ class ScalarStore(Mapping[str, Columns]):
     def __iter__(self) -> Iterator[str]:
         """Yields the tags, in the order in which they first appeared."""
         return iter(self.last_values())
+
+    def __repr__(self) -> str:
+        """Returns one line for each tag, with the number of its points and its last value."""
+        last, counts = self.last_values(), dict[str, int]()
+        with self._lock:
+            for series in self._series:
+                counts[series.tag] = counts.get(series.tag, 0) + series.count
+        lines = [
+            f"{tag}: {counts[tag]:,} point{'s' * (counts[tag] != 1)}, last {value:.6g}"
+            for tag, value in last.items()
+        ]
+        return "\n".join(lines) or "no scalars yet"
 
     def __len__(self) -> int:
         """The number of tags."""

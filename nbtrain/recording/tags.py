@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import KeysView
-from typing import SupportsFloat
+import contextlib
+from collections.abc import KeysView, Mapping
+from typing import Any, SupportsFloat
 
 import numpy as np
 
@@ -45,11 +46,25 @@ class KnownTags:
         }
 
 
-def no_mapping(values: object) -> ArgumentError:
-    """Returns the error for a step's result that is not a dict."""
-    return ArgumentError(
-        f"{type(values).__name__} object given: a step returns (and record takes) a "
-        'dict of scalars, such as {"loss": loss}.'
+def by_tag(values: Any, said: str = "step() returns") -> Mapping[str, Any]:
+    """Returns the scalars of a step by tag: those of a dict or a named tuple; one alone is `loss`.
+
+    Args:
+        values: The scalars.
+        said: The beginning of an error's message.
+
+    Raises:
+        ArgumentError: It is neither.
+    """
+    if isinstance(values, Mapping):
+        return values
+    if isinstance(values, tuple) and hasattr(values, "_asdict"):
+        return dict(values._asdict())
+    if _is_scalar(values):
+        return {"loss": values}
+    raise ArgumentError(
+        f'{said} {_described(values)}: give a dict of scalars, such as {{"loss": loss}}, a named '
+        "tuple of them, or one scalar, which is recorded as loss."
     )
 
 
@@ -66,6 +81,21 @@ def check_real(tag: str, value: object) -> None:
 def changes(kind: type) -> bool:
     """Tells if values of this type may change later: variables and arrays."""
     return hasattr(kind, "assign") or issubclass(kind, np.ndarray)
+
+
+def _is_scalar(value: object) -> bool:
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        return hasattr(value, "__float__")
+    with contextlib.suppress(ValueError):  # a tensor that is traced may have any shape
+        return len(shape) == 0
+    return True
+
+
+def _described(value: object) -> str:
+    shape = getattr(value, "shape", None)
+    kind = "None" if value is None else f"a {type(value).__name__}"
+    return kind if shape is None else f"{kind} of shape {tuple(shape)}"
 
 
 def _now(value: SupportsFloat) -> SupportsFloat:

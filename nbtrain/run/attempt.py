@@ -33,12 +33,16 @@ from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.handle import LoopHandle
 from nbtrain.run.loops import OwnLoop
+from nbtrain.run.mail import Mail
+from nbtrain.run.mirror import Mirror
 from nbtrain.run.monitor_threads import MonitorThreads
+from nbtrain.run.remote_loop import RemoteLoop
 from nbtrain.run.session_host import SessionHost, owner
 from nbtrain.run.session_loop import SessionLoop
 from nbtrain.run.switching import begin_short_turns, end_short_turns
 from nbtrain.run.threads import names_of_live
 from nbtrain.run.time_usage import PAUSED
+from nbtrain.run.track_loop import TrackLoop
 from nbtrain.run.unsaved import Unsaved
 
 _UNHEARD = (
@@ -68,8 +72,10 @@ class Attempt:
             context,
             self.boundary,
             self.loop,
+            TrackLoop(context, self.boundary, self.session, self.loop, self._is_own_thread),
             SessionHost(context, self.boundary, self.session, self.loop),
-            lambda: threading.get_ident() == self.ident,
+            RemoteLoop(context, self.boundary, self.session),
+            self._is_own_thread,
         )
         self.context.monitor.each_tick = self.boundary.executor.control.flush
         self.context.monitor.folder.list_again = self.boundary.policy.list_again
@@ -82,7 +88,11 @@ class Attempt:
         self._stopped_by: str | None = None  # "the program" or "the user"; None before a stop
 
     def start(
-        self, session: Callable[[], AbstractContextManager[Saver | None]], train: Callable[[], None]
+        self,
+        session: Callable[[], AbstractContextManager[Saver | None]],
+        train: Callable[[], None],
+        mail: Mail,
+        mirror: Mirror | None = None,
     ) -> None:
         """Starts the threads; any thread, once."""
         self.context.coord.clear_stop()
@@ -99,7 +109,7 @@ class Attempt:
         if not endings.enlist(self, thread):
             self.context.monitor.notices.note("signals", _UNHEARD)
         try:
-            self.monitor_threads.start(thread)
+            self.monitor_threads.start(thread, mail, mirror)
             thread.start()
         except BaseException as error:  # the process has reached its limit of threads
             self._join()
@@ -147,6 +157,9 @@ class Attempt:
         """Names of the live threads of all its coordinators, sorted."""
         coords = {self.context.coord, *self.handle.host.coords}
         return tuple(sorted(name for coord in coords for name in names_of_live(coord)))
+
+    def _is_own_thread(self) -> bool:
+        return threading.get_ident() == self.ident
 
     # --- training thread --------------------------------------------------------------
 
@@ -225,6 +238,7 @@ class Attempt:
             last_first.callback(lambda: context.lifecycle.apply(Event.FAILED if error else event))
             last_first.callback(context.folder.release)
             last_first.callback(registry.release, context.folder.name)
+            last_first.callback(self.monitor_threads.finish_mirror)
             last_first.callback(context.recorder.close, failed=error is not None)
             last_first.callback(context.coord.request_stop)
             last_first.callback(context.commands.close, "the run has ended", step=step)

@@ -130,6 +130,11 @@ class Boundary:
         self.settle()  # an evaluation, or a cell during a pause, may have set hyperparameters
         return self.must_end
 
+    def answer(self) -> None:
+        """Executes the commands that wait, while no step can be taken."""
+        self._context.commands.attention = False
+        self._obey()
+
     def settle(self) -> None:
         """Assigns what the program has set since the last boundary to the completed step."""
         step, changes = self.steps.step, self.executor.control.changes
@@ -185,7 +190,10 @@ class Boundary:
 
     def _obey(self, *, all_planned: bool = False) -> None:
         """Executes commands until none is left; waits for the next one while paused."""
+        if self._context.lifecycle.phase is Phase.PAUSED:
+            self.steps.complete()
         while receipt := self.executor.take(all_planned=all_planned):
+            self.steps.complete()
             outcome = self.executor.do(receipt)
             if outcome is not None:
                 self._context.monitor.write_journal()  # a confirmed command survives a kill

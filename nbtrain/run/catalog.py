@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from pathlib import Path
 
 from nbtrain.checkpoints.files import Restored, Saver, listed
@@ -16,32 +17,51 @@ from nbtrain.rundir.lineage import run_of
 
 
 class Catalog(Listing):
-    """The checkpoints that can be restored; only the training thread logs them."""
+    """The checkpoints that can be restored; only the training thread logs them.
+
+    Attributes:
+        in_use: Whether the checkpoints of this start were listed.
+    """
 
     def __init__(self, monitor: Monitor) -> None:
         super().__init__()
         self._monitor = monitor
-        self._in_use = False
+        self.in_use = False
 
     def begin(self, saver: Saver) -> bool:
-        """Lists a saver's folder, and logs checkpoints that the journal does not contain.
+        """Lists a saver's folder, and logs checkpoints that are newer than the journal.
+
+        A line for an older checkpoint that the journal lacks would make it the newest.
 
         Returns:
             Whether this is the first saver of this start.
         """
-        in_use, self._in_use = self._in_use, True
-        if not in_use:
+        if is_first := not self.in_use:
             self.timeline = self._monitor.timeline()
         self.read(saver.directory)
+        self.in_use = True
         for held in self.checkpoints:
-            if not self.timeline.knows(held):
+            if math.isinf(held.order):
                 when = round(held.wall_time, 3)
                 self._monitor.log(
                     event="found", step=held.step, wall_time=when, checkpoint=held.path
                 )
         self.read(saver.directory)
         self._monitor.notices.note("state", saver.mended)
-        return not in_use
+        return is_first
+
+    def read_if_changed(self, directory: Path) -> None:
+        """Lists the folder if it has changed, or lists nothing if the run's folder is lost."""
+        if self._monitor.folder.lost:
+            self.read(directory)
+        else:
+            super().read_if_changed(directory)
+
+    def found_in(self, directory: Path) -> tuple[Checkpoint, ...]:
+        """Returns what can be restored; nothing from a lost folder, which may be another run's."""
+        folder = self._monitor.folder
+        lost = folder.lost and folder.has_left(directory)
+        return () if lost else super().found_in(directory)
 
     def below(self, step: int) -> tuple[Checkpoint, ...]:
         """Returns the checkpoints below a step that are not abandoned."""
@@ -56,10 +76,10 @@ class Catalog(Listing):
         own = [held for held in self.checkpoints if Path(held.path).parent.name != LAST_GOOD]
         if self.checkpoints and not own:
             steps = ", ".join(f"{held.step:,}" for held in self.checkpoints)
+            named = f"step{'s' * (len(self.checkpoints) > 1)} {steps}"
             raise CheckpointError(
-                f"No checkpoint was saved yet, and of the copies of good states, of steps {steps}, "
-                f"none is taken by default: run.restore({self.checkpoints[-1].step}) takes the "
-                "newest."
+                "No checkpoint was saved yet. There are copies of good states, from "
+                f"{named}: run.restore({self.checkpoints[-1].step}) restores the newest."
             )
         return on_the_way(own)
 

@@ -81,6 +81,11 @@ def dismiss(attempt: Any) -> None:
     _late.pop(attempt, None)
 
 
+def are_ending() -> bool:
+    """Tells if the process ends, and waits for its runs."""
+    return _ending
+
+
 def say(text: str) -> None:
     """Prints a message to the process's own stderr: a kernel's ends with its connection."""
     if sys.__stderr__ is not None:
@@ -178,21 +183,26 @@ def _at_exit() -> None:
     """Ends the runs; the interpreter ends afterwards."""
     _end_all()
     if _threads():
-        _leave_without_destructors()
+        _leave_without_crash()
 
 
-def _leave_without_destructors() -> None:
-    """Makes the process end as soon as Python has ended; without glibc, does nothing.
+def _leave_without_crash() -> None:
+    """Keeps a step that is still running from crashing the end; without glibc, does nothing.
 
-    The end of a process destroys objects that TensorFlow's threads use. A step that is still
-    running then crashes the process, and its exit status is that of a crash. Python does not know
-    the status with which the program has ended. glibc's `on_exit` does, and calls `_exit` with it
-    before any destructor.
+    Two things would crash the process, and its exit status would be that of the crash:
+
+    1. The end of a process destroys objects that TensorFlow's threads use. Python does not know
+       the status with which the program has ended. glibc's `on_exit` does, and calls `_exit` with
+       it before any destructor.
+    2. Until then, a step that returns to Python ends its thread by `pthread_exit` (before Python
+       3.14), which aborts in TensorFlow's C++ frames. The handler of SIGABRT lets that thread
+       sleep, for as many seconds as the signal's number. The abort of another thread comes late.
     """
     with contextlib.suppress(AttributeError, OSError, TypeError):
         libc = ctypes.CDLL(None)
         libc.on_exit(libc._exit, None)
         libc.fflush(None)  # `_exit` does not write C's buffered output
+        libc.signal(signal.SIGABRT, libc.sleep)
 
 
 def _not_late() -> list[Any]:

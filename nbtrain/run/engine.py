@@ -31,6 +31,13 @@ class Engine(Protocol[RunT]):
         """A name of the engine for display."""
 
     @property
+    def epoch(self) -> tuple[int, int | None] | None:
+        """The epoch that it is in, from 1, and the number of epochs, or None if that has no end.
+
+        None if it has no epochs. Any thread may read it.
+        """
+
+    @property
     def coord(self) -> Coordinator:
         """The coordinator of the engine's threads."""
 

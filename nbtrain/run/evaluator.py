@@ -66,7 +66,7 @@ class Evaluator:
         except Exception as error:  # noqa: BLE001 - the training goes on
             self._monitor.notices.note("evaluate", f"No evaluation at step {step:,}: {told(error)}")
         else:
-            self._monitor.log(event="evaluated", step=step, text=described(values))
+            self._monitor.log(event="evaluated", step=self._steps.step, text=described(values))
         self.start()
 
     def now(self) -> dict[str, float]:
@@ -80,8 +80,9 @@ class Evaluator:
             raise ArgumentError(
                 "This run has nothing to evaluate: start it with evaluate=, a function that "
                 "returns scalars by name; a Keras fit with validation_data=, a MonitoredSession "
-                "with an nbtrain.EvalHook."
+                "with an nbtrain.tf1.EvalHook."
             )
+        self._steps.complete()
         step, spent = self._steps.step, self._monitor.time_usage.during(EVALUATE)
         with self._monitor.notices.busy(f"Evaluating at step {step:,}"), spent:
             values = scalars(self._evaluate())

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from nbtrain.checkpoints.files import Restored
 from nbtrain.core.commands import (
     Evaluate,
     Outcome,
@@ -37,8 +37,9 @@ from nbtrain.run.evaluator import Evaluator, described
 from nbtrain.run.hyperparameter_control import HyperparameterControl
 from nbtrain.run.saving import CheckpointPolicy
 from nbtrain.run.time_usage import PAUSED
-from nbtrain.run.trial import Trials
+from nbtrain.run.trial_commands import TrialCommands
 from nbtrain.run.trial_metric import TrialMetric
+from nbtrain.rundir.answers import fields_of_arm
 
 _NEVER = sys.maxsize
 
@@ -63,7 +64,7 @@ class CommandExecutor:
         self.evaluator = evaluator
         self._stops: list[Receipt] = []  # answered requests to stop
         metric = TrialMetric(evaluator, context.recorder, context.steps)
-        self._trials = Trials(context, policy, control, metric, self.open_segment)
+        self._trials = TrialCommands(context, policy, control, metric, self.open_segment)
 
     def take(self, *, all_planned: bool = False) -> Receipt | None:
         """Returns the next command at this step, or None; waits for one while paused."""
@@ -76,7 +77,7 @@ class CommandExecutor:
     def do(self, receipt: Receipt) -> Outcome | None:
         """Executes a command; an error refuses it. The outcome of a trial comes later: None."""
         match receipt.command:
-            case Restore(wanted, str(name)) if name in self.control.hyperparameters.values:
+            case Restore(wanted, str(name)) if name in self.control.known():
                 return self._restore_and_halve(receipt, Restore(wanted), name)
         step = self._steps.step
         try:
@@ -97,6 +98,8 @@ class CommandExecutor:
             **({"to": now} if now != step else {}),
             **({"edits": edits} if edits else {}),
             **({} if outcome.kept is None else {"kept": outcome.kept}),
+            **({"arms": [*map(fields_of_arm, outcome.arms)]} if outcome.arms else {}),
+            **receipt.sender.entry,
         )
         return outcome
 
@@ -116,16 +119,22 @@ class CommandExecutor:
         return outcome
 
     def _restore_and_halve(self, receipt: Receipt, restore: Restore, name: str) -> Outcome | None:
-        """Restores and then halves; the journal has a line for each."""
+        """Restores and then halves; the journal has a line for each, the receipt one edit."""
         before = self.control.now()[name]
-        alone = Receipt(restore)
+        alone = Receipt(restore, sender=receipt.sender)
         restored = self.do(alone)
         receipt.order = alone.order
         if restored is None or not restored.applied:
             return restored
         halved = self.halve(name, before)
-        told = halved.text if halved.applied else f"{name} was not halved: {halved.text}"
-        return replace(restored, text=f"{restored.text}; {told}", edits=halved.edits)
+        if not halved.applied:
+            text = f"{restored.text}; {name} was not halved: {halved.text}"
+            return replace(restored, text=text)
+        (edit,) = halved.edits
+        back = restored.text.replace(f"; {Edit(name, before, edit.old)}", "")
+        whole = edit if math.isnan(before) else replace(edit, old=before)
+        done = halved.text.replace(str(edit), str(whole))
+        return replace(restored, text=f"{back}; {done}", edits=halved.edits)
 
     def end(self, how: str) -> None:
         """Completes the answers to requests to stop: how the run has ended, and its checkpoint."""
@@ -158,17 +167,12 @@ class CommandExecutor:
         Args:
             restore: Whether to do nothing if the trial has no checkpoint to restore.
         """
-        receipt = self._trials.fail(why, restore=restore)
-        if receipt is not None:
-            self._commands.withdraw(receipt)
-            self._commands.plan(receipt, self._steps.step)
-        return receipt is not None
+        return self._trials.fail(why, restore=restore)
 
     def open_segment(self) -> None:
         """Opens a segment at the current step, to which the run has gone back."""
         step = self._steps.step
-        if self._trials.begun_since(step):
-            self._leave_trial(step, "the run went back")
+        self._trials.go_back(step)
         self.control.flush()  # values of the segment that ends here
         self._monitor.open_segment(step)
         self.control.go_back()
@@ -191,6 +195,8 @@ class CommandExecutor:
         step = self._steps.step
         with contextlib.suppress(PhaseError):  # the run is pausing or stopping anyway
             self._lifecycle.apply(Event.PAUSE)
+            self._trials.pause()
+            step = self._steps.step
             text = f"Paused at step {step:,}: {why}"
             self._monitor.notices.note(topic, text)
             self._monitor.log(event="pause", step=step, text=text)
@@ -204,15 +210,15 @@ class CommandExecutor:
                 return done("stopping")
             case Pause():
                 self._lifecycle.apply(Event.PAUSE)
-                return done("paused")
+                return done(f"paused{self._trials.pause()}")
             case Resume():
                 return done(self._resume())
             case Save():
                 self._policy.save()
                 return done(f"saved {Path(self._policy.checkpoints[-1].path).name}")
             case Restore(wanted, halve):
-                if halve is not None:  # an unknown one
-                    self.control.hyperparameters.check({halve: 0.0})
+                if halve is not None:  # an unknown one, or it cannot be read
+                    self.control.refuse_to_halve(halve)
                 return self._restore(wanted)
             case Set(values):
                 self._check_not_stopping("set")
@@ -224,7 +230,8 @@ class CommandExecutor:
                 self._check_not_stopping("evaluate")
                 return done(described(self.evaluator.now()))
             case Try():
-                return self._try(receipt, receipt.command)
+                self._check_not_stopping("try", unless=self._trials.has(receipt))
+                return self._trials.do(receipt, receipt.command)
             case Replay(planned, text):
                 self._check_not_stopping("replay")
                 self._plan(planned)
@@ -245,31 +252,14 @@ class CommandExecutor:
         self._check_not_stopping("restore")
         step = self._steps.step
         before = self.control.now()  # the program may have set some since the last look
-        restored = self._policy.restore(wanted)
-        self._leave_trial(step, "the run went back", back=restored)
+        with self._trials.restoring():
+            restored = self._policy.restore(wanted)
+        self._trials.leave(step, "the run went back", back=restored)
         self.open_segment()
         after = self.control.now()
         brought = [Edit(name, before[name], after[name]) for name in after if name in before]
         changed = "".join(f"; {edit}" for edit in brought if edit.old != edit.new)
         return Outcome(applied=True, step=step, text=f"restored {restored}{changed}")
-
-    def _try(self, receipt: Receipt, asked: Try) -> Outcome | None:
-        """Begins a trial, or ends it when its receipt comes again."""
-        if not self._trials.has(receipt):
-            self._check_not_stopping("try")
-            end = self._trials.begin(receipt, asked)
-            self._commands.plan(receipt, end)
-        elif self._lifecycle.phase is not Phase.STOPPING:
-            return self._trials.end()
-        else:
-            self._leave_trial(self._steps.step, "the run ended", ended=True)
-        return None
-
-    def _leave_trial(
-        self, step: int, why: str, *, ended: bool = False, back: Restored | None = None
-    ) -> None:
-        if (receipt := self._trials.leave(step, why, ended=ended, back=back)) is not None:
-            self._commands.withdraw(receipt)
 
     def _plan(self, edits: Sequence[tuple[int, Mapping[str, float]]]) -> None:
         """Plans edits for the ends of their steps; all of them, or none."""
@@ -285,7 +275,7 @@ class CommandExecutor:
         for at, values in edits:
             self._commands.post(Set(values, needed=True), step=step, at=at, standing=True)
 
-    def _check_not_stopping(self, verb: str) -> None:
+    def _check_not_stopping(self, verb: str, *, unless: bool = False) -> None:
         """Raises a PhaseError while stopping, when no further step follows."""
-        if self._lifecycle.phase is Phase.STOPPING:
+        if self._lifecycle.phase is Phase.STOPPING and not unless:
             raise PhaseError(f"Cannot {verb} while stopping; start the run again to go on.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from nbtrain.core.errors import CheckpointError
 from nbtrain.recording.recorder import Recorder
@@ -74,9 +75,20 @@ class FolderWatch:
         if self.lost:  # last, so that no other run writes there before this one has stopped
             lock.release()
 
+    def is_gone(self) -> bool:
+        """Tells if the folder is missing now, or was given up."""
+        return self.lost or not self._logdir.lock.in_place
+
+    def has_left(self, directory: Path) -> bool:
+        """Tells if a folder in the run's own one may be another run's by now; any thread."""
+        if not self.is_gone():
+            return False
+        directory, own = directory.resolve(), self._logdir.path.resolve()
+        return own in (directory, *directory.parents)
+
     def check(self, step: int) -> None:
         """Raises a CheckpointError if the folder is missing."""
-        if self.lost or not self._logdir.lock.in_place:
+        if self.is_gone():
             raise CheckpointError(self._told or self._text(step))
 
     def _text(self, step: int) -> str:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import SupportsFloat
 
-from nbtrain.run.boundary import Boundary
+from nbtrain.run.bindings import Bindings
+from nbtrain.run.boundary import Boundary, Counting
 from nbtrain.run.context import Context
 from nbtrain.run.log import Log
 from nbtrain.run.loops import OwnLoop
+from nbtrain.run.remote_loop import RemoteLoop
 from nbtrain.run.session_host import SessionHost
+from nbtrain.run.time_usage import TimeUsage
+from nbtrain.run.track_loop import TrackLoop
 
 
 class LoopHandle:
@@ -19,12 +24,11 @@ class LoopHandle:
         is_own_thread: Tells if the calling thread is the training thread and is not evaluating.
         reach: The step boundary; tells if the loop must end.
         record: Stores scalars for the current step.
-        settle: Assigns what the program has set since the last boundary to the completed step.
+        track: The loops of the program over tracked iterables.
         note: Shows a warning in the panel; None clears it.
         inform: Shows a message that is not a warning.
-        time_usage: Measures the time of the training thread by kind.
-        bindings: Watches the structure of models.
         log: The lines that TensorFlow logged in the training thread.
+        remote: The loop of steps that other processes take.
     """
 
     def __init__(
@@ -32,17 +36,28 @@ class LoopHandle:
         context: Context,
         boundary: Boundary,
         loop: OwnLoop,
+        track: TrackLoop,
         host: SessionHost,
+        remote: RemoteLoop,
         is_own_thread: Callable[[], bool],
     ) -> None:
-        self.host = host
+        self.host, self.remote = host, remote
         self.is_own_thread = is_own_thread
-        self.reach, self.record, self.settle = loop.reach, loop.record, boundary.settle
+        self.reach, self.record = loop.reach, loop.record
         self.note, self.inform = context.monitor.notices.note, context.monitor.notices.inform
-        self.time_usage = context.monitor.time_usage
-        self.bindings = context.bindings
+        self.track = track
         self.log = Log()
-        self._boundary = boundary
+        self._context, self._boundary, self._loop = context, boundary, loop
+
+    @property
+    def time_usage(self) -> TimeUsage:
+        """The time of the training thread by kind."""
+        return self._context.monitor.time_usage
+
+    @property
+    def bindings(self) -> Bindings:
+        """Watches the structure of models."""
+        return self._context.bindings
 
     @property
     def step(self) -> int:
@@ -53,6 +68,27 @@ class LoopHandle:
     def begun(self) -> bool:
         """True after the first boundary."""
         return self._boundary.begun
+
+    @property
+    def counts(self) -> bool:
+        """True while a loop counts the steps."""
+        return self._boundary.counting is not Counting.NOBODY
+
+    def settle(self) -> None:
+        """Assigns what the program has set since the last boundary to the completed step."""
+        self._boundary.settle()
+
+    def record_execution(self, values: Mapping[str, SupportsFloat], count: int) -> None:
+        """Stores scalars for the last of several steps that were taken since the boundary."""
+        self._loop.record_execution(values, count)
+
+    def count(self) -> None:
+        """Counts a completed step whose boundary an error has prevented."""
+        self._loop.count()
+
+    def end(self) -> None:
+        """Ends the counting after the boundary of a step; the next loop that asks counts on."""
+        self._loop.end()
 
     @property
     def evaluated(self) -> frozenset[str]:

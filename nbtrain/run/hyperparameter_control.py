@@ -13,7 +13,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
+from typing import NoReturn
 
+from nbtrain.core.errors import ArgumentError
 from nbtrain.core.hyperparameters import PREFIX, Edit, Hyperparameters
 from nbtrain.core.step_counter import StepCounter
 from nbtrain.recording.recorder import Recorder
@@ -56,6 +58,18 @@ class HyperparameterControl:
         """Reads all values again; returns them by name."""
         self._read()
         return self.hyperparameters.values
+
+    def known(self) -> dict[str, float]:
+        """Returns the values last read by name; reads them if that has failed so far."""
+        return self.hyperparameters.values or self.now()
+
+    def refuse_to_halve(self, name: str) -> NoReturn:
+        """Raises an ArgumentError: there is no such hyperparameter, or it cannot be read."""
+        self.hyperparameters.check({name: 0.0})
+        raise ArgumentError(
+            f"{name} cannot be read, so it cannot be halved. Nothing was restored: leave halve= "
+            "out to restore the checkpoint alone."
+        )
 
     def begin(self) -> None:
         """Records the values with which the run begins."""

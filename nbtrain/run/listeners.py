@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 from collections.abc import Callable
@@ -11,6 +12,18 @@ from nbtrain.run import registry
 from nbtrain.rundir.journal import EVENTS, Mark
 
 Listener = Callable[[Mark], object]
+Remove = Callable[[], None]
+
+
+def added(listeners: list[Callable[[], object]], listener: Callable[[], object]) -> Remove:
+    """Adds a listener; returns a function that removes it, and does nothing a second time."""
+    listeners.append(listener)
+
+    def remove() -> None:
+        with contextlib.suppress(ValueError):
+            listeners.remove(listener)
+
+    return remove
 
 
 class Listeners:

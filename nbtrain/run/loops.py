@@ -5,10 +5,8 @@
 
     StepLoop(...).drive(step)               # the run's loop, in one frame
 
-    hook_loop.attach(saver, step)           # the loop of a MonitoredSession: its hook counts
-    hook_loop.arrive(1, values, recount)    # after each call of the session
-
-For a session whose loop may never ask whether to stop, see `session_loop`.
+For the loop of a MonitoredSession, see `hook_loop`; for a session whose loop may never ask whether
+to stop, `session_loop`.
 """
 
 from __future__ import annotations
@@ -18,9 +16,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import SupportsFloat
 
-from nbtrain.checkpoints.files import Saver
 from nbtrain.core.errors import ArgumentError
-from nbtrain.recording.tags import no_mapping
+from nbtrain.recording.tags import by_tag
 from nbtrain.run.boundary import Boundary, Counting
 from nbtrain.run.context import Context
 from nbtrain.run.session_loop import SessionLoop
@@ -40,27 +37,50 @@ class OwnLoop:
         self.driven = False
         self._boundary = boundary
         self._session = session
+        self._coord = context.coord
         self._steps = context.steps
         self._commands = context.commands
         self._queue = context.recorder.queue
         self._tags = boundary.tags
 
     def reach(self, *, last: bool = False) -> bool:
-        """Handles the boundary between two steps; tells if the loop must end."""
+        """Handles the boundary between two steps; tells if the loop must end.
+
+        A step function that asks only learns whether a stop was requested.
+        """
+        if self.driven or self._steps.tracked:
+            return bool(self._coord.should_stop())
+        return self.count_and_look(last=last)
+
+    def count_and_look(self, *, last: bool = False) -> bool:
+        """Does what `reach` does, also if a step function or a tracked loop takes the steps."""
         boundary, steps = self._boundary, self._steps
         if last:
             self._commands.call()
-        if boundary.counting is _LOOP:
-            steps.step += 1
-            boundary.hand_over()
-        elif boundary.counting is _NOBODY:
+        if boundary.counting is _NOBODY:
             self._begin()
+        else:
+            self.count()
         must_end = steps.step >= steps.next and boundary.look_up(last=last)
         if boundary.counting is _LOOP and not self._tags.changing:
             steps.thread = self._commands.thread
         return must_end
 
+    def count(self) -> None:
+        """Counts a completed step and queues its record, without a boundary."""
+        if self._boundary.counting is _LOOP:
+            self._steps.step += 1
+            self._boundary.hand_over()
+
+    def end(self) -> None:
+        """Ends the counting after the boundary of a step; the next loop that asks counts on."""
+        if self._boundary.counting is _LOOP and not self.driven:
+            self._boundary.count_by(_NOBODY)
+            self._session.left = True
+
     def _begin(self) -> None:
+        if self._boundary.begun:  # recorded since the last loop has ended
+            self._session.hand_over()
         self._boundary.count_by(_LOOP)
         self._session.gone_on, self._session.left = True, False
         if not self._boundary.begun:
@@ -82,8 +102,8 @@ class OwnLoop:
                 `step` is below 1.
         """
         # The type first: a check against the abstract class costs more than all the rest.
-        if type(values) is not dict and not isinstance(values, Mapping):
-            raise no_mapping(values)
+        if type(values) is not dict:
+            values = by_tag(values, "record() was given")
         if values:
             scalars = {**values, **scalars}
         tags, steps = self._tags, self._steps
@@ -109,6 +129,12 @@ class OwnLoop:
             steps.step = step - 1
             self._session.left = False
 
+    def record_execution(self, values: Mapping[str, SupportsFloat], count: int) -> None:
+        """Stores scalars for the last of several steps that were taken since the boundary."""
+        self.record(values, {}, None)
+        self._steps.step += count - 1
+        self._session.left = False
+
 
 class StepLoop:
     """The run's own loop, in one frame; training thread only."""
@@ -133,6 +159,9 @@ class StepLoop:
         self._context.steps.thread = 0
         try:
             self._drive(step)
+        except BaseException:
+            self._context.steps.values = None  # of a step that was not completed
+            raise
         finally:
             self._own.driven = self._session.gone_on = False
             if self._boundary.counting is _LOOP:
@@ -145,8 +174,8 @@ class StepLoop:
         tags: tuple[str, ...] = ()
         while True:
             values = step()
-            if type(values) is not dict and not isinstance(values, Mapping):
-                raise no_mapping(values)
+            if type(values) is not dict:
+                values = by_tag(values)
             if tuple(values) != tags:
                 known.admit(values)
                 tags = queue.tags_of(values)
@@ -159,62 +188,6 @@ class StepLoop:
                 queue.append(number, now(), values)  # thins the waiting records
             if number >= at_hand.next and look_up():
                 return
-
-
-class HookLoop:
-    """The loop of a MonitoredSession, whose hook counts the steps; training thread only."""
-
-    def __init__(self, context: Context, boundary: Boundary, session: SessionLoop) -> None:
-        self._boundary = boundary
-        self._session = session
-        self._steps = context.steps
-        self._queue = context.recorder.queue
-        self._tags = boundary.tags
-
-    def attach(self, saver: Saver | None, step: int, *, again: bool) -> None:
-        """Starts counting the steps of a session by its hook."""
-        boundary = self._boundary
-        boundary.count_by(_HOOK)
-        if again:
-            boundary.policy.lose()
-        self._steps.move_to(step)
-        self._session.go_on(saver)
-        if boundary.begun:
-            boundary.executor.open_segment()
-        else:
-            self._session.gone_on = self._session.left = False
-            boundary.begin()
-
-    def arrive(
-        self,
-        steps: int,
-        values: Mapping[str, SupportsFloat] | None,
-        recount: Callable[[int], int],
-    ) -> bool:
-        """Handles the boundary after a call of the session; tells if the loop must end.
-
-        Args:
-            steps: Steps that the call has trained; 0 if none.
-            recount: Returns the exact step for an expected one. Called whenever there is work
-                besides counting.
-        """
-        at_hand = self._steps
-        before = at_hand.step
-        step = before + steps
-        look = step >= at_hand.next
-        if look:
-            step = recount(step)
-        at_hand.step = step
-        if step < before:
-            self._boundary.executor.open_segment()
-        if steps and values:
-            tags = self._tags
-            if values.keys() != tags.last:
-                tags.admit(values)
-            if tags.changing:  # a session returns a fed array itself, not a copy
-                values = tags.read(values)
-            self._queue.append(step, time.time(), values)
-        return look and self._boundary.look_up()
 
 
 def _whole(step: object) -> int:

@@ -21,11 +21,14 @@ from nbtrain.run.folder_watch import FolderWatch
 from nbtrain.run.listeners import Listeners
 from nbtrain.run.notices import Notices
 from nbtrain.run.resource_usage import ResourceUsage
-from nbtrain.run.time_usage import Throughput, TimeUsage
+from nbtrain.run.task_watch import TaskWatch
+from nbtrain.run.throughput import Throughput
+from nbtrain.run.time_usage import TimeUsage
 from nbtrain.rundir.entries import FILE
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import Journal, Marks
 from nbtrain.rundir.timeline import RunTimeline
+from nbtrain.tasks import own_cluster
 
 TICK_SECS = 0.1
 
@@ -55,6 +58,7 @@ class Monitor:
         self.throughput = Throughput()
         self.time_usage = TimeUsage(clock)
         self.resource_usage = ResourceUsage(self.time_usage, clock=clock)
+        self.tasks = TaskWatch(self._tell_of_task, own_cluster.source(), clock=clock)
         self.folder = FolderWatch(logdir, recorder, self._tell_of_folder)
         self.listeners: list[Callable[[], object]] = []
         self.functions = Listeners()
@@ -62,6 +66,11 @@ class Monitor:
         self._recorder = recorder
         self._journal = Journal(logdir, marks)
         self._clock = clock
+
+    def take_over(self, last: Monitor) -> None:
+        """Takes what is to outlive an earlier start: listeners, functions, unwritten entries."""
+        self.listeners, self.functions = last.listeners, last.functions
+        self._journal.take_over(last._journal)
 
     def log(self, **entry: object) -> float:
         """Adds an entry to the journal, and returns its order; any thread."""
@@ -74,6 +83,7 @@ class Monitor:
 
     def timeline(self) -> RunTimeline:
         """The checkpoints and restores of the run, including its earlier starts."""
+        self.write_journal()  # the lines of this start belong to it
         lines, unread = self._journal.read()
         self.notices.note("journal lines", unread)
         self._journal.begin_timeline(lines)
@@ -95,10 +105,11 @@ class Monitor:
         counts = self._journal.timeline.counts
         return outcome is not None and outcome.applied and counts(outcome.step, receipt.order)
 
-    def recall(self) -> None:
-        """Reads the marks and curves of earlier starts, as the run continues from a checkpoint."""
-        self._journal.recall()
-        self._recorder.go_on(self._journal.timeline.begins)
+    def recall(self, *, goes_on: bool) -> None:
+        """Reads the marks and curves of earlier starts if the run continues from a checkpoint."""
+        self._journal.recall(goes_on=goes_on)
+        if goes_on:
+            self._recorder.go_on(self._journal.timeline.begins)
 
     def tick(self, phase: Phase, step: int, done: int, thread: threading.Thread | None) -> None:
         """Does one tick; the looper's thread, and once more at the end.
@@ -109,17 +120,18 @@ class Monitor:
         """
         began = time.thread_time()
         if self.folder.is_due(self._clock()):
-            self._guarded(
+            self.guarded(
                 "look at the folder", lambda: self.folder.look(step), self.folder.list_again
             )
         secs = math.inf if phase.ended else RECALL_SECS
-        self._guarded("look at earlier curves", lambda: self._recorder.recall(secs))
-        self._guarded("record", self.each_tick, self._record)
-        self._guarded("speed", lambda: self._keep_pace(phase, done))
-        self._guarded("look at the training thread", lambda: self.notices.tick(phase, thread))
-        self._guarded("journal", self.write_journal)
-        self._guarded("look at what the run uses", lambda: self.resource_usage.look(phase))
-        self._guarded("display", *self.listeners)
+        self.guarded("look at earlier curves", lambda: self._recorder.recall(secs))
+        self.guarded("record", self.each_tick, self._record)
+        self.guarded("speed", lambda: self._keep_pace(phase, done))
+        self.guarded("look at the training thread", lambda: self.notices.tick(phase, thread))
+        self.guarded("journal", self.write_journal)
+        self.guarded("look at what the run uses", lambda: self.resource_usage.look(phase))
+        self.guarded("look at the tasks", lambda: self.tasks.look(step, ended=phase.ended))
+        self.guarded("display", *self.listeners)
         self.resource_usage.beside(time.thread_time() - began)
 
     def _keep_pace(self, phase: Phase, done: int) -> None:
@@ -132,7 +144,10 @@ class Monitor:
         self.log(event="folder", step=step, text=text)
         self.notices.note("folder", text)
 
-    def _guarded(self, topic: str, *acts: Callable[[], object]) -> None:
+    def _tell_of_task(self, event: str, step: int, text: str) -> None:
+        self.log(event=event, step=step, text=text)
+
+    def guarded(self, topic: str, *acts: Callable[[], object]) -> None:
         """Calls all functions; their errors become a message and never reach the training."""
         failed: list[str] = []
         for act in acts:
@@ -160,7 +175,7 @@ class Monitor:
             self.notices.note("untold", text)
         for mark in self._journal.done(ended=phase.ended):
             if calls := self.functions.calls(mark):
-                self._guarded(f'function of run.on("{mark.event}")', *calls)
+                self.guarded(f'function of run.on("{mark.event}")', *calls)
 
     def write_journal(self) -> None:
         """Writes the journal, before a command is confirmed; any thread.

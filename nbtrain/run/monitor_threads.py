@@ -1,14 +1,25 @@
-"""The two threads beside a training: one monitors it, the other calls the functions of `run.on`."""
+"""The threads beside a training.
+
+One monitors it, one calls the functions of `run.on`, one serves other processes, and one copies
+the run's folder to its mirror.
+"""
 
 from __future__ import annotations
 
 import contextvars
+import functools
 import threading
 import time
+from collections.abc import Callable
 
 from nbtrain.run.context import Context
+from nbtrain.run.mail import TICK_SECS as MAIL_SECS
+from nbtrain.run.mail import Mail
+from nbtrain.run.mirror import TICK_SECS as MIRROR_SECS
+from nbtrain.run.mirror import Mirror
 from nbtrain.run.monitor import TICK_SECS
 from nbtrain.run.threads import Coordinator, LooperThread
+from nbtrain.rundir.mailbox import Address
 
 
 class MonitorThread(LooperThread):
@@ -20,7 +31,11 @@ class MonitorThread(LooperThread):
 
 
 class MonitorThreads:
-    """The threads beside one attempt of a run; any thread."""
+    """The threads beside one attempt of a run; any thread.
+
+    Attributes:
+        address: The mailbox that is looked into; None before the start.
+    """
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -29,17 +44,39 @@ class MonitorThreads:
         self._coord = Coordinator()
         self._threads: list[MonitorThread] = []
         self._training: threading.Thread | None = None
+        self._mirror: Mirror | None = None
+        self.address: Address | None = None
 
-    def start(self, training: threading.Thread) -> None:
+    @property
+    def mirrored(self) -> str | None:
+        """The state of the mirror in words; None without one."""
+        return None if self._mirror is None else self._mirror.text
+
+    def start(self, training: threading.Thread, mail: Mail, mirror: Mirror | None) -> None:
         """Starts the threads, once."""
         self._training, name = training, self._context.folder.name
+        self.address, self._mirror = mail.address, mirror
+        guarded = self._context.monitor.guarded
+        acts: list[tuple[str, float, Callable[[], object]]] = [
+            ("watch", TICK_SECS, self._tick),
+            ("tell", TICK_SECS, self._tell),
+            ("mail", MAIL_SECS, functools.partial(guarded, "mail", mail.tick)),
+        ]
+        if mirror is not None:
+            copy = functools.partial(guarded, "mirror", mirror.tick)
+            acts.append(("mirror", MIRROR_SECS, copy))
         self._threads = [
-            MonitorThread(self._coord, TICK_SECS, act, name=f"nbtrain {verb} {name}")
-            for verb, act in (("watch", self._tick), ("tell", self._tell))
+            MonitorThread(self._coord, secs, act, name=f"nbtrain {verb} {name}")
+            for verb, secs, act in acts
         ]
         for thread in self._threads:
             # Outside of any cell's context: a client takes no picture for an ended cell.
             contextvars.Context().run(thread.start)
+
+    def finish_mirror(self) -> None:
+        """Waits until the mirror has everything, as long as that gets on."""
+        if self._mirror is not None:
+            self._mirror.finish(self._threads[-1].is_alive)
 
     def stop(self) -> None:
         """Asks the threads to stop, after a last tick."""

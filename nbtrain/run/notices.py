@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from nbtrain.core.notes import Notes
 from nbtrain.core.states import Phase
 from nbtrain.core.tracebacks import stack_of
 
@@ -24,8 +25,8 @@ STACK_SECS = 1.0
 BUSY_SECS = 1.0
 
 
-class Notices:
-    """The warnings of one start of a run, and a notice that is no warning; any thread.
+class Notices(Notes):
+    """The warnings of one start of a run by topic, and a notice that is no warning; any thread.
 
     Args:
         grace_secs: Seconds after a request to stop until `message` shows the stack of the
@@ -34,9 +35,9 @@ class Notices:
     """
 
     def __init__(self, grace_secs: float, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
         self.notice: str | None = None
         self._read_from: float | None = None  # when the run first ran with this notice
-        self._notes: dict[str, str] = {}
         self._grace_secs = grace_secs
         self._clock = clock
         self._began = self._stack_due = clock()
@@ -46,14 +47,7 @@ class Notices:
     @property
     def message(self) -> str | None:
         """The warnings for the user, one paragraph each; None if there are none."""
-        return "\n".join(list(self._notes.values())) or None
-
-    def note(self, topic: str, text: str | None) -> None:
-        """Sets or (None) clears the warning about a topic."""
-        if text is None:
-            self._notes.pop(topic, None)
-        else:
-            self._notes[topic] = text
+        return "\n".join(self.texts) or None
 
     def inform(self, text: str | None) -> None:
         """Shows a message that is not a warning until the run has run a while; None clears it."""
@@ -101,7 +95,7 @@ class Notices:
             return (
                 f"Preparing for {late:.0f} s. A loop of your own begins when it first asks "
                 "run.should_stop(), and asks it once a step; in its place do sv.should_stop() of "
-                "an nbtrain.Supervisor, and hooks=[nbtrain.RunHook(run)] of a MonitoredSession. "
-                "The training thread is here"
+                "an nbtrain.tf1.Supervisor, and hooks=[nbtrain.tf1.RunHook(run)] of a "
+                "MonitoredSession. The training thread is here"
             )
         return None

@@ -33,6 +33,10 @@ class Settings:
         grace: Seconds that the end of the process (the end of a script, a shutdown of the
             kernel, SIGTERM, SIGHUP) waits for the run to stop and save. Then the process
             ends, and says what was not saved.
+        mirror: The address of a folder in a store, to which the run's folder is copied; None for
+            none.
+        fresh: Whether the first start begins from scratch: what an earlier run has left in the
+            folder is moved aside.
         stop_grace_secs: Seconds after a request to stop until the panel shows where the
             training thread is.
 
@@ -49,6 +53,8 @@ class Settings:
     on_nan: str | None = "pause"
     jump: float | None = None
     grace: float = 10.0
+    mirror: str | None = None
+    fresh: bool = False
     stop_grace_secs: float = 5.0
 
     def __post_init__(self) -> None:
@@ -65,6 +71,18 @@ class Settings:
             # Converted, because JSON does not know the integers of NumPy.
             object.__setattr__(self, name, int(value))
         self._check_alarm()
+        if self.mirror is not None and "://" not in str(self.mirror):
+            raise ArgumentError(
+                f"mirror={self.mirror!r}: give the address of a folder with its scheme, such as "
+                "'s3://bucket/runs' or 'file:///mnt/disk/runs', or None for no mirror."
+            )
+        if not isinstance(self.fresh, bool):
+            raise ArgumentError(f"fresh={self.fresh!r}: give True to begin from scratch, or False.")
+        if self.fresh and self.mirror is not None:
+            raise ArgumentError(
+                f"fresh=True with mirror={self.mirror!r}: the mirror has one run under this name. "
+                "Give another name=, and leave fresh= out."
+            )
         is_number = isinstance(self.grace, Real) and not isinstance(self.grace, bool)
         if not is_number or not 0 < self.grace <= MOST_GRACE_SECS:
             raise ArgumentError(

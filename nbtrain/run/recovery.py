@@ -133,7 +133,7 @@ class Recovery:
         if name is None:
             return "the run has no hyperparameter learning_rate that could be halved"
         if self._recoveries == _MOST:
-            return f"it has recovered {_MOST} times without success"
+            return f"it has already recovered {_MOST} times"
         rate, bad = self._context.hyperparameters.values[name], self._steps.step
         for checkpoint in reversed(self._tries(anomaly)):
             restored = self._executor.do(Receipt(Restore(checkpoint.path)))

@@ -7,6 +7,7 @@ import contextvars
 import os
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from nbtrain.core.errors import BusyError
@@ -22,6 +23,26 @@ listeners: list[Callable[[Any], object]] = []
 
 # Returns the context for a training thread; called in the starting thread. A notebook replaces it.
 context: Callable[[], contextvars.Context] = contextvars.copy_context
+
+
+def _ends_the_wait(_run: Any) -> bool:
+    return False
+
+
+# Called if Ctrl-C interrupts the wait for a run; tells if the wait goes on. A script replaces it.
+interrupted: Callable[[Any], bool] = _ends_the_wait
+
+
+def in_its_panel(_logdir: Path) -> str:
+    """Says how a paused run goes on in a notebook."""
+    return (
+        "Resume in its panel, or run.resume(), lets it go on. Interrupting the wait does not "
+        "affect the run."
+    )
+
+
+# Says how a paused run of a folder goes on. A script replaces it.
+how_to_resume: Callable[[Path], str] = in_its_panel
 
 
 class _Claim:
@@ -41,10 +62,20 @@ class _Claim:
 _claims: dict[str, _Claim] = {}
 _lock = threading.Lock()  # protects _claims
 
+
+def _forget() -> None:
+    """Clears the state in a forked process, which has none of the threads of its parent.
+
+    One of those threads may have held the lock, and cannot release it there.
+    """
+    global _lock
+    runs.clear()
+    _claims.clear()
+    _lock = threading.Lock()
+
+
 if hasattr(os, "register_at_fork"):  # not on Windows
-    # A forked process has no threads of its parent, and so none of its runs.
-    os.register_at_fork(after_in_child=runs.clear)
-    os.register_at_fork(after_in_child=_claims.clear)
+    os.register_at_fork(after_in_child=_forget)
 
 
 def enlist(run: Any) -> None:

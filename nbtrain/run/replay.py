@@ -10,7 +10,7 @@ from pathlib import Path
 from nbtrain.core.commands import Receipt, Replay
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text_table import in_columns
-from nbtrain.run.requests import Steering
+from nbtrain.run.requests import Requests
 from nbtrain.rundir.entries import FILE, Entry, edits_of, when
 from nbtrain.rundir.lineage import Lineage, parent_of
 
@@ -50,7 +50,7 @@ class ReplayPlan:
         self._lineage = Lineage(folder)
         self.edits = tuple((step, values) for _, step, values in self._lineage.state.edits)
 
-    def apply(self, run: Steering) -> Receipt:
+    def apply(self, run: Requests) -> Receipt:
         """Plans every edit in a new run, after the same step; any thread.
 
         Args:
@@ -64,7 +64,7 @@ class ReplayPlan:
         Raises:
             ArgumentError: The folder does not contain all edits, or `run` is not a run.
         """
-        if not isinstance(run, Steering):
+        if not isinstance(run, Requests):
             raise ArgumentError(f"apply({run!r}): give the run that is to make the edits.")
         if gap := self._lineage.state.gap:
             raise ArgumentError(f"{self.logdir} cannot be replayed: {gap}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable
 from time import monotonic
@@ -13,9 +12,9 @@ from nbtrain.core.states import Checkpoint, Phase, Status
 from nbtrain.recording.store import ScalarStore
 from nbtrain.run.attempt import Attempt
 from nbtrain.run.engine import Engine
-from nbtrain.run.listeners import Listener, check_event
-from nbtrain.rundir.actions import Action, Actions
+from nbtrain.run.listeners import Listener, added, check_event
 from nbtrain.rundir.journal import Marks
+from nbtrain.rundir.mailbox import Address
 
 
 class Reporting:
@@ -26,6 +25,7 @@ class Reporting:
     marks: Marks
     attempt: Attempt
     _engine: Engine[Any]
+    _held: tuple[Checkpoint, ...]  # at the end of the last start
     _begins: int  # the step from which the start continues, if known before it trains
 
     @property
@@ -42,6 +42,7 @@ class Reporting:
         monitor = attempt.context.monitor
         started = phase is not Phase.CREATED
         total, step = self.total_steps, self._step
+        epoch, epochs = self._engine.epoch or (None, None)
         speed = attempt.steps_per_s if started else None
         left = None if total is None or phase.ended else max(0, total - step)
         return Status(
@@ -50,6 +51,8 @@ class Reporting:
             phase=phase,
             step=step,
             total_steps=total,
+            epoch=epoch,
+            epochs=epochs,
             steps_per_s=speed,
             eta_s=left / speed if speed and left is not None else None,
             elapsed_s=monitor.throughput.elapsed(monotonic()),
@@ -64,8 +67,20 @@ class Reporting:
             log=attempt.handle.log.lines,
             hyperparameters=self.attempt.context.hyperparameters.known,
             evaluates=self._engine.evaluate is not None,
+            mirror=attempt.monitor_threads.mirrored,
             usage=monitor.resource_usage.usage,
+            tasks=monitor.tasks.tasks,
         )
+
+    @property
+    def mailbox(self) -> Address | None:
+        """The mailbox of the latest start; None before the first."""
+        return self.attempt.monitor_threads.address
+
+    @property
+    def trained_by(self) -> str | None:
+        """The process that trains; None, as it is this one."""
+        return None
 
     @property
     def error(self) -> BaseException | None:
@@ -80,19 +95,8 @@ class Reporting:
     @property
     def checkpoints(self) -> tuple[Checkpoint, ...]:
         """The checkpoints that can be restored, the newest last, and copies of good states."""
-        return self.attempt.boundary.policy.checkpoints
-
-    def actions(self) -> tuple[Action, ...]:
-        """Returns what can be done about the newest marks: go back, or undo an edit.
-
-        The panel offers the same for every mark on a curve. The best action comes first.
-
-        Example:
-            >>> run.actions()
-            (run.restore('ckpt-300', halve='learning_rate'), run.restore('ckpt-300'))
-            >>> run.do(run.actions()[0]).wait()
-        """
-        return Actions(self.marks, self.status).latest()
+        catalog = self.attempt.boundary.policy.catalog
+        return catalog.checkpoints if catalog.in_use else self._held
 
     @property
     def total_steps(self) -> int | None:
@@ -142,14 +146,7 @@ class Reporting:
         Returns:
             A function that removes the listener; calling it again does nothing.
         """
-        listeners = self.attempt.context.monitor.listeners
-        listeners.append(listener)
-
-        def forget() -> None:
-            with contextlib.suppress(ValueError):
-                listeners.remove(listener)
-
-        return forget
+        return added(self.attempt.context.monitor.listeners, listener)
 
     def __repr__(self) -> str:
         """Name, phase and step."""

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
-import operator
 import warnings
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsFloat, SupportsIndex
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsFloat
 
 from nbtrain.core.commands import (
+    NO_SENDER,
     Command,
     Evaluate,
-    Outcome,
     Pause,
     Receipt,
     Restore,
     Resume,
     Save,
+    Sender,
     Set,
     Stop,
     Try,
 )
 from nbtrain.core.errors import ArgumentError, UnknownNameError
-from nbtrain.core.states import Checkpoint, Event
-from nbtrain.rundir.actions import Action
-
-if TYPE_CHECKING:
-    from nbtrain.run.attempt import Attempt
-    from nbtrain.run.threads import Coordinator
+from nbtrain.core.states import Checkpoint, Status
+from nbtrain.rundir.actions import Action, Actions, rate_of
+from nbtrain.rundir.journal import Marks
 
 # Not None, which a step function returns if it lacks a return statement.
 NO_VALUES: Mapping[str, SupportsFloat] = MappingProxyType({})
+
+_NO_SETTINGS: Mapping[str, Mapping[str, SupportsFloat]] = MappingProxyType({})
 
 # Names from other libraries, and what to use instead.
 INSTEAD: Mapping[str, str] = MappingProxyType(
@@ -50,60 +47,79 @@ INSTEAD: Mapping[str, str] = MappingProxyType(
 )
 
 
-class Steering:
-    """The commands of a run, from any thread; they are executed at a step boundary."""
+class Requests:
+    """The commands of a run, from any thread; each is executed at a step boundary.
 
-    coord: Coordinator
-    attempt: Attempt
-    receipts: deque[Receipt]
+    Attributes:
+        most_checkpoints: The number of checkpoints that `status` lists at most; None if it lists
+            all.
+    """
+
+    marks: Marks
+    most_checkpoints: int | None = None
+
+    if TYPE_CHECKING:
+
+        @property
+        def status(self) -> Status:
+            """The present state of the run."""
 
     def __dir__(self) -> list[str]:
         """Returns the names, without those that only say what to use instead."""
         return [name for name in super().__dir__() if name not in INSTEAD]
 
-    def post(self, command: Command, *, at: int | None = None) -> Receipt:
+    def post(
+        self, command: Command, *, at: int | None = None, sender: Sender = NO_SENDER
+    ) -> Receipt:
         """Queues a command for the next step boundary, and returns its receipt.
 
         Args:
             command: The command.
             at: A future step after which to execute it; None executes it at once. Such a planned
                 command may be posted before the first start.
+            sender: Where the command comes from. A second command with the same id is not executed
+                again, and gets the receipt of the first.
 
         Raises:
             ArgumentError: A stop is planned, `command` is not a command, or `at` is not a step.
         """
-        if not isinstance(command, Command):
-            raise ArgumentError(f"post({command!r}): give a command, such as Save() or Pause().")
-        at = None if at is None else _number_of_step(at)
-        if at is not None and isinstance(command, Stop):
-            raise ArgumentError(f"A stop cannot be planned: for an end at step {at}, give steps=.")
-        step, context = self.attempt.step, self.attempt.context
-        why = self._unknown(command) if at is None else None
-        if why is None:
-            receipt = context.commands.post(command, step=step, at=at)
-        else:
-            receipt = Receipt(command)
-            receipt.answer(Outcome(applied=False, step=step, text=why))
-            context.monitor.log(event=receipt.name, step=step, applied=False, text=why)
-        self.receipts.append(receipt)
-        refused = receipt.outcome is not None and not receipt.outcome.applied
-        if isinstance(command, Stop) and not refused:
-            self.coord.request_stop()
-        return receipt
+        raise NotImplementedError
 
-    def _unknown(self, command: Command) -> str | None:
-        """Returns why an edit is refused at once: the run trains and lacks a name; else None."""
-        context = self.attempt.context
-        if not isinstance(command, Set | Try) or not context.lifecycle.allows(Event.STOP):
-            return None
-        known = context.hyperparameters.values
-        unknown = {name: 0.0 for name in command.values if name not in known}
-        try:
-            if unknown and known:
-                context.hyperparameters.check(unknown)
-        except ArgumentError as error:
-            return str(error)
-        return None
+    def refuse(self, command: Command, why: str) -> Receipt:
+        """Answers a command at once, because it cannot be done; returns its receipt."""
+        raise NotImplementedError
+
+    def actions(self) -> tuple[Action, ...]:
+        """Returns what can be done about the newest marks: go back, or undo an edit.
+
+        The panel shows them for every mark on a curve. The best action comes first: while the
+        run is paused because of a NaN, an action of that mark.
+
+        Example:
+            >>> run.actions()
+            (run.restore('checkpoints/ckpt-300', halve='learning_rate'), ...)
+            >>> run.do(run.actions()[0]).wait()
+        """
+        return self._all_actions.latest()
+
+    def do(self, action: Action) -> Receipt:
+        """Carries out one of `actions` at the next step boundary.
+
+        An action that cannot be done now, or is no longer one of these, is refused.
+
+        Raises:
+            ArgumentError: It is no action.
+        """
+        if not isinstance(action, Action):
+            raise ArgumentError(f"do({action!r}): give one of run.actions(), such as the first.")
+        if why := self._all_actions.refusal(action):
+            return self.refuse(action.command, f"Cannot do {action.text!r}: {why}")
+        return self.post(action.command)
+
+    @property
+    def _all_actions(self) -> Actions:
+        count = self.marks.count  # first: the checkpoint of a mark is listed before the mark
+        return Actions(self.marks, self.status, count, most=self.most_checkpoints)
 
     def request_stop(self) -> Receipt:
         """Ends the run after the current step, with a last checkpoint."""
@@ -135,16 +151,6 @@ class Steering:
         wanted = checkpoint.path if isinstance(checkpoint, Checkpoint) else checkpoint
         return self.post(Restore(wanted, halve))
 
-    def do(self, action: Action) -> Receipt:
-        """Does something that `actions` offers, at the next step boundary.
-
-        Raises:
-            ArgumentError: It is none of them.
-        """
-        if not isinstance(action, Action):
-            raise ArgumentError(f"do({action!r}): give one of run.actions(), such as the first.")
-        return self.post(action.command)
-
     def set(
         self, values: Mapping[str, SupportsFloat] = NO_VALUES, /, **more: SupportsFloat
     ) -> Receipt:
@@ -169,12 +175,14 @@ class Steering:
 
     def trial(
         self,
-        values: Mapping[str, SupportsFloat] = NO_VALUES,
+        values: Mapping[str, SupportsFloat | Sequence[SupportsFloat]] = NO_VALUES,
         /,
         *,
         steps: int = 200,
         keep_if: str | Callable[[Mapping[str, float], Mapping[str, float]], object] | None = None,
-        **more: SupportsFloat,
+        settings: Mapping[str, Mapping[str, SupportsFloat]] = _NO_SETTINGS,
+        repeats: int = 1,
+        **more: SupportsFloat | Sequence[SupportsFloat],
     ) -> Receipt:
         """Tries hyperparameters for some steps, then keeps them or goes back.
 
@@ -183,19 +191,66 @@ class Steering:
         from the beginning of the trial and the old values. The receipt is answered at the end of
         the trial, so not while the run is paused; `kept` of its outcome tells the decision.
 
+        With a list, each of its values trains from the same saved state, on the same batches and
+        with the same random draws; several lists make a grid. The best goes on from where its
+        training ended, unless it is worse than before. `table` of the outcome compares them. A
+        pause or a stop during such a trial goes back to its beginning.
+
         Args:
-            values: Hyperparameters by their names.
-            steps: The number of steps of the trial.
+            values: Hyperparameters by their names, or lists of values to try.
+            steps: The number of steps of the trial, or of each value.
             keep_if: Tag of a scalar that must not get worse. A higher value is worse, unless the
                 name says that higher is better (accuracy, AUC, precision, recall, score and the
                 like). Or a function of two dicts, the scalars before and after, that returns
-                whether to keep the values. None takes `val_loss`.
+                whether to keep the values. None takes `val_loss`; with several values, None goes
+                back and leaves the choice to `run.actions()`.
+            settings: Hyperparameters to try together, by the name of the setting.
+            repeats: How often each value is tried, with other random draws and, if the run draws
+                its data, other batches. The outcome then has the spread.
             more: More values, by keyword.
 
         Example:
             >>> run.trial(learning_rate=5e-4, steps=200, keep_if="val_loss").wait()
+            >>> run.trial(learning_rate=[3e-4, 1e-3], keep_if="val_loss").wait().table
         """
-        return self.post(Try({**_by_name(values), **more}, steps, keep_if))
+        tried = {**_by_name(values), **more}
+        return self.post(Try(tried, steps, keep_if, _settings(settings), repeats))
+
+    def find_learning_rate(
+        self,
+        low: float = 1e-6,
+        high: float = 1.0,
+        *,
+        steps: int = 200,
+        tag: str | None = None,
+        name: str | None = None,
+    ) -> Receipt:
+        """Suggests a learning rate by a range test, and goes back to the present state.
+
+        The rate grows from `low` to `high` by equal factors (Smith, arXiv:1506.01186), until the
+        loss becomes NaN or rises far. The suggestion is an action of the mark. `curve` of the
+        outcome has pairs of a rate and the smoothed loss.
+
+        Args:
+            low: The rate of the first step.
+            high: The rate of the last of `steps` steps.
+            tag: The recorded loss; None takes `loss`, or the first with `loss` in its name.
+            name: The hyperparameter; None takes the learning rate of the run.
+
+        Raises:
+            ArgumentError: The run has no learning rate among its hyperparameters.
+
+        Example:
+            >>> run.find_learning_rate().wait().text
+        """
+        known = [each.name for each in self.status.hyperparameters]
+        found = name or rate_of(known)
+        if found is None:
+            raise ArgumentError(
+                "This run has no learning rate among its hyperparameters; they are "
+                f"{', '.join(known) or 'none'}. Start it with hyperparameters=, or give name=."
+            )
+        return self.post(Try({found: low}, steps, tag, sweep=(float(low), float(high))))
 
     def try_(self, *values: Mapping[str, SupportsFloat], **more: Any) -> Receipt:
         """The former name of `trial`; issues a DeprecationWarning."""
@@ -214,7 +269,21 @@ class _Instead:
 
 
 for _name, _words in INSTEAD.items():
-    setattr(Steering, _name, _Instead(_name, _words))
+    setattr(Requests, _name, _Instead(_name, _words))
+
+
+def _settings(settings: object) -> Mapping[str, Mapping[str, SupportsFloat]]:
+    """Returns the given settings.
+
+    Raises:
+        ArgumentError: They are not mappings in a mapping.
+    """
+    if isinstance(settings, Mapping) and all(isinstance(e, Mapping) for e in settings.values()):
+        return settings
+    raise ArgumentError(
+        f"settings={settings!r}: give hyperparameters by the name of each setting, such as "
+        '{"calm": {"learning_rate": 1e-4}, "bold": {"learning_rate": 1e-2}}.'
+    )
 
 
 def _by_name(values: object) -> Mapping[str, SupportsFloat]:
@@ -229,15 +298,3 @@ def _by_name(values: object) -> Mapping[str, SupportsFloat]:
         f"{values!r} names no hyperparameter: give numbers by name, such as learning_rate=1e-4, or "
         'a dict, {"learning_rate": 1e-4}.'
     )
-
-
-def _number_of_step(at: SupportsIndex) -> int:
-    """Returns the step at which a command is planned, as an int.
-
-    Raises:
-        ArgumentError: `at` is not a step.
-    """
-    with contextlib.suppress(TypeError):  # arrays have `__index__` too, but it raises
-        if (step := operator.index(at)) >= 0:
-            return step
-    raise ArgumentError(f"at={at!r}: give the number of a step, from 0, or None.")

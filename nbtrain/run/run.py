@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from nbtrain.checkpoints.branches import Branch
@@ -36,14 +37,17 @@ from nbtrain.run.attempt import Attempt
 from nbtrain.run.bindings import Bindings
 from nbtrain.run.context import Context
 from nbtrain.run.engine import Engine, first_step
+from nbtrain.run.mail import Mail
+from nbtrain.run.mirror import Mirror, opened_mirror
 from nbtrain.run.monitor import Monitor
 from nbtrain.run.options import Settings
 from nbtrain.run.reporting import Reporting
-from nbtrain.run.requests import Steering
+from nbtrain.run.steering import Steering
 from nbtrain.run.stepping import Stepping
 from nbtrain.run.threads import LooperThread, names_of_live
 from nbtrain.run.waiting import Waiting
 from nbtrain.rundir.folder import Logdir, unwritable
+from nbtrain.rundir.fresh import move_aside
 from nbtrain.rundir.journal import Marks
 
 if TYPE_CHECKING:
@@ -75,8 +79,8 @@ class Run(Steering, Stepping, Reporting):
         self._engine = engine
         self._branch: Branch | None = None
         self._begins = 0
+        self._held: tuple[Checkpoint, ...] = ()
         recorder = Recorder(self.scalars, None)
-        grace_secs = settings.stop_grace_secs
         context = Context(
             coord=self.coord,
             folder=logdir,
@@ -84,7 +88,7 @@ class Run(Steering, Stepping, Reporting):
             lifecycle=Lifecycle(),
             commands=CommandQueue(),
             recorder=recorder,
-            monitor=Monitor(recorder, logdir, self.marks, grace_secs=grace_secs),
+            monitor=Monitor(recorder, logdir, self.marks, grace_secs=settings.stop_grace_secs),
             bindings=Bindings(()),
             hyperparameters=Hyperparameters(engine.hyperparameters),
             steps=AtHand(recorder.queue.items, recorder.queue.most_items),
@@ -96,8 +100,7 @@ class Run(Steering, Stepping, Reporting):
         """Makes an attempt with parts of its own, and the others of the last attempt."""
         grace_secs = last.settings.stop_grace_secs
         monitor = Monitor(recorder, last.folder, self.marks, grace_secs=grace_secs)
-        monitor.listeners = last.monitor.listeners
-        monitor.functions = last.monitor.functions
+        monitor.take_over(last.monitor)
         steps = AtHand(recorder.queue.items, recorder.queue.most_items)
         context = dataclasses.replace(
             last, recorder=recorder, monitor=monitor, bindings=bindings, steps=steps
@@ -125,6 +128,8 @@ class Run(Steering, Stepping, Reporting):
             engine, context = self._engine, self.attempt.context
             context.folder.acquire()
             undo.callback(context.folder.discard)
+            is_new = self._branch is not None and not self.marks
+            opened = opened_mirror(context.settings.mirror, context.folder, is_branch=is_new)
             names = Bindings(engine.functions, engine.roots(), tracebacks.names_of_caller())
             registry.claim(
                 self.name, lambda: self._engine.models() + names.trained(), self.__repr__
@@ -135,29 +140,44 @@ class Run(Steering, Stepping, Reporting):
                     f"Cannot start: threads of an earlier training have not ended: "
                     f"{', '.join(left)}. Wait for them, or start a new run."
                 )
-            try:
-                recorder = Recorder(
-                    self.scalars, self.logdir, loss_monitor=context.settings.loss_monitor()
-                )
-            except OSError as unwritten:
-                raise unwritable(self.logdir, unwritten) from None
+            recorder, aside = self._recorder(context)
             branch, entry = self._branch, {"name": self.name, "total_steps": self.total_steps}
             parent = {} if branch is None else {"parent": branch.parent(self.logdir)}
             self.attempt.monitor_threads.join(_LAST_ROUND_SECS)
-            self._begins = first_step(engine)
+            self._begins, self._held = first_step(engine), self.checkpoints
             self._begin_attempt(context, recorder, names)
             context.lifecycle.apply(Event.START)
             undo.pop_all()  # from here on, the attempt releases these
         self.attempt.context.monitor.begin(**entry, **parent)
         for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last start
-            self.receipts.remove(receipt)
+            with contextlib.suppress(ValueError):  # clicks have pushed it out
+                self.receipts.remove(receipt)
         registry.enlist(self)
-        self.attempt.start(self._engine.session, functools.partial(self._engine.train, self))
+        monitor = self.attempt.context.monitor
+        if aside is not None:
+            monitor.notices.inform(f"The earlier run was moved to {os.path.relpath(aside)}.")
+        note, is_gone = monitor.notices.note, monitor.folder.is_gone
+        mail = Mail(self, context.folder, note, is_gone)
+        mirror = None if opened is None else Mirror(opened, self.logdir, note, is_gone)
+        self.attempt.start(self._engine.session, lambda: self._engine.train(self), mail, mirror)
         registry.tell(self)
         return self
 
+    def _recorder(self, context: Context) -> tuple[Recorder, Path | None]:
+        """Opens the recorder of a start; returns where an earlier run was moved, if it was."""
+        is_fresh = context.settings.fresh and context.lifecycle.phase is Phase.CREATED
+        monitor = context.settings.loss_monitor()
+        try:
+            aside = move_aside(self.logdir) if is_fresh else None
+            return Recorder(self.scalars, self.logdir, loss_monitor=monitor), aside
+        except OSError as error:
+            raise unwritable(self.logdir, error) from None
+
     def wait(self, timeout: float | None = None) -> Run:
         """Blocks until the run has ended; an interrupt ends the wait, not the training.
+
+        In a script, Ctrl-C asks the run to stop, and the wait goes on to its last checkpoint. A
+        second one ends the wait.
 
         A pause does not end the wait. A message on the standard error says once that the run is
         paused, and how to resume it.
@@ -178,7 +198,14 @@ class Run(Steering, Stepping, Reporting):
         if self.attempt.context.lifecycle.phase is Phase.CREATED:
             raise PhaseError("Cannot wait for a run that was not started; call start() first.")
         attempt = self.attempt
-        if not Waiting(attempt).until_ended(timeout):
+        waiting = Waiting(attempt)
+        try:
+            ended = waiting.until_ended(timeout)
+        except KeyboardInterrupt:
+            if not registry.interrupted(self):
+                raise
+            ended = waiting.until_ended(timeout)
+        if not ended:
             raise WaitError(
                 f"After {timeout:g} s of waiting the run has not ended ({self!r}): wait again, or "
                 "call request_stop()."

@@ -7,23 +7,25 @@ another step, or a checkpoint is restored, it moves the counter.
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from nbtrain.checkpoints.files import Restored, Saver, find, listed
+from nbtrain.checkpoints.files import Restored, Saver, at, find
 from nbtrain.checkpoints.last_good import LAST_GOOD_KEPT, LastGood
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError, CheckpointError
 from nbtrain.core.states import Checkpoint
 from nbtrain.core.step_counter import StepCounter
+from nbtrain.run.aside import Aside
 from nbtrain.run.catalog import Catalog, check_listed
 from nbtrain.run.health import Health
 from nbtrain.run.monitor import Monitor
 from nbtrain.run.restore_proof import RestoreProof
 from nbtrain.run.time_usage import RESTORE, SAVE
 from nbtrain.run.trial_start import TrialStart
-from nbtrain.rundir.folder import LAST_GOOD, TRIAL
+from nbtrain.rundir.folder import LAST_GOOD
 
 
 class CheckpointPolicy:
@@ -38,8 +40,10 @@ class CheckpointPolicy:
         self._saver: Saver | None = None
         self._last_good: LastGood | None = None
         self._saved_step: int | None = None
+        self._lost: str | None = None  # why there is no saver at present
         self.catalog = Catalog(monitor)
         self.trial_start = TrialStart(monitor.notices)
+        self.aside = Aside(self, self.trial_start, monitor, steps)
 
     @property
     def checkpoints(self) -> tuple[Checkpoint, ...]:
@@ -49,12 +53,17 @@ class CheckpointPolicy:
     @property
     def next_step(self) -> float:
         """The step at which the next checkpoint is due."""
-        return self._due.next_step
+        return math.inf if self.trial_start.compares else self._due.next_step
 
     @property
     def can_save(self) -> bool:
         """True if there is something to save."""
         return self._saver is not None
+
+    @property
+    def saver(self) -> Saver | None:
+        """The saver of the open session; None if nothing saves the run."""
+        return self._saver
 
     def take_up(self, saver: Saver, due: Every | None = None) -> bool:
         """Uses a saver from now on, and continues from the latest checkpoint of its folder."""
@@ -64,9 +73,10 @@ class CheckpointPolicy:
                 "has open, and would save the graph of this one too: leave checkpoint= out, or "
                 "open this session when the other has ended."
             )
+        self.trial_start.drop_best(saver)
         is_first = self.catalog.begin(saver)
         restored = saver.resume(self.catalog.timeline)
-        self._saver, self._saved_step = saver, None
+        self._saver, self._saved_step, self._lost = saver, None, None
         self._due = due or self._due
         self._last_good = None
         if self._health.is_looked_after:
@@ -76,13 +86,13 @@ class CheckpointPolicy:
                 self._last_good = LastGood(
                     last_good, begins=restored is None or not self.checkpoints
                 )
+        if is_first:
+            self._monitor.recall(goes_on=restored is not None)
         if restored is None:
             self._proof.look_for_lacking(saver, 0)
             return False
         self._steps.move_to(restored.step)
         restored = self._proof.begin(saver, restored)
-        if is_first:
-            self._monitor.recall()
         self._saved_step = self.catalog.go_back(restored, saver)
         self._monitor.log(event="resume", step=restored.step, text=str(restored))
         self._monitor.notices.inform(f"Goes on from {restored}.")
@@ -98,8 +108,8 @@ class CheckpointPolicy:
         if self._saver is not None and (gone_on or self._saved_step != self._steps.step):
             self._save_or_say_why(self.save)
         if self._saver is not None and self._saved_step == self._steps.step:
-            self.leave_aside()
-            if self._last_good is not None:
+            self.aside.leave()
+            if self._last_good is not None and not self.has_left(self._saver):
                 self._last_good.clear()
             self.list_again()
         self._saver = self._last_good = None
@@ -108,9 +118,9 @@ class CheckpointPolicy:
         """Notes that a value was set since the last save, so that this step is saved again."""
         self._saved_step = None
 
-    def lose(self) -> None:
-        """Drops the saver of a lost session, which can no longer be saved."""
-        self._saver = self._last_good = None
+    def lose(self, why: str | None = None) -> None:
+        """Drops the saver of a lost session; `why` then refuses to save and restore."""
+        self._saver, self._last_good, self._lost = None, None, why
 
     def start(self) -> None:
         """Starts the cadence at the current step and the present time."""
@@ -120,7 +130,7 @@ class CheckpointPolicy:
 
     def save_if_due(self) -> None:
         """Saves if a checkpoint is due; an error becomes a message, a bad value skips the save."""
-        if self._saver is None:
+        if self._saver is None or self.trial_start.compares:
             return
         if self._due(self._steps.step, time.monotonic()):
             if self._health.anomaly(self._saver) is None:
@@ -137,36 +147,14 @@ class CheckpointPolicy:
         """
         if self._saver is None:
             raise CheckpointError(
-                "This run has nothing to save: start it with checkpoint= (a tf.train.Checkpoint), "
-                "or with a Supervisor that has a logdir and a saver. The chief saves for its "
-                "workers."
+                self._lost
+                or "This run has nothing to save: start it with checkpoint= (a "
+                "tf.train.Checkpoint), or with a Supervisor that has a logdir and a saver. The "
+                "chief saves for its workers."
             )
-        self._check_sound()
+        self.trial_start.check_saves()
+        self.check_sound()
         self._write(self._saver)
-
-    def set_aside(self) -> str:
-        """Saves the start of a trial beside the checkpoints that `keep` counts; returns its path.
-
-        The file stays until the trial is decided or the next one begins.
-        """
-        saver = self._saver
-        begin = saver.side_saver(TRIAL, 1) if saver is not None else None
-        if saver is None or begin is None:
-            self.save()
-            text = "where a trial begins"
-            self._monitor.log(event="checkpoint", step=self._steps.step, text=text)
-            return self.checkpoints[-1].path
-        self._check_sound()
-        self._save_with(begin)
-        self.trial_start.saved()
-        self.catalog.add_copy(begin.directory, saver)
-        check_listed(self._steps.step, begin.directory)
-        return listed(begin.directory)[-1].path
-
-    def leave_aside(self) -> None:
-        """Deletes the checkpoint of a trial's start once the trial is over."""
-        if self._saver is not None and self.trial_start.delete(self._saver):
-            self.catalog.read(self._saver.directory)
 
     def below(self, step: int) -> tuple[Checkpoint, ...]:
         """Lists the checkpoints below a step that exist now and are not abandoned."""
@@ -178,7 +166,7 @@ class CheckpointPolicy:
         """The name of a variable that holds NaN or Inf but did not at first; None if none."""
         return self._health.non_finite(self._saver)
 
-    def _check_sound(self) -> None:
+    def check_sound(self) -> None:
         """Raises a CheckpointError if the training has gone bad."""
         if (anomaly := self._health.anomaly(self._saver)) is not None:
             good = self.below(anomaly.good)
@@ -188,7 +176,9 @@ class CheckpointPolicy:
                 advice = f"Go on from a checkpoint: {last}."
             raise CheckpointError(f"{anomaly}, and what has gone bad is not saved. {advice}")
 
-    def _save_with(self, saver: Saver | LastGood) -> None:
+    def save_with(self, saver: Saver | LastGood) -> None:
+        """Saves with a saver, after the journal is written."""
+        self._steps.complete()
         step = self._steps.step
         self._monitor.folder.check(step)
         self._monitor.write_journal()  # first, so that every edit in a checkpoint is logged
@@ -196,7 +186,7 @@ class CheckpointPolicy:
             self._steps.move_to(saver.save(step))  # a graph may count its own steps
 
     def _write(self, saver: Saver) -> None:
-        self._save_with(saver)
+        self.save_with(saver)
         step = self._steps.step
         self.catalog.timeline.save(step, "")  # the answer will write its line
         self.catalog.read(saver.directory)
@@ -215,7 +205,7 @@ class CheckpointPolicy:
             return
         step = self._steps.step
         try:
-            self._save_with(last_good)
+            self.save_with(last_good)
             self.catalog.add_copy(last_good.directory, saver)
             self._hold_elsewhere()
         except Exception as error:  # noqa: BLE001 - the training goes on
@@ -235,12 +225,12 @@ class CheckpointPolicy:
         """
         if self._saver is None:
             raise CheckpointError(
-                "This run has nothing to restore: it was started without a saver."
+                self._lost or "This run has nothing to restore: it was started without a saver."
             )
-        self.catalog.read(self._saver.directory)  # the user may have deleted some
-        own = self.catalog.on_the_way() if wanted is None else self.checkpoints
+        self._steps.complete()
+        path = self._find(self._saver, wanted).path
         with self._monitor.time_usage.during(RESTORE):
-            restored = self._saver.restore(find(own, wanted).path)
+            restored = self._saver.restore(path)
         self._steps.move_to(restored.step)
         restored = self._proof.begin(self._saver, restored)
         self.catalog.go_back(restored, self._saver)
@@ -251,6 +241,22 @@ class CheckpointPolicy:
         if self._last_good is not None and self.trial_start.alone:
             self._last_good.begin()  # the restored checkpoint disappears with the trial
         return restored
+
+    def _find(self, saver: Saver, wanted: int | str | None) -> Checkpoint:
+        """Returns a checkpoint to restore; if the folder is lost, only one of another folder."""
+        if self.has_left(saver):
+            path = Path(wanted).absolute() if isinstance(wanted, str) else None
+            held = None if path is None or self._monitor.folder.has_left(path) else at(path)
+            if held is None:
+                self._monitor.folder.check(self._steps.step)
+            else:
+                return held
+        self.catalog.read(saver.directory)  # the user may have deleted some
+        return find(self.catalog.on_the_way() if wanted is None else self.checkpoints, wanted)
+
+    def has_left(self, saver: Saver) -> bool:
+        """Tells if the checkpoints may be another run's, because the run's folder is lost."""
+        return self._monitor.folder.has_left(saver.directory)
 
     def prove(self) -> None:
         """Checks a restore with gaps again after the first step, which creates variables."""
@@ -265,7 +271,7 @@ class CheckpointPolicy:
         """Notes that a checkpoint other than the start of a trial holds the state now."""
         if self.trial_start.alone:
             self.trial_start.alone = False
-            self.leave_aside()
+            self.aside.leave()
 
     def _save_or_say_why(self, save: Callable[[], None]) -> None:
         step = self._steps.step

@@ -12,16 +12,18 @@ import contextlib
 import functools
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import SupportsFloat
 
 import tensorflow as tf
 
 from nbtrain.checkpoints.files import Saver
 from nbtrain.core.cadence import Every
+from nbtrain.core.tasks import Task
 from nbtrain.run.boundary import Boundary
 from nbtrain.run.context import Context
-from nbtrain.run.loops import HookLoop, OwnLoop
+from nbtrain.run.hook_loop import HookLoop
+from nbtrain.run.loops import OwnLoop
 from nbtrain.run.session_loop import SessionLoop
 from nbtrain.run.threads import Coordinator, serves
 
@@ -139,6 +141,10 @@ class SessionHost:
         if again:
             self._tell_of_recovery(lost, "save_steps= or save_secs=")
         return loop
+
+    def show_tasks(self, source: Callable[[], Sequence[Task]]) -> None:
+        """Shows the tasks of the cluster that its session trains on."""
+        self._context.monitor.tasks.source = source
 
     def at_end(self, close: Callable[[], object]) -> None:
         """Registers `close` for the end of the loop; training thread only.

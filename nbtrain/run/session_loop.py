@@ -73,11 +73,8 @@ class SessionLoop:
         boundary = self._boundary
         if boundary.counting is not _NOBODY or self._passing:
             return
+        self.hand_over()
         steps = self._context.steps
-        if steps.values:  # the record of a completed step, which may be counted already
-            steps.step += steps.step <= self._handed
-            self._handed = steps.step
-            boundary.hand_over()
         if boundary.must_end or steps.step < steps.next:
             return
         self._passing = True
@@ -93,6 +90,14 @@ class SessionLoop:
             boundary.look_up()
         finally:
             self._passing = False
+
+    def hand_over(self) -> None:
+        """Queues the record of a completed step, which may be counted already."""
+        steps = self._context.steps
+        if steps.values:
+            steps.step += steps.step <= self._handed
+            self._handed = steps.step
+            self._boundary.hand_over()
 
     def let_go(self) -> None:
         """Saves a last checkpoint before the session closes."""

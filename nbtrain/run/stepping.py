@@ -35,7 +35,7 @@ class Stepping:
         thread only gets the answer.
         """
         at_hand = self._at_hand
-        if get_ident() != at_hand.thread:
+        if get_ident() != at_hand.thread or at_hand.tracked:
             return self._ask()
         at_hand.step = step = at_hand.step + 1
         values = at_hand.values

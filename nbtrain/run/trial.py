@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from nbtrain.checkpoints.files import Restored
 from nbtrain.core.commands import Outcome, Receipt, Try
-from nbtrain.core.errors import ArgumentError, CheckpointError, PhaseError
+from nbtrain.core.errors import CheckpointError, PhaseError
 from nbtrain.core.hyperparameters import Edit
 from nbtrain.core.states import Phase
 from nbtrain.run.context import Context
 from nbtrain.run.hyperparameter_control import HyperparameterControl
 from nbtrain.run.saving import CheckpointPolicy
-from nbtrain.run.trial_metric import TrialMetric, whole
+from nbtrain.run.trial_metric import TrialMetric, steps_of
 from nbtrain.rundir.timeline import name_of
 
 
@@ -75,6 +75,14 @@ class Trials:
                     f"{self._way_out}."
                 )
 
+    def check_over(self) -> None:
+        """Raises a PhaseError if a trial is under way."""
+        if self._trial is not None:
+            raise PhaseError(
+                f"Cannot try while another trial is under way, of {_named(self._trial.edits)} "
+                f"since step {self._trial.begun:,}: wait for its end{self._way_out}."
+            )
+
     @property
     def _is_stopping(self) -> bool:
         return self._lifecycle.phase is Phase.STOPPING
@@ -104,24 +112,20 @@ class Trials:
             ArgumentError: The command is invalid; nothing has changed.
             CheckpointError: The start of the trial cannot be saved.
         """
-        if self._trial is not None:
-            raise PhaseError(
-                f"Cannot try while another trial is under way, of {_named(self._trial.edits)} "
-                f"since step {self._trial.begun:,}: wait for its end{self._way_out}."
-            )
-        steps = self._steps_of(asked)
+        self.check_over()
+        steps = steps_of(asked, self._steps.step, self._total())
         self._control.hyperparameters.check_changes(asked.values)
         before = self._metric.measure(asked)
         if self._is_stopping:
             raise PhaseError("The run was asked to stop before the trial began.")
         saved = None
         if self._policy.can_save:
-            saved = self._policy.set_aside()
+            saved = self._policy.aside.save_start()
         step = self._steps.step  # read again, because a session counts it itself
         try:
             edits = self._control.set(asked.values)
         except BaseException:
-            self._policy.leave_aside()
+            self._policy.aside.leave()
             raise
         self._trial = _Trial(receipt, step, saved, before, edits)
         self._monitor.log(
@@ -142,7 +146,7 @@ class Trials:
         try:
             return self._ended(trial, failed)
         finally:
-            self._policy.leave_aside()
+            self._policy.aside.leave()
 
     def _ended(self, trial: _Trial, failed: str | None) -> Outcome:
         asked, step = trial.receipt.command, self._steps.step
@@ -176,8 +180,9 @@ class Trials:
         if back is not None and self._saved_in(trial, back.path):
             self._keep_apart(trial, f"The run went back to step {back.step:,}")
             text += ", which stays as tried"
-        self._policy.leave_aside()
-        self._monitor.log(event="try", step=step, applied=False, text=text)
+        self._policy.aside.leave()
+        sender = trial.receipt.sender.entry
+        self._monitor.log(event="try", step=step, applied=False, text=text, **sender)
         self._monitor.write_journal()
         trial.receipt.answer(Outcome(applied=False, step=step, text=text))
         return trial.receipt
@@ -202,15 +207,6 @@ class Trials:
         self._policy.trial_start.undecided = trial.begun
         undo = f"run.restore({name_of(trial.saved)!r}) goes back before it"
         self._monitor.notices.note("trial", f"{text}; {first}{undo}.")
-
-    def _steps_of(self, asked: Try) -> int:
-        steps, step = whole(asked.steps), self._steps.step
-        if (total := self._total()) is not None and step + steps > total:
-            raise ArgumentError(
-                f"steps={steps:,}: of the run's {total:,} steps {total - step:,} are left; try "
-                "fewer."
-            )
-        return steps
 
     def _undone(self, trial: _Trial, why: str) -> Outcome:
         step = self._steps.step

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 
+from nbtrain.core.arms import ArmResult
 from nbtrain.core.commands import Try
 from nbtrain.core.errors import ArgumentError, UnknownTagError
+from nbtrain.core.hyperparameters import PREFIX
 from nbtrain.core.step_counter import StepCounter
 from nbtrain.logdir.summary_stats import higher_is_better
 from nbtrain.recording.recorder import Recorder
@@ -35,19 +37,23 @@ class TrialMetric:
             ArgumentError: `keep_if` of the command is neither a tag nor a function.
             UnknownTagError: Nothing was recorded under the tag.
         """
-        values = self._evaluator.now() if self._evaluator else {}
+        values = self._evaluator.now() if self._evaluator and asked.sweep is None else {}
         wanted = asked.keep_if
         if wanted is None and _USUAL in values:
             wanted = _USUAL
+        part = max(1, whole(asked.steps) // _PART)
+        step = self._steps.step
+        recorded = self._recorder.means(step - part, step)
+        if asked.leaves_choice and wanted is None:
+            own = [tag for tag in recorded if not tag.startswith(PREFIX)]
+            losses = [tag for tag in own if "loss" in tag]
+            wanted = "loss" if "loss" in own else next(iter(losses or own), None)
         if not callable(wanted) and (not isinstance(wanted, str) or not wanted):
             raise ArgumentError(
                 f"keep_if={wanted!r}: give the tag of a scalar that must not get worse, such as "
                 "'loss', or a function of the scalars before and after, two dicts, that returns "
                 "whether to keep the values."
             )
-        part = max(1, whole(asked.steps) // _PART)
-        step = self._steps.step
-        recorded = self._recorder.means(step - part, step)
         if callable(wanted):
             return recorded | values
         if wanted not in recorded | values:
@@ -72,11 +78,45 @@ class TrialMetric:
         return kept, ", ".join(told)
 
 
-def whole(steps: object) -> int:
-    """Returns the number of steps of a trial."""
+def whole(steps: object, name: str = "steps") -> int:
+    """Returns the number of steps, or of repeats, of a trial."""
     if isinstance(steps, bool) or not isinstance(steps, Integral) or int(steps) < 1:
-        raise ArgumentError(f"steps={steps!r}: give a whole number of at least 1.")
+        raise ArgumentError(f"{name}={steps!r}: give a whole number of at least 1.")
     return int(steps)
+
+
+def steps_of(asked: Try, step: int, total: int | None) -> int:
+    """Returns the number of steps of a trial that begins at a step.
+
+    Raises:
+        ArgumentError: The run has fewer left.
+    """
+    steps = whole(asked.steps)
+    if total is not None and step + steps > total:
+        raise ArgumentError(
+            f"steps={steps:,}: of the run's {total:,} steps {total - step:,} are left; try fewer."
+        )
+    return steps
+
+
+def best_of(results: Sequence[ArmResult]) -> int | None:
+    """Returns the index of the best result, the first of several; None if all are NaN."""
+    finite = [at for at, each in enumerate(results) if math.isfinite(each.mean)]
+    sign = -1 if results and higher_is_better(results[0].tag) else 1
+    return min(finite, key=lambda at: sign * results[at].mean, default=None)
+
+
+def is_worse(result: ArmResult) -> bool:
+    """Tells if a result is worse than before the trial."""
+    return _is_worse(result.tag, result.before, result.mean)
+
+
+def described(result: ArmResult) -> str:
+    """Describes the result of an arm: its name, and its scalar with the spread."""
+    if not math.isfinite(result.mean):
+        return f"{result.name} {result.note or result.mean}"
+    spread = "" if result.spread is None else f" ± {result.spread:.2g}"
+    return f"{result.name} {_change(result.tag, result.before, result.mean)}{spread}"
 
 
 def _change(tag: str, old: float, new: float) -> str:

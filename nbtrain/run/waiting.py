@@ -11,6 +11,7 @@ from typing import Any
 
 from nbtrain.core.errors import WaitError
 from nbtrain.core.states import ENDED, Phase
+from nbtrain.run import registry
 from nbtrain.run.attempt import Attempt
 
 # Seconds between two checks if the run is paused.
@@ -76,9 +77,8 @@ class Waiting:
             why = f" {message}" if (message := monitor.notices.message) else ""
             sys.stderr.write(
                 f"nbtrain: The run {self._context.folder.name!r} is paused at step "
-                f"{self._context.steps.step:,}, and this waits for its end. Resume in its panel, "
-                "or run.resume(), lets it go on. Interrupting the wait does not affect the run."
-                f"{why}\n"
+                f"{self._context.steps.step:,}, and this waits for its end. "
+                f"{registry.how_to_resume(self._context.folder.path)}{why}\n"
             )
 
     def _check_not_its_own(self) -> None:

@@ -1,0 +1,80 @@
+"""The state of a trial of several values: its arms, their turns and their results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from nbtrain.core.arms import Arm, ArmResult
+from nbtrain.core.commands import Receipt, Try
+from nbtrain.core.rate_range import RateRange
+from nbtrain.run.draws import Draws
+from nbtrain.run.pairing import Pairing
+from nbtrain.run.trial_metric import described
+
+
+@dataclass(slots=True)
+class Comparison:
+    """The current trial.
+
+    Attributes:
+        saved: Path of the checkpoint of its start.
+        old: The values before it, by name.
+        wanted: The values of each arm.
+        results: The results of the arms so far.
+        turn: The number of the training at hand: all repeats of the first arm come first.
+        best: Path of the checkpoint of the best arm so far; None if there is none.
+        sweep: The range test that this is; None if it is another trial.
+    """
+
+    receipt: Receipt
+    asked: Try
+    steps: int
+    begun: int
+    saved: str
+    old: Mapping[str, float]
+    arms: tuple[Arm, ...]
+    wanted: Sequence[Mapping[str, float]]
+    results: list[ArmResult]
+    draws: Draws
+    pairing: Pairing = field(default_factory=Pairing)
+    turn: int = 0
+    best: str | None = None
+    sweep: RateRange | None = None
+
+    @property
+    def number(self) -> int:
+        """The index of the arm at hand."""
+        return self.turn // self.asked.repeats
+
+    @property
+    def repeat(self) -> int:
+        """The number of the repeat at hand; the last is 0, whose state may stay."""
+        return self.asked.repeats - 1 - self.turn % self.asked.repeats
+
+    @property
+    def is_last(self) -> bool:
+        """True if this is the last training."""
+        return self.turn + 1 == len(self.arms) * self.asked.repeats
+
+    @property
+    def which(self) -> str:
+        """The number of the arm at hand, and of the repeat, in words."""
+        repeats, count = self.asked.repeats, len(self.arms)
+        again = f", repeat {repeats - self.repeat} of {repeats}" if repeats > 1 else ""
+        return f"{self.number + 1} of {count}{again}"
+
+    def others(self, best: int) -> str:
+        """Lists the results except the best, in words."""
+        others = "; ".join(described(each) for at, each in enumerate(self.results) if at != best)
+        return f" (the others: {others})" if others else ""
+
+    @property
+    def suggested(self) -> tuple[ArmResult, ...]:
+        """The suggestion of a range test, with the lowest smoothed loss; empty if there is none."""
+        if self.sweep is None or self.sweep.suggestion is None:
+            return ()
+        ((name, _),), (result,) = self.old.items(), self.results
+        rate, lowest = f"{self.sweep.suggestion:.3g}", min(loss for _, loss in self.sweep.curve)
+        values = {name: float(rate)}
+        return (ArmResult(f"{name} {rate}", values, result.tag, result.before, (lowest,)),)

@@ -1,0 +1,62 @@
+"""Random draws and data, so that several trainings from one state have the same or others.
+
+draws = Draws(saver)
+draws.again()       # after a restore: the same draws as before
+draws.again(2)      # others, and other batches: the third of several repeats
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import tensorflow as tf
+
+from nbtrain.checkpoints.files import Saver
+
+# The modules that hold the generators of the whole process, and their names there.
+_TENSORFLOW = "tensorflow.python.ops.stateful_random_ops", "global_generator"
+_KERAS = "keras.src.backend.common.global_state", "global_seed_generator"
+
+
+class Draws:
+    """The states of random generators, at the time of the call; training thread only.
+
+    They are those of Keras's layers, which no checkpoint of TensorFlow holds, those that the
+    checkpoint holds, and those of the whole process, of TensorFlow and of Keras. An operation such
+    as `tf.random.normal` counts inside TensorFlow, where nothing can set it back.
+    """
+
+    def __init__(self, saver: Saver) -> None:
+        self._saver = saver
+        states = [*saver.random_states(), *_of_the_process()]
+        # A state that each replica has for itself cannot be set as one.
+        states = [each for each in states if not isinstance(each, tf.distribute.DistributedValues)]
+        self._states = [(state, state.numpy()) for state in states]
+
+    def again(self, repeat: int = 0, steps: int = 0) -> bool:
+        """Sets the states back; tells if a further repeat has other batches.
+
+        Args:
+            repeat: The number of the repeat. 0 has the draws and the data as they were.
+            steps: The steps of each repeat, so that no two have the same batches.
+        """
+        for state, value in self._states:
+            changed = value.copy()
+            place = 0 if value.size == 2 else -1  # Keras's seed, or the key of a Generator
+            changed[place] += repeat
+            state.assign(changed)
+        return bool(repeat) and self._saver.vary_data(repeat, steps)
+
+
+def _of_the_process() -> list[tf.Variable]:
+    """The states of the generators of the whole process, as far as they exist."""
+    if not tf.executing_eagerly():
+        return []
+    module, name = _TENSORFLOW
+    generator = getattr(sys.modules.get(module), name, None)
+    found: list[Any] = [] if generator is None else [generator.state]
+    module, name = _KERAS
+    attribute = getattr(sys.modules.get(module), "get_global_attribute", None)
+    generator = None if attribute is None else attribute(name)
+    return found if generator is None else [*found, generator.state.value]

@@ -1,0 +1,241 @@
+"""The door of a run to other processes: its status file and its mailbox, five times a second.
+
+A thread of its own does this, so that a slow disk holds up neither the records nor the panel.
+
+mail = Mail(run, logdir)
+mail.tick()        # the looper: the status about once a second, and what has come
+mail.tick()        # once more after the end: the last status, and the last answers
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from nbtrain.core.command_json import command_of
+from nbtrain.core.commands import Command, Outcome, Receipt, Sender, Stop
+from nbtrain.core.errors import ArgumentError, WaitError
+from nbtrain.core.states import Status
+from nbtrain.run.status_writer import StatusWriter
+from nbtrain.rundir import answers
+from nbtrain.rundir.answers import REFUSED, REQUESTED
+from nbtrain.rundir.entries import Entry, entries
+from nbtrain.rundir.folder import Logdir
+from nbtrain.rundir.mailbox import Address, Letter, Mailbox
+
+TICK_SECS = 0.2
+
+# Commands from the mailbox that wait in the queue of the run, which holds twice as many; and how
+# often in a tick that many are taken.
+_AT_ONCE = 32
+_TURNS = 8
+
+# Seconds to wait for an answer before looking again.
+_ANSWER_SECS = 0.05
+
+# Seconds between two deletions of old answers.
+_TIDY_SECS = 600.0
+
+_UNANSWERED = (
+    "The process ended before it answered. Its journal does not have the command, so it was "
+    "probably not done; send it again if it is still wanted."
+)
+_EARLY = "It was sent before the run was started again; send it again if it is still wanted."
+
+
+class Steered(Protocol):
+    """The run behind the door."""
+
+    @property
+    def status(self) -> Status:
+        """The current status."""
+
+    def post(self, command: Command, *, at: int | None = ..., sender: Sender = ...) -> Receipt:
+        """Posts a command for the next step boundary."""
+
+
+@dataclass(slots=True)
+class _Sent:
+    """A command from the mailbox.
+
+    Attributes:
+        receipt: Its receipt.
+        planned: Whether it is for a later step, so that it takes no place in the queue.
+        told: The outcome that its sender is told; None before the first.
+    """
+
+    receipt: Receipt
+    planned: bool
+    told: Outcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer, and if it is the last one to its command."""
+
+    fields: dict[str, Any]
+    last: bool = True
+
+
+class Mail:
+    """The status file and the mailbox of one start of a run; one thread.
+
+    Args:
+        run: The run.
+        logdir: Its folder, which it holds locked.
+        note: Shows a message about a topic, or (None) clears it.
+        gone: Tells if the folder is gone, so that nothing may be written there.
+    """
+
+    def __init__(
+        self,
+        run: Steered,
+        logdir: Logdir,
+        note: Callable[[str, str | None], object],
+        gone: Callable[[], bool],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._run = run
+        self._folder = logdir.path
+        self._note = note
+        self._gone = gone
+        self._clock = clock
+        self._status = StatusWriter(self._folder, clock)
+        attempt, launch = self._status.writer.attempt, self._status.launch
+        self._mailbox = Mailbox(self._folder, attempt, launch)
+        self._sent: dict[str, _Sent] = {}
+        self._answers: dict[str, _Answer] = {}  # those that are to be written
+        self._tidy_due = 0.0
+        self._opened = self._failed = False
+
+    @property
+    def address(self) -> Address:
+        """The mailbox of this start."""
+        return Address(self._folder.absolute(), self._status.writer.attempt)
+
+    def tick(self) -> None:
+        """Writes the status if it is due, takes what has come, and answers."""
+        status = self._run.status
+        if self._gone() or (status.phase.ended and self._status.is_of_another()):
+            self._note("mailbox", None)
+            return
+        try:
+            if not self._opened:
+                self._open()
+            elif self._failed:  # the mailbox may have been deleted
+                self._mailbox.create()
+            self._look()
+            # An end that has come meanwhile is written by the last tick, after the last answers.
+            later = status if status.phase.ended else self._run.status
+            if status.phase.ended or not later.phase.ended:
+                self._status.write(later)
+            self._tidy()
+            self._failed = False
+            self._note("mailbox", None)
+        except OSError as error:
+            self._failed = True
+            where = error.filename or self._folder
+            text = (
+                f"{where} cannot be written: {error.strerror or error}. Other processes may see an "
+                "old state of this run, or wait for an answer."
+            )
+            self._note("mailbox", None if self._gone() else text)
+
+    def _tidy(self) -> None:
+        if (now := self._clock()) >= self._tidy_due:
+            self._tidy_due = now + _TIDY_SECS
+            self._mailbox.tidy()
+
+    def _open(self) -> None:
+        """Opens the mailbox; answers what earlier starts have left."""
+        early = [letter for letter in self._mailbox.open() if letter.id not in self._sent]
+        journal = self._journal() if early else {}
+        for letter in early:
+            entry = journal.get(letter.id)
+            if not letter.refusal:
+                self._take(letter)
+            elif entry is not None:
+                self._answers[letter.id] = _Answer(answers.fields_of_entry(entry))
+            else:
+                why = {"taken": _UNANSWERED, "early": _EARLY}.get(letter.refusal, letter.refusal)
+                self._refuse(letter.id, why)
+        self._opened = True
+
+    def _journal(self) -> dict[str, Entry]:
+        """The lines of commands that were sent, by their ids."""
+        try:
+            return {str(entry["id"]): entry for entry in entries(self._folder) if "id" in entry}
+        except OSError:
+            return {}
+
+    def _look(self) -> None:
+        """Takes what has come and answers, in turns: more would fill the queue of the run."""
+        for _ in range(_TURNS):
+            letters = self._mailbox.take(_AT_ONCE - len(self._queued))
+            for letter in letters:
+                self._take(letter)
+            self._answer()
+            if len(letters) < _AT_ONCE:
+                break
+
+    @property
+    def _queued(self) -> list[Receipt]:
+        """The commands that wait for the next step boundary."""
+        sent = self._sent.values()
+        return [each.receipt for each in sent if each.told is None and not each.planned]
+
+    def _answer(self) -> None:
+        if queued := self._queued:
+            with contextlib.suppress(WaitError):  # most are executed within a few steps
+                queued[-1].wait(_ANSWER_SECS)
+        for key, sent in list(self._sent.items()):
+            outcome = sent.receipt.outcome
+            if outcome is None or outcome == sent.told:
+                continue
+            self._answers[key] = _Answer(answers.fields_of(sent.receipt.name, outcome))
+            sent.told = outcome
+            # The answer to a stop is completed at the end of the run.
+            if not (isinstance(sent.receipt.command, Stop) and outcome.applied):
+                del self._sent[key]
+        self._write_answers()
+
+    def _write_answers(self) -> None:
+        """Writes the answers; those that cannot be written wait for the next tick.
+
+        Raises:
+            OSError: One cannot be written.
+        """
+        if not self._answers:
+            return
+        status = self._run.status  # later than the outcomes
+        if not status.phase.ended and any(answer.last for answer in self._answers.values()):
+            # First the status: who reads an answer finds its effects there.
+            self._status.write(status, now=True)
+        for key, answer in list(self._answers.items()):
+            write = self._mailbox.close if answer.last else self._mailbox.answer
+            write(key, answer.fields)
+            del self._answers[key]
+
+    def _take(self, letter: Letter) -> None:
+        if letter.id in self._sent or letter.id in self._answers:
+            return  # a second file of this name
+        try:
+            if letter.refusal:
+                raise ArgumentError(f"This command is refused: {letter.refusal}.")
+            by = str(letter.fields.get("by") or "another process")[:200]
+            command, at = command_of(letter.fields), letter.fields.get("at")
+            receipt = self._run.post(command, at=at, sender=Sender(letter.id, by))
+        except ArgumentError as error:
+            self._refuse(letter.id, str(error))
+            return
+        self._sent[letter.id] = _Sent(receipt, planned=at is not None)
+        requested = {"state": REQUESTED, "command": receipt.name}
+        self._answers[letter.id] = _Answer(requested, last=False)
+
+    def _refuse(self, key: str, why: str) -> None:
+        step = self._run.status.step
+        self._answers[key] = _Answer({"state": REFUSED, "step": step, "text": why})

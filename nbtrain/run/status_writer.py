@@ -1,0 +1,68 @@
+"""Keeps the status file of one start of a run."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from nbtrain.core.states import Status
+from nbtrain.rundir import status_file
+from nbtrain.rundir.files import Untrusted
+from nbtrain.rundir.status_file import ALIVE_SECS, SignOfLife, Writer
+
+
+class StatusWriter:
+    """Writes the status about once a second, and when it changes; one thread.
+
+    Args:
+        folder: The run's folder.
+        clock: Returns seconds that never go backwards.
+
+    Attributes:
+        writer: This process and this start of the run.
+        launch: Identifies the launch of this process; None if it was not launched, or has started
+            another run in the folder.
+    """
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        process = psutil.Process()
+        self.writer = Writer(
+            secrets.token_hex(4), socket.gethostname(), process.pid, process.create_time()
+        )
+        self._folder = folder
+        self._clock = clock
+        before = self._last_writer()
+        self._known = {before and before.attempt, self.writer.attempt}
+        launched = before is not None and before.launched and before.process == process.pid
+        self.launch = before.attempt if before is not None and launched else None
+        self._state: tuple[object, ...] = ()  # phase and checkpoints, as last written
+        self._due = 0.0
+
+    def write(self, status: Status, *, now: bool = False) -> None:
+        """Writes the status if that is due, its phase or checkpoints have changed, or `now`.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        clock, state = self._clock(), (status.phase, status.checkpoints)
+        if now or clock >= self._due or state != self._state:
+            self._due = clock + ALIVE_SECS
+            status_file.write(self._folder, SignOfLife(self.writer, time.time(), status))
+            self._state = state
+
+    def is_of_another(self) -> bool:
+        """Tells if another run has taken the folder since this one has released it."""
+        writer = self._last_writer()
+        return writer is not None and writer.attempt not in self._known
+
+    def _last_writer(self) -> Writer | None:
+        """The process that wrote the file; None if there is none."""
+        try:
+            return status_file.read(self._folder).writer
+        except (OSError, Untrusted):
+            return None

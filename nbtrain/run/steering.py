@@ -1,0 +1,101 @@
+"""Puts the commands for a run of this process into its queue."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from collections import deque
+from typing import TYPE_CHECKING, SupportsIndex
+
+from nbtrain.core.commands import NO_SENDER, Command, Outcome, Receipt, Sender, Set, Stop, Try
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.states import Event
+from nbtrain.run.requests import Requests
+
+if TYPE_CHECKING:
+    from nbtrain.run.attempt import Attempt
+    from nbtrain.run.threads import Coordinator
+
+
+class Steering(Requests):
+    """The commands of a run of this process."""
+
+    coord: Coordinator
+    attempt: Attempt
+    receipts: deque[Receipt]
+
+    def post(
+        self, command: Command, *, at: int | None = None, sender: Sender = NO_SENDER
+    ) -> Receipt:
+        """Queues a command; see `Requests.post`."""
+        at = planned(command, at)
+        step, context = self.attempt.step, self.attempt.context
+        why = self._unknown(command) if at is None else None
+        receipt = context.commands.post(command, step=step, at=at, sender=sender, refusal=why)
+        if receipt.sender is not sender:
+            return receipt  # the one of the same command, which came first
+        if why is not None:
+            context.monitor.log(
+                event=receipt.name, step=step, applied=False, text=why, **sender.entry
+            )
+        self.receipts.append(receipt)
+        refused = receipt.outcome is not None and not receipt.outcome.applied
+        if isinstance(command, Stop) and not refused:
+            self.coord.request_stop()
+        return receipt
+
+    def refuse(self, command: Command, why: str) -> Receipt:
+        """Refuses a command at once, and logs that while the run trains."""
+        step, context = self.attempt.step, self.attempt.context
+        receipt = Receipt(command)
+        receipt.answer(Outcome(applied=False, step=step, text=why))
+        if context.lifecycle.allows(Event.STOP):
+            context.monitor.log(event=receipt.name, step=step, applied=False, text=why)
+        self.receipts.append(receipt)
+        return receipt
+
+    def _unknown(self, command: Command) -> str | None:
+        """Returns why an edit is refused at once: the run trains and lacks a name; else None."""
+        context = self.attempt.context
+        if not isinstance(command, Set | Try) or not context.lifecycle.allows(Event.STOP):
+            return None
+        known = context.hyperparameters.values
+        names = command.names if isinstance(command, Try) else command.values
+        unknown = {name: 0.0 for name in names if name not in known}
+        try:
+            if unknown and known:
+                context.hyperparameters.check(unknown)
+        except ArgumentError as error:
+            return str(error)
+        return None
+
+
+def planned(command: object, at: SupportsIndex | None) -> int | None:
+    """Returns the step at which a command is planned, as an int; None if it is not planned.
+
+    Raises:
+        ArgumentError: A stop is planned, `command` is not a command, or `at` is not a step.
+    """
+    check_command(command)
+    at = None if at is None else _number_of_step(at)
+    if at is not None and isinstance(command, Stop):
+        raise ArgumentError(f"A stop cannot be planned: for an end at step {at}, give steps=.")
+    return at
+
+
+def check_command(command: object) -> None:
+    """Raises an ArgumentError if this is no command."""
+    if not isinstance(command, Command):
+        raise ArgumentError(f"post({command!r}): give a command, such as Save() or Pause().")
+
+
+def _number_of_step(at: SupportsIndex) -> int:
+    """Returns the step at which a command is planned, as an int.
+
+    Raises:
+        ArgumentError: `at` is not a step.
+    """
+    with contextlib.suppress(TypeError):  # arrays have `__index__` too, but it raises
+        if (step := operator.index(at)) >= 0:
+            return step
+    raise ArgumentError(f"at={at!r}: give the number of a step, from 0, or None.")

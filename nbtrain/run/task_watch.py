@@ -1,0 +1,64 @@
+"""Watches the tasks of the cluster that a run trains on.
+
+watch.source = cluster.tasks        # the engine, before it trains
+watch.look(step)                    # the looper, at every tick: looks once a second
+watch.tasks                         # any thread
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from nbtrain.core.tasks import Task, TaskState
+
+# Seconds between two looks: a lost task is told within two.
+LOOK_SECS = 0.5
+
+_WORDS = {"lost": "is lost", "returned": "is back"}
+
+
+class TaskWatch:
+    """The tasks of a run's cluster; a task that is lost or returns becomes a mark.
+
+    Args:
+        tell: Logs an event ("lost" or "returned") at a step, with a text.
+        source: Returns the tasks, always in the same order; None without a cluster.
+        clock: Returns seconds that never go backwards.
+
+    Attributes:
+        source: As given; an engine may have its own.
+        tasks: The tasks at the last look.
+    """
+
+    def __init__(
+        self,
+        tell: Callable[[str, int, str], object],
+        source: Callable[[], Sequence[Task]] | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.source = source
+        self.tasks: tuple[Task, ...] = ()
+        self._tell = tell
+        self._clock = clock
+        self._due = clock()
+        self._lost: set[str] = set()  # names of tasks whose loss was told
+
+    def look(self, step: int, *, ended: bool = False) -> None:
+        """Looks twice a second, and once at the end; the looper's thread."""
+        now = self._clock()
+        if self.source is None or (now < self._due and not ended):
+            return
+        self._due = now + LOOK_SECS
+        self.tasks = tuple(self.source())
+        if not ended:  # then they are ended one after the other
+            lost = {task.name for task in self.tasks if task.state is TaskState.LOST}
+            running = {task.name for task in self.tasks if task.state is TaskState.RUNNING}
+            self._say("lost", step, lost - self._lost)
+            self._say("returned", step, running & self._lost)
+            self._lost = (self._lost | lost) - running
+
+    def _say(self, event: str, step: int, names: set[str]) -> None:
+        for name in sorted(names):
+            self._tell(event, step, f"{name} {_WORDS[event]}")

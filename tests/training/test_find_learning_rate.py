@@ -1,0 +1,122 @@
+"""The range test of a learning rate: a suggestion, and the state of before."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import nbtrain
+from nbtrain.core.states import Phase
+from nbtrain.run.run import Run
+from tests.gate import Gate
+from tests.models import applied, reached, refused
+from tests.training.test_hyperparameter_control import lines
+from tests.training.test_trial import Tried, ended, paused
+
+
+class Slope:
+    """A loss that falls with the rate, and becomes NaN above a limit of it."""
+
+    def __init__(self, limit: float = math.inf) -> None:
+        self.w, self.rate = tf.Variable(4.0), tf.Variable(1e-3)
+        self.checkpoint = tf.train.Checkpoint(w=self.w, rate=self.rate)
+        self.rates: list[float] = []
+        self._limit = limit
+
+    def step(self) -> dict[str, Any]:
+        loss = self.w**2
+        self.rates.append(rate := float(self.rate.numpy()))
+        self.w.assign_sub(rate * 2 * self.w)
+        return {"loss": loss if rate < self._limit else math.nan}
+
+    def run(self) -> Run:
+        """A run of it, paused after a few steps."""
+        run = nbtrain.train(
+            self.step,
+            checkpoint=self.checkpoint,
+            hyperparameters={"learning_rate": self.rate},
+            name="slope",
+        )
+        reached(run, lambda run: run.status.step > 3)
+        applied(run.pause())
+        return run
+
+
+def test_a_rate_is_suggested_and_the_run_is_as_before() -> None:
+    slope = Slope()
+    run = slope.run()
+    step, weight, count = run.status.step, float(slope.w.numpy()), len(slope.rates)
+    receipt = run.find_learning_rate(1e-5, 0.9, steps=60)
+    run.resume()
+    outcome = applied(receipt)
+    applied(run.pause())
+    tried = slope.rates[count : count + 60]
+    assert tried == pytest.approx([1e-5 * 9e4 ** (at / 59) for at in range(60)], rel=1e-5)
+    assert slope.rates[count + 60] == pytest.approx(1e-3)
+    head = f"back to step {step:,}, learning_rate 0.001"
+    assert outcome.text.startswith(head)
+    assert " again: suggested learning_rate " in outcome.text
+    assert "where the smoothed loss fell fastest" in outcome.text
+    assert outcome.kept is False
+    begun = lines(run, "try")[0]
+    assert begun["text"] == "1 of 1: learning_rate 1e-05 to 0.9 for 60 steps"
+    rates = [rate for rate, _ in outcome.curve]
+    assert rates == pytest.approx(tried[:-1], rel=1e-5)
+    assert float(slope.w.numpy()) == pytest.approx(weight * (1 - 2e-3) ** (run.status.step - step))
+    ended(run)
+
+
+def test_the_suggestion_is_an_action_of_the_mark_and_is_not_applied_by_itself() -> None:
+    run = Slope().run()
+    receipt = run.find_learning_rate(1e-5, 0.9, steps=60)
+    run.resume()
+    suggested = applied(receipt).arms[0]
+    assert run.hyperparameters["learning_rate"] == pytest.approx(1e-3)
+    action = run.actions()[0]
+    assert str(action) == f"Go on with {suggested.name}"
+    applied(run.do(action))
+    assert run.hyperparameters["learning_rate"] == pytest.approx(suggested.values["learning_rate"])
+    ended(run)
+
+
+def test_a_loss_that_becomes_nan_ends_the_test_and_the_run_goes_on() -> None:
+    slope = Slope(limit=0.1)
+    run = slope.run()
+    receipt = run.find_learning_rate(1e-5, 0.9, steps=60)
+    run.resume()
+    outcome = applied(receipt)
+    assert 0 < len(outcome.curve) < 59
+    assert run.status.phase is Phase.RUNNING
+    assert max(slope.rates) < 0.2
+    ended(run)
+    assert math.isfinite(slope.w.numpy())
+
+
+def test_a_pause_in_the_test_goes_back(gate: Gate) -> None:
+    slope = Slope()
+    run = slope.run()
+    step = run.status.step
+    receipt = run.find_learning_rate(1e-5, 0.9, steps=10**7)
+    run.resume()
+    reached(run, lambda run: run.status.step > step + 5)
+    applied(run.pause())
+    assert f"back to step {step:,}, learning_rate 0.001" in refused(receipt).text
+    assert (run.status.step, slope.rate.numpy()) == (step, pytest.approx(1e-3))
+    ended(run)
+
+
+def test_a_run_without_a_learning_rate_is_told_so(gate: Gate) -> None:
+    run = paused(gate, Tried(gate))
+    with pytest.raises(nbtrain.NbtrainError, match=r"no learning rate.*they are rate, dropout"):
+        run.find_learning_rate()
+    assert (
+        "steps=5: a range test takes at least 10"
+        in refused(run.find_learning_rate(name="rate", steps=5)).text
+    )
+    assert "give two positive numbers" in refused(run.find_learning_rate(1, 0.1, name="rate")).text
+    assert run.hyperparameters["rate"] == 0.5
+    ended(run)
+    assert lines(run, "try")[0]["applied"] is False
