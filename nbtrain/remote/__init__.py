@@ -1,0 +1,1 @@
+"""Runs of other processes: followed through their folders, steered through their mailboxes."""

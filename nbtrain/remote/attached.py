@@ -1,0 +1,235 @@
+"""A run of another process, as if it were one of this process.
+
+run = nbtrain.attach("runs/digits")     # trained by a script, another kernel, another machine
+run.status.step; run.scalars["loss"]; list(run.marks)
+run.pause().wait()                      # through the mailbox in its folder
+run.wait()                              # until it ends; an interrupt ends only the wait
+run.close()                             # follow it no longer; the run does not notice
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nbtrain.core.commands import NO_SENDER, Command, Outcome, Receipt, Sender
+from nbtrain.core.errors import RunFailedError, WaitError
+from nbtrain.core.notes import Notes
+from nbtrain.core.states import Checkpoint, Phase, Status
+from nbtrain.remote import known
+from nbtrain.remote.follower import TICK_SECS, Follower
+from nbtrain.remote.waiting import Waiting
+from nbtrain.remote.words import of
+from nbtrain.run.listeners import added
+from nbtrain.run.requests import Requests
+from nbtrain.run.steering import planned
+from nbtrain.rundir.mailbox import Address
+from nbtrain.rundir.status_file import CHECKPOINTS, SignOfLife
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class AttachedRun(Requests):
+    """A run that trains in another process, followed and steered through its folder.
+
+    It has the panel, the status, the curves, the marks and the commands of a `Run`. If the run has
+    ended, it can be looked at, and commands are refused. Methods may be called from any thread and
+    return at once, unless they say otherwise. `nbtrain.attach` makes it.
+
+    Args:
+        folder: The run's folder.
+        sign: Its last sign of life.
+
+    Attributes:
+        logdir: The run's folder.
+        scalars: Every recorded scalar, read from the event files about twice a second.
+        marks: The marks on the curves, read from the journal.
+        receipts: The receipts of the last eight commands that were sent from here.
+    """
+
+    most_checkpoints = CHECKPOINTS
+
+    def __init__(self, folder: Path, sign: SignOfLife) -> None:
+        self.logdir = folder
+        self.receipts: deque[Receipt] = deque(maxlen=8)
+        self._follower = Follower(folder, sign, self.receipts)
+        records = self._follower.records
+        self.scalars, self.marks = records.scalars, records.marks
+        self._closing, self._ended = threading.Event(), threading.Event()
+        self._thread = threading.Thread(
+            target=self._follow, name=f"nbtrain attached {self.name}", daemon=True
+        )
+        known.enlist(self)
+        self._thread.start()
+
+    # --- the thread ---------------------------------------------------------------
+
+    def _follow(self) -> None:
+        follower = self._follower
+        follower.outbox.thread = threading.get_ident()
+        why = "it was detached"
+        while not self._closing.is_set():
+            more = follower.tick()
+            if follower.has_ended:
+                self._ended.set()
+            else:
+                self._ended.clear()
+            if follower.is_done:
+                why = follower.liveness.refusal or why
+                break
+            if not more:
+                self._closing.wait(TICK_SECS)
+        follower.outbox.shut(why)
+        known.forget(self)
+
+    def close(self) -> None:
+        """Stops following the run, which does not notice; what was read stays.
+
+        Commands without an answer are taken back, or refused if the run has taken them.
+        """
+        self._closing.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def __enter__(self) -> Self:
+        """Returns the run itself."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Stops following the run."""
+        self.close()
+
+    def read(self, timeout: float) -> bool:
+        """Waits until all that was in the folder has been read; tells if it has."""
+        return self._follower.caught_up.wait(timeout)
+
+    # --- its state ----------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.sign.status.name
+
+    @property
+    def status(self) -> Status:
+        """The state of the run by its last sign of life, at most about a second old.
+
+        If its process ended without a word, the phase is failed, and `failure` says so. A message
+        tells if there is no sign of life, or if the folder is gone.
+        """
+        liveness = self._follower.liveness
+        status, said = liveness.status, liveness.message
+        own = [text for text in (said, *self._follower.notes.texts) if text]
+        if not own:
+            return status
+        return replace(status, message="\n".join(filter(None, (*own, status.message))))
+
+    @property
+    def mailbox(self) -> Address:
+        """The mailbox that its commands are sent to."""
+        return Address(self.logdir.absolute(), self.sign.writer.attempt)
+
+    @property
+    def trained_by(self) -> str:
+        """The process that trains, such as "process 4711 on lab-3"."""
+        return of(self.sign.writer)
+
+    @property
+    def sign(self) -> SignOfLife:
+        """Its last sign of life, with the process that gave it."""
+        return self._follower.liveness.sign
+
+    @property
+    def hyperparameters(self) -> dict[str, float]:
+        """The values that `set` can change, by name."""
+        return {each.name: each.value for each in self.status.hyperparameters}
+
+    @property
+    def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """The checkpoints that can be restored, the newest last: at most a hundred."""
+        return self.status.checkpoints
+
+    @property
+    def total_steps(self) -> int | None:
+        """The step at which the run finishes; None if it does not end by itself."""
+        return self.status.total_steps
+
+    @property
+    def handle(self) -> Notes:
+        """Takes messages of its display."""
+        return self._follower.notes
+
+    def on_tick(self, listener: Callable[[], object]) -> Callable[[], None]:
+        """Calls `listener` ten times a second until the run ends, and once after its end.
+
+        Returns:
+            A function that removes the listener; calling it again does nothing.
+        """
+        return added(self._follower.listeners, listener)
+
+    def __repr__(self) -> str:
+        """Name, process, phase and step."""
+        status, writer = self.status, self.sign.writer
+        return (
+            f"<nbtrain run {self.name!r} of {of(writer)}: {status.phase} at step {status.step:,}>"
+        )
+
+    # --- commands and the end -------------------------------------------------------
+
+    def post(
+        self, command: Command, *, at: int | None = None, sender: Sender = NO_SENDER
+    ) -> Receipt:
+        """Sends a command to the run's mailbox; see `Requests.post`.
+
+        The run takes it within a fifth of a second, and executes it at its next step boundary. A
+        command that cannot be sent is refused, as is every command once the run has ended.
+        """
+        return self._follower.outbox.post(command, at=planned(command, at), sender=sender)
+
+    def refuse(self, command: Command, why: str) -> Receipt:
+        """Answers a command at once, because it cannot be done; returns its receipt."""
+        receipt = Receipt(command)
+        receipt.answer(Outcome(applied=False, step=self.status.step, text=why))
+        self.receipts.append(receipt)
+        return receipt
+
+    def wait(self, timeout: float | None = None) -> AttachedRun:
+        """Blocks until the run has ended; an interrupt ends the wait, not the training.
+
+        A message on the standard error says once that the run is paused.
+
+        Args:
+            timeout: Seconds to wait at most; None waits as long as it takes.
+
+        Returns:
+            The run itself, so that a cell shows how it ended.
+
+        Raises:
+            WaitError: The run has not ended after `timeout` seconds, it is followed no longer, or a
+                function of `on_tick` would wait for its own thread.
+            RunFailedError: The training has failed, or its process ended without a word.
+        """
+        if not Waiting(self, self._thread).until_ended(self._ended, timeout):
+            raise WaitError(
+                f"After {timeout:g} s of waiting the run has not ended ({self!r}): wait again, or "
+                "call request_stop()."
+            )
+        return self._result()
+
+    def __await__(self) -> Generator[Any, None, AttachedRun]:
+        """Waits without blocking the event loop: `await run`."""
+        yield from Waiting(self, self._thread).awaited(self._ended)
+        return self._result()
+
+    def _result(self) -> AttachedRun:
+        status = self.status
+        if status.phase is Phase.FAILED:
+            raise RunFailedError(
+                f"{self!r}: {status.failure}" + (f"\n\n{status.error}" if status.error else "")
+            )
+        return self

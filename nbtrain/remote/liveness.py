@@ -1,0 +1,196 @@
+"""Decides if a run in another process still lives, by the signs of life in its `status.json`.
+
+liveness = Liveness(folder, sign)
+liveness.heard(sign)        # the file has changed
+liveness.look(there=True)   # ten times a second
+liveness.status             # the run's own, or FAILED once its process is gone
+liveness.message            # "No sign of life of process 4711 on lab-3 for 3 s; ..."
+
+Silence is measured by the clock of this process, because the clocks of two machines differ. A
+process counts as gone only if it is also silent: its number may belong to another container.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from nbtrain.core.states import Checkpoint, Phase, Status
+from nbtrain.remote.words import end_of_log, how_to_go_on, of, shown
+from nbtrain.rundir import processes
+from nbtrain.rundir.launched import LOG
+from nbtrain.rundir.status_file import ALIVE_SECS, SignOfLife
+
+# Seconds without a sign of life until a message says so: two seconds, less one look.
+SILENT_SECS = 1.9
+
+# Seconds without a sign of life until the process is looked for: one sign is overdue.
+OVERDUE_SECS = 1.2 * ALIVE_SECS
+
+# Seconds between two looks for a process.
+_LOOK_SECS = 0.5
+
+# Seconds for which it is told that a run was started again.
+_NOTICE_SECS = 30.0
+
+# Seconds of silence from which the date of the last sign is told.
+_DATED_SECS = 60.0
+
+
+def is_gone(sign: SignOfLife) -> bool:
+    """Tells if the process of a sign has ended; False for one of another machine."""
+    writer = sign.writer
+    return processes.is_gone(writer.host, writer.process, writer.process_started, sign.alive)
+
+
+class Liveness:
+    """The state of one run in another process; one thread looks, any thread may read.
+
+    Args:
+        folder: The run's folder.
+        sign: Its last sign of life.
+        clock: Returns seconds that never go backwards.
+        wall: Returns seconds since the epoch.
+        gone: Tells if the process of a sign has ended.
+
+    Attributes:
+        sign: The last sign of life.
+        message: A warning for the user; None if there is none.
+        failure: Says that the process ended without a word; None if it did not.
+        printed: The last lines that the process printed before; None if they are not known.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        sign: SignOfLife,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+        gone: Callable[[SignOfLife], bool] = is_gone,
+    ) -> None:
+        self.sign = sign
+        self.message: str | None = None
+        self.failure: str | None = None
+        self.printed: str | None = None
+        self._folder, self._clock, self._wall, self._gone = folder, clock, wall, gone
+        self._notice, self._noticed_at = "", 0.0
+        self._looked_at = -_LOOK_SECS
+        age = wall() - sign.alive if sign.writer.host == socket.gethostname() else 0.0
+        self._heard_at = clock() - max(0.0, age)
+
+    def heard(self, sign: SignOfLife) -> None:
+        """Takes a sign of life; one that is known already counts as no new one."""
+        if sign == self.sign:
+            return
+        before = self.sign.writer
+        if sign.writer.attempt != before.attempt and not (sign.writer.launched or before.launched):
+            self._notice = f"The run was started again, by {of(sign.writer)}."
+            self._noticed_at = self._clock()
+        self.sign = sign
+        self._heard_at = self._clock()
+        self.failure = self.printed = self.message = None
+
+    def look(self, *, there: bool) -> None:
+        """Decides anew.
+
+        Args:
+            there: Whether the folder is there.
+        """
+        if self.sign.status.phase.ended:
+            self.message = None
+            return
+        now = self._clock()
+        silent = now - self._heard_at
+        writer = self.sign.writer
+        # It tells nothing until it has imported TensorFlow and started its run.
+        starts = writer.launched and writer.host == socket.gethostname()
+        if (starts or silent >= OVERDUE_SECS) and now - self._looked_at >= _LOOK_SECS:
+            self._looked_at = now
+            dead = self._gone(self.sign)
+            self.printed = (end_of_log(self._folder) if dead else None) or None
+            self.failure = self._death() if dead else None
+        if not there:
+            self.message = (
+                f"The folder {shown(self._folder)} is gone: it was deleted, renamed or its share "
+                "is away. What is shown is from before."
+            )
+        elif silent >= SILENT_SECS and self.failure is None and not starts:
+            self.message = self._silence(silent)
+        else:
+            self.message = None
+
+    def _silence(self, secs: float) -> str:
+        step, alive = self.sign.status.step, self.sign.alive
+        dated = ""
+        if abs(self._wall() - alive) >= _DATED_SECS:
+            local = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(alive))
+            dated = f", dated {local} by its clock"
+        return (
+            f"No sign of life of {of(self.sign.writer)} for {secs:.0f} s; the last was at step "
+            f"{step:,}{dated}."
+        )
+
+    def _death(self) -> str:
+        status = self.sign.status
+        process = of(self.sign.writer)
+        process = process[0].upper() + process[1:]
+        if self.sign.writer.launched:
+            log = shown(self._folder / LOG)
+            if self.printed is None:
+                return f"{process} ended before it started a run, and printed nothing to {log}."
+            last = self.printed.rpartition("\n")[2]
+            return f"{process} ended before it started a run. The last line of {log}: {last}"
+        return (
+            f"{process} ended without a word; its last sign of life was at step {status.step:,}. "
+            f"{how_to_go_on(status, self._folder)}"
+        )
+
+    @property
+    def status(self) -> Status:
+        """The status of the run: the one of its last sign of life, or failed without a word."""
+        status, failure = self.sign.status, self.failure
+        if self._notice and self._clock() - self._noticed_at < _NOTICE_SECS:
+            notice = f"{self._notice} {status.notice or ''}".rstrip()
+            status = replace(status, notice=notice)
+        if failure is None:
+            return status
+        return replace(
+            status,
+            phase=Phase.FAILED,
+            checkpoints=(*status.checkpoints, *_saved_since(status, self._folder)),
+            failure=failure,
+            error=self.printed,
+            notice=None,
+            steps_per_s=None,
+            eta_s=None,
+            threads=(),
+        )
+
+    @property
+    def refusal(self) -> str | None:
+        """Why no command can be executed, and what to do; None if one can."""
+        status = self.sign.status
+        if self.failure is not None:
+            return self.failure
+        if not status.phase.ended:
+            return None
+        return (
+            f"the run has ended ({status.phase} at step {status.step:,}). "
+            f"{how_to_go_on(status, self._folder)}"
+        )
+
+
+def _saved_since(status: Status, folder: Path) -> list[Checkpoint]:
+    """Returns the checkpoints that a process has saved after its last sign of life."""
+    known = {Path(each.path).name for each in status.checkpoints}
+    last = max((each.step for each in status.checkpoints if not each.abandoned), default=-1)
+    found = []
+    for index in folder.glob("checkpoints/ckpt-*.index"):
+        step = index.stem.removeprefix("ckpt-")
+        if step.isdecimal() and int(step) > last and index.stem not in known:
+            found.append(Checkpoint(int(step), str(index.with_suffix("")), index.stat().st_mtime))
+    return sorted(found, key=lambda each: each.step)

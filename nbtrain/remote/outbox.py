@@ -1,0 +1,193 @@
+"""Sends commands to a run in another process, and reads the answers.
+
+outbox = Outbox(folder, receipts, liveness)
+receipt = outbox.post(command)         # any thread: a file in the run's mailbox
+found = outbox.look()                  # the attached thread, ten times a second
+outbox.tell(found)                     # once the status shows the effects
+outbox.settle("The run has ended.")    # what has no answer is taken back, and refused
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from nbtrain.core.command_json import fields_of
+from nbtrain.core.commands import NO_SENDER, Command, Outcome, Receipt, Restore, Sender, Stop
+from nbtrain.remote.letters import SentReceipt, sender_here
+from nbtrain.remote.liveness import Liveness
+from nbtrain.remote.words import shown
+from nbtrain.rundir import mailbox, outgoing
+from nbtrain.rundir.answers import outcome_of
+from nbtrain.rundir.timeline import name_of
+
+# Seconds until a command is refused that an ended run has taken and not answered.
+_GRACE_SECS = 3.0
+
+# Posts whose ids are known: those of the last minutes, also of a page that sends many.
+_IDS_KEPT = 1024
+
+
+@dataclass(slots=True)
+class _Sent:
+    """A command on its way.
+
+    Attributes:
+        key: Its id, the name of its file.
+        receipt: Its receipt.
+        until: When it is refused for want of an answer; None while the run lives.
+    """
+
+    key: str
+    receipt: Receipt
+    until: float | None = None
+
+
+class Outbox:
+    """The commands of one attached run.
+
+    Args:
+        folder: The run's folder.
+        receipts: The latest receipts, which get each new one.
+        liveness: Knows the state of the run.
+        clock: Returns seconds that never go backwards.
+
+    Attributes:
+        thread: Identity of the thread that reads the answers.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        receipts: deque[Receipt],
+        liveness: Liveness,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.thread = 0
+        self._folder, self._receipts, self._liveness = folder, receipts, liveness
+        self._clock = clock
+        self._sent: dict[str, _Sent] = {}
+        self._known: dict[str, Receipt] = {}  # by the ids that senders gave
+        self._shut: str | None = None
+        self._lock = threading.Lock()  # protects these three
+
+    def post(
+        self, command: Command, *, at: int | None = None, sender: Sender = NO_SENDER
+    ) -> Receipt:
+        """Sends a command, and returns its receipt at once; any thread.
+
+        A command that cannot be sent is refused in words.
+
+        Raises:
+            ArgumentError: A part of the command cannot be sent to another process.
+        """
+        fields = fields_of(self._as_seen_there(command))
+        fields |= {"attempt": self._liveness.sign.writer.attempt, "by": sender.by or sender_here()}
+        fields |= {} if at is None else {"at": at}
+        key = sender.id if mailbox.is_id(sender.id) else secrets.token_hex(8)
+        receipt = SentReceipt(command, self.thread, sender)
+        with self._lock:
+            if sender.id and (known := self._known.setdefault(sender.id, receipt)) is not receipt:
+                return known
+            if len(self._known) > _IDS_KEPT:
+                del self._known[next(iter(self._known))]
+            self._receipts.append(receipt)
+            refusal = self._shut or self._liveness.refusal
+            if refusal is None:
+                self._sent[key] = _Sent(key, receipt)
+        if refusal is None:
+            try:
+                outgoing.send(self._folder, key, fields)
+            except OSError as error:
+                refusal = self._unsent(error)
+        if refusal is not None:
+            self._refuse(key, receipt, refusal)
+        return receipt
+
+    def _as_seen_there(self, command: Command) -> Command:
+        """Names a checkpoint by its place in the folder, which may be mounted elsewhere there."""
+        match command:
+            case Restore(str(path), halve) if Path(path).is_relative_to(self._folder):
+                return Restore(name_of(path), halve)
+        return command
+
+    def _unsent(self, error: OSError) -> str:
+        where = shown(self._folder / mailbox.FOLDER)
+        if isinstance(error, FileNotFoundError) and not self._folder.is_dir():
+            why = f"the folder {shown(self._folder)} is gone"
+        elif isinstance(error, FileNotFoundError):
+            why = f"there is no {where}, which the run makes"
+        else:
+            why = f"{where} cannot be written: {error.strerror or error}"
+        return f"the command was not sent: {why}."
+
+    def _refuse(self, key: str, receipt: Receipt, why: str) -> None:
+        with self._lock:
+            self._sent.pop(key, None)
+        if receipt.outcome is None:
+            step = self._liveness.sign.status.step
+            receipt.answer(Outcome(applied=False, step=step, text=why))
+
+    @property
+    def waiting(self) -> bool:
+        """True if a command has no last answer yet."""
+        return any(sent.receipt.outcome is None for sent in list(self._sent.values()))
+
+    def look(self) -> list[tuple[str, Outcome]]:
+        """Returns the answers that have come, by the ids of the commands; one thread."""
+        found = []
+        for key, sent in list(self._sent.items()):
+            with contextlib.suppress(OSError):  # the share is away: it is read later
+                fields = outgoing.answer(self._folder, key)
+                outcome = None if fields is None else outcome_of(fields)
+                if outcome is not None and outcome != sent.receipt.outcome:
+                    found.append((key, outcome))
+        return found
+
+    def tell(self, found: list[tuple[str, Outcome]]) -> None:
+        """Gives receipts their answers; the same thread."""
+        for key, outcome in found:
+            with self._lock:
+                sent = self._sent.get(key)
+                # The answer to a stop is completed at the end of the run.
+                if sent and not (isinstance(sent.receipt.command, Stop) and outcome.applied):
+                    del self._sent[key]
+            if sent and sent.receipt.outcome is None:
+                sent.receipt.answer(outcome)
+            elif sent:
+                sent.receipt.complete(outcome.text)
+
+    def settle(self, why: str) -> None:
+        """Takes back what an ended run has not taken; refuses what it has not answered."""
+        now = self._clock()
+        for key, sent in list(self._sent.items()):
+            if sent.receipt.outcome is not None:
+                continue
+            if outgoing.withdraw(self._folder, key):
+                self._refuse(key, sent.receipt, f"the command was not done: {why}")
+            elif sent.until is None:
+                sent.until = now + _GRACE_SECS
+            elif now >= sent.until:
+                answer = shown(self._folder / mailbox.FOLDER / mailbox.ANSWERS / f"{key}.json")
+                text = (
+                    f"the command was taken, and has no answer: {why} The next start of the run "
+                    f"will say in {answer} if it was done."
+                )
+                self._refuse(key, sent.receipt, text)
+
+    def shut(self, why: str) -> None:
+        """Refuses what has no answer, and everything from now on."""
+        with self._lock:
+            self._shut = why
+        for key, sent in list(self._sent.items()):
+            if sent.receipt.outcome is None:
+                withdrawn = outgoing.withdraw(self._folder, key)
+                done = "was not done" if withdrawn else "was sent, and its answer did not come"
+                self._refuse(key, sent.receipt, f"the command {done}: {why}")
