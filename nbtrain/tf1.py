@@ -12,6 +12,7 @@ from nbtrain.engines.graph.engine import supervise
 from nbtrain.engines.graph.eval_hook import EvalHook
 from nbtrain.engines.graph.in_graph import QueueRunner, Saver, SessionManager
 from nbtrain.engines.graph.monitored import monitor
+from nbtrain.engines.graph.replica import Replica
 from nbtrain.engines.graph.run_hook import RunHook
 from nbtrain.engines.graph.supervisor import Supervisor
 from nbtrain.run.threads import Coordinator, LooperThread
@@ -21,6 +22,7 @@ __all__ = [
     "EvalHook",
     "LooperThread",
     "QueueRunner",
+    "Replica",
     "RunHook",
     "Saver",
     "SessionManager",

@@ -136,7 +136,9 @@ def _hook(variable: Any, name: str) -> Callable[..., Any]:
             listener.heard()
         return result
 
-    return hook
+    # AutoGraph would convert it in a graph that assigns, and could not.
+    unconverted: Callable[..., Any] = tf.autograph.experimental.do_not_convert(hook)
+    return unconverted
 
 
 def _listeners(variable: Any) -> list[EagerVariable]:

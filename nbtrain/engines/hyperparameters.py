@@ -3,19 +3,21 @@
 held_by({"learning_rate": optimizer.learning_rate})    # a variable under its name
 held_by(optimizer)                # the variables of an optimizer, under its own names
 held_by({"critic": optimizer})    # the same, as `critic_learning_rate`
+held_by([g_opt, d_opt])           # the same, under the names of the caller's variables
 held_by({...}, graph)             # variables of this graph, among others
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.hyperparameters import Variable
+from nbtrain.core.tracebacks import bound_by_caller
 from nbtrain.engines.eager_variable import EagerVariable
 from nbtrain.engines.graph.dependencies import ops_below
 from nbtrain.engines.schedules import Factor, ScheduledRate
@@ -84,7 +86,8 @@ def held_by(given: Any, graph: tf.Graph | None = None) -> dict[str, Variable]:
     """Returns the variable that holds each hyperparameter.
 
     Args:
-        given: Name to variable or Keras optimizer; one optimizer; None for none.
+        given: Name to variable or Keras optimizer; one optimizer; a list of these that the
+            caller has names for; None for none.
         graph: The graph that is trained; None for eager training.
 
     Raises:
@@ -93,6 +96,8 @@ def held_by(given: Any, graph: tf.Graph | None = None) -> dict[str, Variable]:
     """
     if given is None:
         return {}
+    if isinstance(given, (list, tuple)) and given:
+        given = _by_name(given)
     if isinstance(given, _KERAS):
         found = _of_optimizer(given)
     elif isinstance(given, Mapping):
@@ -111,6 +116,19 @@ def held_by(given: Any, graph: tf.Graph | None = None) -> dict[str, Variable]:
             raise ArgumentError(f"{other!r} and {name!r} are one variable: give it one name.")
         held[name] = holder
     return held
+
+
+def _by_name(given: Sequence[Any]) -> dict[str, Any]:
+    """Returns hyperparameters by the names of the variables that hold them in the caller's code."""
+    names = [bound_by_caller(each) for each in given]
+    if None in names or len(set(names)) < len(names):
+        kinds = ", ".join(type(each).__name__ for each in given)
+        line = ", ".join(f'"{name or f"name{at}"}": ...' for at, name in enumerate(names, 1))
+        raise ArgumentError(
+            f"hyperparameters=[{kinds}]: not each of these is in a variable of its own, whose name "
+            f"it would have. Give them by name: hyperparameters={{{line}}}."
+        )
+    return dict(zip(map(str, names), given, strict=True))
 
 
 def held_beside(optimizer: Any, given: Any) -> dict[str, Variable]:
@@ -183,4 +201,4 @@ def _variable(name: str, item: Any, graph: tf.Graph | None) -> Variable:
     return GraphVariable(item)
 
 
-_GRAPHS = "nbtrain.supervise and nbtrain.monitor take those of the graph that they train."
+_GRAPHS = "nbtrain.tf1.supervise and nbtrain.tf1.monitor take those of the graph that they train."

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import tensorflow as tf
 
@@ -15,6 +15,8 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.core.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.engines.data.epochs import EpochIterator, epochs_over
 from nbtrain.engines.data.position_saver import PositionSaver
+from nbtrain.engines.data.tracked import Tracked, check_tracked
+from nbtrain.engines.data.tracks import Tracks
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.signatures import check_call, check_evaluation
@@ -25,6 +27,8 @@ from nbtrain.run.options import Settings
 from nbtrain.run.run import Run
 from nbtrain.run.threads import Coordinator
 from nbtrain.rundir.folder import Logdir
+
+T = TypeVar("T")
 
 
 class LoopEngine:
@@ -59,10 +63,16 @@ class LoopEngine:
         self.hyperparameters = hyperparameters
         self.evaluate = evaluate
         self.passes = passes
+        self.tracks = Tracks()
         self._trained = trained
         self._checkpoint = checkpoint
         self._directory = directory
         self._keep = keep
+
+    @property
+    def epoch(self) -> tuple[int, int | None] | None:
+        """The pass over `data`, or the turn of the outermost tracked loop, and their number."""
+        return self.tracks.epoch if self.passes is None else self.passes.epoch
 
     @property
     def resumes(self) -> Path | None:
@@ -93,6 +103,7 @@ class LoopEngine:
                 "its loop saves can be gone on from by these alone."
             )
         engine = copy.copy(self)
+        engine.tracks = Tracks()
         engine.coord, engine._directory = Coordinator(), folder.checkpoints
         return engine
 
@@ -100,13 +111,12 @@ class LoopEngine:
     def session(self) -> Iterator[ObjectSaver | None]:
         """Creates the saver; there is no session to open."""
         held, passes, directory = self._checkpoint, self.passes, self._directory
+        self.tracks.begin(again=passes is None)
         more: Any = {"keep": self._keep, "origin": self.origin, "trained": self._trained}
         if held is None:
             yield None
-        elif passes is None:
-            yield ObjectSaver(held, directory, **more)
         else:
-            yield PositionSaver(held, passes, directory, **more)
+            yield PositionSaver(held, passes or self.tracks, directory, **more)
 
     def train(self, run: Run) -> None:
         """Calls the loop."""
@@ -115,6 +125,46 @@ class LoopEngine:
             self.functions[0](run)
         else:
             self.functions[0](run, self.passes.begin(run.handle))
+
+
+class LoopRun(Run):
+    """A run of a loop of the user's own."""
+
+    _engine: LoopEngine
+
+    @property
+    def total_steps(self) -> int | None:
+        """The step at which the run finishes, from `steps` or its tracked loops; or None."""
+        ends = [super().total_steps, self._engine.tracks.total]
+        return min((end for end in ends if end), default=None)
+
+    def track(self, iterable: Iterable[T]) -> Iterable[T]:
+        """Makes each turn of a `for` loop a step of the run; used in the training thread.
+
+        The end of each turn is a step boundary. A stop ends the loop, and at once each tracked loop
+        around it. A loop with another tracked one in it counts epochs, and its turns are no steps.
+        Checkpoints hold the position of all tracked loops, as with `data=` of `nbtrain.train`: a
+        run that goes on runs the program from its first line, without the turns that were done.
+        One that goes back to a checkpoint stays in its turn of the outer loop, and draws the
+        elements that came next there.
+
+        Args:
+            iterable: What to loop over: a `tf.data.Dataset`, a list, a range, or any other.
+
+        Returns:
+            An iterable of the same elements.
+
+        Raises:
+            ArgumentError: It cannot be looped over. In the loop: it is not that of the training
+                thread, or `run.should_stop()` counts the steps already.
+
+        Example:
+            >>> for epoch in run.track(range(50)):
+            ...     for batch in run.track(dataset):
+            ...         run.record(loss=train_step(batch))
+        """
+        check_tracked(iterable)
+        return Tracked(iterable, self._engine.tracks, self.handle)
 
 
 def background(
@@ -137,6 +187,8 @@ def background(
     on_nan: str | None = "pause",
     jump: float | None = None,
     grace: float = 10.0,
+    mirror: str | None = None,
+    fresh: bool = False,
     start: bool = True,
 ) -> Any:
     """Runs a loop of the user's own in the background; a decorator that returns the run.
@@ -161,6 +213,8 @@ def background(
         on_nan: What to do if a loss or a variable is NaN or infinite.
         jump: The relative size of a jump of the loss that counts as bad.
         grace: Seconds that the end of the process waits for the run to stop and save; see README.
+        mirror: The address of a folder in a store to which the run is copied, as in `train`.
+        fresh: Whether to move an earlier run in the folder aside, as in `train`.
         start: Whether to start at once.
 
     Returns:
@@ -177,7 +231,8 @@ def background(
         ...         run.record(loss=train_step(next(batches)))
     """
     settings = Settings(
-        steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump, grace
+        *(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps),
+        *(on_nan, jump, grace, mirror, fresh),
     )
     check_evaluation(evaluate, settings)
     checkpoint = as_checkpoint(checkpoint)
@@ -198,7 +253,7 @@ def background(
             evaluate=evaluate,
             passes=passes,
         )
-        run = Run(engine, folder, settings)
+        run = LoopRun(engine, folder, settings)
         return run.start() if start else run
 
     return decorate if function is None else decorate(function)

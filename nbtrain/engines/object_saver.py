@@ -10,10 +10,11 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
-from nbtrain.checkpoints.files import Restored, misfit, reading, some, step_in_name, writing
+from nbtrain.checkpoints.files import Restored, misfit, reading, step_in_name, writing
 from nbtrain.checkpoints.listing import latest
 from nbtrain.checkpoints.mending import mend_states
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.text_table import some
 from nbtrain.engines.slots import renew, slots_of
 from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import is_variable
@@ -21,6 +22,9 @@ from nbtrain.rundir.timeline import RunTimeline
 
 # TensorFlow appends this to a variable's name in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+
+# The name of the state of a Keras SeedGenerator.
+_SEED_STATE = "seed_generator_state"
 
 # The count of its saves in a tf.train.Checkpoint.
 _COUNTER = "save_counter"
@@ -117,6 +121,22 @@ class ObjectSaver:
     def side_saver(self, name: str, keep: int) -> ObjectSaver:
         """Returns a saver that keeps the newest `keep` in a folder of this name."""
         return ObjectSaver(self._checkpoint, self.directory / name, keep=keep)
+
+    def random_states(self) -> list[tf.Variable]:
+        """Returns the states of Keras's random generators, such as a Dropout's, and TensorFlow's.
+
+        TensorFlow's checkpoints leave out Keras's.
+        """
+        objects = self._objects()
+        states = [item.state for item in objects if isinstance(item, tf.random.Generator)]
+        for layer in objects:
+            if isinstance(layer, tf.keras.layers.Layer):
+                states += [each.value for each in layer.variables if each.name == _SEED_STATE]
+        return list({id(state): state for state in states}.values())
+
+    def vary_data(self, _repeat: int, _steps: int) -> bool:
+        """Does nothing: the position in the data is unknown."""
+        return False
 
     def _check(self, path: str, shapes: Mapping[str, Any], live: Mapping[str, Any]) -> None:
         """Raises an error for a mismatch, before TensorFlow fails with half of the values set."""

@@ -10,11 +10,12 @@ from typing import Any, SupportsFloat
 
 import tensorflow as tf
 
-from nbtrain.engines.data.epochs import epochs_over
+from nbtrain.engines.data.epochs import EpochIterator, epochs_over
 from nbtrain.engines.eager_variable import EagerVariable
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.loops import LoopEngine
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
+from nbtrain.engines.ps.training import on_cluster
 from nbtrain.engines.signatures import check_call, check_evaluation
 from nbtrain.engines.summary_calls import tell_unwritten
 from nbtrain.engines.trace import Trace
@@ -93,6 +94,7 @@ class StepRun(Run):
 def train(
     step: Step,
     *,
+    cluster: Any = None,
     data: Any = None,
     epochs: int | None = None,
     steps: int | None = None,
@@ -109,15 +111,26 @@ def train(
     on_nan: str | None = "pause",
     jump: float | None = None,
     grace: float = 10.0,
+    mirror: str | None = None,
+    fresh: bool = False,
     start: bool = True,
 ) -> Run:
     """Trains by a step function in the background, and returns the run at once.
 
     Args:
-        step: Does one step and returns its scalars, tag to number or tensor of shape (). It ends
+        step: Does one step and returns its scalars, tag to number or tensor of shape (), as a dict
+            or a named tuple; one scalar alone is recorded as `loss`. It ends
             the run by raising StopIteration or `tf.errors.OutOfRangeError`. A `tf.function` is
             traced at once. Errors found within two seconds are raised here; later ones fail the run
-            before its first step.
+            before its first step. With `cluster`, a function that builds the training.
+        cluster: The cluster with parameter servers and workers to train on: a dict of addresses by
+            job, a `tf.train.ClusterSpec`, a `TF_CONFIG`, a `ClusterResolver`, or a launched one
+            such as `nbtrain.cluster.local(ps=1, workers=2)`. `step` is then `build`, a function
+            without arguments: it is called under the scope of a
+            `tf.distribute.ParameterServerStrategy`, creates the variables, and returns the step,
+            the checkpoint and the hyperparameters, of which the last two can be left out. Workers
+            take the steps, several at once. `data` is a function that returns the `tf.data.Dataset`
+            of a worker.
         data: The elements to call the step with, as `step(element)`: a `tf.data.Dataset`, a
             `tf.distribute.DistributedDataset`, a list or another iterable of batches, or a function
             that returns an iterator. These start again at their end, so leave `repeat()` out. An
@@ -136,8 +149,9 @@ def train(
             optimizers, and moving statistics such as those of a `BatchNormalization`.
         hyperparameters: The variables that `run.set` and the panel can change during training: name
             to a variable that the step reads, such as `{"learning_rate": optimizer.learning_rate}`;
-            or a Keras optimizer. An optimizer with a `LearningRateSchedule` gets a factor on its
-            rate, `learning_rate_factor`, that can be set. A number that is not a variable, such as
+            or a Keras optimizer; or a list of these, which get the names of your variables, such as
+            `[g_opt, d_opt]`. An optimizer with a `LearningRateSchedule` gets a factor on its rate,
+            `learning_rate_factor`, that can be set. A number that is not a variable, such as
             `beta_1`, is fixed in a traced step.
         evaluate: Evaluates what is trained and returns scalars by name, recorded as `val_<name>`.
             It is called in the training thread, between two steps. A long one may check
@@ -161,6 +175,10 @@ def train(
         jump: A loss this many times the median of the last losses counts as bad too, such as 10.0;
             None ignores jumps.
         grace: Seconds that the end of the process waits for the run to stop and save; see README.
+        mirror: The address of a folder in a store, such as "s3://bucket/runs", to which the run's
+            folder is copied while it trains. A start in an empty folder goes on from there.
+        fresh: Whether to begin from scratch although the folder holds an earlier run, which is
+            moved to `<folder>-before-1`.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
@@ -171,22 +189,21 @@ def train(
         >>> run = nbtrain.train(step, data=dataset, epochs=20, checkpoint=checkpoint)
     """
     settings = Settings(
-        steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump, grace
+        *(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps),
+        *(on_nan, jump, grace, mirror, fresh),
     )
     check_evaluation(evaluate, settings)
-    passes = epochs_over(data, epochs)
-    if passes is None:
-        advice = (
-            "give a function without arguments that does one step and returns its scalars, such "
-            'as lambda: {"loss": train_step(next(batches))}; or the batches as data=.'
+    if cluster is not None:
+        built = {"epochs": epochs, "checkpoint": checkpoint, "hyperparameters": hyperparameters}
+        run = on_cluster(
+            *(cluster, step, data, settings),
+            logdir=logdir,
+            name=name,
+            evaluate=evaluate,
+            refused=built,
         )
-        check_call("step", step, advice=advice)
-    else:
-        advice = (
-            "give a function of one argument, an element of the data, that does one step and "
-            'returns its scalars, such as lambda batch: {"loss": train_step(*batch)}.'
-        )
-        check_call("step", step, None, advice=advice)
+        return run.start() if start else run
+    passes = _passes(step, data, epochs)
     checkpoint = as_checkpoint(checkpoint)
     held = held_by(hyperparameters)  # before the trace, which must include a factor
     trace = Trace(step, () if passes is None else passes.specs)
@@ -202,5 +219,23 @@ def train(
         passes=passes,
         given=hyperparameters,
     )
-    run = StepRun(engine, folder, settings)
-    return run.start() if start else run
+    stepped = StepRun(engine, folder, settings)
+    return stepped.start() if start else stepped
+
+
+def _passes(step: Step, data: Any, epochs: int | None) -> EpochIterator | None:
+    """Returns the passes over the data, None without; checks that the step takes an element."""
+    passes = epochs_over(data, epochs)
+    if passes is None:
+        advice = (
+            "give a function without arguments that does one step and returns its scalars, such "
+            'as lambda: {"loss": train_step(next(batches))}; or the batches as data=.'
+        )
+        check_call("step", step, advice=advice)
+    else:
+        advice = (
+            "give a function of one argument, an element of the data, that does one step and "
+            'returns its scalars, such as lambda batch: {"loss": train_step(*batch)}.'
+        )
+        check_call("step", step, None, advice=advice)
+    return passes

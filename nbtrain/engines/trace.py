@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.recording.tags import check_real
+from nbtrain.recording.tags import by_tag, check_real
 
 
 class Trace:
@@ -56,12 +56,7 @@ class Trace:
 
 
 def _check_result(result: Any) -> None:
-    if not isinstance(result, Mapping):
-        raise ArgumentError(
-            f"step() returns {_described(result)}: return a dict of scalars, such as "
-            '{"loss": loss}.'
-        )
-    for tag, tensor in result.items():
+    for tag, tensor in by_tag(result).items():
         shape = getattr(tensor, "shape", None)
         if not isinstance(tag, str) or shape is None or shape.rank not in (0, None):
             raise ArgumentError(

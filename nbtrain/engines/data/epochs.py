@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.engines.data.beginning import beginning
 from nbtrain.engines.data.iterators import Iterators
 from nbtrain.engines.signatures import whole
 from nbtrain.run.handle import LoopHandle
@@ -24,10 +25,8 @@ from nbtrain.run.time_usage import Draws
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
-_GIVE = (
-    "give a tf.data.Dataset of batches, such as "
-    "tf.data.Dataset.from_tensor_slices((x, y)).shuffle(1000).batch(32)."
-)
+# The name of the position in a checkpoint, in all versions.
+_POSITION = "place"
 
 
 class EpochIterator(Iterator[Any]):
@@ -49,7 +48,7 @@ class EpochIterator(Iterator[Any]):
     """
 
     def __init__(self, data: Any, epochs: int | None) -> None:
-        begin, again = _beginning(data)
+        begin, again = beginning(data)
         if epochs and epochs > 1 and not again:
             raise ArgumentError(
                 f"epochs={epochs} with data={type(data).__name__} object, which ends once: give "
@@ -74,6 +73,18 @@ class EpochIterator(Iterator[Any]):
         self._loop: LoopHandle | None = None
         self._note: str | None = None
 
+    @property
+    def epoch(self) -> tuple[int, int | None] | None:
+        """The pass that it is in, from 1, and their number; any thread.
+
+        The last pass once all are over. The number is None if there is no end. None if a pass has
+        no end.
+        """
+        if self._iterators.endless:
+            return None
+        number = None if self._passes == sys.maxsize else self._passes
+        return min(self._epoch + 1, self._passes), number
+
     # --- the loop -------------------------------------------------------------------
 
     def begin(self, loop: LoopHandle) -> Iterator[Any]:
@@ -82,7 +93,7 @@ class EpochIterator(Iterator[Any]):
         self._loop = loop
         if self._iterators.at_hand is None:
             self._iterators.start()
-        loop.note("place", self._note)
+        loop.note("position", self._note)
         if self._epoch >= self._passes:
             ended, more = "The data have ended", "data"
             if self._iterators.again:
@@ -168,6 +179,16 @@ class EpochIterator(Iterator[Any]):
         """Notes that they cannot be saved: from now on the position is a number."""
         self._lost = why
 
+    def vary(self, repeat: int, steps: int) -> bool:
+        """Moves on by the elements of earlier repeats, unless the data might end; tells if so."""
+        if self._epoch + 1 >= self._passes:
+            return False
+        count = repeat * steps
+        ahead = min(count, len(self._ahead))
+        del self._ahead[:ahead]
+        self._behind += count - ahead
+        return True
+
     def besides(self) -> tf.train.Checkpoint:
         """Returns the objects that save the position."""
         undone = self._undone()
@@ -178,16 +199,19 @@ class EpochIterator(Iterator[Any]):
             found["undone"] = [tf.Variable(part, trainable=False) for part in parts]
         number = max(0, self._number - len(undone))
         held = {"epoch": self._epoch, "number": number, "kept": "iterator" in found}
-        return tf.train.Checkpoint(**found, place=tf.Variable(json.dumps(held), trainable=False))
+        found[_POSITION] = tf.Variable(json.dumps(held), trainable=False)
+        return tf.train.Checkpoint(**found)
 
     def take(self, path: str) -> None:
         """Restores the position of a checkpoint."""
         reader = tf.train.load_checkpoint(path)
         undone, self._note = self._undone(), None
         self._ahead, self._at_hand = [], (self._at_hand[0], [])
-        if not reader.has_tensor(key := f"besides/place{_VALUE}"):
+        if not reader.has_tensor(key := f"besides/{_POSITION}{_VALUE}"):
             self._ahead = undone
-            self._say("The checkpoint holds no place in the data: they go on where they are.")
+            self._say(
+                "The checkpoint holds no position in the data: the data go on where they were."
+            )
             return
         held = json.loads(reader.get_tensor(key))
         epoch, number, why = held["epoch"], held["number"], self._lost
@@ -196,7 +220,8 @@ class EpochIterator(Iterator[Any]):
                 self._iterators.restore(path)
                 self._ahead = self._packed(reader)
             except (tf.errors.OpError, ValueError):
-                self._iterators.at_hand = None
+                if self._iterators.again:  # otherwise there is no other
+                    self._iterators.at_hand = None
                 why = "the checkpoint holds the state of another tf.data pipeline"
             else:
                 self._epoch, self._number = epoch, number + len(self._ahead)
@@ -221,7 +246,7 @@ class EpochIterator(Iterator[Any]):
                 iterators.start()
             self._behind = number
         else:
-            self._ahead = undone[number - here[1] :]
+            self._ahead = undone[number - here[1] :] if epoch == here[0] else []
             self._behind = max(0, number - drawn)
         self._epoch, self._number = epoch, number + len(self._ahead)
         self._say(
@@ -245,8 +270,9 @@ class EpochIterator(Iterator[Any]):
 
     def _say(self, note: str | None) -> None:
         self._note = note
-        if self._loop is not None:
-            self._loop.note("place", note)
+        # The loop of an earlier start may be of another run; `begin` tells the next one.
+        if self._loop is not None and self._loop.is_own_thread():
+            self._loop.note("position", note)
 
 
 def epochs_over(data: Any, epochs: int | None) -> EpochIterator | None:
@@ -260,20 +286,3 @@ def epochs_over(data: Any, epochs: int | None) -> EpochIterator | None:
             raise ArgumentError(f"epochs={epochs!r} without data=: give data= too, or steps=.")
         return None
     return EpochIterator(data, None if epochs is None else whole("epochs", epochs))
-
-
-def _beginning(data: Any) -> tuple[Callable[[], Any], bool]:
-    """Returns a function that begins a pass over data, and whether it can be repeated.
-
-    Raises:
-        ArgumentError: It is not data, or not in batches.
-    """
-    if hasattr(data, "shape") or isinstance(data, (tuple, Mapping, str, bytes)):
-        raise ArgumentError(f"data={type(data).__name__} object is no sequence of batches: {_GIVE}")
-    if isinstance(data, Iterator):
-        return lambda: data, False
-    if isinstance(data, Iterable):
-        return lambda: iter(data), True
-    if callable(data):
-        return lambda: iter(data()), True
-    raise ArgumentError(f"data={data!r} cannot be drawn from: {_GIVE}")

@@ -32,7 +32,7 @@ class Iterators:
     Args:
         begin: Returns the iterator of a new pass.
         again: Whether passes can be repeated; also an attribute.
-        endless: Whether a pass has no end, so that no other follows.
+        endless: Whether a pass has no end, so that no other follows; also an attribute.
 
     Attributes:
         at_hand: The iterator to draw from, once there is one.
@@ -43,7 +43,7 @@ class Iterators:
         self.at_hand: Any = None
         self.again, self.begun = again, 0
         self._next: Any = None
-        self._begin, self._endless = begin, endless
+        self._begin, self.endless = begin, endless
 
     def start(self) -> None:
         """Begins a pass and drops the rest of the current one."""
@@ -65,7 +65,7 @@ class Iterators:
         """
         if self.at_hand is None:
             return {}
-        if self._endless or not self.again or not drawn:
+        if self.endless or not self.again or not drawn:
             return {"iterator": self.at_hand}
         self._next = self._next or self._new()
         return {"iterator": self.at_hand, "next": self._next}

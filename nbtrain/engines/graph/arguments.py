@@ -63,13 +63,14 @@ def checked(
 def _graph_of(train_op: Any, supervisor: Any) -> tf.Graph:
     if supervisor is not None and not isinstance(supervisor, Supervisor):
         raise ArgumentError(
-            f"supervisor={type(supervisor).__name__} object: make it with nbtrain.Supervisor(...), "
-            "which takes the same arguments and works with eager execution on."
+            f"supervisor={type(supervisor).__name__} object: make it with "
+            "nbtrain.tf1.Supervisor(...), which takes the same arguments and "
+            "works with eager execution on."
         )
     if supervisor is not None and not supervisor.is_chief:
         raise ArgumentError(
             "The supervisor was made with is_chief=False: it would wait for the chief to prepare "
-            "its session. nbtrain.supervise trains as the chief: leave that argument out."
+            "its session. nbtrain.tf1.supervise trains as the chief: leave that argument out."
         )
     if tf.is_tensor(train_op) and not hasattr(train_op, "graph"):
         train_op = "an eager tensor"

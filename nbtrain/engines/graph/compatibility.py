@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from nbtrain.checkpoints.files import Restored, misfit, reading, some, step_in_name
+from nbtrain.checkpoints.files import Restored, misfit, reading, step_in_name
 from nbtrain.core.errors import CheckpointError
+from nbtrain.core.text_table import some
 from nbtrain.engines.graph.servers import LOST
 from nbtrain.engines.trained import in_words
 from nbtrain.engines.variables import assigning

@@ -45,6 +45,7 @@ class GraphEngine:
     """
 
     kind = "Supervisor"
+    epoch = None
     origin: str | None = None
 
     def __init__(
@@ -61,10 +62,8 @@ class GraphEngine:
         self.functions = (training.feed,)
         self.hyperparameters = training.hyperparameters
         self.evaluate = None if evaluate is None else lambda: evaluate(self._sess)
-        self._training = training
-        self._supervisor = supervisor
-        self._directory = directory
-        self._evaluate = evaluate
+        self._training, self._evaluate = training, evaluate
+        self._supervisor, self._directory = supervisor, directory
         self._reopen = reopen
         self._supervised = supervised
         self._sess: tf.compat.v1.Session | None = None
@@ -91,8 +90,8 @@ class GraphEngine:
         if self._supervised is None:
             raise ArgumentError(
                 "This run's Supervisor was made for its own folder. To branch, leave supervisor= "
-                "out when you start it; or make another nbtrain.Supervisor(logdir=...), and copy "
-                "the checkpoint into that folder."
+                "out when you start it; or make another nbtrain.tf1.Supervisor(logdir=...), and "
+                "copy the checkpoint into that folder."
             )
         return GraphEngine(
             self._training,
@@ -197,6 +196,8 @@ def supervise(
     on_nan: str | None = "pause",
     jump: float | None = None,
     grace: float = 10.0,
+    mirror: str | None = None,
+    fresh: bool = False,
     start: bool = True,
 ) -> Run:
     """Trains a TF1 graph in the background under a Supervisor, and returns the run at once.
@@ -204,8 +205,8 @@ def supervise(
     Args:
         train_op: An operation or tensor of the graph, run once a step.
         scalars: The scalars recorded at every step: tag to tensor of shape (), or to its name.
-        supervisor: An `nbtrain.Supervisor` of the graph, whose saver, init ops and logdir are used;
-            None makes one.
+        supervisor: An `nbtrain.tf1.Supervisor` of the graph, whose saver, init ops and logdir are
+            used; None makes one.
         feed: Called before every step; returns its feed_dict. It ends the run by raising
             StopIteration.
         steps: The global step at which the run finishes; None trains until stopped, or until an
@@ -225,6 +226,8 @@ def supervise(
         on_nan: As in `train`; in a cluster only the losses are checked, and nothing is copied.
         jump: As in `train`.
         grace: Seconds that the end of the process waits for the run to stop and save; see README.
+        mirror: The address of a folder in a store to which the run is copied, as in `train`.
+        fresh: Whether to move an earlier run in the folder aside, as in `train`.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
@@ -232,10 +235,11 @@ def supervise(
         BusyError: A run that has not ended holds the folder or the graph.
 
     Example:
-        >>> run = nbtrain.supervise(train_op, scalars={"loss": loss}, steps=2_000)
+        >>> run = nbtrain.tf1.supervise(train_op, scalars={"loss": loss}, steps=2_000)
     """
     settings = Settings(
-        steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump, grace
+        *(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps),
+        *(on_nan, jump, grace, mirror, fresh),
     )
     check_evaluation(evaluate, settings, None)
     training = checked(train_op, scalars, feed, hyperparameters, supervisor)
@@ -258,9 +262,7 @@ def supervise(
     if directory is not None:
         folder.include(directory)
     engine = GraphEngine(
-        training,
-        supervisor,
-        directory,
+        *(training, supervisor, directory),
         evaluate=evaluate,
         reopen=reopen,
         supervised=supervised,
@@ -276,7 +278,7 @@ def _check_saving(supervisor: Supervisor, settings: Settings) -> None:
         if lacks and cadence and cadence != getattr(Settings(), name):
             raise ArgumentError(
                 f"{name}={cadence!r}, and the supervisor has no {lacks}, so nothing can be saved: "
-                f"give {lacks}= to nbtrain.Supervisor(...), or leave {name}= out."
+                f"give {lacks}= to nbtrain.tf1.Supervisor(...), or leave {name}= out."
             )
 
 

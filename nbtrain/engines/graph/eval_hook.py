@@ -34,7 +34,7 @@ _LONG_SECS = 10.0
 class EvalHook(tf.compat.v1.train.SessionRunHook):
     """Evaluates metrics on a validation set, and records them under their tags in the run.
 
-    It works in the training thread of a run (`nbtrain.monitor`, or `RunHook` in the user's own
+    It works in the training thread of a run (`nbtrain.tf1.monitor`, or `RunHook` in the user's own
     loop), between two steps, in the training's own session. Other hooks do not see its calls.
 
     Args:
@@ -56,8 +56,8 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         ArgumentError: An argument cannot be used.
 
     Example:
-        >>> evaluate = nbtrain.EvalHook({"val_loss": loss}, feed={x: x_val}, every_steps=100)
-        >>> run = nbtrain.monitor(train_op, scalars={"loss": loss}, feed=batch, hooks=[evaluate])
+        >>> evaluate = nbtrain.tf1.EvalHook({"val_loss": loss}, feed={x: x_val}, every_steps=100)
+        >>> run = nbtrain.tf1.monitor(train_op, feed=batch, hooks=[evaluate])
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         if self._owner is None:
             raise ArgumentError(
                 "An EvalHook records in a run, and this thread trains none: hand it to "
-                "nbtrain.monitor(), or make the session in a function of @nbtrain.background."
+                "nbtrain.tf1.monitor(), or make the session in a function of @nbtrain.background."
             )
         graph = v1.get_default_graph()
         self._global_step = adopt_global_step(graph)

@@ -154,7 +154,7 @@ class Saver(tf.compat.v1.train.Saver):
     It has the same arguments, and writes and reads the same files. Eager variables are saved and
     restored with None for the session, as in TensorFlow. Three things differ:
 
-    - It saves and restores between two steps of a session made by an `nbtrain.Supervisor`,
+    - It saves and restores between two steps of a session made by an `nbtrain.tf1.Supervisor`,
       whichever thread calls it. TensorFlow's class would save a mixture of two steps.
     - A checkpoint that does not fit raises an error before anything is restored. TensorFlow's class
       silently takes a value of another shape, and a later step fails.
@@ -185,7 +185,7 @@ class Saver(tf.compat.v1.train.Saver):
         if save_path is None:
             raise ArgumentError(
                 "save_path is None, as that of a Supervisor without a logdir: give logdir= to "
-                "nbtrain.Supervisor(...), or say under which path to save."
+                "nbtrain.tf1.Supervisor(...), or say under which path to save."
             )
         path: str | None = self._in_turn(sess, super().save, save_path, *args, **kwargs)
         return path

@@ -43,6 +43,7 @@ class MonitorEngine:
     """
 
     kind = "MonitoredSession"
+    epoch = None
     evaluate = None  # an EvalHook does it
     origin: str | None = None
     resumes = None  # its session restores from its own folder
@@ -69,8 +70,9 @@ class MonitorEngine:
     def branched(self, folder: Logdir) -> MonitorEngine:
         """Raises an error: the session and its hooks were made for their folder."""
         raise ArgumentError(
-            f"A run of nbtrain.monitor cannot be branched, to {folder.name!r} or another name: its "
-            "session and its hooks were made for its own folder. One of nbtrain.supervise can."
+            f"A run of nbtrain.tf1.monitor cannot be branched, to {folder.name!r} or another name: "
+            "its session and its hooks were made for its own folder. One of nbtrain.tf1.supervise "
+            "can."
         )
 
     def session(self) -> contextlib.AbstractContextManager[None]:
@@ -135,6 +137,8 @@ def monitor(
     on_nan: str | None = "pause",
     jump: float | None = None,
     grace: float = 10.0,
+    mirror: str | None = None,
+    fresh: bool = False,
     start: bool = True,
 ) -> Run:
     """Trains a TF1 graph in the background in a MonitoredSession, and returns the run at once.
@@ -165,6 +169,8 @@ def monitor(
         on_nan: As in `train`; in a cluster only the losses are checked, and nothing is copied.
         jump: As in `train`.
         grace: Seconds that the end of the process waits for the run to stop and save; see README.
+        mirror: The address of a folder in a store to which the run is copied, as in `train`.
+        fresh: Whether to move an earlier run in the folder aside, as in `train`.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
@@ -173,9 +179,19 @@ def monitor(
 
     Example:
         >>> stop = tf.compat.v1.train.StopAtStepHook(last_step=2_000)
-        >>> run = nbtrain.monitor(train_op, scalars={"loss": loss}, hooks=[stop])
+        >>> run = nbtrain.tf1.monitor(train_op, scalars={"loss": loss}, hooks=[stop])
     """
-    settings = Settings(steps, save_secs, save_steps, keep, on_nan=on_nan, jump=jump, grace=grace)
+    settings = Settings(
+        steps,
+        save_secs,
+        save_steps,
+        keep,
+        on_nan=on_nan,
+        jump=jump,
+        grace=grace,
+        mirror=mirror,
+        fresh=fresh,
+    )
     training = checked(train_op, scalars, feed, hyperparameters)
     _check_hooks(hooks=hooks, chief_only_hooks=chief_only_hooks)
     _check_tags(training.scalars, (*hooks, *chief_only_hooks))

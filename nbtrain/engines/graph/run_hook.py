@@ -19,11 +19,12 @@ from nbtrain.core.hyperparameters import NO_VARIABLES
 from nbtrain.engines.graph.arguments import scalar_of
 from nbtrain.engines.graph.fetches import Fetches
 from nbtrain.engines.graph.graphs import adding_to, adopt_global_step, is_nobodys
+from nbtrain.engines.graph.replica import show_tasks
 from nbtrain.engines.graph.servers import limit_closing
 from nbtrain.engines.graph.session_retry import SessionRetry
 from nbtrain.engines.graph.session_savers import SessionSavers
 from nbtrain.engines.hyperparameters import in_session
-from nbtrain.run.loops import HookLoop
+from nbtrain.run.hook_loop import HookLoop
 from nbtrain.run.run import Run
 from nbtrain.run.session_host import owner
 
@@ -47,7 +48,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         >>> @nbtrain.background
         ... def digits(run):
         ...     with graph.as_default():
-        ...         hook = nbtrain.RunHook(run, {"loss": loss})
+        ...         hook = nbtrain.tf1.RunHook(run, {"loss": loss})
         ...         with tf.compat.v1.train.MonitoredTrainingSession(hooks=[hook]) as sess:
         ...             while not sess.should_stop():
         ...                 sess.run(train_op)
@@ -79,7 +80,8 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         if owner.get() is not self._run.handle.host:
             raise ArgumentError(
                 f"A RunHook of {self._run!r} is used outside that run's training thread: make the "
-                "session in the function that @nbtrain.background calls, or use nbtrain.monitor()."
+                "session in the function that @nbtrain.background calls, or use "
+                "nbtrain.tf1.monitor()."
             )
         graph = v1.get_default_graph()
         if is_nobodys(graph):
@@ -107,6 +109,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._attempts.succeeded()
         # The set itself, as other hooks add their threads to it.
         limit_closing(session, self._run.handle.host.note, coord._registered_threads)
+        show_tasks(session)
         self._close_session()  # a session lost while another hook prepared it
         self._opened = session, coord
         in_session(self.hyperparameters, session, self.train_op)

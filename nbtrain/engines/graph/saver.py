@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -154,6 +154,14 @@ class GraphSaver:
     def lacking(self) -> str:
         """Names the variables that the training assigns to and the saver does not save."""
         return lacking(self._saved.graph, self._saved.saver)
+
+    def random_states(self) -> Sequence[tf.Variable]:
+        """Returns nothing: the random operations of a graph have no states to save."""
+        return ()
+
+    def vary_data(self, _repeat: int, _steps: int) -> bool:
+        """Does nothing: a graph draws its own data."""
+        return False
 
     def side_saver(self, name: str, keep: int) -> GraphSaver | None:
         """Returns the saver of copies, as in `Saver`; None in a cluster or for another kind."""

@@ -23,6 +23,7 @@ from nbtrain.checkpoints.mending import mend_unreadable
 from nbtrain.engines.graph import servers
 from nbtrain.engines.graph.graph_supervisor import GraphSupervisor
 from nbtrain.engines.graph.queues import close_on_stop
+from nbtrain.engines.graph.replica import show_tasks
 from nbtrain.engines.graph.services import Services
 from nbtrain.engines.graph.session_mutex import SessionMutex
 from nbtrain.run.session_host import owner, tell
@@ -44,7 +45,7 @@ class Supervisor(GraphSupervisor):
       while it prepares its session. TensorFlow's class loses the error and ignores the request.
     - It leaves out the first `global_step/sec`. TensorFlow's is always 0.0, for an interval that
       has just begun.
-    - It raises an error for a checkpoint that does not fit, as `nbtrain.Saver` does.
+    - It raises an error for a checkpoint that does not fit, as `nbtrain.tf1.Saver` does.
 
     One thread trains: the one that prepares the session. What other threads train is saved at any
     time, as by TensorFlow's class, and not by steps.
@@ -101,6 +102,7 @@ class Supervisor(GraphSupervisor):
                     master, config=config, max_wait_secs=max_wait_secs
                 )
             servers.limit_closing(sess, tell)
+            show_tasks(sess)
             undo.callback(sess.close)  # in time, as with any call of close()
             mutex = self._supervise(sess)
             undo.callback(self._end_mutex)

@@ -45,6 +45,11 @@ class Batches(Data):
         """Returns the first batch, without class weights."""
         return self._x[0]
 
+    def vary(self, number: int) -> bool:
+        """Takes another order of the batches, unless they are not shuffled; tells if it did."""
+        self.seed += number
+        return bool(self._shuffle)
+
     def begin(self, epoch: int, batch: int) -> None:
         """Puts the batches into the order of this epoch."""
         self._x.begin(epoch, batch, self.seed if self._shuffle else None)

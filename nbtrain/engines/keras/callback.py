@@ -66,12 +66,12 @@ class RunCallback(keras.callbacks.Callback):
         self._run.handle.time_usage.waits = None  # fit draws the batches in its compiled step
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Reaches the first boundary of the run."""
+        """Reaches the first boundary of the run, or of a fit that follows another."""
         self._run.handle.time_usage.turn_to(LOOP)  # an error may have ended a validation
         self._loss.wrap()
         if not self.model.run_eagerly:
             self._loss.look_after(self._run.handle)
-        if not self._run.handle.begun:
+        if not self._run.handle.counts:
             self._ask()
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -86,9 +86,8 @@ class RunCallback(keras.callbacks.Callback):
         """Reaches the step boundary."""
         done, steps = self._begun + self._loss.count, self.params.get("steps")
         done = done if steps is None else min(done, steps)
-        number = self._run.handle.step + done - self._done
-        self._done = done
-        self._run.record(self._loss.scalars, step=number)
+        count, self._done = done - self._done, done
+        self._run.handle.record_execution(self._loss.scalars, count)
         if self._begun == 0:
             self._run.handle.note("batch", self._loss.lacks)
         self._ask()
@@ -112,8 +111,9 @@ class RunCallback(keras.callbacks.Callback):
         self._run.handle.host.add(None, scalars)
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Restores the model's methods."""
+        """Restores the model's methods, and leaves the counting to a loop around the fit."""
         self._put_back.close()
+        self._run.handle.end()
 
     def _ask(self) -> None:
         step = self._run.handle.step

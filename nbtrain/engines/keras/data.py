@@ -37,7 +37,7 @@ class Data:
     Attributes:
         steps: Batches of an epoch; None while unknown.
         seed: The seed of the order, if it is drawn here; saved with the position.
-        kept: Whether the position in the data can be restored exactly.
+        kept: Whether the position in the data can be saved exactly.
         why: Why it cannot.
     """
 
@@ -54,8 +54,17 @@ class Data:
         return {"x": self._x, **self._more}
 
     def lose(self, why: str) -> None:
-        """Notes that from now on the position cannot be restored exactly."""
+        """Notes that from now on the position cannot be saved exactly."""
         self.kept, self.why = False, why
+
+    def vary(self, _number: int) -> bool:
+        """Takes another order, if it is drawn here; tells if it did."""
+        return False
+
+    @property
+    def inexact(self) -> str | None:
+        """Says why the position to continue from is not exact; None if it is."""
+        return None if self.kept else self.why
 
     def saved(self) -> dict[str, Any]:
         """The `tf.data` iterators to save with the position; empty if Keras has its own."""
@@ -117,6 +126,11 @@ class Arrays(Data):
         """Returns the first batch."""
         return self._batch(tf.constant(0, tf.int64))
 
+    def vary(self, number: int) -> bool:
+        """Takes another order of the rows, unless they are not shuffled; tells if it did."""
+        self.seed += number
+        return bool(self._shuffle)
+
     def begin(self, epoch: int, batch: int) -> None:
         """Puts the rows into the order of this epoch."""
         assert self.steps is not None, "arrays have an end"
@@ -147,7 +161,6 @@ class Dataset(Data):
     """
 
     kept = True
-    why = "the checkpoint holds no state of this tf.data pipeline"
 
     def __init__(self, dataset: Any, steps: int | None, size: int) -> None:
         super().__init__(dataset if steps is None else dataset.repeat(), steps, size)
@@ -157,6 +170,13 @@ class Dataset(Data):
         self._ends = steps is None
         self._iterators = Iterators(lambda: iter(self._x), self._ends)
         self._drawn = self._restored = False
+        # Why the checkpoint that was restored does not fit; None once the training has continued.
+        self._misfit: str | None = None
+
+    @property
+    def inexact(self) -> str | None:
+        """Says why the position to continue from is not exact; None if it is."""
+        return super().inexact or self._misfit
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
         """Returns a stand-in, and prepares restored or new iterators."""
@@ -168,20 +188,21 @@ class Dataset(Data):
 
     def restore(self, path: str, *, held: bool) -> None:
         """Restores the position of a checkpoint; `held`: whether it has the iterators."""
+        self._restored, self._misfit = False, None
         self._drawn = step_in_name(path) != 0
         if self._drawn and not held:
-            self.lose(Dataset.why)
+            self._misfit = "the checkpoint holds no state of this tf.data pipeline"
         if not (self.kept and held):
             return
         try:
             self._iterators.restore(path)
             self._restored = True
         except tf.errors.OpError:
-            self.lose("the checkpoint holds the state of another tf.data pipeline")
+            self._misfit = "the checkpoint holds the state of another tf.data pipeline"
 
     def saved(self) -> dict[str, Any]:
-        """Returns its iterators."""
-        return self._iterators.saved(drawn=self._drawn)
+        """Returns its iterators; none before they have reached the position."""
+        return {} if self._misfit else self._iterators.saved(drawn=self._drawn)
 
     def first(self) -> Any:
         """Returns the first batch."""
@@ -194,10 +215,10 @@ class Dataset(Data):
 
     def draw_from(self, iterator: Any, count: int) -> Any:
         """Returns the iterator kept here instead of the stand-in's."""
-        self._drawn = True
+        self._drawn, self._misfit = True, None
         return self._iterators.at_hand
 
     def pass_over(self, iterator: Any) -> None:
         """Does nothing if the iterator was restored."""
-        if not self.kept:
+        if self.inexact:
             next(self._iterators.at_hand)

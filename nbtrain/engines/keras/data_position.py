@@ -66,6 +66,14 @@ class DataPosition:
         for name, value in logs.items():
             self.history.setdefault(name, []).append(value)
 
+    def vary(self, repeat: int, _steps: int) -> bool:
+        """Takes another order of the data, and other random draws; tells if there is an order."""
+        held = self._held or {}
+        for name, value in held.items():
+            if value.shape == (2,) and value.dtype.kind in "iu":  # a seed and a counter
+                held[name] = value + np.array([repeat, 0], value.dtype)
+        return self.data.vary(repeat)
+
     def besides(self) -> tf.train.Checkpoint:
         """Returns the objects to save that a `tf.train.Checkpoint` of the model does not reach."""
         found = {**self._variables(), "best_weights": self.memory.weights()}
@@ -111,8 +119,8 @@ class DataPosition:
                 f"{self.epoch + 1} begins again."
             )
             self.batch = 0
-        elif isinstance(self.data, Dataset):
-            self.data.restore(path, held=held["iterator"])
+        if isinstance(self.data, Dataset):
+            self.data.restore(path, held=held["iterator"] and self.note is None)
         self.go_on()  # it may be saved again before it continues
 
     def begin_fit(self) -> dict[str, Any]:
@@ -121,10 +129,10 @@ class DataPosition:
         self.data.begin(self.epoch, self.batch)  # Keras draws a first batch to learn its kind
         if self._held is None:
             return arguments
-        if not self.data.kept and self.note is None:
+        if self.data.inexact and self.note is None:
             self.note = (
                 f"Goes on after batch {self.batch:,} of epoch {self.epoch + 1}, but "
-                f"{self.data.why}: the batches to come are others than without a break."
+                f"{self.data.inexact}: the batches to come are others than without a break."
             )
         return arguments
 

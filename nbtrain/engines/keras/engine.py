@@ -18,9 +18,10 @@ from nbtrain.engines.keras.callback_rate import CallbackRate
 from nbtrain.engines.keras.callback_state import CallbackState
 from nbtrain.engines.keras.data import Data
 from nbtrain.engines.keras.data_position import DataPosition
-from nbtrain.engines.keras.fit_callbacks import FitCallbacks, PlacedLoss, StopFit
+from nbtrain.engines.keras.fit_callbacks import FitCallbacks, StopFit
 from nbtrain.engines.keras.guard import Guard
 from nbtrain.engines.keras.python_scalars import PythonScalars
+from nbtrain.engines.keras.resumed_loss import ResumedLoss
 from nbtrain.engines.keras.thread import ThreadState
 from nbtrain.engines.keras.trackers import has_keras_step
 from nbtrain.engines.keras.validation import StoppedError, Validation
@@ -58,13 +59,13 @@ class FitEngine:
         self.coord = Coordinator()
         self.hyperparameters = hyperparameters
         memory = CallbackState(arguments["callbacks"])
-        self.place = DataPosition(model, data, arguments["initial_epoch"], numbers, memory)
+        self.position = DataPosition(model, data, arguments["initial_epoch"], numbers, memory)
         self.guard = Guard(model, folder.name)
         self._model = model
         self._arguments = arguments
         self._folder, self._keep = folder, keep
         self._thread_state = ThreadState()
-        self._loss: PlacedLoss | None = None
+        self._loss: ResumedLoss | None = None
         self._trained = Trained(self._steps)
         self.evaluate: Validation | None = None
         if arguments["validation_data"] is not None:
@@ -82,9 +83,14 @@ class FitEngine:
         return int(self._arguments["epochs"])
 
     @property
+    def epoch(self) -> tuple[int, int]:
+        """The epoch that it is in, as Keras counts them, the last once all are over; and all."""
+        return min(self.position.epoch + 1, self.epochs), self.epochs
+
+    @property
     def total_steps(self) -> int | None:
         """The batches of all epochs; None while the length of an epoch is unknown."""
-        steps, first = self.place.data.steps, self._arguments["initial_epoch"]
+        steps, first = self.position.data.steps, self._arguments["initial_epoch"]
         return None if steps is None else (self.epochs - first) * steps
 
     @property
@@ -104,12 +110,12 @@ class FitEngine:
         """Returns the same fit in another folder, with its own position in the same data."""
         return FitEngine(
             self._model,
-            self.place.data,
+            self.position.data,
             self._arguments,
             folder,
             keep=self._keep,
             hyperparameters=self.hyperparameters,
-            numbers=self.place.numbers,
+            numbers=self.position.numbers,
         )
 
     @contextlib.contextmanager
@@ -120,8 +126,8 @@ class FitEngine:
             with self._thread_state.entered():
                 self._build()
                 yield PositionSaver(
-                    tf.train.Checkpoint(model=self._model, fit=self.place.saved),
-                    self.place,
+                    tf.train.Checkpoint(model=self._model, fit=self.position.saved),
+                    self.position,
                     self._folder.checkpoints,
                     keep=self._keep,
                     origin=self.origin,
@@ -132,7 +138,7 @@ class FitEngine:
 
     def train(self, run: Run) -> None:
         """Fits from the current position."""
-        place, loop = self.place, run.handle
+        position, loop = self.position, run.handle
         if (why := self._why_over(loop)) is not None:
             loop.note("epochs", f"{why}, or another name= to start from scratch.")
             run.should_stop()
@@ -141,34 +147,34 @@ class FitEngine:
             isinstance(each, keras.callbacks.TensorBoard) for each in self._arguments["callbacks"]
         ):
             tell_unwritten(run, of_model(self._model))  # otherwise there is a writer
-        self._loss = loss = PlacedLoss(self._model, place)
+        self._loss = loss = ResumedLoss(self._model, position)
         loop.host.at_end(loss.remove)
         if not self._model.run_eagerly:
             loss.look_after(loop)
         fit_callbacks = FitCallbacks(
             run,
-            place,
+            position,
             loss,
             self._arguments["callbacks"],
             self._model,
             [each for each in self.hyperparameters.values() if isinstance(each, CallbackRate)],
             verbose=self._arguments["verbose"],
             epochs=self.epochs,
-            steps=place.data.steps,
+            steps=position.data.steps,
         )
-        while place.epoch < self.epochs:
+        while position.epoch < self.epochs:
             self._fit(loop, fit_callbacks)
-            if not place.moved or loop.host.asked_to_stop():
+            if not position.moved or loop.host.asked_to_stop():
                 break
         loop.host.at_end(lambda: self._end(fit_callbacks))
         if (
             self._model.stop_training
-            and place.epoch < self.epochs
+            and position.epoch < self.epochs
             and not loop.host.asked_to_stop()
         ):
-            who = place.memory.stopper or "A callback"
+            who = position.memory.stopper or "A callback"
             loop.inform(
-                f"{who} has ended the training after {place.epoch:,} of {self.epochs:,} epochs."
+                f"{who} has ended the training after {position.epoch:,} of {self.epochs:,} epochs."
             )
 
     def _steps(self) -> list[object]:
@@ -180,20 +186,20 @@ class FitEngine:
 
     def _why_over(self, loop: LoopHandle) -> str | None:
         """Says why nothing is left to train and what to give for more; None if something is."""
-        place = self.place
-        if place.epoch >= self.epochs:
+        position = self.position
+        if position.epoch >= self.epochs:
             return (
-                f"{place.epoch:,} of {self.epochs:,} epochs are over: there is nothing left to "
+                f"{position.epoch:,} of {self.epochs:,} epochs are over: there is nothing left to "
                 "train. Give more epochs="
             )
-        stopping = None if place.batch else place.memory.ended(place.epoch)
+        stopping = None if position.batch else position.memory.ended(position.epoch)
         begins = self.origin is not None and not listed(self._folder.checkpoints)
         if stopping is None or begins:  # a branch was asked to continue
             return None
         stopping.set_model(self._model)
         loop.host.at_end(stopping.on_train_end)  # it may have the best weights
         return (
-            f"EarlyStopping has ended the training after {place.epoch:,} of {self.epochs:,} "
+            f"EarlyStopping has ended the training after {position.epoch:,} of {self.epochs:,} "
             "epochs: there is nothing left to train. Give it more patience=, or leave it out"
         )
 
@@ -208,7 +214,7 @@ class FitEngine:
         missing = not model.built or model.run_eagerly
         is_keras = has_keras_step(model)
         with model.distribute_strategy.scope():
-            if missing and (batch := self.place.data.first()) is not None:
+            if missing and (batch := self.position.data.first()) is not None:
                 x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
                 # An error here will be raised by the first batch too, if the step does the same.
                 with contextlib.nullcontext() if is_keras else contextlib.suppress(Exception):
@@ -221,9 +227,9 @@ class FitEngine:
 
     def _fit(self, loop: LoopHandle, fit_callbacks: FitCallbacks) -> None:
         """Calls Keras's fit once; leaves it if the run stops or has moved."""
-        place, model = self.place, self._model
-        place.moved = False
-        if place.batch and place.batch == place.data.steps:
+        position, model = self.position, self._model
+        position.moved = False
+        if position.batch and position.batch == position.data.steps:
             model.stop_training = False
             try:
                 self._end_epoch(loop, fit_callbacks)
@@ -231,16 +237,17 @@ class FitEngine:
                 return
             if model.stop_training:
                 return
-        arguments = {**self._arguments, **place.begin_fit(), "initial_epoch": place.epoch}
-        loop.note("place", place.note)
-        loop.note("numbers", place.numbers.note)
+        arguments = {**self._arguments, **position.begin_fit(), "initial_epoch": position.epoch}
+        loop.note("position", position.note)
+        loop.note("numbers", position.numbers.note)
         try:
             model.fit(**{**arguments, "callbacks": fit_callbacks})
         except StopFit:
             loop.note("evaluating", None)
             vars(model).pop("_eval_epoch_iterator", None)  # Keras's iterator of its validation
         finally:
-            place.data.leave()
+            fit_callbacks.count_at_hand()
+            position.data.leave()
 
     def _end_epoch(self, loop: LoopHandle, fit_callbacks: FitCallbacks) -> None:
         """Ends an epoch that was left during its validation, which starts over.
@@ -248,15 +255,15 @@ class FitEngine:
         Raises:
             StoppedError: It was left once more.
         """
-        place = self.place
+        position = self.position
         try:
             found = {} if self.evaluate is None else self.evaluate()
         except ArgumentError as error:  # a generator continues in later epochs
             found = {}
-            loop.note("validation", f"Epoch {place.epoch + 1} has no validation: {error}")
+            loop.note("validation", f"Epoch {position.epoch + 1} has no validation: {error}")
         fit_callbacks.begin()
-        place.logs |= {f"val_{name}": value for name, value in found.items()}
-        fit_callbacks.on_epoch_end(place.epoch, place.logs)
+        position.logs |= {f"val_{name}": value for name, value in found.items()}
+        fit_callbacks.on_epoch_end(position.epoch, position.logs)
 
     def _end(self, fit_callbacks: FitCallbacks) -> None:
         """Does what Keras does at the end of a fit that was left; callbacks may set weights."""

@@ -49,7 +49,7 @@ class FitRun(Run):
     @property
     def history(self) -> History:
         """The logs of the epochs over all starts, as in `fit(...).history`: name to values."""
-        return {name: list(values) for name, values in self._engine.place.history.items()}
+        return {name: list(values) for name, values in self._engine.position.history.items()}
 
 
 def fit(
@@ -82,6 +82,8 @@ def fit(
     on_nan: str | None = "pause",
     jump: float | None = None,
     grace: float = 10.0,
+    mirror: str | None = None,
+    fresh: bool = False,
     start: bool = True,
 ) -> FitRun:
     """Fits a Keras model in the background, and returns the run at once.
@@ -157,6 +159,8 @@ def fit(
         on_nan: What to do if a loss or a variable is NaN or infinite.
         jump: The relative size of a jump of the loss that counts as bad.
         grace: Seconds that the end of the process waits for the run to stop and save; see README.
+        mirror: The address of a folder in a store to which the run is copied, as in `train`.
+        fresh: Whether to move an earlier run in the folder aside, as in `train`.
         start: Whether to start at once.
 
     Raises:
@@ -187,7 +191,8 @@ def fit(
         validation_freq=validation_freq,
     )
     settings = Settings(
-        None, save_secs, save_steps, keep, evaluate_secs, evaluate_steps, on_nan, jump, grace
+        *(None, save_secs, save_steps, keep, evaluate_secs, evaluate_steps),
+        *(on_nan, jump, grace, mirror, fresh),
     )
     if validation_data is not None:
         check_validation(validation_data)

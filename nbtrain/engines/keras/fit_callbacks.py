@@ -17,13 +17,11 @@ from numbers import Real
 from typing import Any
 
 import keras
-import numpy as np
-import tensorflow as tf
 
-from nbtrain.engines.data.iterators import ended_apart
 from nbtrain.engines.keras.callback_rate import CallbackRate
 from nbtrain.engines.keras.data_position import DataPosition
-from nbtrain.engines.keras.loss import EPOCH, BatchLoss
+from nbtrain.engines.keras.loss import EPOCH
+from nbtrain.engines.keras.resumed_loss import ResumedLoss, numbers
 from nbtrain.run.run import Run
 from nbtrain.run.time_usage import EVALUATE, LOOP
 
@@ -35,59 +33,6 @@ _EVALUATING = (
 
 class StopFit(Exception):  # noqa: N818 - no error: the way out of Keras's loop
     """The run was asked to stop, or has moved in its data."""
-
-
-class PlacedLoss(BatchLoss):
-    """Trains the batches to come, and skips those that were trained before.
-
-    Attributes:
-        before: The logs of an epoch whose batches were all trained before.
-    """
-
-    def __init__(self, model: Any, place: DataPosition) -> None:
-        super().__init__(model)
-        self._place = place
-        self._passed = 0  # batches of the current epoch that were trained before
-        self._begins = False  # no batch of the epoch has been drawn
-        self._goes_on = False  # no batch of the epoch has been trained in this start
-        self.before: dict[str, Any] = {}
-
-    def begin(self, epoch: int) -> None:
-        """Begins an epoch of Keras's."""
-        self._passed, self._begins, self._goes_on = self._place.batch, True, True
-        self.before = {}
-        self._place.data.begin(epoch, self._passed)
-
-    def _train(self, iterator: Any) -> Any:
-        place = self._place
-        if self._begins:
-            ended_apart(iterator)
-            self._begins = False
-        if self._passed > 0:
-            self.count = min(self._size, self._passed)
-            for _ in range(self.count):
-                place.data.pass_over(iterator)
-            self._passed -= self.count
-            return {}
-        iterator = place.data.draw_from(iterator, self._size)
-        if not self._goes_on:
-            return super()._train(iterator)
-        place.go_on()
-        try:
-            return super()._train(iterator)
-        except (StopIteration, tf.errors.OutOfRangeError):  # all of it was trained before
-            self.before = place.logs or numbers(self._model.get_metrics_result())
-            raise
-        finally:
-            place.gone_on()
-            self._goes_on = False
-
-    def _train_step(self, data: Any) -> Any:
-        logs = super()._train_step(data)
-        if not tf.executing_eagerly():  # traced: now the metrics have their variables
-            with tf.init_scope():
-                self._place.go_on()
-        return logs
 
 
 class FitCallbacks(keras.callbacks.CallbackList):
@@ -108,8 +53,8 @@ class FitCallbacks(keras.callbacks.CallbackList):
     def __init__(
         self,
         run: Run,
-        place: DataPosition,
-        loss: PlacedLoss,
+        position: DataPosition,
+        loss: ResumedLoss,
         callbacks: Sequence[Any],
         model: Any,
         rates: Sequence[CallbackRate] = (),
@@ -119,7 +64,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         super().__init__(
             callbacks, add_history=True, add_progbar=add_progbar, model=model, **params
         )
-        self._place, self._loss = place, loss
+        self._position, self._loss = position, loss
         self._run_loop = run.handle
         self._rates = rates
         self._begun = 0
@@ -143,7 +88,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
             self._history.history, self._history.epoch = {}, []
         else:
             super().on_train_begin()
-        self._place.memory.go_on(again=self.begun)
+        self._position.memory.go_on(again=self.begun)
         self.begun = True
 
     def on_train_end(self, logs: Any = None) -> None:
@@ -165,24 +110,25 @@ class FitCallbacks(keras.callbacks.CallbackList):
         if self._at_hand:
             self._ask()
         self._begun = batch
-        if self._seen and batch >= self._place.batch:
+        if self._seen and batch >= self._position.batch:
             super().on_train_batch_begin(batch, logs)
             self._run_loop.settle()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Records the batch, or the last of an execution of several."""
-        place, loop = self._place, self._run_loop
-        done, steps = self._begun + self._loss.count, place.data.steps
+        position, loop = self._position, self._run_loop
+        done, steps = self._begun + self._loss.count, position.data.steps
         if steps is not None and done > steps:
             done = steps
-        if done <= place.batch:
+        if done <= position.batch:
             return  # trained before
-        if self._seen:
-            super().on_train_batch_end(batch, logs)
-        number = loop.step + done - place.batch
-        place.batch = done
-        loop.record(self._loss.scalars, {}, number)
-        self._at_hand = True
+        try:
+            if self._seen:
+                super().on_train_batch_end(batch, logs)
+        finally:  # it was trained, even if a callback raises
+            count, position.batch = done - position.batch, done
+            loop.record_execution(self._loss.scalars, count)
+            self._at_hand = True
         if self._first:
             self._first = False
             self._run_loop.note("batch", self._loss.lacks)
@@ -190,7 +136,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
     def on_test_begin(self, logs: Any = None) -> None:
         """Keeps the training logs of the epoch, as evaluating updates the same metrics."""
         self._run_loop.time_usage.turn_to(EVALUATE)
-        self._place.logs = self._loss.before or epoch_logs(self.model, self._loss.logs)
+        self._position.logs = self._loss.before or epoch_logs(self.model, self._loss.logs)
         super().on_test_begin(logs)
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
@@ -207,7 +153,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
                 raise StopFit
             self._ask()
         if self._run_loop.host.is_asked():
-            self._run_loop.note("evaluating", _EVALUATING.format(epoch=self._place.epoch + 1))
+            self._run_loop.note("evaluating", _EVALUATING.format(epoch=self._position.epoch + 1))
 
     def on_test_end(self, logs: Any = None) -> None:
         """Notes that the validation is over."""
@@ -217,7 +163,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Records the epoch at the step of its last batch, and reaches its boundary."""
-        logs = {**self._loss.before, **numbers(logs)}
+        self._position.logs = logs = {**self._loss.before, **numbers(logs)}
         before = {name: len(values) for name, values in self._history.history.items()}
         super().on_epoch_end(epoch, dict(logs))
         scalars = epoch_scalars(logs)
@@ -234,29 +180,23 @@ class FitCallbacks(keras.callbacks.CallbackList):
             self._run_loop.record(scalars, {}, None)
         else:
             self._run_loop.host.add(None, scalars)
-        self._place.end_epoch({**added, **logs})
+        self._position.end_epoch({**added, **logs})
         if self._at_hand:
-            done = self._place.epoch >= self.params["epochs"]
+            done = self._position.epoch >= self.params["epochs"]
             self._ask(over=done or self.model.stop_training)
+
+    def count_at_hand(self) -> None:
+        """Counts the last batch if an error came before its boundary: the weights contain it."""
+        if self._at_hand:
+            self._at_hand = False
+            self._run_loop.count()
 
     def _ask(self, *, over: bool = False) -> None:
         """Reaches the step boundary; `over`: Keras ends by itself."""
         self._at_hand = False
         told = self._run_loop.reach(last=over)
-        if self._place.moved or (told and not over):
+        if self._position.moved or (told and not over):
             raise StopFit
-
-
-def numbers(logs: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Flattens the logs of an epoch to floats, and arrays if a metric returns one."""
-    found: dict[str, Any] = {}
-    for name, value in (logs or {}).items():
-        if isinstance(value, Mapping):
-            found.update(numbers(value))
-        else:
-            array = np.asarray(value)
-            found[name] = float(array) if array.ndim == 0 else array
-    return found
 
 
 def epoch_scalars(logs: Mapping[str, Any]) -> dict[str, float]:

@@ -1,0 +1,262 @@
+"""The positions of a program's tracked loops, saved and restored with a checkpoint.
+
+    for epoch in run.track(range(50)):        # path: [(0, epochs done)]
+        for batch in run.track(dataset):      # path: [(0, epochs done), (0, batches done)]
+
+A path has a pair for each open loop, from the outermost: its number among the loops in the same
+turn of the loop around it, and its turns that are done. A program that is started again runs from
+its first line. Loops that were completed yield nothing, and the others go on where they were.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from nbtrain.checkpoints.files import step_in_name
+from nbtrain.engines.data.passes import Passes
+from nbtrain.engines.data.turns import Turns, size_of
+from nbtrain.run.handle import LoopHandle
+from nbtrain.run.track_loop import Source
+
+Path = list[tuple[int, int]]
+
+_KEY = "besides/tracks/.ATTRIBUTES/VARIABLE_VALUE"
+
+
+@dataclass(slots=True)
+class _Open:
+    """A loop that has begun and has not ended.
+
+    Attributes:
+        source: Its elements.
+        size: Their number; None if unknown.
+        key: The numbers of the loops around it, and its own.
+        before: Completed steps when its present pass began.
+        turn: The turn to which `inner` belongs.
+        inner: Loops that have ended within this turn.
+    """
+
+    source: Passes | Turns
+    size: int | None
+    key: tuple[int, ...]
+    before: int = 0
+    turn: int = 0
+    inner: int = 0
+
+    def next_inner(self) -> int:
+        """Returns the number of the next loop within the present turn."""
+        if self.turn != self.source.number:
+            self.turn, self.inner = self.source.number, 0
+        return self.inner
+
+
+class Tracks:
+    """The tracked loops of a run; training thread only.
+
+    Attributes:
+        total: The step at which the present loops end; None if unknown. Any thread, like the next.
+        epoch: The turn of the outermost loop, from 1, and the number of its turns, None if
+            unknown; None if the loop of the steps has no other around it.
+    """
+
+    def __init__(self) -> None:
+        self.total: int | None = None
+        self.epoch: tuple[int, int | None] | None = None
+        self._open: list[_Open] = []
+        # The last iterable of each key, with its elements.
+        self._sources: dict[tuple[int, ...], tuple[object, Passes | Turns]] = {}
+        self._data: tuple[tuple[int, ...], Passes] | None = None  # the last pipeline
+        self._next = 0  # the number of the next outermost loop
+        self._several = False  # whether a turn has had more than one loop within it
+        self._ended: Path = []  # where a stop or their end has left the loops
+        self._resume: Path = []  # where they go on
+        self._resumed = 0  # loops that have gone on
+        self._file: tuple[str, tuple[int, ...]] | None = None  # it holds the data of this key
+        self._loop: LoopHandle | None = None
+
+    def begin(self, *, again: bool) -> None:
+        """Begins a start of the run: the program runs from its first line.
+
+        Args:
+            again: Whether the loops go on where an earlier start has left them.
+        """
+        self._open, self._next = [], 0
+        self._resume, self._resumed, self._ended = self._ended if again else [], 0, []
+
+    # --- loops ------------------------------------------------------------------------
+
+    def over(self, iterable: Iterable[Any], loop: LoopHandle) -> Iterator[Any]:
+        """Yields the elements of a loop, with a step boundary after each."""
+        opened: list[_Open] = []
+
+        def enter() -> Source:
+            opened.append(self._enter(iterable, loop))
+            return opened[0].source
+
+        def leave(*, broken: bool) -> None:
+            self._leave(opened[0], broken=broken, stopped=loop.track.must_end)
+
+        return loop.track.turns(enter, leave)
+
+    def _enter(self, iterable: Iterable[Any], loop: LoopHandle) -> _Open:
+        if not loop.track.must_end:
+            self._ended = []
+        around = self._open[-1] if self._open else None
+        number = self._next if around is None else around.next_inner()
+        key = (*(around.key if around else ()), number)
+        done = self._done_before(len(self._open), number)
+        source = self._source(key, iterable)
+        if done is None:  # the loop was completed
+            source.end_pass()
+            iterable, source = (), Turns(())
+        source.begin(loop)
+        if isinstance(source, Passes):
+            self._data = key, source
+        if isinstance(source, Passes) and self._file is not None and self._file[1] == key:
+            source.take(self._file[0])
+            self._file = None
+        else:
+            source.go_to(done or 0)
+        opened = _Open(source, size_of(iterable), key, before=loop.step - source.number)
+        self._open.append(opened)
+        self._loop = loop
+        self._several |= len(key) > 1 and number > 0
+        self._measure()
+        return opened
+
+    def _source(self, key: tuple[int, ...], iterable: Iterable[Any]) -> Passes | Turns:
+        """Returns the elements of an iterable, which go on where its last loop has left them."""
+        held, source = self._sources.get(key, (None, None))
+        is_new = source is None
+        if source is None or held is not iterable:
+            source = _source(iterable)
+            self._sources[key] = iterable, source
+        in_file = self._file is not None and self._file[1] == key
+        if isinstance(source, Passes) and is_new and not in_file and self._open:
+            source.skip_passes(self._open[-1].source.number - 1)  # taken by an earlier start
+        return source
+
+    def _done_before(self, depth: int, number: int) -> int | None:
+        """Returns the turns of a loop that an earlier start has done; None if it was completed."""
+        if depth != self._resumed or depth >= len(self._resume):
+            return 0
+        if depth and self._open[-1].source.number != self._resume[depth - 1][1] + 1:
+            self._resume = []  # that turn has passed without this loop
+            return 0
+        at, done = self._resume[depth]
+        if number < at:
+            return None
+        self._resumed += 1
+        return done
+
+    def _leave(self, left: _Open, *, broken: bool, stopped: bool) -> None:
+        """Ends a loop, and those within it that an error has left open."""
+        if left not in self._open:
+            return
+        if stopped:
+            self._ended = self._ended or self._path()
+        elif broken:
+            left.source.end_pass()
+        depth = self._open.index(left)
+        del self._open[depth:]
+        if depth:
+            self._open[-1].inner += 1
+            return
+        self._next += 1
+        if not stopped:  # more turns may be added only to a range or a list
+            at_end = broken or isinstance(left.source, Passes)
+            self._ended = [(self._next, 0) if at_end else (left.key[0], left.source.number)]
+
+    def _measure(self) -> None:
+        """Reckons where the open loops end."""
+        *around, inner = self._open
+        self.epoch = (around[0].source.number, around[0].size) if around else None
+        sizes = [each.size for each in self._open]
+        if self._several or None in sizes:
+            self.total = None
+            return
+        unit = left = inner.size or 0
+        for each in reversed(around):
+            size = each.size or 0
+            left += max(0, size - each.source.number) * unit
+            unit *= size
+        self.total = inner.before + left
+
+    # --- the position -------------------------------------------------------------------
+
+    def _path(self) -> Path:
+        """The present path, at a step boundary: only the loops around others are within a turn."""
+        around = [(each.key[-1], max(0, each.source.number - 1)) for each in self._open[:-1]]
+        return [*around, *((each.key[-1], each.source.number) for each in self._open[-1:])]
+
+    @property
+    def kept(self) -> bool:
+        """True if states of `tf.data` iterators are saved."""
+        return self._data is not None and self._data[1].kept
+
+    def lose(self, why: str) -> None:
+        """Leaves out the iterators of the present pipeline from now on."""
+        if self._data is not None:
+            self._data[1].lose(why)
+
+    def vary(self, _repeat: int, _steps: int) -> bool:
+        """Does nothing: the turns of a loop are counted by the program."""
+        return False
+
+    def besides(self) -> tf.train.Checkpoint | None:
+        """Returns the objects that save the position; None if no loop was tracked."""
+        path = self._ended or self._path() or self._resume
+        if not path:
+            return None
+        key, found = None, tf.train.Checkpoint()
+        if self._data is not None:
+            key, found = self._data[0], self._data[1].besides()
+        found.tracks = tf.Variable(json.dumps({"path": path, "data": key}), trainable=False)
+        return found
+
+    def take(self, path: str) -> None:
+        """Restores the position of a checkpoint, also while loops are open."""
+        reader = tf.train.load_checkpoint(path)
+        self._ended = self._resume = []
+        if not reader.has_tensor(_KEY):
+            return  # the loops go on where they are
+        held = json.loads(reader.get_tensor(_KEY))
+        self._file = None if held["data"] is None else (path, tuple(held["data"]))
+        wanted: Path = [(number, done) for number, done in held["path"]]
+        common = list(zip(self._open, wanted, strict=False))
+        if all(each.key[-1] == number for each, (number, _) in common):
+            self._resume, self._resumed = wanted, len(common)
+            self._go_to([done for _, (_, done) in common], step_in_name(path))
+
+    def _go_to(self, turns: list[int], step: int | None) -> None:
+        """Moves the open loops, whose bodies run on, to their turns; the others to their start."""
+        stuck = False
+        for each, done in itertools.zip_longest(self._open, turns, fillvalue=0):
+            assert isinstance(each, _Open)
+            if isinstance(each.source, Passes) and self._file and self._file[1] == each.key:
+                each.source.take(self._file[0])
+                self._file = None
+                continue
+            # The present turn of a loop around others becomes the one after those that are done.
+            wanted = done if each is self._open[-1] else done + 1
+            each.source.go_to(wanted)
+            each.turn = each.source.number
+            stuck |= each.source.number > wanted
+        if self._loop is not None:
+            text = "An iterator cannot go back: its loop goes on where it was." if stuck else None
+            self._loop.note("track", text)
+        if self._open and step is not None:
+            self._open[-1].before = step - self._open[-1].source.number
+            self._measure()
+
+
+def _source(iterable: Iterable[Any]) -> Passes | Turns:
+    if hasattr(iterable, "element_spec"):
+        return Passes(iterable)
+    return Turns(iterable)

@@ -1,0 +1,68 @@
+"""The elements of any iterable, whose position is their number."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterable, Iterator, Sized
+from itertools import compress, repeat
+from operator import length_hint
+from typing import Any
+
+import tensorflow as tf
+
+from nbtrain.run.handle import LoopHandle
+
+
+class Turns:
+    """The elements of an iterable, drawn again up to a position; training thread only.
+
+    Args:
+        iterable: A list, a range or another iterable; an iterator can only be drawn on.
+
+    Attributes:
+        elements: The iterator to draw from; another one after `go_to`.
+    """
+
+    def __init__(self, iterable: Iterable[Any]) -> None:
+        self.elements: Iterator[Any] = iter(())
+        self._iterable = iterable
+        self._left = repeat(True, sys.maxsize)  # has one less for each element that was drawn
+        self._loop: LoopHandle | None = None
+
+    @property
+    def number(self) -> int:
+        """Elements that were drawn."""
+        return sys.maxsize - length_hint(self._left)
+
+    def begin(self, loop: LoopHandle) -> None:
+        """Begins a loop at the position."""
+        self._loop = loop
+
+    def go_to(self, number: int) -> None:
+        """Goes to the position after this many elements, as far as the iterable can.
+
+        A stop ends the drawing before the position is reached.
+        """
+        if not isinstance(self._iterable, Iterator):
+            self._left = repeat(True, sys.maxsize)
+        # Counts without a call of Python: a step has emptied the processor's caches.
+        self.elements = compress(self._iterable, self._left)
+        while self.number < number:
+            asked = self._loop is not None and self._loop.host.asked_to_stop()
+            if asked or next(self.elements, self) is self:
+                break
+
+    def end_pass(self) -> None:
+        """Ends a pass before its end."""
+
+
+def size_of(iterable: Any) -> int | None:
+    """Returns the number of elements; None if it is unknown or there is no end."""
+    with contextlib.suppress(TypeError, ValueError):
+        if isinstance(iterable, tf.data.Dataset):
+            size = int(iterable.cardinality())
+            return size if size >= 0 else None
+        if isinstance(iterable, Sized):
+            return len(iterable)
+    return None

@@ -1,0 +1,61 @@
+"""The services of a Supervisor that are due every so many steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nbtrain.core.cadence import Every
+
+
+class ByStepServices:
+    """The services that are due every so many steps, called by the training thread."""
+
+    def __init__(self, step_of: Callable[[], int | None]) -> None:
+        self._step_of = step_of
+        self._services: list[tuple[Every, Callable[[], object]]] = []
+        self._calls, self._calls_left = 0, 0  # since the last look, and until the next
+        self._looked: int | None = None  # the step at the last look
+        # The calls so far and the step, when the training thread was last seen outside of a call.
+        self._idle: tuple[int, int] | None = None
+        self._all_calls = 0
+
+    def add(self, steps: int, act: Callable[[], object]) -> None:
+        """Adds one that is due every `steps` steps."""
+        self._services.append((Every(steps=steps), act))
+
+    def start(self, step: int) -> bool:
+        """Counts from `step`; returns False if there are no services."""
+        for every, _ in self._services:
+            every.start(step, 0.0)
+        return bool(self._services)
+
+    def look(self) -> None:
+        """Does what is due, before a call of the training thread.
+
+        The step is read only when something can be due, at the speed of the calls so far.
+        """
+        self._calls += 1
+        self._all_calls += 1
+        if self._calls < self._calls_left:
+            return
+        step = self._step_of() or 0
+        if self._looked is not None and step < self._looked:
+            self.start(step)  # the program restored a checkpoint: count from there
+        for every, act in self._services:
+            if every(step, 0.0):
+                act()
+        left = min(every.next_step for every, _ in self._services) - step
+        throughput = 0.0 if self._looked is None else (step - self._looked) / self._calls
+        self._calls_left = 1 if self._looked is None else int(left / max(1.0, throughput))
+        self._calls, self._looked = 0, step
+
+    def are_unseen(self, step: int, in_call: bool) -> bool:
+        """Tells if one is due at a step that the training thread has not trained; another thread.
+
+        Args:
+            in_call: Whether the training thread is in a call of the session.
+        """
+        last, self._idle = self._idle, None if in_call else (self._all_calls, step)
+        if self._idle is None or last is None or self._idle[0] != last[0] or step <= last[1]:
+            return False
+        return any(every.soon(step, 0.0) for every, _ in self._services)

@@ -1,0 +1,1 @@
+"""Trains on parameter servers: TensorFlow's ParameterServerStrategy and ClusterCoordinator."""

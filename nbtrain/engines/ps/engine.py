@@ -1,0 +1,220 @@
+"""Trains a user's step on parameter servers and workers.
+
+build()                # the variables, on the parameter servers
+run.drive(pipeline)    # every completed step is counted, whichever worker took it
+...                    # a parameter server is lost: it is waited for
+build()                # again: the training goes on from the latest checkpoint
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from nbtrain.core.hyperparameters import NO_VARIABLES, Variable
+from nbtrain.engines.hyperparameters import held_by
+from nbtrain.engines.object_saver import ObjectSaver
+from nbtrain.engines.ps import servers
+from nbtrain.engines.ps.connection import Connection, connecting
+from nbtrain.engines.ps.executions import Executions
+from nbtrain.engines.ps.pipeline import Pipeline
+from nbtrain.engines.ps.reach import Reach
+from nbtrain.engines.trained import Trained
+from nbtrain.run.evaluator import Evaluation
+from nbtrain.run.run import Run
+from nbtrain.run.session_host import owner
+from nbtrain.run.threads import Coordinator
+from nbtrain.rundir.folder import Logdir
+from nbtrain.tasks.description import Description, TaskAddress, described
+
+# Seconds between two looks for servers that are waited for.
+_LOOK_SECS = 0.2
+
+
+class ParameterServerEngine:
+    """Trains on a cluster.
+
+    Args:
+        cluster: The cluster, as `described` takes it.
+        build: Creates the variables; returns the step and more, see `Built`.
+        data: Returns the dataset of a worker; None for none.
+        directory: The folder of the checkpoints.
+        keep: How many checkpoints to keep; None keeps all.
+        evaluate: None if there is nothing to evaluate.
+    """
+
+    kind = "parameter servers"
+    epoch = None
+    origin: str | None = None
+    hyperparameters: Mapping[str, Variable] = NO_VARIABLES  # known once they are built
+
+    def __init__(
+        self,
+        cluster: Any,
+        build: Callable[[], Any],
+        data: Callable[[], tf.data.Dataset] | None,
+        directory: Path,
+        *,
+        keep: int | None,
+        evaluate: Evaluation | None,
+    ) -> None:
+        self.coord = Coordinator()
+        self.functions = (build,)
+        self.evaluate = evaluate
+        self._cluster, self._data = cluster, data
+        self._description: Description = described(cluster)
+        self._description.require("ps", "worker")
+        self._directory, self._keep = directory, keep
+        self._connection: Connection | None = None
+        self._reach = Reach((), ())
+        self._lost: list[TaskAddress] = []
+
+    @property
+    def resumes(self) -> Path:
+        """The folder of its checkpoints."""
+        return self._directory
+
+    def models(self) -> list[object]:
+        """Returns none: `build` makes its own variables."""
+        return []
+
+    def roots(self) -> Sequence[object]:
+        """Returns none, as `models` does."""
+        return []
+
+    def branched(self, folder: Logdir) -> ParameterServerEngine:
+        """Returns the same training for another folder."""
+        engine = copy.copy(self)
+        engine.coord, engine._directory = Coordinator(), folder.checkpoints
+        return engine
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[ObjectSaver | None]:
+        """Waits for the servers, connects to them and builds the variables."""
+        host = owner.get()
+        assert host is not None, "the run trains in this thread"
+        with connecting(host.name):
+            self._wait_for_servers(host.note, self.coord.should_stop)
+            if self.coord.should_stop():
+                raise tf.errors.CancelledError(None, None, "Stopped before the servers were there.")
+            description = self._description
+            with Reach(description.of("ps"), description.of("worker")) as self._reach:
+                self._connect()
+                try:
+                    yield self._saver()
+                finally:
+                    assert self._connection is not None
+                    self._connection.close()
+                    self._connection = None
+
+    def train(self, run: Run) -> None:
+        """Lets the workers take steps until the run stops."""
+        handle, connection = run.handle, self._connection
+        assert connection is not None, "the session is open"
+        pipeline = Pipeline(handle.remote, connection, self._reach, handle.note)
+        executions = Executions(connection.built.checkpoint, handle)
+
+        def complete() -> None:
+            if pipeline.complete():
+                executions.tell()
+
+        handle.remote.begin(complete, held_by(connection.built.hyperparameters))
+        shown = getattr(self._cluster, "shown", self._shown)
+        handle.remote.watch.source = lambda: pipeline.worker_steps.shown(shown())
+        handle.remote.end_silent = getattr(self._cluster, "end_silent", list)
+        while True:
+            executions.begin()
+            try:
+                run.drive(pipeline)
+                break
+            except tf.errors.OpError as error:
+                self._lost = servers.lost_servers(error, self._description.of("ps"))
+                if not self._lost:
+                    raise
+                pipeline.reset(self._recover(run))
+                executions = Executions(self._built.checkpoint, handle)
+        complete()
+
+    @property
+    def _built(self) -> Any:
+        assert self._connection is not None
+        return self._connection.built
+
+    def _recover(self, run: Run) -> Connection:
+        """Waits for lost parameter servers, then goes on from the latest checkpoint.
+
+        Raises:
+            StopIteration: A stop was requested meanwhile.
+        """
+        handle, step = run.handle, run.handle.step
+        lost = servers.in_words(self._lost)
+        why = f"{lost} was lost at step {step:,}"
+        handle.note("save", None)
+        handle.note("lost", f"{why} and is waited for: start it again. A stop ends the waiting.")
+        handle.remote.lose(f"{why} and is waited for; nothing can be saved or changed until then.")
+        while True:
+            self._wait_for_servers(handle.note, handle.remote.answer)
+            if handle.remote.answer():
+                raise StopIteration
+            try:
+                self._connect()
+                saver = self._saver()
+                held = held_by(self._built.hyperparameters)
+                now = handle.remote.go_on(saver, held)
+                break
+            except tf.errors.UnavailableError:  # lost again
+                self.coord.wait_for_stop(_LOOK_SECS)
+        self._lost = []
+        handle.note("lost", None)
+        goes_on = f"the training goes on from step {now:,}"
+        if saver is None:
+            goes_on = "as nothing is saved, the training starts all over"
+        text = f"{lost} was lost at step {step:,}; {goes_on}."
+        handle.inform(text)
+        handle.remote.log(text)
+        assert self._connection is not None
+        return self._connection
+
+    def _wait_for_servers(
+        self, note: Callable[[str, str | None], None], should_end: Callable[[], bool]
+    ) -> None:
+        """Waits until all servers listen, or `should_end`; says for which it waits."""
+        tasks = [*self._description.of("ps"), *self._description.of("worker")]
+        told = False
+        while (missing := servers.silent(tasks)) and not should_end():
+            if others := [task for task in missing if task not in self._lost]:
+                told = True
+                note(
+                    "servers",
+                    f"{servers.in_words(others[:5])} {'do' if others[1:] else 'does'} not answer, "
+                    "and the training waits: start what is missing. A stop ends the waiting.",
+                )
+            self.coord.wait_for_stop(_LOOK_SECS)
+        if told:
+            note("servers", None)
+
+    def _connect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        (build,) = self.functions
+        self._connection = Connection(self._description, build, self._data)
+        self._reach.limit_silence()  # before a cut can hold Python's lock
+
+    def _saver(self) -> ObjectSaver | None:
+        built = self._built
+        if built.checkpoint is None:
+            return None
+        trained = Trained(lambda: (built.step,), built.hyperparameters)
+        return ObjectSaver(
+            built.checkpoint, self._directory, keep=self._keep, origin=self.origin, trained=trained
+        )
+
+    def _shown(self) -> list[Any]:
+        connection = self._connection
+        workers = () if connection is None else connection.lost_workers()
+        return servers.shown(self._description, workers, self._lost)

@@ -1,0 +1,214 @@
+"""Keeps the workers of a cluster busy: a few steps for each are scheduled at any time."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from nbtrain.engines.ps.connection import Connection
+from nbtrain.engines.ps.reach import Reach
+from nbtrain.engines.ps.worker_steps import WorkerSteps
+from nbtrain.run.remote_loop import RemoteLoop
+
+# Scheduled steps for each worker: the one that it takes, and those that wait, so that a worker
+# need not wait until the coordinator has noticed that it is done. More would only delay commands.
+_PER_WORKER = 3
+# Seconds between two looks for completed steps; doubled from the first to the last.
+_FIRST_LOOK_SECS, _LAST_LOOK_SECS = 0.001, 0.005
+# Seconds without a completed step after which the workers are looked at.
+_IDLE_SECS = 0.5
+# Steps that a command waits for are asked about after so many seconds without one, or so many times
+# the longest that one has taken: TensorFlow waits for ever for a worker that is halted.
+_PATIENCE_SECS, _PATIENCE = 10.0, 3.0
+# The same before the first step is done, which is traced.
+_FIRST_PATIENCE_SECS = 60.0
+# The worker in the name of a device.
+_WORKER = re.compile(r"/job:worker/replica:\d+/task:(\d+)")
+
+
+class _Scheduled(NamedTuple):
+    """A step under way: its `RemoteValue`, and when it was scheduled."""
+
+    remote: Any
+    at: float
+
+
+class Pipeline:
+    """Schedules steps, and returns their values one by one; training thread only.
+
+    Args:
+        loop: The loop of the run.
+        connection: The cluster.
+        reach: Knows the parameter servers that are out of reach.
+        note: Shows a message about a topic, or (None) clears it.
+
+    Attributes:
+        connection: The cluster, which another one replaces after a loss.
+        worker_steps: The completed steps of each worker.
+    """
+
+    def __init__(
+        self,
+        loop: RemoteLoop,
+        connection: Connection,
+        reach: Reach,
+        note: Callable[[str, str | None], object],
+    ) -> None:
+        self.connection = connection
+        self.worker_steps = WorkerSteps()
+        self._loop, self._reach = loop, reach
+        self._most = len(connection.description.of("worker")) * _PER_WORKER
+        self._note = note
+        self._in_flight: list[_Scheduled] = []
+        self._longest = 0.0  # seconds that a step has taken
+        self._ready: deque[Mapping[str, Any]] = deque()
+        self._error: BaseException | None = None
+
+    def __call__(self) -> Mapping[str, Any]:
+        """Returns the values of a completed step; waits until there is one.
+
+        Raises:
+            StopIteration: A stop was requested while no worker was there.
+            Exception: The error of a step, or of a lost parameter server.
+        """
+        while not self._ready:
+            self._raise()
+            self._fill(0)
+            self._wait()
+        values = self._ready.popleft()
+        if self._error is None:
+            self._fill(1 + len(self._ready))
+        return values
+
+    def complete(self) -> bool:
+        """Waits for all scheduled steps and counts them; tells if there was no error.
+
+        An error is raised by the next call.
+        """
+        self._count()
+        since = time.monotonic()
+        try:
+            while self._in_flight and not self._stands_still():
+                self._wait(answering=False)
+                since = time.monotonic() if self._ready else since
+                self._count()
+                if time.monotonic() - since > self._patience:
+                    since = time.monotonic()
+                    self._look_for_silent()
+            self._note("silent", None)
+        except Exception as error:  # noqa: BLE001 - raised by the next call
+            self._error = error
+            self._count()
+        return self._error is None
+
+    def reset(self, connection: Connection) -> None:
+        """Begins again with another connection; the steps of the last one are lost."""
+        self.connection = connection
+        self._in_flight, self._error = [], None
+        self._ready.clear()
+
+    def _count(self) -> None:
+        while self._ready:
+            self._loop.take_in(self._ready.popleft())
+
+    @property
+    def _patience(self) -> float:
+        if not self._longest:
+            return _FIRST_PATIENCE_SECS
+        return max(_PATIENCE_SECS, _PATIENCE * self._longest)
+
+    def _look_for_silent(self) -> None:
+        """Ends workers of this process that are silent; others then take their steps."""
+        if ended := self._loop.end_silent():
+            text = f"{', '.join(ended)} gave no sign of life while a command waited: it was ended."
+            self._note("ended", text)
+            return
+        silent = ", ".join(self._loop.lost_tasks) or "a worker"
+        steps = "1 step" if len(self._in_flight) == 1 else f"{len(self._in_flight)} steps"
+        self._note(
+            "silent",
+            f"A command waits for {steps} under way, and {silent} gives no "
+            "answer. If it is halted or out of reach, end its process, and start it again.",
+        )
+
+    def _check_reach(self) -> None:
+        """Raises an UnavailableError if a parameter server is out of reach."""
+        for server in self._reach.cut_off:
+            self._loop.lose(f"{server} is out of reach; nothing can be saved or changed.")
+            device = f"/job:ps/replica:0/task:{server.index}"
+            raise tf.errors.UnavailableError(None, None, f"{device} is out of reach.")
+
+    def _raise(self) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def _fill(self, uncounted: int) -> None:
+        """Schedules as many steps as the workers need.
+
+        Args:
+            uncounted: Completed steps that the run does not count yet.
+        """
+        connection, left = self.connection, self._loop.left - uncounted
+        while len(self._in_flight) < min(self._most, left):
+            remote = connection.coordinator.schedule(connection.step, args=connection.args)
+            self._in_flight.append(_Scheduled(remote, time.monotonic()))
+
+    def _wait(self, *, answering: bool = True) -> None:
+        """Waits until a step is completed, or the workers have to be looked at.
+
+        Args:
+            answering: Whether to execute commands if no worker is there.
+        """
+        secs, idle_at = _FIRST_LOOK_SECS, time.monotonic() + _IDLE_SECS
+        while not self._collect():
+            if self.connection.coordinator.done():  # raises the error of a step
+                self._collect()
+                self._in_flight = []  # cancelled after an earlier error
+                return
+            if time.monotonic() > idle_at:
+                self._check_reach()
+                if answering and self._stands_still() and self._loop.answer():
+                    raise StopIteration
+                return
+            time.sleep(secs)
+            secs = min(2 * secs, _LAST_LOOK_SECS)
+
+    def _collect(self) -> bool:
+        """Moves the values of completed steps to those that are ready; tells if there are any."""
+        still = []
+        for each in self._in_flight:
+            # Fetched by the thread of the worker. Without this private name, the oldest is waited
+            # for, whichever is done.
+            if getattr(each.remote, "_has_fetched_to_local", True):
+                try:
+                    self._ready.append(each.remote.fetch())
+                except tf.errors.OpError:
+                    still.append(each)  # its error is that of the coordinator
+                else:
+                    self._longest = max(self._longest, time.monotonic() - each.at)
+                    if (worker := _worker_of(each.remote)) is not None:
+                        self.worker_steps.count(worker)
+            else:
+                still.append(each)
+        if len(still) < len(self._in_flight):
+            self._reach.heard = time.monotonic()
+        self._in_flight = still
+        return bool(self._ready)
+
+    def _stands_still(self) -> bool:
+        """Tells if all workers are lost."""
+        return len(self.connection.lost_workers()) * _PER_WORKER >= self._most
+
+
+def _worker_of(remote: Any) -> int | None:
+    """Returns the worker that has taken a step; None if its values do not tell."""
+    for value in (getattr(remote, "_values", None) or {}).values():
+        if found := _WORKER.search(getattr(value, "device", "")):
+            return int(found[1])
+    return None

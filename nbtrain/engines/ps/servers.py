@@ -1,0 +1,90 @@
+"""The servers of a cluster, as the process sees them that coordinates the training."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import tensorflow as tf
+
+from nbtrain.core.tasks import Task, TaskState
+from nbtrain.tasks import ports
+from nbtrain.tasks.description import Description, TaskAddress
+
+# Tasks that are asked at once whether they listen.
+_AT_ONCE = 32
+# TensorFlow's words for a parameter server that is gone, or was started again and knows nothing.
+_PS = re.compile(r"/job:ps/replica:\d+/task:(\d+)")
+_FORGOTTEN = "context_id"
+_LOST = (tf.errors.UnavailableError, tf.errors.AbortedError)
+
+
+def silent(tasks: Sequence[TaskAddress]) -> list[TaskAddress]:
+    """Returns the tasks at whose addresses nobody listens."""
+    if not tasks:
+        return []
+    with ThreadPoolExecutor(min(len(tasks), _AT_ONCE)) as pool:
+        listening = list(pool.map(ports.listens, (task.address for task in tasks)))
+    return [task for task, there in zip(tasks, listening, strict=True) if not there]
+
+
+def lost_servers(error: BaseException, servers: Sequence[TaskAddress]) -> list[TaskAddress]:
+    """Returns the parameter servers that an error tells to be lost; empty for any other error."""
+    if not isinstance(error, tf.errors.OpError):
+        return []
+    text = str(error)
+    if not isinstance(error, _LOST) and _FORGOTTEN not in text:
+        return []
+    named = {int(number) for number in _PS.findall(text)}
+    found = [server for server in servers if server.index in named]
+    return found or silent(servers)
+
+
+def own_address(description: Description) -> str:
+    """Returns a new address of this process, at which the tasks can call it.
+
+    Each connection needs another one: TensorFlow takes a cluster with the same addresses for the
+    one that it is connected to, and its servers for those that it knows.
+    """
+    given = description.jobs.get("chief")
+    host = given[0].rpartition(":")[0] if given else _own_host(description.of("ps")[0].address)
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return f"{host}:{probe.getsockname()[1]}"
+
+
+def _own_host(address: str) -> str:
+    """Returns the address of this machine in the network of another one."""
+    host, _, port = address.rpartition(":")
+    family, kind, protocol, _, target = socket.getaddrinfo(
+        host.strip("[]"), int(port), type=socket.SOCK_DGRAM
+    )[0]
+    with socket.socket(family, kind, protocol) as probe:
+        probe.connect(target)  # sends nothing
+        own = str(probe.getsockname()[0])
+    return f"[{own}]" if ":" in own else own
+
+
+def shown(
+    description: Description, lost_workers: Iterable[int], lost: Iterable[TaskAddress]
+) -> list[Task]:
+    """Returns the tasks for a display, as TensorFlow's coordinator sees them."""
+    gone = {*lost, *(description.task("worker", index) for index in lost_workers)}
+    return [
+        Task(
+            task.job,
+            task.index,
+            TaskState.LOST if task in gone else TaskState.RUNNING,
+            task.address,
+        )
+        for task in description.tasks
+        if task.job in ("ps", "worker")
+    ]
+
+
+def in_words(tasks: Iterable[Any]) -> str:
+    """Names tasks with their addresses: `ps 0 (10.0.0.2:2222)`."""
+    return ", ".join(f"{task} ({task.address})" for task in tasks)

@@ -1,0 +1,181 @@
+"""Runs on parameter servers, with a kernel, servers and workers in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+
+import pytest
+
+from nbtrain.tasks.launched import LaunchedCluster
+from nbtrain.tasks.task_file import State
+from tests import ROOT
+from tests.clustered import SAVE_STEPS, Kernel, forked_cluster, slowed
+from tests.forked import printed
+from tests.gate import SOON, eventually
+from tests.ports import free_ports
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LaunchedCluster]:
+    """A parameter server and two workers, for all tests of this module."""
+    folder = tmp_path_factory.mktemp("cluster")
+    with forked_cluster(ps=1, workers=2, folder=folder) as launched:
+        yield launched
+    assert [each.state for each in launched.tasks[1:]] == [State.ENDED] * 2
+    assert "Traceback" not in launched.log("worker")
+
+
+@pytest.fixture
+def kernel(cluster: LaunchedCluster) -> Iterator[Kernel]:
+    """A kernel that trains on the cluster; tasks that the test has ended are started again."""
+    cluster.wait_until_ready(SOON)
+    with Kernel(cluster.tf_config) as kernel:
+        yield kernel
+    for task in cluster.tasks:
+        if task.state is State.FAILED:
+            cluster.restart(task.job, task.index)
+
+
+def test_commands_are_applied_while_no_step_is_under_way(kernel: Kernel) -> None:
+    kernel.ask("start")
+    kernel.when(lambda status: "checkpoint" in dict(status.marks))
+    for command, more in (("save", {}), ("set", {"rate": 0.01}), ("pause", {})):
+        applied, text = kernel.ask("do", command, **more)
+        assert applied, text
+    step = kernel.status().step
+    assert kernel.ask("taken") == step
+    first = min(step for step in kernel.ask("saved") if step)
+    assert kernel.ask("do", "restore", first)[0]
+    assert kernel.status().step == kernel.ask("taken") == first
+    assert kernel.ask("do", "resume")[0]
+    kernel.trains(beyond=first + SAVE_STEPS)
+    assert kernel.ask("stop") == "stopped"
+    saved = kernel.ask("saved")
+    assert kernel.status().step in saved
+    assert all(step == taken for step, taken in saved.items()), saved
+    losses = kernel.ask("scalars", "loss")
+    assert losses[-1] < losses[0]
+
+
+def test_a_run_takes_exactly_its_steps_and_goes_on_from_them(kernel: Kernel) -> None:
+    kernel.ask("start", steps=50, name="exact", data=7)
+    assert kernel.when(lambda status: status.phase == "finished").step == 50
+    assert kernel.ask("saved")[50] == 50
+    assert sorted(set(kernel.ask("scalars", "element"))) == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    kernel.ask("start", steps=60, name="exact")
+    status = kernel.when(lambda status: status.phase == "finished")
+    assert "Goes on from ckpt-50" in status.notice
+    assert kernel.ask("saved")[60] == 60
+    assert len(kernel.ask("scalars", "loss")) == 60
+
+
+def test_the_error_of_a_step_fails_the_run_and_leaves_the_kernel_free(kernel: Kernel) -> None:
+    kernel.ask("start", fails_at=30)
+    status = kernel.when(lambda status: status.phase == "failed")
+    assert "too many" in status.failure
+    kernel.ask("start", steps=10)
+    kernel.when(lambda status: status.phase == "finished")
+
+
+def test_one_run_at_a_time_is_connected_to_a_cluster(kernel: Kernel) -> None:
+    kernel.ask("start", name="first")
+    kernel.trains()
+    kernel.ask("start", name="second")
+    status = kernel.when(lambda status: status.phase == "failed")
+    assert "BusyError: The run first of this kernel has not ended" in status.failure
+
+
+def test_a_lost_worker_is_told_and_used_again_when_it_is_back(
+    cluster: LaunchedCluster, kernel: Kernel
+) -> None:
+    kernel.ask("start")
+    kernel.trains()
+    cluster.kill("worker", 1)
+    lost = kernel.when(lambda status: ("lost", "worker 1 is lost") in status.marks)
+    kernel.trains(beyond=lost.step + SAVE_STEPS)
+    cluster.restart("worker", 1)
+    back = kernel.when(lambda status: ("returned", "worker 1 is back") in status.marks)
+    kernel.trains(beyond=back.step + SAVE_STEPS)
+    assert kernel.ask("do", "pause")[0]
+    step, taken = kernel.status().step, kernel.ask("taken")
+    assert taken >= step
+    assert (f"{taken - step:,} step" in kernel.status().message) == (taken > step)
+    assert kernel.ask("stop") == "stopped"
+
+
+def test_a_slow_worker_is_known_by_its_speed_and_its_staleness(
+    cluster: LaunchedCluster, kernel: Kernel
+) -> None:
+    def is_slow() -> bool:
+        fast, slow = kernel.ask("tasks")[1:]
+        return (
+            None not in (fast.staleness, slow.staleness, fast.steps_per_s, slow.steps_per_s)
+            and slow.staleness > 2 * fast.staleness
+            and slow.steps_per_s < fast.steps_per_s / 2
+        )
+
+    with slowed(cluster.tasks[2].process):
+        kernel.ask("start")
+        eventually(lambda: kernel.ask("tasks"))
+        eventually(is_slow)
+    assert kernel.ask("stop") == "stopped"
+
+
+def test_a_lost_parameter_server_is_waited_for_and_the_run_goes_on_from_its_checkpoint(
+    cluster: LaunchedCluster, kernel: Kernel
+) -> None:
+    kernel.ask("start")
+    kernel.when(lambda status: "checkpoint" in dict(status.marks))
+    cluster.kill("ps")
+    lost = kernel.when(lambda status: "and is waited for: start it again" in status.message)
+    assert f"ps 0 ({cluster.tasks[0].address}) was lost at step {lost.step:,}" in lost.message
+    for command in ("save", "restore"):
+        applied, text = kernel.ask("do", command)
+        assert not applied
+        assert "is waited for; nothing can be saved or changed until then" in text
+    assert not kernel.ask("do", "set", rate=0.1)[0]
+    assert kernel.ask("do", "pause")[0]
+    assert kernel.status().phase == "paused"
+    assert kernel.ask("do", "resume")[0]
+    cluster.restart("ps")
+    back = kernel.when(lambda status: "the training goes on from step" in status.notice)
+    assert 0 < int(back.notice.rpartition(" ")[2].rstrip(".").replace(",", "")) <= lost.step
+    assert "waited for" not in back.message
+    kernel.trains(beyond=lost.step)
+    assert kernel.ask("do", "pause")[0]
+    assert kernel.ask("taken") == kernel.status().step
+    assert kernel.ask("stop") == "stopped"
+
+
+def test_a_stop_ends_the_wait_for_servers_that_are_not_there() -> None:
+    addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
+    with Kernel(json.dumps({"ps": addresses[:1], "worker": addresses[1:]})) as kernel:
+        kernel.ask("start")
+        words = f"ps 0 ({addresses[0]}), worker 0 ({addresses[1]}) do not answer"
+        kernel.when(lambda status: words in status.message)
+        assert kernel.ask("stop") == "stopped"
+        assert kernel.leave() == 0
+
+
+def run_program(_pipe: Connection, program: str) -> None:
+    """Runs the text of a program."""
+    exec(program, {"__name__": "__main__"})
+
+
+def test_the_program_of_the_documentation_trains() -> None:
+    page = (ROOT / "docs" / "cluster.md").read_text("utf-8")
+    (program,) = re.findall(r"^```python\n%%writefile train\.py\n(.*?)^```", page, re.M | re.S)
+    assert "finished 300\n" in printed(run_program, program.replace("workers=2", "workers=1"))
+
+
+def test_a_stop_ends_the_wait_for_a_lost_parameter_server(
+    cluster: LaunchedCluster, kernel: Kernel
+) -> None:
+    kernel.ask("start")
+    kernel.trains()
+    cluster.kill("ps")
+    kernel.when(lambda status: "and is waited for: start it again" in status.message)
+    assert kernel.ask("stop") == "stopped"

@@ -1,0 +1,352 @@
+"""Tracked loops of a program: their turns are a run's steps, and a run goes on within them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import nbtrain
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.states import Phase
+from tests.gate import SOON, Gate
+
+ROWS, BATCH, EPOCHS = 42, 8, 4
+BATCHES = 6  # of an epoch
+
+
+def shuffled() -> Any:
+    """Shuffled anew in every epoch, batched and drawn ahead."""
+    rows = tf.data.Dataset.range(ROWS).shuffle(12, seed=7, reshuffle_each_iteration=True)
+    return rows.batch(BATCH).prefetch(2)
+
+
+def listed() -> list[Any]:
+    """Batches that are no pipeline."""
+    return [tf.range(at, min(at + BATCH, ROWS), dtype=tf.int64) for at in range(0, ROWS, BATCH)]
+
+
+KINDS: dict[str, Callable[[], Any]] = {
+    "dataset": shuffled,
+    "unknown size": lambda: shuffled().filter(lambda _rows: True),
+    "list": listed,
+    "generator": lambda: (batch for _ in range(EPOCHS) for batch in listed()),
+    "enumerate": lambda: enumerate(listed()),
+}
+
+
+class Training:
+    """A sum that tells every row, its step and its epoch."""
+
+    def __init__(self, at_step: Callable[[int], object] = lambda _count: None) -> None:
+        self.sum = tf.Variable(0, dtype=tf.int64)
+        self.checkpoint = tf.train.Checkpoint(sum=self.sum)
+        self.taken: list[tuple[int, tuple[int, ...]]] = []  # each step's epoch and rows
+        self.ended: list[int] = []  # epochs whose end was reached
+        self._at_step = at_step
+
+    def step(self, epoch: int, batch: Any) -> Any:
+        """Trains; returns the sum."""
+        rows = tuple(int(row) for row in (batch[1] if isinstance(batch, tuple) else batch))
+        self._at_step(len(self.taken) + 1)
+        self.sum.assign(31 * self.sum % 1_000_003 + sum(rows))
+        self.taken.append((epoch, rows))
+        return self.sum.read_value()
+
+    def start(
+        self, data: Any, name: str, epochs: Iterable[int] = range(EPOCHS), **options: Any
+    ) -> nbtrain.Run:
+        """Starts the loops of a tutorial."""
+
+        @nbtrain.background(name=name, checkpoint=self.checkpoint, **options)
+        def loop(run: Any) -> None:
+            for epoch in run.track(epochs):
+                for batch in run.track(data):
+                    run.record(sum=self.step(epoch, batch))
+                self.ended.append(epoch)
+
+        return loop  # type: ignore[no-any-return]
+
+
+def test_each_turn_of_the_innermost_loop_is_a_step() -> None:
+    training = Training()
+    run = training.start(shuffled(), "steps").wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    assert run.status.step == run.status.total_steps == EPOCHS * BATCHES
+    assert (run.status.epoch, run.status.epochs) == (EPOCHS, EPOCHS)
+    assert list(run.scalars["sum"].steps) == list(range(1, EPOCHS * BATCHES + 1))
+    assert [epoch for epoch, _ in training.taken] == [e for e in range(EPOCHS) for _ in range(6)]
+    assert training.ended == list(range(EPOCHS))
+
+
+def test_a_loop_without_another_around_it_counts_steps_too() -> None:
+    @nbtrain.background(name="flat")
+    def run(run: Any) -> None:
+        for number in run.track(range(7)):
+            run.record(number=number)
+
+    run.wait(SOON)
+    assert (run.status.step, run.status.total_steps) == (7, 7)
+    assert list(run.scalars["number"].values) == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_a_value_recorded_after_the_inner_loop_belongs_to_its_last_step() -> None:
+    @nbtrain.background(name="validated")
+    def run(run: Any) -> None:
+        for epoch in run.track(range(2)):
+            for number in run.track(range(3)):
+                run.record(number=number)
+            run.record(val_loss=epoch)
+
+    run.wait(SOON)
+    assert list(run.scalars["val_loss"].steps) == [3, 6]
+    assert run.status.step == 6
+
+
+def test_a_stop_ends_all_loops_at_once_after_its_step() -> None:
+    gate = Gate()
+    training = Training(gate)
+    run = training.start(shuffled(), "stopped")
+    gate.wait_for_arrivals()
+    gate.allow(8)
+    gate.wait_for_arrivals(8)
+    run.request_stop()
+    gate.open()
+    run.wait(SOON)
+    assert (run.status.phase, run.status.step) == (Phase.STOPPED, 9)
+    assert len(training.taken) == 9
+
+
+def test_steps_end_a_tracked_loop() -> None:
+    training = Training()
+    run = training.start(shuffled(), "limited", steps=8).wait(SOON)
+    assert (run.status.phase, run.status.step) == (Phase.FINISHED, 8)
+
+
+@pytest.mark.parametrize("stopped_at", [1, 5, 6, 7, 12, 17, 23])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stopped_run_goes_on_with_the_next_batch(kind: str, stopped_at: int) -> None:
+    """In the same epoch, as if it had not been stopped."""
+    whole = Training()
+    whole.start(KINDS[kind](), "whole").wait(SOON)
+    first = Training()
+    first.start(KINDS[kind](), "broken", steps=stopped_at).wait(SOON)
+    then = Training()
+    run = then.start(KINDS[kind](), "broken").wait(SOON)
+    assert first.taken + then.taken == whole.taken
+    assert int(then.sum) == int(whole.sum)
+    assert run.status.step == len(whole.taken)
+    assert run.status.phase is Phase.FINISHED
+
+
+def test_a_run_started_again_in_its_process_goes_on_within_its_loops() -> None:
+    gate = Gate()
+    training = Training(gate)
+    run = training.start(shuffled(), "again")
+    gate.wait_for_arrivals()
+    gate.allow(8)
+    gate.wait_for_arrivals(8)
+    run.request_stop()
+    gate.open()
+    run.wait(SOON)
+    run.start().wait(SOON)
+    whole = Training()
+    whole.start(shuffled(), "whole").wait(SOON)
+    assert training.taken == whole.taken
+
+
+def test_more_epochs_go_on_after_those_that_are_done() -> None:
+    training = Training()
+    training.start(shuffled(), "more", range(2)).wait(SOON)
+    again = Training()
+    assert again.start(shuffled(), "more", range(2)).wait(SOON).status.step == 2 * BATCHES
+    assert again.taken == []
+    more = Training()
+    more.start(shuffled(), "more", range(EPOCHS)).wait(SOON)
+    whole = Training()
+    whole.start(shuffled(), "whole").wait(SOON)
+    assert training.taken + more.taken == whole.taken
+
+
+@pytest.mark.parametrize("kind", ["dataset", "list"])
+@pytest.mark.parametrize(("saved", "left"), [(3, 5), (4, 8), (6, 8), (8, 20)])
+def test_a_restore_goes_back_to_the_batch_and_the_epoch(kind: str, saved: int, left: int) -> None:
+    """The outer loop's own variable shows the restored epoch from its next turn on."""
+    gate = Gate()
+    training = Training(gate)
+    run = training.start(KINDS[kind](), "back", save_steps=saved, keep=None)
+    gate.wait_for_arrivals()
+    gate.allow(left)
+    gate.wait_for_arrivals(left)
+    restored = run.restore(saved)
+    gate.open()
+    assert restored.wait(SOON).applied
+    run.wait(SOON)
+    whole = Training()
+    whole.start(KINDS[kind](), "whole").wait(SOON)
+    rows = [each for _, each in training.taken]
+    expected = [each for _, each in whole.taken]
+    assert rows == expected[: left + 1] + expected[saved:]
+    assert int(training.sum) == int(whole.sum)
+    assert run.status.step == run.status.total_steps == EPOCHS * BATCHES
+    assert training.ended[-1] == EPOCHS - 1
+
+
+def test_an_iterator_that_cannot_go_back_is_told() -> None:
+    gate = Gate()
+    training = Training(gate)
+    batches = (batch for _ in range(EPOCHS) for batch in listed())
+    run = training.start(batches, "stuck", range(1), save_steps=3)
+    gate.wait_for_arrivals()
+    gate.allow(4)
+    gate.wait_for_arrivals(4)
+    restored = run.restore(3)
+    gate.allow(1)
+    assert restored.wait(SOON).applied
+    assert "An iterator cannot go back: its loop goes on where it was." in str(run.status.message)
+    gate.open()
+    run.wait(SOON)
+    assert [rows[0] for _, rows in training.taken[:7]] == [0, 8, 16, 24, 32, 40, 0]
+
+
+def test_a_break_ends_its_loop_alone_and_counts_what_was_recorded() -> None:
+    @nbtrain.background(name="broken")
+    def run(run: Any) -> None:
+        for epoch in run.track(range(3)):
+            for number in run.track(range(10)):
+                run.record(number=10 * epoch + number)
+                if number == 1:
+                    break
+
+    run.wait(SOON)
+    assert list(run.scalars["number"].values) == [0, 1, 10, 11, 20, 21]
+    assert run.status.step == 6
+
+
+def test_a_break_of_the_only_loop_counts_what_was_recorded() -> None:
+    @nbtrain.background(name="left")
+    def run(run: Any) -> None:
+        for _ in range(2):
+            for number in run.track(range(10)):
+                run.record(number=number)
+                if number == 1:
+                    break
+
+    run.wait(SOON)
+    assert list(run.scalars["number"].steps) == [1, 2, 3, 4]
+    assert run.status.step == 4
+
+
+def test_loops_that_were_completed_are_left_out_when_a_run_goes_on() -> None:
+    seen: list[str] = []
+    held = tf.train.Checkpoint(weight=tf.Variable(0.0))
+
+    def start(steps: int | None) -> nbtrain.Run:
+        @nbtrain.background(name="phases", checkpoint=held, steps=steps)
+        def loop(run: Any) -> None:
+            for number in run.track(range(3)):
+                seen.append(f"warm up {number}")
+            for epoch in run.track(range(2)):
+                for number in run.track(range(2)):
+                    seen.append(f"first {epoch} {number}")
+                for number in run.track(range(2)):
+                    seen.append(f"second {epoch} {number}")
+
+        return loop  # type: ignore[no-any-return]
+
+    start(None).wait(SOON)
+    whole, seen[:] = seen.copy(), []
+    for steps in range(1, len(whole)):
+        shutil.rmtree("runs/phases")
+        start(steps).wait(SOON)
+        start(None).wait(SOON)
+        assert seen == whole, steps
+        seen.clear()
+
+
+@pytest.mark.parametrize("stopped_at", [1, 3, 5, 6, 7, 8, 11, 15])
+def test_each_of_several_pipelines_goes_on_with_its_next_pass(stopped_at: int) -> None:
+    def start(name: str, steps: int | None = None) -> list[list[int]]:
+        taken: list[list[int]] = []
+        held = tf.train.Checkpoint(weight=tf.Variable(0.0))
+        first, second = (tf.data.Dataset.range(9).shuffle(9, seed=seed).batch(3) for seed in (1, 2))
+
+        @nbtrain.background(name=name, checkpoint=held, steps=steps)
+        def loop(run: Any) -> None:
+            for _ in run.track(range(3)):
+                for data in (first, second):
+                    for batch in run.track(data):
+                        taken.append(batch.numpy().tolist())
+
+        loop.wait(SOON)
+        return taken
+
+    assert start("broken", stopped_at) + start("broken") == start("whole")
+
+
+def test_the_size_is_known_to_who_asks_for_it() -> None:
+    sizes: list[int] = []
+
+    @nbtrain.background(name="sized")
+    def run(run: Any) -> None:
+        sizes.append(len(run.track(shuffled())))
+        with pytest.raises(TypeError, match="'generator' has no len"):
+            len(run.track(number for number in range(3)))
+
+    run.wait(SOON)
+    assert sizes == [BATCHES]
+
+
+def test_something_without_turns_is_refused() -> None:
+    @nbtrain.background(name="refused")
+    def run(run: Any) -> None:
+        run.track(3)
+
+    with pytest.raises(ArgumentError, match=r"track\(3\): give something to loop over"):
+        run.wait(SOON)
+
+
+def test_a_loop_in_another_thread_is_refused() -> None:
+    run = Training().start(shuffled(), "elsewhere")
+    with pytest.raises(ArgumentError, match="outside of its training thread"):
+        next(iter(run.track(range(3))))  # type: ignore[attr-defined]
+    run.wait(SOON)
+
+
+def test_should_stop_and_track_do_not_mix() -> None:
+    @nbtrain.background(name="mixed")
+    def run(run: Any) -> None:
+        while not run.should_stop():
+            for _ in run.track(range(3)):
+                pass
+
+    with pytest.raises(ArgumentError, match="counts the steps already"):
+        run.wait(SOON)
+
+
+def test_should_stop_within_a_tracked_loop_only_tells() -> None:
+    told: list[bool] = []
+
+    @nbtrain.background(name="asked")
+    def run(run: Any) -> None:
+        for _ in run.track(range(4)):
+            told.append(run.should_stop())
+
+    run.wait(SOON)
+    assert (run.status.step, told) == (4, [False] * 4)
+
+
+def test_an_error_in_the_body_fails_the_run_and_keeps_its_steps() -> None:
+    @nbtrain.background(name="failed")
+    def run(run: Any) -> None:
+        for number in run.track(range(9)):
+            run.record(number=number)
+            if number == 4:
+                raise ValueError("my own")
+
+    with pytest.raises(ValueError, match="my own"):
+        run.wait(SOON)
+    assert run.status.step == 4
