@@ -11,17 +11,17 @@ import io
 import textwrap
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.core.hyperparameters import PREFIX
 from nbtrain.core.states import Status
+from nbtrain.panel.lines import Line, lines_of
 from nbtrain.panel.marks import beginning, legend, signs
-from nbtrain.panel.validations import NAME, charts_of
-from nbtrain.panel.view import RECEIPT_CHARS, cut, headline, last_value
+from nbtrain.panel.validations import NAME
+from nbtrain.panel.view import RECEIPT_CHARS, headline, last_value
+from nbtrain.panel.wording import cut
 from nbtrain.recording.parts import Curve
 from nbtrain.rundir.journal import Mark
 
@@ -45,30 +45,6 @@ _APART = 0.07  # distance between two signs, as a fraction of the chart's width
 _FEW = 40  # a validation with at most this many points shows them
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """One tag in a chart.
-
-    Attributes:
-        tag: The tag.
-        validates: Whether it belongs to a validation: orange, with visible points if there are few.
-        curves: Its segments.
-    """
-
-    tag: str
-    validates: bool
-    curves: list[Curve]
-
-    @property
-    def colour(self) -> str:
-        return COLOURS[self.validates]
-
-    @property
-    def kept(self) -> list[Curve]:
-        """The curves that were not abandoned."""
-        return [curve for curve in self.curves if len(curve.buckets.steps) and not curve.abandoned]
-
-
 def png(
     status: Status, curves: Sequence[Curve], marks: Sequence[Mark] = (), last: str = ""
 ) -> bytes:
@@ -78,7 +54,7 @@ def png(
     """
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    charts = _charts(curves)
+    charts = lines_of(curves)
     words = list(_words(status, recorded=bool(charts)))
     if charts and marks:
         words += [(writable(part), INK) for part in _wrapped(legend(marks))]
@@ -124,24 +100,6 @@ def saved(figure: Figure) -> bytes:
     return out.getvalue()
 
 
-def _charts(curves: Sequence[Curve]) -> list[list[_Line]]:
-    """The lines of each chart, training before validation; hyperparameters have no chart."""
-    segments: dict[str, list[Curve]] = {}
-    for curve in sorted(curves, key=lambda curve: curve.segment):  # recalled segments came last
-        if not curve.tag.startswith(PREFIX):
-            segments.setdefault(curve.tag, []).append(curve)
-    charts = charts_of(segments)
-    found: dict[str, list[_Line]] = {
-        tag: [_Line(tag, tag in charts, of_tag)]
-        for tag, of_tag in segments.items()
-        if charts.get(tag, tag) == tag
-    }
-    for tag, chart in charts.items():
-        if tag != chart:
-            found[chart].append(_Line(tag, True, segments[tag]))
-    return list(found.values())
-
-
 def _words(status: Status, *, recorded: bool) -> Iterator[tuple[str, str]]:
     """Yields lines of text with their colours: the state of the run, and messages."""
     matters = [(headline(status), INK), (status.notice, INK), (status.message, AMBER)]
@@ -182,7 +140,7 @@ def _characters(font: str) -> frozenset[int]:
     return frozenset(get_font(font).get_charmap())
 
 
-def _draw(axes: Axes, lines: Sequence[_Line]) -> None:
+def _draw(axes: Axes, lines: Sequence[Line]) -> None:
     for line in lines:
         _draw_kept(axes, line)
     # The kept curves set the scale; otherwise they would be a flat line below a bad tail.
@@ -195,19 +153,25 @@ def _draw(axes: Axes, lines: Sequence[_Line]) -> None:
     frame(axes)
 
 
-def _draw_kept(axes: Axes, line: _Line) -> None:
+def _colour(line: Line) -> str:
+    return COLOURS[line.validates]
+
+
+def _draw_kept(axes: Axes, line: Line) -> None:
     """Draws the kept points of all segments as one line."""
     parts = [curve.buckets for curve in line.kept]
     for part in parts:
         if part.stride > 1:
             steps, lo, hi, finite = part.steps, part.lo, part.hi, np.isfinite(part.mean)
-            axes.fill_between(steps, lo, hi, where=finite, color=line.colour, alpha=0.2, lw=0)
+            axes.fill_between(steps, lo, hi, where=finite, color=_colour(line), alpha=0.2, lw=0)
     steps = np.concatenate([np.empty(0), *(part.steps[part.whole] for part in parts)])
     mean = np.concatenate([np.empty(0), *(part.mean[part.whole] for part in parts)])
+    order = np.argsort(steps, kind="stable")  # validations of two tags take turns
+    steps, mean = steps[order], mean[order]
     finite = np.isfinite(mean)
     dots = len(steps) == 1 or (line.validates and len(steps) <= _FEW)
     marker = "." if dots else ""
-    axes.plot(steps, np.where(finite, mean, np.nan), color=line.colour, lw=1.3, marker=marker)
+    axes.plot(steps, np.where(finite, mean, np.nan), color=_colour(line), lw=1.3, marker=marker)
     for part in parts:
         mark(axes, part.steps[~np.isfinite(part.mean)])
 
@@ -216,7 +180,8 @@ def _tail(tail: Curve, curves: Sequence[Curve]) -> tuple[list[float], list[float
     """Steps and means of a tail, starting where it leaves the curve before it in its segment."""
     whole = tail.buckets.whole
     steps, mean = list(tail.buckets.steps[whole]), list(tail.buckets.mean[whole])
-    own = [curve.buckets for curve in curves if curve.segment == tail.segment]
+    same = (tail.tag, tail.segment)
+    own = [curve.buckets for curve in curves if (curve.tag, curve.segment) == same]
     before = [part for part in own if len(part.steps) and part.steps[-1] < steps[0]]
     if before:
         last = max(before, key=lambda part: float(part.steps[-1]))
@@ -231,7 +196,7 @@ def mark(axes: Axes, places: npt.NDArray[np.float64]) -> None:
         axes.plot(places, base, "x", color=RED, transform=axes.get_xaxis_transform())
 
 
-def _entitle(axes: Axes, lines: Sequence[_Line], status: Status, pad: float) -> None:
+def _entitle(axes: Axes, lines: Sequence[Line], status: Status, pad: float) -> None:
     """Writes the tag and its last value above a chart; if two, each beside its colour."""
     from matplotlib.lines import Line2D
 
@@ -248,7 +213,10 @@ def _entitle(axes: Axes, lines: Sequence[_Line], status: Status, pad: float) -> 
     if len(lines) == 1:
         return
     told = axes.legend(
-        [Line2D([], [], color=line.colour, marker="." if line.validates else "") for line in lines],
+        [
+            Line2D([], [], color=_colour(line), marker="." if line.validates else "")
+            for line in lines
+        ],
         said,
         ncols=len(lines),
         loc="lower left",

@@ -20,6 +20,8 @@ GLYPHS = {
     "reverted": "↺",
     "kept": "✓",
     "try": "◇",
+    "lost": "⊖",
+    "returned": "⊕",
     "undone": "≠",
     "set": "◆",
     "evaluate": "□",

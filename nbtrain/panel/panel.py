@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nbtrain.core.commands import COMMANDS, Command, Restore, Set, Try
+from nbtrain.core.command_json import command_of
+from nbtrain.core.commands import Sender
+from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase
-from nbtrain.panel.offers import Offers
+from nbtrain.panel.mark_actions import MarkActions
 from nbtrain.panel.source import Source
-from nbtrain.panel.view import SHOWN_RECEIPTS, answers, fields
+from nbtrain.panel.view import answers, fields
 from nbtrain.panel.widget import Shown
 from nbtrain.panel.wire import Message, Wire
 
@@ -51,9 +52,7 @@ class Panel(Shown):
     def __init__(self, source: Source, clock: Callable[[], float] = time.monotonic) -> None:
         self._source = source
         self._wire = Wire(source.scalars, source.marks)
-        self._offers = Offers(source.marks)
-        # The front end's id of each click, by the number of its receipt, while it may be shown.
-        self._clicks: deque[tuple[int, str]] = deque(maxlen=SHOWN_RECEIPTS)
+        self._actions = MarkActions(source.marks, source.most_checkpoints)
         self._asked = False
         self._alive_at = float("-inf")
         self._sent_at = float("-inf")
@@ -67,16 +66,21 @@ class Panel(Shown):
         with self._sending:
             if not (self._asked or self._wire.seq):
                 return
-            receipts = answers(self._source.receipts, dict(self._clicks))
+            receipts = answers(self._source.receipts)
+            count = self._source.marks.count  # first: a checkpoint is listed before its mark
             status = self._source.status
-            if self._asked or status.phase.ended:  # no later update could catch up
-                self._asked = False
-                offers = self._offers.of(status)
-                self._emit(self._wire.snapshot(fields(status, receipts), offers))
+            shown = fields(
+                status, receipts, self._source.mailbox, trained_by=self._source.trained_by
+            )
+            if self._asked or self._wire.is_outdated or status.phase.ended:
+                # After the end no update could catch up; a new start changes all actions.
+                self._asked = status.phase.ended
+                actions = self._actions.of(status, count)
+                self._emit(self._wire.snapshot(shown, actions))
                 self._seen = self._wire.seq
             elif self._may_send(status.phase):
-                offers = self._offers.of(status)
-                self._emit(self._wire.update(fields(status, receipts), offers) or self._word())
+                actions = self._actions.of(status, count)
+                self._emit(self._wire.update(shown, actions) or self._word())
 
     def _may_send(self, phase: Phase) -> bool:
         now = self._clock()
@@ -114,27 +118,12 @@ class Panel(Shown):
             self._obey(content)
 
     def _obey(self, content: dict[str, Any]) -> None:
-        click, command = str(content.get("id")), _command(content)
-        if command is None:
-            name = content.get("command")
-            self.send({"t": "ack", "id": click, "text": f"unknown command {name!r}"})
+        click = str(content.get("id"))
+        try:
+            self._source.post(command_of(content), sender=Sender(click))
+        except ArgumentError as error:
+            self.send({"t": "ack", "id": click, "text": str(error)})
             return
-        receipt = self._source.post(command)
-        self._clicks.append((receipt.number, click))
         self.send({"t": "ack", "id": click, "text": "requested"})
         if self._source.status.phase.ended:
             self.tick()
-
-
-def _command(content: dict[str, Any]) -> Command | None:
-    """Returns the command that a message asks for; None if it is unknown."""
-    match content:
-        case {"command": "restore"}:
-            return Restore(content.get("checkpoint"), content.get("halve"))
-        case {"command": "set", "values": dict(values)}:
-            return Set(values)
-        case {"command": "try", "values": dict(values), "steps": steps, "keep_if": tag}:
-            return Try(values, steps, tag)
-        case {"command": str(name)} if name in COMMANDS:
-            return COMMANDS[name]()
-    return None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from nbtrain.core.commands import Command, Receipt
+from nbtrain.core.commands import Command, Receipt, Sender
 from nbtrain.core.states import Status
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.journal import Marks
+from nbtrain.rundir.mailbox import Address
 
 
 class Source(Protocol):
@@ -27,8 +28,20 @@ class Source(Protocol):
         """The marks of what was done to the run."""
 
     @property
+    def mailbox(self) -> Address | None:
+        """The mailbox of its latest start; None if it has none."""
+
+    @property
+    def trained_by(self) -> str | None:
+        """The process that trains, in words; None if it is this one."""
+
+    @property
+    def most_checkpoints(self) -> int | None:
+        """The number of checkpoints that the status lists at most; None if it lists all."""
+
+    @property
     def receipts(self) -> Sequence[Receipt]:
         """The latest receipts, the newest last."""
 
-    def post(self, command: Command) -> Receipt:
-        """Posts a command for the next step boundary."""
+    def post(self, command: Command, *, sender: Sender = ...) -> Receipt:
+        """Posts a command for the next step boundary, once for all with the sender's id."""

@@ -12,6 +12,9 @@ from collections.abc import Iterable
 
 NAME = "val"  # the name of a validation in the chart of its training curve
 
+# The beginnings of the tags that a validation may belong to, the best first; and those of a
+# validation that is also recorded for each epoch.
+_TRAINED, _VALIDATED = ("", "batch_", "epoch_"), ("", "epoch_", "batch_")
 _VALIDATION = re.compile(r"(epoch_)?val_(.+)", re.DOTALL)
 
 
@@ -26,9 +29,11 @@ def charts_of(tags: Iterable[str]) -> dict[str, str]:
     for tag in known:
         if match := _VALIDATION.fullmatch(tag):
             epoch, trained = match.groups(default="")
-            # The loss of an evaluation during a fit is like a batch loss: it belongs to a single
-            # step.
-            wanted = [epoch + trained] if epoch else [trained, f"batch_{trained}"]
-            found[tag] = next((other for other in wanted if other in known), tag)
+            # An evaluation during a fit belongs to a single step, as a batch loss does. If each
+            # epoch ends with the same validation, both are one curve, in the chart of the epochs.
+            begins = (epoch,) if epoch else _TRAINED
+            if not epoch and f"epoch_val_{trained}" in known:
+                begins = _VALIDATED
+            found[tag] = next((other for each in begins if (other := each + trained) in known), tag)
     # A tag already in another's chart has no chart to share: "val_val_loss" has its own.
     return {tag: chart if chart not in found else tag for tag, chart in found.items()}

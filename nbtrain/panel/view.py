@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import math
-import re
+import functools
+import os
 from collections.abc import Mapping, Sequence
 from typing import cast
 
 from nbtrain.core.commands import Receipt
-from nbtrain.core.states import TRANSITIONS, Event, Phase, Status, Usage
+from nbtrain.core.hyperparameters import PREFIX
+from nbtrain.core.states import TRANSITIONS, Checkpoint, Event, Phase, Status, Usage
+from nbtrain.logdir.summary_stats import higher_is_better
+from nbtrain.panel.task_table import table_of
 from nbtrain.panel.validations import charts_of
-from nbtrain.rundir.timeline import name_of
+from nbtrain.panel.wording import cut, duration, number, plain, speed
+from nbtrain.rundir.folder import LAST_GOOD
+from nbtrain.rundir.mailbox import Address
+from nbtrain.rundir.timeline import name_of, side_folder
 
 Fields = dict[str, object]
 
 # Receipts that the panel lists: the last few clicks.
 SHOWN_RECEIPTS = 4
 
-# The newest checkpoints that the panel offers: with keep=None there may be thousands.
+# The newest checkpoints that the panel lists: with keep=None there may be thousands.
 SHOWN_CHECKPOINTS = 20
 
 # Hyperparameters that have a row; `run.set` reaches the others too.
@@ -28,34 +34,40 @@ SHOWN_HYPERPARAMETERS = 8
 MESSAGE_CHARS = 1200
 RECEIPT_CHARS = 300
 LOG_CHARS = 800
+_BY_CHARS = 60
 
 
-def answers(receipts: Sequence[Receipt], clicks: Mapping[int, str] | None = None) -> list[Fields]:
+def answers(receipts: Sequence[Receipt]) -> list[Fields]:
     """Describes the results of the latest commands.
 
     Args:
         receipts: Their receipts, the newest last.
-        clicks: The front end's own id of each click, by the number of its receipt.
     """
-    return [
-        _receipt(receipt, (clicks or {}).get(receipt.number))
-        for receipt in list(receipts)[-SHOWN_RECEIPTS:]
-    ]
+    return [_receipt(receipt) for receipt in list(receipts)[-SHOWN_RECEIPTS:]]
 
 
-def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
+def fields(
+    status: Status,
+    receipts: Sequence[Fields] = (),
+    mailbox: Address | None = None,
+    *,
+    trained_by: str | None = None,
+) -> Fields:
     """Returns everything that the front end shows besides the curves.
 
     Args:
         status: The status of the run.
         receipts: The answers to its latest commands. Take them before the status, so that the
             status shows their effects.
+        mailbox: The run's mailbox, which a page may reach without the kernel.
+        trained_by: The process that trains, if it is another one.
     """
     total = status.total_steps
     tuned = status.hyperparameters[:SHOWN_HYPERPARAMETERS]
     return {
         "name": status.name,
         "engine": status.engine,
+        "trained_by": trained_by,
         "phase": str(status.phase),
         "step": status.step,
         "total": total,
@@ -63,9 +75,10 @@ def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
         "line": line(status),
         "last": {tag: last_value(status, tag) for tag in status.values},
         "validations": charts_of(status.values),
+        "higher": _higher(tuple(status.values)),
         "checkpoints": [
             [name_of(each.path), each.step, round(each.wall_time, 1), each.abandoned]
-            for each in reversed(status.checkpoints[-SHOWN_CHECKPOINTS:])
+            for each in _listed(status.checkpoints)
         ],
         "controls": controls(status),
         "receipts": list(receipts),
@@ -80,7 +93,39 @@ def fields(status: Status, receipts: Sequence[Fields] = ()) -> Fields:
         "failure": status.failure and cut(status.failure, RECEIPT_CHARS),
         "log": _newest(status.log),
         "usage": status.usage and used(status.usage),
+        "tasks": table_of(status.tasks),
+        "mailbox": mailbox and _place(mailbox),
     }
+
+
+@functools.lru_cache(4)
+def _place(mailbox: Address) -> Fields:
+    """Describes a mailbox for a page, which knows the root of its server as a path or as `~/work`.
+
+    The root may be written with symbolic links or without, so all forms are given.
+    """
+    folder = os.path.normpath(mailbox.folder)
+    home = os.path.expanduser("~")  # noqa: PTH111 - Path's raises for a user without a home
+    return {
+        "folders": list(dict.fromkeys((folder, os.path.realpath(folder)))),
+        "homes": list(dict.fromkeys((home, os.path.realpath(home)))),
+        "attempt": mailbox.attempt,
+    }
+
+
+@functools.lru_cache(16)
+def _higher(tags: tuple[str, ...]) -> list[str]:
+    """The tags with a chart whose best value is the highest."""
+    return [tag for tag in tags if not tag.startswith(PREFIX) and higher_is_better(tag)]
+
+
+def _listed(held: Sequence[Checkpoint]) -> list[Checkpoint]:
+    """The newest checkpoints first; always with the one that a plain restore goes back to."""
+    newest = list(reversed(held[-SHOWN_CHECKPOINTS:]))
+    for each in reversed(held):
+        if not each.abandoned and side_folder(each.path) != LAST_GOOD:
+            return newest if each in newest else [*newest, each]
+    return newest
 
 
 def _newest(lines: Sequence[str]) -> str:
@@ -98,7 +143,9 @@ def _newest(lines: Sequence[str]) -> str:
 def line(status: Status) -> list[tuple[str, str]]:
     """The numbers of the head line: label and text."""
     total = status.total_steps
-    pairs = [("step", f"{status.step:,}" + (f" of {total:,}" if total else ""))]
+    pairs = [("step", _of(status.step, total))]
+    if status.epoch is not None and status.epochs != 1:
+        pairs.insert(0, ("epoch", _of(status.epoch, status.epochs)))
     if status.steps_per_s is not None:
         pairs.append(("speed", speed(status.steps_per_s)))
     if status.eta_s is not None:
@@ -106,7 +153,16 @@ def line(status: Status) -> list[tuple[str, str]]:
     pairs.append(("elapsed", duration(status.elapsed_s)))
     if status.threads:
         pairs.append(("threads", str(len(status.threads))))
+    if status.mirror:
+        pairs.append(("mirror", status.mirror))
+    if status.tasks:
+        pairs.append(("tasks", str(len(status.tasks))))
     return pairs
+
+
+def _of(number: int, total: int | None) -> str:
+    """Formats a count: "1,240", or "1,240 of 10,000"."""
+    return f"{number:,} of {total:,}" if total else f"{number:,}"
 
 
 def controls(status: Status) -> dict[str, bool]:
@@ -154,52 +210,10 @@ def headline(status: Status) -> str:
     return " · ".join([status.name, str(status.phase), *numbers])
 
 
-def number(value: float) -> str:
-    """Formats a value with four digits; NaN and infinities by name."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    return f"{value:.4g}"
-
-
 def last_value(status: Status, tag: str) -> str:
     """The last value of a tag, with its step if it is from before the latest start."""
     at = status.values_at.get(tag)
     return number(status.values[tag]) + ("" if at is None else f" (step {at:,})")
-
-
-def plain(value: float) -> float | str:
-    """Converts a value for JSON; NaN and infinities by name."""
-    return value if math.isfinite(value) else number(value)
-
-
-def speed(steps_per_s: float) -> str:
-    """Formats a speed, as seconds per step if a step takes longer than a second."""
-    if 0 < steps_per_s < 1:
-        return f"{1 / steps_per_s:.1f} s/step"
-    return f"{steps_per_s:,.0f} steps/s" if steps_per_s >= 10 else f"{steps_per_s:.1f} steps/s"
-
-
-def duration(seconds: float) -> str:
-    """Formats seconds as `1:02:03`, or `2:03` below an hour."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def cut(text: str, limit: int) -> str:
-    """Shortens a text of more than `limit` characters to its beginning and its end.
-
-    Cuts between words unless they are very long. The end is the longer part: in a stack or
-    traceback it says what happened last.
-    """
-    if len(text) <= limit:
-        return text
-    head = limit // 3
-    first = re.sub(r"\s\S{0,20}$", "", text[: head + 1])[:head]
-    last = re.sub(r"^\S{0,20}\s", "", text[head + 2 - limit :])[head + 3 - limit :]
-    return f"{first} … {last}"
 
 
 def last_of(fields: Fields) -> Mapping[str, str]:
@@ -207,10 +221,11 @@ def last_of(fields: Fields) -> Mapping[str, str]:
     return cast("Mapping[str, str]", fields.get("last", {}))
 
 
-def _receipt(receipt: Receipt, click: str | None) -> Fields:
-    outcome = receipt.outcome
+def _receipt(receipt: Receipt) -> Fields:
+    outcome, key = receipt.outcome, receipt.sender.id or None
     if outcome is None:
-        return {"id": click, "command": receipt.name, "state": "requested", "text": "requested"}
+        return {"id": key, "command": receipt.name, "state": "requested", "text": "requested"}
     state = "applied" if outcome.applied else "refused"
-    text = f"{cut(outcome.text, RECEIPT_CHARS)} (step {outcome.step:,})"
-    return {"id": click, "command": receipt.name, "state": state, "text": text}
+    by = f", asked by {cut(receipt.sender.by, _BY_CHARS)}" if receipt.sender.by else ""
+    text = f"{cut(outcome.text, RECEIPT_CHARS)} (step {outcome.step:,}{by})"
+    return {"id": key, "command": receipt.name, "state": state, "text": text}

@@ -17,7 +17,8 @@ from typing import cast
 import numpy as np
 
 from nbtrain.core.commands import Restore
-from nbtrain.panel.view import Fields, cut, last_of, plain
+from nbtrain.panel.view import Fields, last_of
+from nbtrain.panel.wording import cut, plain
 from nbtrain.recording.parts import Cursor, Curve
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.actions import Action
@@ -26,7 +27,7 @@ from nbtrain.rundir.journal import Mark, Marks
 Message = tuple[dict[str, object], list[bytes]]
 
 # The actions of marks, by the numbers of the marks, the oldest first.
-Offers = Mapping[int, tuple[Action, ...]]
+ActionsByMark = Mapping[int, tuple[Action, ...]]
 
 # 50 buckets are 1,000 bytes: with the envelope and the numbers an update stays below 2 kB.
 UPDATE_BUCKETS = 50
@@ -40,7 +41,7 @@ MARK_CHARS = 300
 # Marks of an update together with those whose actions it holds; at least one has its actions sent.
 UPDATE_ACTIONS = 5
 
-_NO_OFFERS: Offers = MappingProxyType({})
+_NO_ACTIONS: ActionsByMark = MappingProxyType({})
 
 
 class Wire:
@@ -51,6 +52,8 @@ class Wire:
         self._store = store
         self._marks = marks
         self._marked = 0  # how many of all marks so far were sent or dropped
+        # Of the last snapshot: whether it had the marks of earlier starts, and which points.
+        self._basis = (False, 0)
         self._cursors: list[Cursor] = []
         self._abandoned: list[list[int]] = []  # see `_ranges`, and the segment at that time
         self._segment = 0
@@ -59,8 +62,18 @@ class Wire:
         self._values: dict[str, str] = {}  # as sent, the oldest first
         self._turn = -1  # index of the curve sent last
 
-    def snapshot(self, fields: Fields, offers: Offers = _NO_OFFERS) -> Message:
+    @property
+    def is_outdated(self) -> bool:
+        """True if the marks have other numbers now, or the store was cleared.
+
+        Only a snapshot can follow.
+        """
+        return self._basis != (self._marks.recalled, self._store.generation)
+
+    def snapshot(self, fields: Fields, by_mark: ActionsByMark = _NO_ACTIONS) -> Message:
         """Returns everything; later increments build on it."""
+        # First: the store may be cleared meanwhile, and the marks get other numbers.
+        self._basis = (self._marks.recalled, self._store.generation)
         curves = self._store.curves()
         self._cursors = [Cursor.after(curve.buckets) for curve in curves]
         self._fields = fields
@@ -82,10 +95,10 @@ class Wire:
         content = {"t": "snap", "seq": self.seq, "status": fields, "series": series}
         content |= {"marks": [_row(mark) for mark in marks], "marked": self._marked}
         self._actions.clear()
-        content["actions"] = self._new_actions(offers, len(offers))
+        content["actions"] = self._new_actions(by_mark, len(by_mark))
         return content | {"abandoned": self._abandoned}, _buffers(curves)
 
-    def update(self, fields: Fields, offers: Offers = _NO_OFFERS) -> Message | None:
+    def update(self, fields: Fields, by_mark: ActionsByMark = _NO_ACTIONS) -> Message | None:
         """Returns what is new since the last message; None if nothing is."""
         changed = self._changed(fields)
         curves = self._store.changes(self._cursors, UPDATE_BUCKETS, UPDATE_CURVES, self._turn)
@@ -94,7 +107,7 @@ class Wire:
         marks = _some(new)
         abandoned = self._now_abandoned()
         self._marked = count - len(new) + len(marks)
-        actions = self._new_actions(offers, UPDATE_ACTIONS - len(marks))
+        actions = self._new_actions(by_mark, UPDATE_ACTIONS - len(marks))
         if not (changed or series or marks or actions or abandoned is not None):
             return None
         self._fields = fields
@@ -118,12 +131,14 @@ class Wire:
         found = _ranges(*self._marks.since())
         return None if found == self._abandoned else found
 
-    def _new_actions(self, offers: Offers, most: int) -> list[list[object]]:
+    def _new_actions(self, by_mark: ActionsByMark, most: int) -> list[list[object]]:
         """The changed actions of at most so many sent marks, the newest first."""
-        numbers = [number for number in offers if number < self._marked]
-        changed = [n for n in reversed(numbers) if offers[n] != self._actions.get(n, ())][:most]
-        self._actions.update((number, offers[number]) for number in changed)
-        return [[number, [_action(each) for each in offers[number]]] for number in changed]
+        numbers = [number for number in by_mark if number < self._marked]
+        changed = [n for n in reversed(numbers) if by_mark[n] != self._actions.get(n, ())][:most]
+        self._actions.update((number, by_mark[number]) for number in changed)
+        if len(self._actions) > len(by_mark):  # some are of marks that are no longer held
+            self._actions = {n: sent for n, sent in self._actions.items() if n in by_mark}
+        return [[number, [_action(each) for each in by_mark[number]]] for number in changed]
 
     def _grown(self, index: int, curve: Curve) -> list[object]:
         """Describes the new buckets of a curve, and counts them as sent."""

@@ -17,6 +17,7 @@ from matplotlib.image import imread
 
 from nbtrain.core.states import Phase, Status
 from nbtrain.panel.figure import AMBER, COLOURS, GREY, INK, RED, _words, png
+from nbtrain.panel.lines import lines_of
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.journal import Mark
 from tests import ROOT
@@ -129,6 +130,23 @@ def test_a_lone_validation_has_its_own_chart_in_its_colour(store: ScalarStore) -
     pixels = drawn(store)
     assert near(pixels, ORANGE) > 100
     assert near(pixels, BLUE) == 0
+
+
+def test_the_validations_of_a_metric_are_one_line_in_the_order_of_their_steps(
+    store: ScalarStore,
+) -> None:
+    for step in (10, 20, 30):
+        add(store, "epoch_f1", step, 0.5)
+        add(store, "epoch_val_f1", step, 0.7)
+    add(store, "val_f1", 25, 0.9)
+    [[trained, validation]] = lines_of(store.curves())
+    assert (trained.tag, trained.validates) == ("epoch_f1", False)
+    assert (validation.tag, validation.validates) == ("epoch_val_f1", True)
+    assert len(validation.kept) == 2
+    add(store, "val_f1", 35, 0.9)
+    assert lines_of(store.curves())[0][1].tag == "val_f1"
+    pixels = drawn(store)
+    assert near(pixels, ORANGE) > 50
 
 
 def test_a_line_continues_after_a_restore(store: ScalarStore) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.commands import (
+    NO_SENDER,
     Command,
     Evaluate,
     Outcome,
@@ -22,6 +23,7 @@ from nbtrain.core.commands import (
     Restore,
     Resume,
     Save,
+    Sender,
     Set,
     Stop,
     Try,
@@ -33,6 +35,7 @@ from nbtrain.panel import panel as room
 from nbtrain.panel.panel import IDLE_SECS, LEASE_SECS, UNCONFIRMED, UNSEEN_SECS, Panel
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.journal import Mark, Marks
+from nbtrain.rundir.mailbox import Address
 from tests.core.test_store import TAGS, add
 from tests.core.test_wire import assert_equal, size
 from tests.front_end import FrontEnd
@@ -46,6 +49,9 @@ class FakeRun:
         self.marks = Marks()
         self.receipts: deque[Receipt] = deque(maxlen=8)
         self.status = Status(name="digits", engine="step function", phase=Phase.RUNNING)
+        self.mailbox: Address | None = None
+        self.trained_by: str | None = None
+        self.most_checkpoints: int | None = None
         self.queue = CommandQueue()
         self.queue.open()
 
@@ -53,8 +59,8 @@ class FakeRun:
     def posted(self) -> list[Command]:
         return [receipt.command for receipt in self.receipts]
 
-    def post(self, command: Command) -> Receipt:
-        receipt = self.queue.post(command)
+    def post(self, command: Command, *, sender: Sender = NO_SENDER) -> Receipt:
+        receipt = self.queue.post(command, sender=sender)
         self.receipts.append(receipt)
         return receipt
 
@@ -158,6 +164,27 @@ def test_later_messages_hold_only_what_is_new(opened: ShownPanel, source: FakeRu
     assert_equal(opened.page, source.scalars)
 
 
+def test_a_checkpoint_saved_while_a_message_is_made_is_not_told_as_deleted(
+    opened: ShownPanel, source: FakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, early = source.status, iter([True])
+
+    def taken(_run: FakeRun) -> Status:
+        if next(early, False):  # the run saves as soon as the status is taken
+            source.marks.add(Mark("save", 300, 0.0, "ckpt-300", order=1.0))
+            return now
+        held = Checkpoint(300, "checkpoints/ckpt-300", 0.0, order=1.0)
+        return dataclasses.replace(now, checkpoints=(held,))
+
+    monkeypatch.setattr(FakeRun, "status", property(taken), raising=False)
+    opened.hear(t="alive", seq=opened.page.seq)
+    opened.tick()
+    opened.tick()
+    told = [row for content, _ in opened.sent for row in content.get("actions", ())]
+    restore = ["Restore step 300", "restore", {"checkpoint": "checkpoints/ckpt-300"}, None]
+    assert told == [[0, [restore]]]
+
+
 def test_a_reopened_page_gets_everything(opened: ShownPanel, source: FakeRun) -> None:
     add(source.scalars, "loss", 1, *[0.5] * 3000)
     opened.tick()
@@ -242,6 +269,43 @@ def test_a_mark_is_sent_once_and_again_to_a_reloaded_page(
     opened.hear(t="hello")
     opened.tick()
     assert list(opened.page.marks) == [["save", 7, 5.0, "saved ckpt-7"]]
+
+
+def test_marks_that_were_put_in_front_of_the_others_reach_the_page(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    failed, saved = Mark("failed", 0, 2.0), Mark("save", 7, 1.0)
+    source.marks.add(failed)
+    opened.tick()
+    source.marks.recall([saved, failed], before=1)
+    opened.tick()
+    assert list(opened.page.marks) == [["save", 7, 1.0, ""], ["failed", 0, 2.0, ""]]
+    opened.tick()
+    assert opened.kinds() == ["pts", "snap"], "they are all sent once"
+
+
+def test_a_new_start_sends_the_changed_actions_of_all_marks_at_once(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    steps = range(20)
+    held = [Checkpoint(step, f"checkpoints/ckpt-{step}", 1.0) for step in steps]
+    for step in steps:
+        line = {"event": "save", "step": step, "wall_time": 1.0}
+        source.marks.add(Mark("save", step, 1.0, order=source.marks.timeline.follow(line)))
+    source.now(phase=Phase.STOPPED, checkpoints=source.marks.timeline.ordered(held))
+    opened.tick()
+    ((content, _buffers),) = opened.sent
+    reasons = {row[3] for _, rows in content["actions"] for row in rows}
+    assert reasons == {"the run has ended: start it again to go on"}
+    opened.sent.clear()
+    source.now(phase=Phase.PREPARING)
+    opened.tick()
+    ((content, _buffers),) = opened.sent
+    assert [row[3] for _, rows in content["actions"] for row in rows] == [None] * len(steps)
+    opened.sent.clear()
+    source.now(phase=Phase.RUNNING)
+    opened.tick()
+    assert opened.kinds() == ["pts"]
 
 
 # --- when it keeps quiet --------------------------------------------------------
@@ -422,13 +486,34 @@ def test_a_receipt_carries_the_id_of_its_click(opened: ShownPanel, source: FakeR
     }
 
 
-def test_only_clicks_with_shown_receipts_are_kept(opened: ShownPanel) -> None:
-    for number in range(20):
-        opened.hear(t="cmd", id=f"click-{number}", command="save")
+def test_a_click_that_came_through_the_mailbox_is_told_and_not_posted_again(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    source.post(Pause(), sender=Sender("click-1", "the panel, through the run's folder"))
     opened.tick()
-    shown = [entry["id"] for entry in opened.page.status["receipts"]]
-    assert shown == [f"click-{number}" for number in range(16, 20)]
-    assert len(opened._clicks) == len(shown)
+    assert [entry["id"] for entry in opened.page.status["receipts"]] == ["click-1"]
+    opened.hear(t="cmd", id="click-1", command="pause")
+    assert opened.sent[-1] == ({"t": "ack", "id": "click-1", "text": "requested"}, [])
+    waiting = [source.queue.take(), source.queue.take()]
+    assert waiting == [source.receipts[0], None]
+
+
+def test_the_mailbox_is_told_once_and_again_when_the_run_is_started_again(
+    opened: ShownPanel, source: FakeRun, tmp_path: Path
+) -> None:
+    def told() -> list[object]:
+        opened.tick()
+        statuses = [content["status"] for content, _ in opened.sent]
+        opened.sent.clear()
+        return [status["mailbox"]["attempt"] for status in statuses if "mailbox" in status]
+
+    source.mailbox = Address(tmp_path / "digits", "9f6c")
+    assert told() == ["9f6c"]
+    assert str(tmp_path / "digits") in opened.page.status["mailbox"]["folders"]
+    source.now(step=1)
+    assert told() == []
+    source.mailbox = Address(tmp_path / "digits", "a001")
+    assert told() == ["a001"]
 
 
 def test_the_page_shows_a_receipt_together_with_its_effect(
@@ -480,9 +565,10 @@ def test_an_unknown_command_is_answered_and_posts_nothing(
 ) -> None:
     opened.hear(t="cmd", id="click-1", command=command)
     assert source.posted == []
-    assert opened.sent == [
-        ({"t": "ack", "id": "click-1", "text": f"unknown command {command!r}"}, [])
-    ]
+    (message, buffers) = opened.sent[0]
+    assert (message["t"], message["id"], buffers) == ("ack", "click-1", [])
+    wrong = "values: None is no use here" if command == "set" else f"no command {command!r}"
+    assert wrong in message["text"]
 
 
 def test_an_unknown_message_does_nothing(opened: ShownPanel, source: FakeRun) -> None:

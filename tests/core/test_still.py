@@ -96,6 +96,34 @@ def shows(outputs: Outputs) -> Shows:
     return shows
 
 
+def test_a_widget_is_shown_before_its_picture_is_drawn(
+    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shows = Shows()
+    shown_at: list[int] = []
+
+    def draw() -> still.Bundle:
+        shown_at.append(len(outputs.shown))
+        return still.bundle(None, "text")
+
+    monkeypatch.setattr(shows.still, "_draw", draw)
+    shows.still.show()
+    assert shown_at == [1]
+    live, _picture, _words = outputs.shown.values()
+    assert still._VIEW in live
+
+
+def test_a_first_picture_that_cannot_be_drawn_leaves_the_widget_and_says_why(
+    outputs: Outputs,
+) -> None:
+    shows = Shows()
+    shows.error = ValueError("no font")
+    shows.still.show()
+    live, _picture, words = outputs.shown.values()
+    assert still._VIEW in live
+    assert "No picture of it: ValueError: no font" in words["text/html"]
+
+
 def test_a_picture_is_drawn_once_a_minute_while_something_changes(shows: Shows) -> None:
     shows.widget.hear({"t": "alive"})
     assert shows.after(4, ("running", 1)) == 0

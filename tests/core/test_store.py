@@ -384,3 +384,25 @@ def test_the_last_value_is_found_in_an_earlier_block() -> None:
     add(store, "loss", 1, *np.arange(30_000.0))
     store.open_segment(5)
     assert store.last_values() == {"loss": 4.0}
+
+
+def test_a_store_prints_each_tag_with_its_points_and_last_value() -> None:
+    store = ScalarStore()
+    assert repr(store) == "no scalars yet"
+    add(store, "loss", 1, 2.0, 1.0)
+    add(store, "accuracy", 2, 0.5)
+    store.open_segment(1)
+    add(store, "loss", 2, 1.25)
+    assert repr(store) == "loss: 3 points, last 1.25\naccuracy: 1 point, last 0.5"
+
+
+def test_a_cleared_store_begins_again() -> None:
+    store = ScalarStore()
+    add(store, "loss", 1, 0.5, 0.25)
+    store.open_segment(1)
+    store.clear()
+    assert list(store) == []
+    assert store.generation == 1
+    add(store, "loss", 1, 2.0)
+    assert store["loss"].segments.tolist() == [0]
+    assert not store["loss"].abandoned.any()

@@ -20,9 +20,24 @@ def test_an_epochs_validation_shares_the_chart_of_the_epoch() -> None:
 
 
 def test_an_evaluation_during_a_fit_shares_the_chart_of_the_batches() -> None:
-    tags = ["batch_loss", "epoch_loss", "epoch_val_loss", "val_loss"]
-    assert charts_of(tags) == {"epoch_val_loss": "epoch_loss", "val_loss": "batch_loss"}
+    tags = ["batch_loss", "epoch_loss", "val_loss"]
+    assert charts_of(tags) == {"val_loss": "batch_loss"}
     assert charts_of(["loss", *tags])["val_loss"] == "loss"
+
+
+def test_an_evaluation_beside_those_of_the_epochs_shares_their_chart() -> None:
+    tags = ["batch_loss", "epoch_loss", "epoch_val_loss", "val_loss"]
+    assert charts_of(tags) == {"epoch_val_loss": "epoch_loss", "val_loss": "epoch_loss"}
+    assert charts_of(["loss", *tags])["val_loss"] == "loss"
+    assert charts_of(["batch_loss", *tags[2:]])["val_loss"] == "batch_loss"
+
+
+def test_a_metric_that_batches_do_not_have_shares_the_chart_of_the_epochs() -> None:
+    tags = ["batch_loss", "epoch_accuracy", "epoch_val_accuracy", "val_accuracy"]
+    assert charts_of(tags) == {
+        "epoch_val_accuracy": "epoch_accuracy",
+        "val_accuracy": "epoch_accuracy",
+    }
 
 
 @pytest.mark.parametrize("tag", ["val_loss", "epoch_val_loss"])

@@ -5,24 +5,24 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from nbtrain.core.commands import Outcome, Receipt, Restore, Save
+from nbtrain.core.commands import Outcome, Receipt, Restore, Save, Sender
 from nbtrain.core.ranges import Hyperparameter, Scale
 from nbtrain.core.states import Checkpoint, Phase, Status, Usage
 from nbtrain.panel.view import (
     answers,
     controls,
-    cut,
-    duration,
     fields,
     headline,
     line,
-    number,
-    speed,
     used,
 )
+from nbtrain.panel.wording import cut, duration, number, speed
+from nbtrain.rundir.mailbox import Address
 
 RUNNING = Status(
     name="digits",
@@ -46,6 +46,18 @@ def test_the_head_line_says_step_speed_time_left_and_elapsed() -> None:
         ("left", "0:12"),
         ("elapsed", "1:02"),
     ]
+
+
+def test_the_head_line_says_the_epoch_where_it_is_known() -> None:
+    status = dataclasses.replace(RUNNING, epoch=2, epochs=1200)
+    assert line(status)[:2] == [("epoch", "2 of 1,200"), ("step", "1,240 of 10,000")]
+    assert headline(status).startswith("digits · running · epoch 2 of 1,200 · step 1,240 of 10,000")
+    endless = dataclasses.replace(RUNNING, epoch=2, total_steps=None)
+    assert line(endless)[:2] == [("epoch", "2"), ("step", "1,240")]
+
+
+def test_a_single_epoch_is_not_shown() -> None:
+    assert line(dataclasses.replace(RUNNING, epoch=1, epochs=1)) == line(RUNNING)
 
 
 def test_unknown_values_are_not_shown() -> None:
@@ -74,6 +86,11 @@ def test_the_head_line_says_how_many_threads_fill_the_queues() -> None:
     assert fields(status)["total"] is None
 
 
+def test_the_head_line_says_how_far_behind_the_mirror_is() -> None:
+    status = dataclasses.replace(RUNNING, mirror="ckpt-1000, 2 files behind")
+    assert line(status)[-1] == ("mirror", "ckpt-1000, 2 files behind")
+
+
 def test_a_value_from_an_earlier_start_shows_its_step() -> None:
     status = dataclasses.replace(
         RUNNING, values={"loss": 0.123456, "val_loss": 0.5}, values_at={"val_loss": 1200}
@@ -81,17 +98,39 @@ def test_a_value_from_an_earlier_start_shows_its_step() -> None:
     assert fields(status)["last"] == {"loss": "0.1235", "val_loss": "0.5 (step 1,200)"}
 
 
+def test_the_page_is_told_of_which_tags_the_highest_value_is_the_best() -> None:
+    values = {"loss": 0.5, "val_accuracy": 0.5, "hyperparameters/reward_weight": 1.0}
+    status = dataclasses.replace(RUNNING, values=values)
+    assert fields(status)["higher"] == ["val_accuracy"]
+
+
 def test_the_fields_are_those_of_the_wire() -> None:
     assert set(fields(RUNNING)) == {
-        "name", "engine", "phase", "step", "total", "progress", "line", "last",
+        "name", "engine", "trained_by", "phase", "step", "total", "progress", "line", "last",
         "checkpoints", "controls", "receipts", "message", "notice", "error", "usage",
         "failure", "log", "hyperparameters", "values", "rates",
-        "validations",
+        "validations", "higher", "mailbox", "tasks",
     }  # fmt: skip
 
 
 def test_the_fields_are_plain_json_without_nan() -> None:
     json.dumps(fields(RUNNING), allow_nan=False)
+
+
+def test_a_mailbox_is_told_with_symbolic_links_and_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ada").mkdir()
+    (tmp_path / "home").symlink_to(tmp_path / "ada")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    folder = Path("~/work/../runs").expanduser()
+    shown: Any = fields(RUNNING, mailbox=Address(folder, "9f6c"))["mailbox"]
+    real = tmp_path.resolve() / "ada"
+    assert shown == {
+        "folders": [str(tmp_path / "home/runs"), str(real / "runs")],
+        "homes": [str(tmp_path / "home"), str(real)],
+        "attempt": "9f6c",
+    }
 
 
 def test_a_validation_names_the_tag_of_its_chart() -> None:
@@ -111,8 +150,8 @@ def test_the_phase_is_a_word_and_the_progress_a_fraction() -> None:
 
 def test_checkpoints_are_listed_newest_first_with_step_and_time() -> None:
     assert fields(RUNNING)["checkpoints"] == [
-        ["ckpt-1000", 1000, 2, False],
-        ["ckpt-500", 500, 1, False],
+        ["a/ckpt-1000", 1000, 2, False],
+        ["a/ckpt-500", 500, 1, False],
     ]
 
 
@@ -172,9 +211,9 @@ def test_only_the_first_hyperparameters_have_a_row() -> None:
 
 
 def test_receipts_are_shown_with_their_clicks() -> None:
-    save, restore = Receipt(Save()), Receipt(Restore(500))
+    save, restore = Receipt(Save(), sender=Sender("click-1")), Receipt(Restore(500))
     save.answer(Outcome(applied=True, step=1240, text="saved ckpt-1240"))
-    shown = fields(RUNNING, answers([save, restore], {save.number: "click-1"}))["receipts"]
+    shown = fields(RUNNING, answers([save, restore]))["receipts"]
     assert shown == [
         {
             "id": "click-1",
@@ -186,6 +225,13 @@ def test_receipts_are_shown_with_their_clicks() -> None:
     ]
 
 
+def test_the_answer_to_a_command_of_another_process_says_who_asked() -> None:
+    receipt = Receipt(Save(), sender=Sender("a1", "ada@lab-3, process 4711"))
+    receipt.answer(Outcome(applied=False, step=1240, text="nothing to save"))
+    (told,) = answers([receipt])
+    assert told["text"] == "nothing to save (step 1,240, asked by ada@lab-3, process 4711)"
+
+
 def test_a_refusal_is_shown_as_one() -> None:
     receipt = Receipt(Save())
     receipt.answer(Outcome(applied=False, step=3, text="No space left"))
@@ -195,11 +241,10 @@ def test_a_refusal_is_shown_as_one() -> None:
 
 
 def test_only_the_latest_receipts_are_shown() -> None:
-    receipts = [Receipt(Save()) for _ in range(10)]
-    clicks = {receipt.number: str(receipt.number) for receipt in receipts}
-    shown = fields(RUNNING, answers(receipts, clicks))["receipts"]
+    receipts = [Receipt(Save(), sender=Sender(f"click-{number}")) for number in range(10)]
+    shown = fields(RUNNING, answers(receipts))["receipts"]
     assert isinstance(shown, list)
-    assert [entry["id"] for entry in shown] == [clicks[r.number] for r in receipts[-4:]]
+    assert [entry["id"] for entry in shown] == [f"click-{number}" for number in range(6, 10)]
 
 
 @pytest.mark.parametrize(
@@ -250,6 +295,22 @@ def test_only_the_newest_checkpoints_are_offered() -> None:
     checkpoints = tuple(Checkpoint(step, f"ckpt-{step}", float(step)) for step in range(1000))
     shown = fields(Status("a", "loop", Phase.RUNNING, checkpoints=checkpoints))
     assert shown["checkpoints"] == [[f"ckpt-{n}", n, n, False] for n in range(999, 979, -1)]
+
+
+def test_the_checkpoint_that_a_restore_goes_back_to_is_offered_however_old_it_is() -> None:
+    held = [Checkpoint(step, f"run/ckpt-{step}", 5.0, abandoned=step > 40) for step in range(100)]
+    held.append(Checkpoint(40, "run/last_good/ckpt-40", 5.0))
+    shown = fields(Status("a", "loop", Phase.PAUSED, checkpoints=tuple(held)))["checkpoints"]
+    assert isinstance(shown, list)
+    assert shown[0] == ["last_good/ckpt-40", 40, 5.0, False]
+    assert shown[-1] == ["run/ckpt-40", 40, 5.0, False]
+    assert len(shown) == 21
+
+
+def test_only_abandoned_checkpoints_are_offered_if_there_is_no_other() -> None:
+    held = tuple(Checkpoint(step, f"ckpt-{step}", 5.0, abandoned=True) for step in range(30))
+    shown = fields(Status("a", "loop", Phase.PAUSED, checkpoints=held))["checkpoints"]
+    assert shown == [[f"ckpt-{n}", n, 5.0, True] for n in range(29, 9, -1)]
 
 
 def test_a_long_text_keeps_its_beginning_and_its_end() -> None:

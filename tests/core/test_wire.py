@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -75,6 +76,22 @@ def test_a_snapshot_of_nothing_is_empty() -> None:
     content, buffers = Wire(ScalarStore(), Marks()).snapshot({})
     assert content["series"] == []
     assert buffers == [b"", b""]
+
+
+def test_a_store_that_was_cleared_can_only_be_sent_as_a_snapshot() -> None:
+    store = ScalarStore()
+    add(store, "loss", 1, 0.5, 0.25)
+    wire = Wire(store, Marks())
+    wire.snapshot({})
+    assert not wire.is_outdated
+    store.clear()
+    add(store, "other", 1, 0.5)
+    assert wire.is_outdated
+    content, _ = wire.snapshot({})
+    assert [series["tag"] for series in cast("list[dict[str, str]]", content["series"])] == [
+        "other"
+    ]
+    assert not wire.is_outdated
 
 
 def test_an_increment_holds_the_fields_that_changed_and_the_new_buckets() -> None:
@@ -198,13 +215,13 @@ def test_the_actions_of_marks_are_sent_again_if_they_change() -> None:
     wire = Wire(ScalarStore(), marks)
     marks.add(EDITED)
     marks.add(EDITED)
-    offers = {0: (RESTORE, UNDO), 1: (UNDO,)}
-    page.receive(*wire.snapshot({}, offers))
+    by_mark = {0: (RESTORE, UNDO), 1: (UNDO,)}
+    page.receive(*wire.snapshot({}, by_mark))
     named = {"checkpoint": "ckpt-300", "halve": "rate"}
     restore = ["Restore step 300 and halve rate", "restore", named, "it is gone"]
     undo = ["Set rate back to 1", "set", {"values": {"rate": 1.0, "loss": "NaN"}}, None]
     assert page.actions == {0: [restore, undo], 1: [undo]}
-    assert wire.update({}, offers) is None
+    assert wire.update({}, by_mark) is None
     message = wire.update({}, {0: (RESTORE,), 1: (UNDO,)})
     assert message is not None
     assert message[0]["actions"] == [[0, [restore]]]
@@ -216,9 +233,9 @@ def test_the_actions_of_many_marks_follow_the_marks_in_several_updates() -> None
     page.receive(*wire.snapshot({}))
     for _ in range(40):
         marks.add(EDITED)
-    offers = dict.fromkeys(range(40), (RESTORE, UNDO))
+    by_mark = dict.fromkeys(range(40), (RESTORE, UNDO))
     for _ in range(40):
-        message = wire.update({}, offers)
+        message = wire.update({}, by_mark)
         if message is None:
             break
         page.receive(json.loads(json.dumps(message[0])), message[1])
@@ -226,17 +243,41 @@ def test_the_actions_of_many_marks_follow_the_marks_in_several_updates() -> None
     assert set(page.actions) == set(range(40))
 
 
+def test_each_mark_has_its_own_actions_though_others_were_dropped_before_it() -> None:
+    marks, page = Marks(), FrontEnd()
+    wire = Wire(ScalarStore(), marks)
+
+    def by_mark() -> dict[int, tuple[Action, ...]]:
+        held, count = marks.since()
+        first = count - len(held)
+        return {first + at: (Action(f"Undo {mark.step}", Set({})),) for at, mark in enumerate(held)}
+
+    for step in range(10):
+        marks.add(replace(EDITED, step=step))
+    page.receive(*wire.snapshot({}, by_mark()))
+    for step in range(10, 3 * MOST_MARKS):  # while the page is hidden
+        marks.add(replace(EDITED, step=step))
+    for _ in range(2):
+        message = wire.update({}, by_mark())
+        assert message is not None
+        page.receive(*message)
+    assert len(page.marks) > 10
+    for number, mark in zip(page.numbers, page.marks, strict=True):
+        told = page.actions.get(number)
+        assert told is None or told[0][0] == f"Undo {mark[1]}"
+
+
 def test_an_increment_stays_below_two_kilobytes_with_any_marks() -> None:
     store, marks = ScalarStore(), Marks()
     wire = Wire(store, marks)
     wire.snapshot({})
-    offers = dict.fromkeys(range(MOST_MARKS), (RESTORE, UNDO))
+    by_mark = dict.fromkeys(range(MOST_MARKS), (RESTORE, UNDO))
     for step in range(MOST_MARKS):
         marks.add(Mark("restore", 10**9 + step, 1_790_000_000.125, "ckpt: " + 50 * "matched ", 7))
     for tag in TAGS:
         add(store, tag, 1, *[0.5] * 10_000)
     for step in range(9):
-        message = wire.update({"step": step, "line": [["step", "1,240 of 10,000"]]}, offers)
+        message = wire.update({"step": step, "line": [["step", "1,240 of 10,000"]]}, by_mark)
         assert message is not None
         assert size(message) < 2000
     assert size(wire.snapshot({})) < 400_000

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  best,
   bucketAt,
   bucketUpTo,
   columns,
@@ -237,4 +238,38 @@ test("up to a step an abandoned bucket is told only beside an abandoned one", ()
   assert.deepEqual([bucketUpTo(RESTORED, 4).x, bucketUpTo(RESTORED, 4).abandoned], [3, false]);
   const beside = bucketUpTo(RESTORED, 4, { abandoned: true });
   assert.deepEqual([beside.x, beside.abandoned], [4, true]);
+});
+
+test("a smoothed line is one more column, in the order of the steps, beside the raw one", () => {
+  const data = plain(columns([curve([1, 2, 3], [4, 0, 2])], { smooth: 0.5 }));
+  assert.equal(data.length, 5);
+  assert.deepEqual(data[3], [4, 0, 2]);
+  assert.deepEqual(data[4], [4, 1 / 0.75, 1.5 / 0.875]);
+});
+
+test("values that a logarithmic scale cannot show are part of the average", () => {
+  const curves = [curve([1, 2, 3], [4, -2, -9])];
+  const [, , , mean, smooth] = plain(columns(curves, { smooth: 0.5, log: true }));
+  assert.deepEqual(mean, [4, null, null]);
+  assert.deepEqual(smooth, [4, null, null]);
+});
+
+test("the best value is of what counts, with its step or the steps of its bucket", () => {
+  const curves = [tail([4], [-1]), curve([1, 2, 3], [3, NaN, 2])];
+  assert.deepEqual(best(curves, { higher: false }), { value: 2, from: 3, to: 3 });
+  assert.deepEqual(best(curves, { higher: true }), { value: 3, from: 1, to: 1 });
+  const thinned = curve([1, 5, 9], [2, 3, 4], { stride: 4, lo: [1, 0.5, 4], hi: [2, 3, 4] });
+  assert.deepEqual(best([thinned], { higher: false }), { value: 0.5, from: 5, to: 8 });
+  assert.equal(best([tail([4], [1])], { higher: false }), null);
+});
+
+test("a logarithmic axis has no place for step 0", () => {
+  const data = plain(together([[curve([0, 1, 2], [7, 8, 9])]], { logX: true, places: [0] }));
+  assert.deepEqual(data, [
+    [1, 2],
+    [8, 9],
+    [8, 9],
+    [8, 9],
+  ]);
+  assert.deepEqual(plain(together([[curve([0], [7])]], { logX: true }))[0], []);
 });

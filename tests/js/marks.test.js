@@ -6,7 +6,7 @@ import {
   latest,
   listed,
   titled,
-  trouble,
+  openNan,
 } from "../../nbtrain/panel/js/panel/marks.js";
 
 let wall = 1000;
@@ -255,12 +255,13 @@ test("what a restore takes that names none is listed first: no copy of a good st
 test("what a run has paused for is known until something was done about it", () => {
   const nan = mark("nan", 300);
   const found = (...later) =>
-    trouble([mark("nan", 100), mark("resume", 100), mark("save", 200), nan, ...later])?.step;
+    openNan([mark("nan", 100), mark("resume", 100), mark("save", 200), nan, ...later])?.step;
   assert.equal(found(), 300);
   assert.equal(found(mark("set", 300), mark("pause", 300), mark("evaluate", 300)), 300);
   assert.equal(found(mark("resume", 300)), undefined);
   assert.equal(found(back(305, 200)), undefined);
   assert.equal(found(back(305, 302)), undefined);
+  assert.equal(found(mark("restore", 300)), undefined, "to the step where it stood");
   assert.equal(found(back(305, 200, "recovery")), undefined);
-  assert.equal(trouble([mark("save", 200)]), null);
+  assert.equal(openNan([mark("save", 200)]), null);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { moveByKey, steps, yScale } from "../../nbtrain/panel/js/shared/plot.js";
+import { moveByKey, xScale, yScale } from "../../nbtrain/panel/js/shared/plot.js";
 
 test("an axis of the largest numbers has two ends all the same", () => {
   for (const log of [false, true]) {
@@ -23,9 +23,14 @@ const plot = (places, left = -10) => ({
 const moved = (u, key, more = {}) => moveByKey(u, { key, ...more }) && u.cursor.left;
 
 test("a single step is in the middle of its chart, and a single value too", () => {
+  const steps = xScale(false).range;
   assert.deepEqual(steps({ data: [[1144]] }, 0, 2288), [1143, 1145]);
   assert.deepEqual(steps({ data: [[1, 9]] }, 2, 5), [2, 5]);
-  assert.deepEqual(steps({ data: [[]] }, null, null), [null, null]);
+  assert.deepEqual(steps({ data: [[]] }, null, null), [0, 1]);
+  const log = xScale(true).range;
+  assert.deepEqual(log({ data: [[8]] }, 0, 16), [4, 16]);
+  assert.deepEqual(log({ data: [[1, 9]] }, 1, 9), [1, 9]);
+  assert.deepEqual(log({ data: [[]] }, null, null), [1, 10]);
   for (const value of [1, -3, 0, 0.002, 250]) {
     const [low, high] = yScale(false).range(null, value, value);
     assert.ok(low < value && value < high, `${value}`);

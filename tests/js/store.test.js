@@ -8,7 +8,7 @@ const buffers = (...buckets) => [
   new DataView(new Float32Array(buckets.flatMap(([, ...values]) => values)).buffer),
 ];
 const snapshot = (seq, series, ...buckets) => [
-  { t: "snap", seq, status: { step: 1 }, series, marks: [] },
+  { t: "snap", seq, status: { step: 1 }, series, marks: [], marked: 0 },
   buffers(...buckets),
 ];
 const LOSS = { tag: "loss", segment: 0, abandoned: false, stride: 1, n: 2 };
@@ -32,7 +32,7 @@ const charted = (tags, validations) => {
     buffers(),
   );
   return store.charts.map((lines) =>
-    lines.map(({ tag, validates }) => (validates ? `${tag}?` : tag)),
+    lines.map(({ tags, validates }) => (validates ? `${tags.join("+")}?` : tags[0])),
   );
 };
 
@@ -48,6 +48,17 @@ test("a validation is the second line of the chart of what it validates, whichev
 test("a validation has its own chart while what it validates has not come", () => {
   assert.deepEqual(charted(["rate", "val_loss"], { val_loss: "loss" }), [["rate"], ["val_loss?"]]);
   assert.deepEqual(charted(["val_loss"], { val_loss: "val_loss" }), [["val_loss?"]]);
+});
+
+test("validations of one chart are one line, named by the newest of them", () => {
+  const validations = { epoch_val_f1: "epoch_f1", val_f1: "epoch_f1" };
+  const tags = ["epoch_f1", "epoch_val_f1", "val_f1"];
+  assert.deepEqual(charted(tags, validations), [["epoch_f1", "epoch_val_f1+val_f1?"]]);
+  const store = new Store(() => {});
+  const series = tags.map((tag) => ({ ...LOSS, tag, n: 1 }));
+  store.receive(...snapshot(1, series, [8, 5, 5, 5], [8, 4, 4, 4], [11, 3, 3, 3]));
+  assert.equal(store.newest("epoch_val_f1", "val_f1"), "val_f1");
+  assert.equal(store.of("epoch_val_f1", "val_f1").length, 2);
 });
 
 test("a tag that is named as something of JavaScript's has a chart like any other", () => {
@@ -191,6 +202,7 @@ test("marks come once, and stand where the run went on", () => {
         ["save", 5, 1.5, "saved ckpt-5"],
         ["restore", 9, 2.5, "back", { to: 5 }],
       ],
+      marked: 2,
     },
     buffers(),
   );
@@ -205,6 +217,7 @@ test("marks come once, and stand where the run went on", () => {
         ["try", 7, 4.5, "", { kept: false }],
         ["nan", 8, 5.5, ""],
       ],
+      marked: 5,
     },
     buffers(),
   );
@@ -257,6 +270,7 @@ test("of too many marks the newest are kept", () => {
         status: {},
         series: [],
         marks: Array.from({ length: 40 }, (_, i) => ["checkpoint", 40 * seq + i, 0, ""]),
+        marked: 40 * (seq - 7),
       },
       buffers(),
     );
@@ -288,4 +302,47 @@ test("the kernel tells what can be done about a mark, and what has changed of th
   assert.equal(store.markedAt, 1, "the charts need not be drawn again");
   update(3, { marks: [["set", 3, 0, ""]], marked: 10, actions: [[8, []]] });
   assert.deepEqual(told(), [[restore("it is gone")], [], []]);
+});
+
+test("a mark keeps its number and its actions when the kernel has dropped others before the next", () => {
+  const { store } = filled();
+  const restore = (step) => [`Restore step ${step}`, "restore", { checkpoint: step }, null];
+  const row = (step) => ["save", step, 0, ""];
+  const told = () => store.marks.map(({ number, actions }) => [number, actions[0]?.[0]]);
+  store.receive(
+    {
+      t: "snap",
+      seq: 1,
+      status: {},
+      series: [],
+      marks: [row(1), row(2)],
+      marked: 2,
+      abandoned: [[0, 1]],
+      actions: [0, 1].map((number) => [number, [restore(number + 1)]]),
+    },
+    buffers(),
+  );
+  const update = (seq, more) =>
+    store.receive({ t: "pts", seq, status: {}, series: [], ...more }, buffers());
+  update(2, { marks: [row(9)], marked: 9, actions: [[8, [restore(9)]]] });
+  assert.deepEqual(told(), [
+    [0, "Restore step 1"],
+    [1, "Restore step 2"],
+    [8, "Restore step 9"],
+  ]);
+  assert.deepEqual(
+    store.marks.map(({ abandoned }) => abandoned),
+    [true, false, false],
+  );
+});
+
+test("actions of marks that are held no more are forgotten", () => {
+  const { store } = filled();
+  for (let seq = 8; seq < 40; seq++) {
+    const marks = Array.from({ length: 40 }, (_, i) => ["save", 40 * seq + i, 0, ""]);
+    const marked = 40 * (seq - 7);
+    const actions = marks.map((_, i) => [marked - 40 + i, [["Restore", "restore", {}, null]]]);
+    store.receive({ t: "pts", seq, status: {}, series: [], marks, marked, actions }, buffers());
+  }
+  assert.deepEqual([store.marks.length, store.actions.size], [1000, 1000]);
 });

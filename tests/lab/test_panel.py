@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Locator, expect
 
 from tests.chromium import SECOND
 from tests.lab.lab import Lab, NotebookPage, opened
+from tests.on_disk import journal
 from tests.page.bare import click, in_text, phase, receipt, see_curve, silent, step_of
 from tests.page.test_hyperparameters import field, slider
 from tests.page.test_marks import ask
@@ -137,6 +138,33 @@ def test_every_button_works_while_another_cell_draws_and_leaves_its_figures_alon
     expect(panel).to_have_count(0, timeout=20 * SECOND)  # the picture has taken its place
     done = [(name, applied) for name, applied, _ in read(page, 3)]
     assert done == [(name, True) for name in ("save", "pause", "restore", "resume", "stop")]
+
+
+# As with ipykernel 6: clicks wait for the running cell.
+UNROUTED = """\
+from nbtrain.notebook import display
+display.harden = lambda widget: None
+"""
+SLEEP = "while not os.path.exists('go-on-stopped'): time.sleep(0.02)"
+
+
+def test_stop_works_on_an_old_kernel_while_a_cell_sleeps(browser: Browser, lab: Lab) -> None:
+    path = lab.notebook("old", START + UNROUTED, TRAIN.format(name="old"), SLEEP, RECEIPTS)
+    with opened(browser, lab, path) as page:
+        page.run(0)
+        page.run(1)
+        panel = page.panel(1)
+        wait_for_step(page, 1, 5)
+        page.run(2, wait=False)
+        expect(page.cells.nth(2).locator(".jp-InputPrompt")).to_have_text("[*]:")
+        click(panel, "stop")
+        expect(panel).to_have_count(0, timeout=20 * SECOND)  # the picture has taken its place
+        expect(page.cells.nth(2).locator(".jp-InputPrompt")).to_have_text("[*]:")
+        (lab.root / "go-on-stopped").touch()
+        page.wait_done(2)
+        assert [(name, applied) for name, applied, _ in read(page, 3)] == [("stop", True)]
+    (line,) = journal(lab.root / "runs" / "old", "stop")
+    assert line["by"] == "the panel, through the run's folder"
 
 
 @pytest.mark.cells("run.on('stopped', print)", "run.status.phase.value")

@@ -44,6 +44,8 @@ def test_the_points_of_a_validation_outlast_a_change_of_theme(page: NotebookPage
     panel = page.panel(0)
     click(panel, "pause")
     receipt(panel, "paused")
+    click(panel, "save")
+    receipt(panel, "saved")  # the last points before the pause came before it
     before = colours(panel, "epoch_loss")
     for theme in ("dark", "light"):
         page.theme(f"JupyterLab {theme.title()}")

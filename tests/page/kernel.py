@@ -53,6 +53,8 @@ class Kernel:
         self._held: list[bytes] = []
         self._going = threading.Event()  # unset while it hangs
         self._going.set()
+        self._listening = threading.Event()  # unset while it is busy
+        self._listening.set()
         self._losing = False
         self._lock = threading.Lock()  # keeps what is sent in its order, also while a page opens
         self._hands = ThreadPoolExecutor(1, "messages of the page")
@@ -82,6 +84,11 @@ class Kernel:
 
     # --- what tests ask for
 
+    @property
+    def widgets(self) -> list[str]:
+        """The ids of the widgets in the page."""
+        return list(self._widgets)
+
     def forget(self) -> None:
         """Have no outputs and no widgets any more, for the next test."""
         with self._lock:
@@ -100,6 +107,10 @@ class Kernel:
         with self._lock:
             self._going.clear()
 
+    def work(self) -> None:
+        """Hear nothing, as a kernel whose main thread executes a cell: what it says goes on."""
+        self._listening.clear()
+
     def lose_hello(self) -> None:
         """Lose the next message in which a page asks for everything."""
         self._losing = True
@@ -111,6 +122,7 @@ class Kernel:
                 self._write(frame)
             self._held.clear()
             self._going.set()
+            self._listening.set()
 
     # --- what a widget and IPython say
 
@@ -191,6 +203,7 @@ class Kernel:
 
     def _hand(self, said: dict[str, Any]) -> None:
         self._going.wait()
+        self._listening.wait()
         lost = self._losing and said["content"]["t"] == "hello"
         comm = self._widgets.get(said["id"])
         if lost:

@@ -41,7 +41,7 @@ def test_the_list_tells_copies_and_what_was_abandoned_from_what_counts(
 ) -> None:
     choices(panel, "only copies: choose one", rf"step 0 · {CLOCK} · copy")
     click(panel, "restore")
-    receipt(panel, "✕ restore: No checkpoint was saved yet, and of the copies of good states")
+    receipt(panel, "✕ restore: No checkpoint was saved yet. There are copies of good states")
     first = save(panel)
     choices(panel, f"latest · step {first:,}", rf"step {first:,} · {CLOCK}")
     wait_for_step(panel, first + 50)
@@ -50,7 +50,7 @@ def test_the_list_tells_copies_and_what_was_abandoned_from_what_counts(
     second = save(panel)
     choices(panel, f"latest · step {second:,}", rf"step {second:,} · {CLOCK}")
     listed = panel.locator("[data-role=checkpoints]")
-    listed.select_option(f"ckpt-{first}")
+    listed.select_option(f"checkpoints/ckpt-{first}")
     click(panel, "restore")
     receipt(panel, f"✓ restored ckpt-{first}")
     choices(
@@ -61,12 +61,12 @@ def test_the_list_tells_copies_and_what_was_abandoned_from_what_counts(
     expect(listed.locator("option", has_text="copy").last).to_have_text(
         re.compile(rf"^step 0 · {CLOCK} · copy$")
     )
-    expect(listed).to_have_value(f"ckpt-{first}")
-    expect(listed.locator(f"option[value=ckpt-{first}]")).to_have_text(
+    expect(listed).to_have_value(f"checkpoints/ckpt-{first}")
+    expect(listed.locator(f"option[value='checkpoints/ckpt-{first}']")).to_have_text(
         re.compile(rf"^step {first:,} · {CLOCK}$")
     )
     before = listed.bounding_box()
-    listed.select_option(f"ckpt-{second}")
+    listed.select_option(f"checkpoints/ckpt-{second}")
     after = listed.bounding_box()
     assert before is not None
     assert after is not None

@@ -162,13 +162,13 @@ def test_after_a_trial_that_was_left_nothing_speaks_of_it_but_the_answer(
     form.get_by_label("new value").fill("fast")
     form.get_by_label("new value").press("Enter")
     receipt(panel, "✕ try: learning_rate='fast' is no number")
-    for value, offered in ((None, "fast"), ("0.4", "0.2")):
+    for value, shown in ((None, "fast"), ("0.4", "0.2")):
         if value is not None:
             rate.fill(value)
             rate.press("Enter")
             receipt(panel, f"→ {value}")
         panel.get_by_role("button", name="Try…").click()
-        expect(form.get_by_label("new value")).to_have_value(offered)
+        expect(form.get_by_label("new value")).to_have_value(shown)
         page.page.keyboard.press("Escape")
 
 

@@ -15,6 +15,7 @@ from playwright.sync_api import Locator, expect
 import nbtrain
 from nbtrain.rundir.journal import Mark
 from tests.chromium import SECOND
+from tests.models import applied
 from tests.on_disk import journal
 from tests.page.bare import BarePage, click, in_text, phase, receipt, step_of, wait_for_step
 from tests.page.paced import Paced
@@ -126,8 +127,8 @@ def test_a_save_is_a_mark_that_a_hover_tells_and_a_click_restores(
         re.compile(rf"● save · step {saved:,} · \d\d:\d\d:\d\dsaved ckpt-{saved}$")
     )
     assert chart(panel).locator("canvas").evaluate(GREY) == 0
-    offered = ask(panel, "● save")
-    offered.get_by_role("button", name=f"Restore step {saved:,}").click()
+    asked = ask(panel, "● save")
+    asked.get_by_role("button", name=f"Restore step {saved:,}").click()
     closed(panel)
     expect(panel).to_have_attribute("data-step", str(saved))
     receipt(panel, f"✓ restored ckpt-{saved}")
@@ -179,12 +180,32 @@ def test_an_edit_is_a_mark_that_can_be_set_back(page: BarePage, panel: Locator) 
     receipt(panel, "✓ dropout 0.25 → 0.75")
     wait_for_step(panel, step_of(panel) + 150)
     pause(panel)
-    offered = ask(panel, "◆ set")
-    expect(offered).to_contain_text("dropout 0.25 → 0.75")
-    offered.get_by_role("button", name="Set dropout back to 0.25").click()
+    asked = ask(panel, "◆ set")
+    expect(asked).to_contain_text("dropout 0.25 → 0.75")
+    asked.get_by_role("button", name="Set dropout back to 0.25").click()
     closed(panel)
     receipt(panel, "✓ dropout 0.75 → 0.25")
     expect(field(panel, "dropout")).to_have_value("0.25")
+
+
+def test_an_action_says_that_it_waits_while_another_is_carried_out(
+    page: BarePage, panel: Locator, run: nbtrain.Run
+) -> None:
+    pause(panel)
+    applied(run.set(dropout=0.5))
+    applied(run.set(learning_rate=0.5))
+    asked = ask(panel, "◆ set")
+    rate = asked.get_by_role("button", name="Set learning_rate back to 0.001")
+    dropout = asked.get_by_role("button", name="Set dropout back to 0.25")
+    expect(dropout).to_have_attribute("aria-disabled", "false")
+    page.kernel.hang()
+    rate.click()
+    expect(asked.get_by_text("Setting…")).to_have_count(2)
+    expect(rate).to_be_focused()
+    expect(dropout).to_have_attribute("aria-disabled", "true")
+    page.kernel.go_on()
+    closed(panel)
+    assert run.hyperparameters == {"learning_rate": pytest.approx(0.001), "dropout": 0.5}
 
 
 def test_a_checkpoint_that_was_deleted_meanwhile_is_refused_in_words(
@@ -193,20 +214,20 @@ def test_a_checkpoint_that_was_deleted_meanwhile_is_refused_in_words(
 ) -> None:
     saved = save(panel)
     pause(panel)
-    offered = ask(panel, "● save")
-    button = offered.get_by_role("button", name=f"Restore step {saved:,}")
+    asked = ask(panel, "● save")
+    button = asked.get_by_role("button", name=f"Restore step {saved:,}")
     expect(button).to_be_enabled()
     for file in Path("runs/paced/checkpoints").glob(f"ckpt-{saved}.*"):
         file.unlink()
     # Before the panel has heard of it, or it would not let itself be clicked.
     button.evaluate("button => { button.disabled = false; button.click(); }")
-    expect(offered.locator("[data-role=answers]")).to_contain_text(
+    expect(asked.locator("[data-role=answers]")).to_contain_text(
         "✕ There is no checkpoint", timeout=20 * SECOND
     )
     receipt(panel, "✕ restore: There is no checkpoint")
     expect(button).to_be_disabled(timeout=20 * SECOND)
-    expect(offered).to_contain_text("its checkpoint was deleted")
-    expect(offered).to_be_visible()
+    expect(asked).to_contain_text("its checkpoint was deleted")
+    expect(asked).to_be_visible()
 
 
 def test_marks_are_reached_and_acted_on_with_the_keyboard_alone(
@@ -265,8 +286,8 @@ def test_after_nan_one_click_restores_and_halves_the_learning_rate(
     nan = Mark("nan", run.status.step, time.time(), "loss is NaN", good=good, order=order)
     run.marks.add(nan)
     marks(panel, 3)
-    offered = ask(panel, "× nan")
-    halves = offered.get_by_role("button", name=f"Restore step {saved:,} and halve learning_rate")
+    asked = ask(panel, "× nan")
+    halves = asked.get_by_role("button", name=f"Restore step {saved:,} and halve learning_rate")
     expect(halves).to_have_attribute("title", re.compile("where it is less, of what it is now"))
     halves.click()
     closed(panel)
@@ -275,25 +296,25 @@ def test_after_nan_one_click_restores_and_halves_the_learning_rate(
     assert (paced.values()[0], run.status.step) == (0.0005, saved)
 
 
-def rescue(panel: Locator) -> Locator:
+def message_actions(panel: Locator) -> Locator:
     """Returns the actions below the message of a run with a bad loss."""
-    return panel.locator("[data-role=rescue]")
+    return panel.locator("[data-role=message-actions]")
 
 
-def test_the_message_of_a_loss_that_is_nan_offers_the_way_back(
+def test_the_message_of_a_loss_that_is_nan_has_actions(
     page: BarePage, panel: Locator, run: nbtrain.Run, paced: Paced, tmp_path: Path
 ) -> None:
     keyboard = page.page.keyboard
     second = page.panel(run)
     saved = save(panel)
-    expect(rescue(panel)).to_be_hidden()
+    expect(message_actions(panel)).to_be_hidden()
     paced.optimizer.learning_rate.assign(float("nan"))
     phase(panel, "paused")
     expect(panel.locator("[data-role=message]")).to_contain_text("is NaN since step")
     for each in (panel, second):
-        expect(rescue(each)).to_be_visible()
-    pictures(page, panel, rescue(panel), "rescue", tmp_path)
-    asked = rescue(panel).get_by_role("button")
+        expect(message_actions(each)).to_be_visible()
+    pictures(page, panel, message_actions(panel), "message_actions", tmp_path)
+    asked = message_actions(panel).get_by_role("button")
     texts = asked.all_inner_texts()
     assert texts[0] == f"{texts[1]} and halve learning_rate"
     assert int(texts[1].removeprefix("Restore step ").replace(",", "")) >= saved
@@ -301,21 +322,23 @@ def test_the_message_of_a_loss_that_is_nan_offers_the_way_back(
     keyboard.press("Escape")
     asked.first.focus()
     keyboard.press("Enter")
-    answers = rescue(panel).locator("[data-role=answers]")
+    answers = message_actions(panel).locator("[data-role=answers]")
     expect(answers).to_contain_text("learning_rate 0.001 → 0.0005", timeout=20 * SECOND)
     expect(answers).to_contain_text("✓ restored ckpt-")
     for each in (panel, second):
-        expect(rescue(each).get_by_role("button")).to_have_count(0)
-    expect(second.locator("[data-role=rescue]")).to_be_hidden()
+        expect(message_actions(each).get_by_role("button")).to_have_count(0)
+    expect(second.locator("[data-role=message-actions]")).to_be_hidden()
     expect(panel.locator("[data-role=message]")).to_be_hidden()
-    expect(rescue(panel)).to_be_focused()
+    expect(message_actions(panel)).to_be_focused()
     assert paced.values()[0] == 0.0005
     click(panel, "resume")
     phase(panel, "running")
-    expect(rescue(panel)).to_be_hidden()
+    expect(message_actions(panel)).to_be_hidden()
 
 
-def test_each_rescue_from_the_same_checkpoint_takes_half_of_the_last_rate(page: BarePage) -> None:
+def test_each_restore_and_halve_from_the_same_checkpoint_takes_half_of_the_last_rate(
+    page: BarePage,
+) -> None:
     weight, steep = tf.Variable(1.0), tf.keras.optimizers.SGD(200.0)
 
     def down() -> dict[str, tf.Tensor]:
@@ -326,18 +349,20 @@ def test_each_rescue_from_the_same_checkpoint_takes_half_of_the_last_rate(page: 
 
     saved = tf.train.Checkpoint(weight=weight, optimizer=steep)
     panel = page.panel(nbtrain.train(down, checkpoint=saved, hyperparameters=steep))
-    halve = rescue(panel).get_by_role("button", name="Restore step 0 and halve learning_rate")
-    for rate in ("100", "50", "25"):
+    halve = message_actions(panel).get_by_role(
+        "button", name="Restore step 0 and halve learning_rate"
+    )
+    for edit in ("200 → 100", "100 → 50", "50 → 25"):
         phase(panel, "paused")
         halve.click()
-        answers = rescue(panel).locator("[data-role=answers]")
-        expect(answers).to_contain_text(f"learning_rate 200 → {rate} ", timeout=20 * SECOND)
+        answers = message_actions(panel).locator("[data-role=answers]")
+        expect(answers).to_contain_text(f"learning_rate {edit} ", timeout=20 * SECOND)
         panel.locator("[data-command=resume]").click()
         receipt(panel, "running again")  # else the pause of before is still in sight
     expect(halve).to_be_visible()
     # All that was done at step 0, before the first point, is one sign in sight.
-    offered = ask(panel, "→ step 0")
-    expect(offered.get_by_role("button", name="Set learning_rate back to 200")).to_be_visible()
+    asked = ask(panel, "→ step 0")
+    expect(asked.get_by_role("button", name="Set learning_rate back to 200")).to_be_visible()
 
 
 def test_the_way_back_is_closed_where_the_kernel_is_gone(
@@ -345,14 +370,14 @@ def test_the_way_back_is_closed_where_the_kernel_is_gone(
 ) -> None:
     save(panel)
     paced.optimizer.learning_rate.assign(float("nan"))
-    buttons = rescue(panel).get_by_role("button")
+    buttons = message_actions(panel).get_by_role("button")
     expect(buttons).to_have_count(2)
     for button in buttons.all():
         expect(button).to_be_enabled()
     page.kernel.die()
     for button in buttons.all():
         expect(button).to_be_disabled(timeout=30 * SECOND)
-    expect(rescue(panel)).to_contain_text("no word from the kernel since")
+    expect(message_actions(panel)).to_contain_text("no word from the kernel since")
 
 
 def test_a_trial_looks_as_disabled_as_the_rest_without_a_kernel(
@@ -391,17 +416,17 @@ def test_every_mark_of_a_crowd_is_reached_with_the_keyboard(
     marks(panel, 42)
     search(panel, "◆ set")
     expect(told(panel)).to_contain_text("words and …")
-    offered = ask(panel, "◆ set")
+    asked = ask(panel, "◆ set")
     expect(told(panel)).to_be_hidden()
-    expect(offered).to_contain_text("words and its end")
+    expect(asked).to_contain_text("words and its end")
     pictures(page, panel, panel, "crowd", tmp_path)
-    shown = offered.locator("section")
+    shown = asked.locator("section")
     expect(shown).to_have_count(6)
     expect(shown.nth(1)).to_contain_text("number 39 of a crowd")
-    box = offered.bounding_box()
+    box = asked.bounding_box()
     assert box is not None
     assert box["height"] <= 420
-    more = offered.get_by_role("button", name=re.compile(r"^\d+ more$"))
+    more = asked.get_by_role("button", name=re.compile(r"^\d+ more$"))
     for left in (36, 30, 24, 18, 12, 6):
         expect(more).to_have_text(f"{left} more")
         more.focus()
@@ -412,7 +437,7 @@ def test_every_mark_of_a_crowd_is_reached_with_the_keyboard(
     expect(more).to_be_hidden()
     expect(shown.nth(40)).to_contain_text("number 0 of a crowd")
     keyboard.press("Escape")
-    expect(offered).to_be_hidden()
+    expect(asked).to_be_hidden()
     search(panel, "◆ set")
 
 
@@ -477,15 +502,15 @@ def test_the_signs_of_large_groups_do_not_overlap(page: BarePage, tmp_path: Path
 def test_an_unavailable_action_is_disabled_with_its_reason(page: BarePage, panel: Locator) -> None:
     saved = save(panel)
     pause(panel)
-    offered = ask(panel, "● save")
-    button = offered.get_by_role("button", name=f"Restore step {saved:,}")
+    asked = ask(panel, "● save")
+    button = asked.get_by_role("button", name=f"Restore step {saved:,}")
     expect(button).to_be_enabled()
     page.page.keyboard.press("Escape")
     page.kernel.die()
     expect(panel.locator("[data-role=silence]")).to_be_visible(timeout=30 * SECOND)
-    offered = ask(panel, "● save")
+    asked = ask(panel, "● save")
     expect(button).to_be_disabled()
-    expect(offered).to_contain_text("no word from the kernel since")
+    expect(asked).to_contain_text("no word from the kernel since")
 
 
 def test_a_trial_is_begun_in_a_form_and_its_end_is_told(page: BarePage, panel: Locator) -> None:

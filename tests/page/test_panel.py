@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -14,7 +15,10 @@ import tensorflow as tf
 from playwright.sync_api import Locator, expect
 
 import nbtrain
+from nbtrain.panel.panel import Panel
 from tests.chromium import SECOND
+from tests.core.test_panel import FakeRun
+from tests.gate import eventually
 from tests.page.bare import BarePage, click, phase, receipt, silent, step_of, wait_for_step
 
 
@@ -164,3 +168,41 @@ def test_a_copy_that_is_gone_leaves_the_list_though_no_mark_has_changed(panel: L
     for file in Path("runs/paced/checkpoints/last_good").iterdir():
         file.unlink()
     expect(copies).to_have_count(0, timeout=20 * SECOND)
+
+
+def test_what_the_kernel_makes_of_a_wrong_message_is_told(page: BarePage, panel: Locator) -> None:
+    (widget,) = page.kernel.widgets
+    page.kernel.hear(json.dumps({"id": widget, "content": {"t": "alive", "seq": 10**9}}))
+    told = panel.locator("[data-role=note]")
+    expect(told).to_have_text(
+        "A message was ignored: seq=1000000000 is the number of none that was sent"
+    )
+    wait_for_step(panel, step_of(panel) + 50)
+    expect(told).to_be_visible()
+
+
+def test_a_click_that_the_kernel_does_not_know_is_refused_in_words(panel: Locator) -> None:
+    save = panel.locator("[data-command=save]")
+    save.evaluate("button => { button.dataset.command = 'fly'; button.click(); }")
+    receipt(panel, "✕ fly: There is no command 'fly': give one of stop, pause")
+    click(panel, "pause")
+    receipt(panel, "✓ paused")
+
+
+def test_a_run_of_another_process_goes_on_without_the_kernel(page: BarePage) -> None:
+    run = FakeRun()
+    run.trained_by = "process 4711 on lab-3"
+    widget = Panel(run)
+    panel = page.show(widget).locator(".nbt")
+
+    def shows() -> bool:
+        widget.tick()
+        return panel.get_attribute("data-phase") == "running"
+
+    eventually(shows)
+    page.kernel.die()
+    expect(panel.locator("[data-role=silence]")).to_contain_text(
+        "The run does not need it: process 4711 on lab-3 trains. To follow it again, run the cell "
+        "again.",
+        timeout=30 * SECOND,
+    )

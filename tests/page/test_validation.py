@@ -97,18 +97,19 @@ def test_a_fit_and_its_validation_share_a_chart_for_each_metric(
     assert colours(panel, "batch_loss")[1] == 0
 
 
-def test_an_evaluation_is_a_point_in_the_chart_of_the_batches(
+def test_an_evaluation_is_a_point_of_the_curve_that_the_epochs_have(
     page: BarePage, panel: Locator
 ) -> None:
     click(panel, "pause")
     receipt(panel, "paused")
     click(panel, "evaluate")
     receipt(panel, "val_loss")
-    last = chart(panel, "batch_loss").locator(".nbt-last")
-    expect(last).to_have_text(re.compile(r"^[\d.]+val [\d.]+$"))
-    assert colours(panel, "batch_loss")[1] > 5
-    expect(chart(panel, "val_loss")).to_have_count(0)
-    expect(chart(panel, "val_accuracy")).to_have_count(1)  # of batches there is no accuracy
+    expect(panel.locator("section[data-tag]")).to_have_count(3)  # a curve stands in one chart
+    assert colours(panel, "batch_loss")[1] == 0
+    for name in ("loss", "accuracy"):
+        label = chart(panel, f"epoch_{name}").locator(".nbt-plot")
+        tags = f"epoch_{name}, epoch_val_{name} and val_{name}"
+        expect(label).to_have_attribute("aria-label", re.compile(f"^chart of {tags}:"))
 
 
 def test_the_hover_tells_both_and_zoom_and_log_scale_hold_both(
@@ -161,8 +162,8 @@ def test_they_are_told_apart_in_both_themes_and_in_the_picture_that_stays(
     click(panel, "resume")
     receipt(panel, "running again")
     phase(panel, "paused")
-    over = chart(panel, "batch_loss").locator(".u-over")
-    legend = chart(panel, "batch_loss").locator("[data-role=legend]")
+    over = chart(panel, "epoch_loss").locator(".u-over")
+    legend = chart(panel, "epoch_loss").locator("[data-role=legend]")
     for theme in ("light", "dark"):
         page.theme(theme)
         expect(panel).to_have_attribute("data-theme", theme)

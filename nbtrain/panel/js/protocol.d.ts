@@ -98,6 +98,8 @@ export type Phase =
 export interface Status {
   name: string;
   engine: string;
+  /** null: the kernel itself. */
+  trained_by: string | null;
   phase: Phase;
   step: number;
   total: number | null;
@@ -109,6 +111,8 @@ export interface Status {
   last: Record<string, string>;
   /** For each tag of a validation the tag in whose chart it is. */
   validations: Record<string, string>;
+  /** The tags whose best value is the highest; of the others it is the lowest. */
+  higher: string[];
   /** The newest first. */
   checkpoints: Checkpoint[];
   controls: Controls;
@@ -124,7 +128,24 @@ export interface Status {
   failure: string | null;
   log: string;
   usage: Usage | null;
+  /** null: it trains on no cluster. */
+  tasks: TaskTable | null;
+  /** null: the run has none. */
+  mailbox: MailboxPlace | null;
 }
+
+/** The mailbox of a run's folder, which a page may reach without the kernel. */
+export interface MailboxPlace {
+  /** The run's folder, absolute, also without symbolic links. */
+  folders: string[];
+  /** The forms of the `~` with which a server's root may begin. */
+  homes: string[];
+  /** Identifies the start of the run. */
+  attempt: string;
+}
+
+/** A command in the mailbox: see rundir/mailbox.py. */
+export type Letter = { nbtrain: 1; attempt: string; by: string } & Command;
 
 export type Checkpoint = [name: string, step: number, wall: number, abandoned: boolean];
 
@@ -143,7 +164,7 @@ export interface Controls {
 }
 
 export interface Receipt {
-  /** The page's own number of the click; null where the command came from elsewhere. */
+  /** Of the click; of another command, the number that its sender gave it, or null. */
   id: string | null;
   command: string;
   state: "requested" | "applied" | "refused";
@@ -156,6 +177,23 @@ export interface Usage {
   process: string;
 }
 
+export interface TaskTable {
+  /** Such as "1 ps, 2 workers; worker 1 is lost". */
+  summary: string;
+  rows: TaskRow[];
+  /** The tasks that have no row, in words. */
+  more: string | null;
+}
+
+export type TaskRow = [
+  name: string,
+  state: string,
+  speed: string,
+  staleness: string,
+  sign: string,
+  log: string,
+];
+
 export type MarkRow =
   | [event: string, step: number, wall: number, text: string]
   | [event: string, step: number, wall: number, text: string, more: MarkDetails];
@@ -167,7 +205,7 @@ export interface MarkDetails {
   kept?: boolean;
 }
 
-/** A click has arrived. */
+/** A click has arrived; a text other than "requested" says why it is refused. */
 export interface Acknowledgement {
   t: "ack";
   id: string;

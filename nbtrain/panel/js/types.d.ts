@@ -83,10 +83,14 @@ export interface Bucket {
   hi: number;
   kind: Unseen | null;
   abandoned: boolean;
+  /** The smoothed value, if it is shown. */
+  smooth?: number;
 }
 
 /** What was done to a run: see journal.py. */
 export interface Mark {
+  /** Counted over all marks there ever were. */
+  number: number;
   event: string;
   step: number;
   wall: number;
@@ -109,9 +113,12 @@ export interface Group<Item> {
   marks: Item[];
 }
 
-/** A line of a chart of the panel; `validates`: whether it is of a validation. */
+/** A line of a chart of the panel. */
 export interface TagLine {
   tag: string;
+  /** All tags of the line: a validation may have several, such as that of each epoch. */
+  tags: string[];
+  /** Whether it is of a validation. */
   validates: boolean;
 }
 

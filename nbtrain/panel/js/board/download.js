@@ -1,4 +1,4 @@
-// Files that a page offers: a chart's points, and its picture.
+// Files to download: a chart's points, and its picture.
 
 /** @import { Look, Paint } from "../types.d.ts" */
 
@@ -25,7 +25,7 @@ export function download(blob, name, ending) {
  * @param {string} name
  * @param {string} ending
  */
-export function fileName(name, ending) {
+function fileName(name, ending) {
   const kept = name.replace(/[^\p{L}\p{N}._ -]+|^\.+/gu, "_");
   return `${[...kept].slice(0, LONGEST).join("").trim() || "untitled"}${ending}`;
 }

@@ -1,29 +1,33 @@
-// The chart of a tag and its validation: of each a mean line, a band from lowest to highest and
+// The chart of a tag and its validation, each with a line of means, a band from lowest to highest and
 // abandoned tails; and marks.
 
-import { bucketAt, bucketUpTo, divided, marks, together } from "../shared/columns.js";
+import { bucketAt, bucketUpTo, divided, marks, nearest, together } from "../shared/columns.js";
 import { el } from "../shared/dom.js";
 import { MarksStrip, STRIP } from "./marks_strip.js";
 import { BaseChart } from "../shared/base_chart.js";
-import { axes, besidePointer, drawMarks, isArrow, steps, yScale } from "../shared/plot.js";
+import { axes, besidePointer, drawMarks, isArrow, xScale, yScale } from "../shared/plot.js";
 import { ChartHead } from "./chart_head.js";
 import { bandsOf, seriesOf } from "./series.js";
 
 /** @import uPlot from "uplot" */
 /** @import { Bucket, Columns, Curve, Mark, Paint, TagLine, UnseenBucket } from "../types.d.ts" */
 /** @import { MarksMenu } from "./marks_menu.js" */
+/** @import { Drawn } from "./series.js" */
 
 /** @typedef {TagLine & {curves: Curve[]}} DrawnLine */
 
-const WIDE = 560; // pixels from which a chart is higher
-const REACH = 6; // pixels from a point of the validation to a pointer that means it
+const COLUMNS = 4; // of a smoothed line
+const REACH = 6; // the most pixels from a validation's point to a pointer that selects it
+
+/** @typedef {ConstructorParameters<typeof ChartHead>[1]} HeadClicks */
 
 export class Chart extends BaseChart {
   /**
-   * paint: gives what to paint with, as the theme stands; open: see marks_menu.js.
-   * @param {{tag: string, syncKey: string, paint: () => Paint, open: MarksMenu["open"]}} panel
+   * paint: returns the colours of the current theme; open: see marks_menu.js; clicks: see
+   * chart_head.js.
+   * @param {{tag: string, syncKey: string, paint: () => Paint, open: MarksMenu["open"], clicks: HeadClicks}} panel
    */
-  constructor({ tag, syncKey, paint, open }) {
+  constructor({ tag, syncKey, paint, open, clicks }) {
     const strip = new MarksStrip(paint);
     super("", strip.tip);
     this.syncKey = syncKey;
@@ -31,12 +35,15 @@ export class Chart extends BaseChart {
     this.open = open;
     this.strip = strip;
     this.log = false;
+    this.logX = false;
+    this.smooth = 0;
+    this.room = 0; // the height of the plot in pixels
     this.hovered = false;
     /** @type {DrawnLine[]} */
     this.lines = [];
     /** @type {UnseenBucket[][]} */
     this.found = []; // in each line
-    this.head = new ChartHead(tag, () => this.#toggleLog());
+    this.head = new ChartHead(tag, clicks);
     this.dots = ["nbt-dot", "nbt-dot nbt-validation"].map((kind) =>
       el("div", { class: kind, hidden: "" }),
     );
@@ -48,7 +55,7 @@ export class Chart extends BaseChart {
   }
 
   /**
-   * Draw these lines, and the marks of what was done; without them, those there were.
+   * Draws these lines and marks; by default the last ones again.
    * @param {DrawnLine[]} [lines]
    * @param {Mark[]} [done]
    */
@@ -58,13 +65,13 @@ export class Chart extends BaseChart {
     this.root.dataset.timeline = String(done.length);
     this.found = lines.map(({ curves }) => marks(curves, { log: this.log }));
     this.root.dataset.marks = String(this.found.flat().length);
-    const tags = lines.map(({ tag }) => tag).join(" and ");
+    const tags = listed(lines.flatMap(({ tags }) => tags));
     this.host.setAttribute(
       "aria-label",
       `chart of ${tags}: the arrow keys read values and stop at marks, Home and End go to the ends, Enter tells what can be done about one`,
     );
     if (this.hasRoom()) this.#plot();
-    if (!this.hovered) this.head.tell([], this.found.flat());
+    if (!this.hovered) this.head.tell([], this.found.flat(), { hovered: false });
     this.#colour();
   }
 
@@ -90,31 +97,37 @@ export class Chart extends BaseChart {
   }
 
   get look() {
-    return [this.log, ...this.#parts.map(({ tails }) => tails.length)].join();
+    return [
+      this.log,
+      this.logX,
+      this.smooth > 0,
+      ...this.#parts.map(({ tails }) => tails.length),
+    ].join();
   }
 
   get height() {
-    return this.host.clientWidth > WIDE ? 240 : 180;
+    return this.room;
   }
 
-  // Zoom and cursor stay as they are while data comes in, also when a new tail needs a new plot.
+  // Draws the data. Zoom and cursor stay, even if a new tail needs a new plot.
   #plot() {
     const places = this.strip.marks.map(({ place }) => place);
     const data = together(
       this.lines.map(({ curves }) => curves),
-      { log: this.log, places },
+      { log: this.log, logX: this.logX, smooth: this.smooth, places },
     );
     const zoom = this.#zoom();
     const parts = this.#parts;
     const tails = parts.reduce((sum, part) => sum + part.tails.length, 0);
-    // The scale is that of what counts, which would be a flat line below a tail that has gone bad.
+    // Abandoned tails do not affect the scale: one that has gone bad would flatten the line.
     const auto = parts.every(({ kept }) => !kept.length);
-    if (!this.plot || this.drawn !== this.look) this.#build(data, { tails, auto });
+    if (!this.plot || this.drawn !== this.look)
+      this.#build(data, { tails, auto, smooth: this.smooth > 0 });
     else {
       this.plot.series.slice(1, 1 + tails).forEach((tail) => (tail.auto = auto));
       this.plot.setData(data, !zoom);
     }
-    if (zoom) this.plot.setScale("x", zoom);
+    if (zoom && !(this.logX && zoom.min <= 0)) this.plot.setScale("x", zoom);
   }
 
   #zoom() {
@@ -126,15 +139,15 @@ export class Chart extends BaseChart {
 
   /**
    * @param {Columns} data
-   * @param {{tails: number, auto: boolean}} abandoned see series.js
+   * @param {Drawn} drawn
    */
-  #build(data, abandoned) {
+  #build(data, drawn) {
     const { left = -10, top = -10 } = this.plot?.cursor ?? {};
     this.build(data, {
-      series: seriesOf(this.lines, abandoned, this.paint),
-      bands: bandsOf(this.lines, abandoned.tails, this.paint),
-      scales: { x: { time: false, range: steps }, y: yScale(this.log) },
-      axes: axes(this.paint, { log: this.log }),
+      series: seriesOf(this.lines, drawn, this.paint),
+      bands: bandsOf(this.lines, drawn, this.paint),
+      scales: { x: xScale(this.logX), y: yScale(this.log) },
+      axes: axes(this.paint, { log: this.log, logX: this.logX }),
       cursor: {
         sync: { key: this.syncKey, scales: ["x", null] },
         points: { show: false },
@@ -151,11 +164,11 @@ export class Chart extends BaseChart {
     });
     const { over } = this.plot;
     over.append(...this.dots, this.strip.strip, this.tip);
-    // What is above the plot is none of it to uPlot, which tells nobody of the pointer there.
+    // uPlot sends no events for the strip above the plot.
     this.strip.strip.addEventListener("mousemove", ({ clientX }) =>
       this.#along(clientX - over.getBoundingClientRect().left),
     );
-    let from = 0; // a drag ends in a click, too
+    let from = 0; // a drag ends with a click, too
     over.addEventListener("mousedown", ({ clientX }) => (from = clientX));
     over.addEventListener(
       "click",
@@ -169,7 +182,7 @@ export class Chart extends BaseChart {
   hover(u) {
     this.hovered = u.cursor.left >= 0;
     const buckets = this.hovered ? this.#bucketsAt(u, u.cursor.left) : [];
-    this.head.tell(buckets, this.found.flat());
+    this.head.tell(buckets, this.found.flat(), { hovered: this.hovered });
     this.dots.forEach((dot, i) => point(dot, u, buckets[i]));
     const meant = this.hovered && this.#isMine(u) ? this.strip.at(u.cursor.left) : undefined;
     u.over.style.cursor = meant ? "pointer" : "";
@@ -178,7 +191,7 @@ export class Chart extends BaseChart {
   }
 
   /**
-   * The pointer is in the strip, and the cursor below it.
+   * Moves the cursor below a pointer in the strip.
    * @param {number} left
    */
   #along(left) {
@@ -188,7 +201,7 @@ export class Chart extends BaseChart {
   }
 
   /**
-   * The other charts of the panel move their cursors too.
+   * Tells if this chart has the pointer or the focus: the cursors of all charts move together.
    * @param {uPlot} u
    */
   #isMine(u) {
@@ -211,7 +224,7 @@ export class Chart extends BaseChart {
   }
 
   /**
-   * Beside the sign; below the chart where the pointer is in the plot, and would be over a button.
+   * Opens the menu beside a sign, or below the chart if the pointer is in the plot.
    * @param {number} left
    * @param {boolean} [inPlot]
    */
@@ -224,7 +237,7 @@ export class Chart extends BaseChart {
   }
 
   /**
-   * What opens beside a mark gives the focus back: the place is kept for that.
+   * Keeps the cursor while the menu is open, which returns the focus.
    * @param {FocusEvent} event
    */
   leave({ relatedTarget }) {
@@ -232,23 +245,41 @@ export class Chart extends BaseChart {
   }
 
   /**
-   * Of the first line the bucket that is meant, and of its validation what was known by then.
+   * The bucket of the first line at a position, and the validation's last bucket up to there.
    * @param {uPlot} u
    * @param {number} left
    */
   #bucketsAt(u, left) {
     const [first, second] = this.lines;
     const bucket = bucketAt(first.curves, u.posToVal(left, "x"));
-    if (!bucket || !second) return [bucket];
+    if (!bucket || !second) return this.#averaged(u, [bucket]);
     const step = Math.max(bucket.x, u.posToVal(left + REACH, "x"));
-    return [bucket, bucketUpTo(second.curves, step, bucket)];
+    return this.#averaged(u, [bucket, bucketUpTo(second.curves, step, bucket)]);
   }
 
-  #toggleLog() {
-    this.log = !this.log;
-    this.head.log.setAttribute("aria-pressed", String(this.log));
-    this.draw();
+  /**
+   * Gives the buckets of the lines their smoothed values, if these are drawn.
+   * @param {uPlot} u
+   * @param {(Bucket | null)[]} buckets
+   */
+  #averaged(u, buckets) {
+    if (!this.smooth) return buckets;
+    const first = u.data.length - COLUMNS * this.lines.length; // of the first line
+    return buckets.map((bucket, i) => {
+      if (!bucket || bucket.abandoned) return bucket;
+      const column = u.data[first + COLUMNS * (i + 1) - 1];
+      return { ...bucket, smooth: column[nearest(u.data[0], bucket.x)] ?? undefined };
+    });
   }
+}
+
+/**
+ * Names in words: "one, two and three".
+ * @param {string[]} names
+ */
+function listed(names) {
+  const last = names.at(-1);
+  return names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${last}` : last;
 }
 
 /**
@@ -257,7 +288,9 @@ export class Chart extends BaseChart {
  * @param {Bucket | null | undefined} bucket
  */
 function point(dot, u, bucket) {
-  const [left, top] = bucket ? [u.valToPos(bucket.x, "x"), u.valToPos(bucket.mean, "y")] : [];
+  const [left, top] = bucket
+    ? [u.valToPos(bucket.x, "x"), u.valToPos(bucket.smooth ?? bucket.mean, "y")]
+    : [];
   dot.hidden = !(Number.isFinite(left) && top >= 0 && top <= u.over.clientHeight);
   dot.classList.toggle("nbt-gone", Boolean(bucket?.abandoned));
   dot.style.transform = `translate(${left}px, ${top}px)`;

@@ -1,31 +1,52 @@
 // The head of a chart: its tag, the last values, what there is at the cursor, and the scale.
 
-import { el } from "../shared/dom.js";
-import { describe, describeValidation, tally } from "../shared/format.js";
+import { el, say } from "../shared/dom.js";
+import { describe, describeBest, describeValidation, tally } from "../shared/format.js";
 
+/** @import { best } from "../shared/columns.js" */
 /** @import { Bucket, TagLine, UnseenBucket } from "../types.d.ts" */
 
 export class ChartHead {
   /**
+   * toggleLog, togglePin: called when the scale is to be the other one, and the chart pinned or not.
    * @param {string} tag
-   * @param {() => void} toggle called when the scale is to be the other one
+   * @param {{toggleLog: () => void, togglePin: () => void}} clicks
    */
-  constructor(tag, toggle) {
+  constructor(tag, { toggleLog, togglePin }) {
     this.said = "";
     this.last = el("span", { class: "nbt-last" });
+    this.best = el("span", { class: "nbt-best", "data-role": "best" });
     this.legend = el("span", { class: "nbt-legend", "data-role": "legend" });
+    this.pin = el("button", { type: "button", "data-act": "pin", "aria-label": `pin ${tag}` });
+    this.pin.addEventListener("click", togglePin);
     this.log = el("button", {
       type: "button",
       text: "log",
-      "aria-pressed": "false",
       title: "Logarithmic scale",
     });
-    this.log.addEventListener("click", toggle);
+    this.log.addEventListener("click", toggleLog);
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
+    const title = el("span", { class: "nbt-title", children: [name, this.last, this.best] });
     this.root = el("div", {
       class: "nbt-chart-head",
-      children: [name, this.last, this.legend, this.log],
+      children: [
+        title,
+        this.legend,
+        el("span", { class: "nbt-head-tools", children: [this.pin, this.log] }),
+      ],
     });
+    this.show({ log: false, pinned: false });
+  }
+
+  /**
+   * Show what is chosen.
+   * @param {{log: boolean, pinned: boolean}} chosen
+   */
+  show({ log, pinned }) {
+    this.log.setAttribute("aria-pressed", String(log));
+    this.pin.setAttribute("aria-pressed", String(pinned));
+    say(this.pin, pinned ? "★" : "☆");
+    this.pin.title = pinned ? "Pinned before the other charts" : "Pin before the other charts";
   }
 
   /**
@@ -47,11 +68,24 @@ export class ChartHead {
   }
 
   /**
+   * Tell of the best value, of the validation if there is one.
+   * @param {ReturnType<typeof best>} found
+   * @param {{validates: boolean, tag: string, higher: boolean}} of
+   */
+  praise(found, { validates, tag, higher }) {
+    const words = found && `best ${validates ? "val " : ""}${describeBest(found)}`;
+    say(this.best, words?.replaceAll(" ", "\u00a0")); // seen whole or not at all
+    this.best.title = `the ${higher ? "highest" : "lowest"} value of ${tag}`;
+  }
+
+  /**
    * Tell of the buckets at the cursor; without them, how many values no line can show.
    * @param {Bucket[]} buckets
    * @param {UnseenBucket[]} unseen
+   * @param {{hovered: boolean}} how whether there is a cursor: its values have the place of the last
    */
-  tell([bucket, validated], unseen) {
+  tell([bucket, validated], unseen, { hovered }) {
+    this.root.classList.toggle("nbt-hovered", hovered);
     if (!bucket) this.legend.textContent = tally(unseen);
     else
       this.legend.replaceChildren(

@@ -1,62 +1,140 @@
-// Clicks on their way to the kernel: posted, acknowledged, answered by a receipt.
+// Clicks on their way to the kernel: posted, acknowledged, answered by a receipt. If a busy kernel does
+// not take a click, it is also sent through the run's folder; it is executed only once.
 
 /** @import { Command, Receipt, Status, ToPanel } from "../protocol.d.ts" */
+/** @import { Mailbox } from "./mailbox.js" */
 
 /**
- * taken: the kernel has it; known: its receipt has been listed, or should have been.
+ * sent: so far only the run's folder has it; lack: why it could not be put there.
+ * taken: the kernel or the run has it; known: its receipt was listed, or should have been by now.
  * @typedef {object} Click
  * @property {Command["command"]} command
  * @property {boolean} late
+ * @property {boolean} sent
+ * @property {string} lack
  * @property {boolean} taken
  * @property {boolean} known
  * @property {ReturnType<typeof setTimeout>} [timer]
  * @property {(receipt?: Receipt) => void} done
  */
 
-const ENDED = ["finished", "stopped", "failed"];
+const TAKEN = "requested"; // the text of the acknowledgement of a click that is not refused
+export const ENDED = ["finished", "stopped", "failed"];
 const BUSY_AFTER_MS = 1500;
-const LISTED_AFTER_MS = 1500; // a receipt that is not listed by then has left the list again
+const LOOK_MS = 1000; // for an answer in the run's folder
+const LISTED_AFTER_MS = 1500; // a receipt that is not listed by then was pushed off the list
 
 export class Clicks {
   /**
-   * send: posts a message to the kernel. changed: called when time has made a difference.
+   * send: posts a message to the kernel. changed: called when a click has changed by itself.
    * @param {(message: ToPanel) => void} send
+   * @param {Pick<Mailbox, "send" | "answer">} mailbox
    * @param {() => void} changed
    */
-  constructor(send, changed) {
+  constructor(send, mailbox, changed) {
     this.send = send;
+    this.mailbox = mailbox;
     this.changed = changed;
     /** @type {Map<string, Click>} */
     this.waiting = new Map(); // by their ids
+    /** @type {Receipt | null} */
+    this.told = null; // an answer that no receipt of the run has, until another one comes
+    this.newest = ""; // the newest listed receipt
   }
 
   /**
-   * done: called once, with the receipt; without one where nothing is to be known of it any more.
+   * done: called once, with the receipt, or without one if it will never be known.
    * @param {Command} command
    * @param {(receipt?: Receipt) => void} [done]
    */
   post(command, done = () => {}) {
-    const id = crypto.randomUUID?.() ?? String(Math.random());
+    const id = newId();
     /** @type {Click} */
-    const click = { command: command.command, late: false, taken: false, known: false, done };
-    click.timer = setTimeout(() => {
-      click.late = true;
-      this.changed();
-    }, BUSY_AFTER_MS);
+    const click = {
+      command: command.command,
+      late: false,
+      sent: false,
+      lack: "",
+      taken: false,
+      known: false,
+      done,
+    };
+    click.timer = setTimeout(() => this.#goAround(id, click, command), BUSY_AFTER_MS);
     this.waiting.set(id, click);
+    this.told = null;
     this.send({ t: "cmd", id, ...command });
     this.changed();
   }
 
   /**
-   * The kernel has taken a click.
+   * Sends a click through the run's folder, as the kernel is busy.
    * @param {string} id
+   * @param {Click} click
+   * @param {Command} command
    */
-  acknowledged(id) {
+  async #goAround(id, click, command) {
+    click.late = true;
+    this.changed();
+    const lack = await this.mailbox.send(id, command);
+    if (this.waiting.get(id) !== click || click.taken) return;
+    click.sent = lack === "";
+    click.lack = lack ?? "";
+    if (click.sent) this.#lookLater(id, click);
+    this.changed();
+  }
+
+  /**
+   * Looks for the answer in the run's folder. A busy kernel seldom lists receipts, and the kernel of
+   * an attached run lists none of commands that it has not sent.
+   * @param {string} id
+   * @param {Click} click
+   */
+  #lookLater(id, click) {
+    click.timer = setTimeout(async () => {
+      const answer = await this.mailbox.answer(id);
+      if (this.waiting.get(id) !== click || !click.sent) return;
+      if (answer?.state === "refused" && !answer.command) {
+        // The mailbox does not trust it, so the run has not seen it. The kernel may still do it.
+        Object.assign(click, { sent: false, lack: answer.text });
+        this.changed();
+        return;
+      }
+      if (answer && answer.state !== "requested") {
+        this.#tell(id, click, answer);
+        return;
+      }
+      if (answer) Object.assign(click, { late: false, taken: true });
+      this.#lookLater(id, click);
+      this.changed();
+    }, LOOK_MS);
+  }
+
+  /**
+   * @param {string} id
+   * @param {Click} click
+   * @param {Receipt} answer
+   */
+  #tell(id, click, answer) {
+    this.waiting.delete(id);
+    this.told = answer;
+    click.done(answer);
+    this.changed();
+  }
+
+  /**
+   * Handles the kernel's acknowledgement: it has taken a click, or refused it for the given reason.
+   * @param {string} id
+   * @param {string} text
+   */
+  acknowledged(id, text) {
     const click = this.waiting.get(id);
     if (!click) return;
     clearTimeout(click.timer);
-    click.late = false;
+    if (text !== TAKEN) {
+      this.#tell(id, click, { id, command: click.command, state: "refused", text });
+      return;
+    }
+    click.late = click.sent = false;
     click.taken = true;
     click.timer = setTimeout(() => {
       click.known = true;
@@ -65,11 +143,14 @@ export class Clicks {
   }
 
   /**
-   * A click waits until its receipt has an outcome, or others have pushed it off the list.
+   * Ends clicks whose receipt has an outcome, or was pushed off the list by others.
    * @param {Partial<Status>} status
    */
   settle({ receipts = [], phase }) {
     const answers = new Map(receipts.map((receipt) => [receipt.id, receipt]));
+    const newest = JSON.stringify(receipts.at(-1) ?? null);
+    if (newest !== this.newest) this.told = null;
+    this.newest = newest;
     for (const [id, click] of [...this.waiting]) {
       const answer = answers.get(id);
       const open = answer ? answer.state === "requested" : !click.known;
@@ -85,7 +166,7 @@ export class Clicks {
     return [...this.waiting.values()].find((click) => click.command === command);
   }
 
-  // The last that an answer is near of: that of a trial comes at its end.
+  // The newest click whose answer is due; a trial is answered only at its end.
   get latest() {
     return [...this.waiting.values()]
       .filter(({ command, taken }) => command !== "try" || !taken)
@@ -94,5 +175,12 @@ export class Clicks {
 
   destroy() {
     for (const { timer } of this.waiting.values()) clearTimeout(timer);
+    this.waiting.clear();
   }
+}
+
+// crypto.randomUUID is missing on pages of other machines without https.
+function newId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -1,11 +1,11 @@
-// Whether the kernel still speaks. Patience is counted in looks, not in seconds: a page that
-// slept, or was out of sight, has not waited.
+// Tells if the kernel is silent. Silence is counted in looks, not in seconds, because a page that slept
+// or was hidden has not waited.
 
-const PATIENCE = 4; // looks in a row without a word; a live run says one every ten seconds
+const PATIENCE = 4; // looks in a row without a message; a live run sends one every ten seconds
 
 export class Contact {
   /**
-   * now: gives the time of day, a Date.
+   * now: returns the present time, a Date.
    * @param {() => Date} [now]
    */
   constructor(now = () => new Date()) {
@@ -13,25 +13,25 @@ export class Contact {
     this.heard();
   }
 
-  // The kernel has spoken.
+  // Notes a message of the kernel.
   heard() {
     this.heardAt = this.now();
     this.looks = 0;
     this.gone = false;
   }
 
-  // Time has passed, and somebody was looking.
+  // Counts a look of a visible page.
   look() {
     this.looks += 1;
   }
 
-  // There is no way to the kernel any more: it has gone, it need not be waited for.
+  // Notes that the connection to the kernel is gone, so that there is no need to wait.
   broke() {
     this.gone = true;
     this.looks = PATIENCE;
   }
 
-  // The time of its last word, like "12:04:33"; null while it speaks.
+  // The time of its last message, like "12:04:33"; null unless it is silent.
   get silentSince() {
     return this.looks < PATIENCE ? null : this.heardAt.toTimeString().slice(0, 8);
   }

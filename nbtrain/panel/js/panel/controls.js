@@ -1,6 +1,7 @@
-// The head of the panel: phase, numbers, progress, buttons, what became of the clicks.
+// The head of the panel: phase, numbers, progress, buttons, and the answers to clicks.
 
 import { el, elementIn, say } from "../shared/dom.js";
+import { DOING, LABELS, onItsWay } from "./command_words.js";
 import { Hyperparameters } from "./hyperparameters.js";
 import { listed, latest } from "./marks.js";
 import { Trial } from "./trial.js";
@@ -22,27 +23,7 @@ const GLYPHS = {
   failed: "✕",
 };
 /** @type {Record<string, string>} */
-const LABELS = {
-  pause: "Pause",
-  resume: "Resume",
-  save: "Checkpoint now",
-  restore: "Restore",
-  stop: "Stop",
-  set: "Set",
-  evaluate: "Evaluate",
-  try: "Try",
-};
-/** @type {Record<string, string>} */
-const DOING = {
-  pause: "Pausing…",
-  resume: "Resuming…",
-  save: "Saving…",
-  restore: "Restoring…",
-  stop: "Stopping…",
-  set: "Setting…",
-  evaluate: "Evaluating…",
-  try: "Trying…",
-};
+const TITLES = { save: "Write a checkpoint now" };
 
 export class Controls {
   /** @param {Clicks} clicks */
@@ -121,7 +102,7 @@ export class Controls {
   }
 
   /**
-   * silentSince: when the kernel spoke last, if it does not speak any more; else null.
+   * silentSince: the time of the kernel's last message if it is silent; else null.
    * gone: whether the kernel is known to have gone.
    * @param {Partial<Status>} status
    * @param {string | null} silentSince
@@ -136,11 +117,12 @@ export class Controls {
         (silentSince ? `was ${status.phase}` : `${GLYPHS[status.phase] ?? ""} ${status.phase}`),
     );
     const why = gone
-      ? `it has gone, or was restarted. To go on with the run, run its cells again with the same name, ${status.name}.`
+      ? `it has gone, or was restarted. ${next(status)}`
       : "it may be busy, or gone.";
     say(this.silence, silentSince && `No word from the kernel since ${silentSince}: ${why}`);
     say(this.name, status.name);
     say(this.engine, status.engine);
+    this.engine.title = status.trained_by ?? "";
     this.#numbers(status.line ?? []);
     this.#progress(status);
     this.#choices(status.checkpoints ?? []);
@@ -158,6 +140,7 @@ export class Controls {
   /** @param {string} command */
   #button(command) {
     const button = el("button", { type: "button", text: LABELS[command], "data-command": command });
+    if (TITLES[command]) button.title = TITLES[command];
     button.addEventListener("click", () =>
       this.#click(/** @type {Plain} */ (button.dataset.command)),
     );
@@ -168,10 +151,10 @@ export class Controls {
   #click(command) {
     if (this.clicks.of(command)) return;
     if (command !== "restore") this.clicks.post({ command });
-    else this.clicks.post({ command, checkpoint: this.choice.value || this.offered });
+    else this.clicks.post({ command, checkpoint: this.choice.value || this.latest });
   }
 
-  // A button that waits stays in the tab order: it must not lose the keyboard's focus.
+  // Updates the buttons. One that waits stays in the tab order, so that it keeps the focus.
   #answer() {
     /** @type {Partial<Status["controls"]>} */
     const controls = this.status.controls ?? {};
@@ -195,20 +178,16 @@ export class Controls {
     return this.status.receipts?.at(-1);
   }
 
-  // A trial is answered long after it was asked for: until something else is, that is told.
+  // Shows the newest answer. That of a trial comes late, and stays until the next one.
   #tell() {
     const waiting = this.silentSince ? null : this.clicks.latest;
     const latest = this.#latest();
     const tried = this.tried?.after === latest?.id && latest ? this.tried.receipt : null;
-    const left = tried?.state === "refused" && tried.id !== latest.id; // by what was done then
-    const receipt = left ? latest : (tried ?? latest);
+    const left = tried?.state === "refused" && tried.id !== latest.id; // by a restore, for example
+    const receipt = this.clicks.told ?? (left ? latest : (tried ?? latest));
     const more = left ? ` · ✕ ${tried.command}: ${tried.text}` : "";
     this.receipt.dataset.state = waiting ? "requested" : (receipt?.state ?? "");
-    if (waiting?.late)
-      say(
-        this.receipt,
-        `${LABELS[waiting.command]} queued: the kernel is busy — it runs when the cell ends`,
-      );
+    if (waiting?.late) say(this.receipt, onItsWay(waiting));
     else if (waiting) say(this.receipt, DOING[waiting.command]);
     else if (receipt?.state === "applied") say(this.receipt, `✓ ${receipt.text}${more}`);
     else if (receipt?.state === "requested")
@@ -217,7 +196,7 @@ export class Controls {
   }
 
   /**
-   * Beside the field that it was typed in, a refusal is told in full: once is enough.
+   * The reason of a refusal, unless the row of the hyperparameter already shows it.
    * @param {Receipt} receipt
    */
   #why(receipt) {
@@ -226,7 +205,7 @@ export class Controls {
   }
 
   /**
-   * The newest line stays in view, unless the reader has scrolled up.
+   * Shows the log; its end stays in view, unless the reader has scrolled up.
    * @param {string | undefined} text
    */
   #log(text) {
@@ -240,7 +219,7 @@ export class Controls {
   }
 
   /**
-   * The elements stay, and with them a selection of their text.
+   * Shows the numbers. The elements stay, so that selected text stays selected.
    * @param {Status["line"]} pairs
    */
   #numbers(pairs) {
@@ -266,14 +245,14 @@ export class Controls {
   }
 
   /**
-   * The list is only made anew when it changed: an open list must not close under the hand.
+   * Lists the checkpoints. An unchanged list is left alone, because a change closes an open one.
    * @param {Checkpoint[]} checkpoints
    */
   #choices(checkpoints) {
     if (checkpoints === this.checkpoints) return;
     this.checkpoints = checkpoints;
     const [name, text] = latest(checkpoints);
-    this.offered = name;
+    this.latest = name;
     const options = [["", text], ...checkpoints.map((each) => [each[0], listed(each)])];
     const key = JSON.stringify(options);
     if (key === this.listed) return;
@@ -282,4 +261,14 @@ export class Controls {
     this.choice.replaceChildren(...options.map(([value, text]) => el("option", { value, text })));
     this.choice.value = options.some(([value]) => value === kept) ? kept : "";
   }
+}
+
+/**
+ * Says how to go on without the kernel.
+ * @param {Partial<Status>} status
+ */
+function next({ name, trained_by }) {
+  return trained_by
+    ? `The run does not need it: ${trained_by} trains. To follow it again, run the cell again.`
+    : `To go on with the run, run its cells again with the same name, ${name}.`;
 }

@@ -1,8 +1,8 @@
 // Hyperparameters: a row for each, with a slider and the exact number beside it.
 //
-// While a slider is dragged, or a number typed, nothing is sent; then one command. What is shown
-// afterwards is what the kernel says: in the field rounded, where it is too long to be read whole,
-// and with all its digits while the field has the focus.
+// Nothing is sent while a slider is dragged or a number is typed; then one command is. Afterwards the
+// row shows the kernel's value. The field rounds a long one, and shows all its digits while it has
+// the focus.
 
 import { el } from "../shared/dom.js";
 import { brief, exact, places } from "./scale.js";
@@ -11,10 +11,10 @@ import { brief, exact, places } from "./scale.js";
 /** @import { Places } from "../types.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
 
-// JupyterLab leaves their keys to them: or else the arrows, which move a slider, are the notebook's.
+// Without this, JupyterLab takes the arrow keys, which move a slider.
 const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 
-const ROOM = 9; // characters that a field shows, also in a broad font
+const ROOM = 9; // characters that a field shows, even in a wide font
 
 let notes = 0;
 
@@ -23,7 +23,7 @@ export class Hyperparameters {
   constructor(clicks) {
     this.clicks = clicks;
     /** @type {Map<string, Row>} */
-    this.rows = new Map(); // by the names
+    this.rows = new Map(); // by name
     this.root = el("div", { class: "nbt-rows", role: "group", "aria-label": "hyperparameters" });
   }
 
@@ -58,7 +58,7 @@ export class Hyperparameters {
   }
 
   /**
-   * The name of the row that says itself why this command of its own was refused, if there is one.
+   * The name of the row that shows why its command was refused; undefined if none does.
    * @param {Receipt} receipt
    */
   refused({ id }) {
@@ -77,7 +77,7 @@ class Row {
     /** @type {number | string | null} */
     this.asked = null; // the value on its way
     /** @type {number | string | null} */
-    this.next = null; // asked for since; sent when that has arrived
+    this.next = null; // asked for meanwhile; sent after the answer
     this.editing = false;
     const note = `nbt-note-${notes++}`;
     this.slider = el("input", { type: "range", min: 0, step: 1, "aria-label": name, ...OWN_KEYS });
@@ -113,9 +113,9 @@ class Row {
   }
 
   /**
-   * answered: what became of the latest commands. With another answer a refusal is over: what it
-   * says may be so no more.
-   * rate: what the schedule gives, times this factor; null where it is none.
+   * answered: the answers to the latest commands. A refusal is shown until the next answer, as its
+   * reason may be gone then.
+   * rate: the rate of the schedule times this factor; null if there is no schedule.
    * @param {number | string} value
    * @param {[lowest: number, highest: number, scale: Scale]} range
    * @param {boolean} can
@@ -142,7 +142,7 @@ class Row {
       ? "setting…"
       : (this.refusal ?? (this.rate === null ? "" : `rate ${this.rate} now`));
     if (this.note.textContent !== text) this.note.textContent = text;
-    if (this.editing) return; // nor does the range move under the hand
+    if (this.editing) return; // the range stays, too
     this.#lay();
     const shown = waiting ? (this.next ?? this.asked) : this.value;
     this.#place(this.places.placeOf(Number(shown)), exact(shown));
@@ -183,20 +183,20 @@ class Row {
     this.#place(place, exact(value));
   }
 
-  // What is written anew is selected, all of it, as Tab does: a script's selection cannot be read
-  // yet, and would be lost. A click puts the caret afterwards.
+  // Shows all digits. A changed text is selected as a whole, as by Tab, because the selection would be
+  // lost. A click sets the caret afterwards.
   #open() {
     const { value } = this.field;
     this.#draw();
     if (this.field.value !== value) this.field.select();
   }
 
-  // A field that was left as it was asks for nothing: what it shows may be rounded.
+  // Asks for the typed value. An unchanged field asks for nothing, as its text may be rounded.
   #enter() {
     if (this.editing) this.#ask(this.#typed());
   }
 
-  // What is no number is sent as it is: the run says what is wrong with it.
+  // The typed number, or any other text as it is: the run says what is wrong with it.
   #typed() {
     const text = this.field.value.trim().replace("−", "-");
     return text === "" || Number.isNaN(Number(text)) ? text : Number(text);
@@ -227,7 +227,7 @@ class Row {
     this.asked = this.next = null;
     this.refusal = receipt?.state === "refused" ? receipt.text : null;
     this.refusedBy = this.refusal && receipt.id;
-    this.among = null; // the answers that it came with; see `show`
+    this.among = null; // the answers at the time of the refusal; see `show`
     if (next !== null && this.can) this.#send(next);
   }
 
@@ -237,7 +237,7 @@ class Row {
   }
 
   /**
-   * Enter is not left to the field: where it is in no form, not every browser calls that a change.
+   * Handles Enter, which not every browser treats as a change outside of a form, and Escape.
    * @param {KeyboardEvent} event
    */
   #key(event) {

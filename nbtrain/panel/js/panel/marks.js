@@ -1,4 +1,4 @@
-// What was done to a run, along its steps: in which order, and in words. Knows no page.
+// The marks of a run: their glyphs, groups and descriptions. Knows no page.
 
 import { clock, place } from "../shared/format.js";
 
@@ -6,12 +6,12 @@ import { clock, place } from "../shared/format.js";
 /** @import { Group, Mark } from "../types.d.ts" */
 
 /**
- * How far two signs, of so many marks each, must stand apart.
+ * The least distance between the signs of two groups of this many marks each.
  * @typedef {(one: number, other: number) => number} Room
  */
 
 /**
- * The most telling first: what a mark that stands for several is drawn as.
+ * The most important first: a sign for several marks shows the first of these.
  * @type {Record<string, string>}
  */
 export const GLYPHS = {
@@ -22,6 +22,8 @@ export const GLYPHS = {
   reverted: "↺",
   kept: "✓",
   try: "◇",
+  lost: "⊖",
+  returned: "⊕",
   undone: "≠",
   set: "◆",
   evaluate: "□",
@@ -37,7 +39,7 @@ const BY_CADENCE = ["checkpoint"];
 const KINDS = { last_good: "copy", trial: "where a trial begins" }; // of checkpoints, by their folders
 
 /**
- * The end of a trial is a "try" as well.
+ * The kind of a mark: its event, or for the end of a trial, whose event is "try" too, its result.
  * @param {Mark} mark
  */
 export const kind = ({ event, kept }) => (kept === undefined ? event : kept ? "kept" : "reverted");
@@ -49,23 +51,23 @@ export const glyph = (mark) => GLYPHS[kind(mark)] ?? OTHER;
 const byCadence = ({ event }) => BY_CADENCE.includes(event);
 
 /**
- * What the run has paused for, as it has gone bad; null once something was done about that.
+ * The newest "nan", unless the run has gone on or back since; rundir/actions.py has the same rule.
  * @param {Mark[]} all
  */
-export function trouble(all) {
+export function openNan(all) {
   const last = all.findLastIndex(({ event }) => event === "nan");
   const done = all
     .slice(last + 1)
-    .some(({ event, place, step }) => event === "resume" || place < step);
+    .some(({ event, place, step }) => ["resume", "restore"].includes(event) || place < step);
   return last < 0 || done || all[last].abandoned ? null : all[last];
 }
 
 /**
- * Those that lie closer than `apart`, or whose signs would overlap, are one: the most telling mark
- * first, then the newest, then what came by cadence, then what was abandoned. The number: how many
- * there are, without what came by cadence about another mark.
- * lefts: where they lie; what lies elsewhere is left out. wide: how broad the sign of a number is.
- * What came by cadence gives way: near to another mark it does not move it.
+ * Groups the marks that lie closer than `apart` or whose signs would overlap. In a group, the most
+ * important mark comes first, then the newest, then those by cadence, then abandoned ones. The number
+ * of a group leaves out marks by cadence, unless there are no others.
+ * lefts: the positions of the marks; those outside of `from` and `to` are left out. wide: the width of
+ * the sign for a number. A mark by cadence that is near another mark does not move its sign.
  * @param {Mark[]} marks
  * @param {number[]} lefts
  * @param {{apart: number, from: number, to: number, wide?: (number: number) => number}} how
@@ -98,8 +100,8 @@ export function grouped(marks, lefts, { apart, from, to, wide = () => 0 }) {
 }
 
 /**
- * What is left of some marks when those have gone to a group that are so near to it that the sign
- * of all of them would overlap its own.
+ * Moves marks to a group if they are so near to it that their own sign would overlap the sign of the
+ * group; returns the others.
  * @param {number[]} some
  * @param {Group<number>[]} groups
  * @param {number[]} lefts
@@ -129,7 +131,7 @@ function inOrder(group, marks) {
 }
 
 /**
- * The sign of more is broader: it may reach the one before, which then is one with it.
+ * Joins groups whose signs overlap: the sign of a larger group is wider.
  * @param {number[]} order
  * @param {number[]} lefts
  * @param {Room} room
@@ -159,7 +161,7 @@ function both(one, { last, number, marks }) {
 }
 
 /**
- * A mark in words: what, where and when.
+ * Describes a mark: its kind, step and time.
  * @param {Mark} mark
  */
 export function titled(mark) {
@@ -168,7 +170,7 @@ export function titled(mark) {
 }
 
 /**
- * A checkpoint in words, as it is listed: where, when, and what tells it from others.
+ * Describes a checkpoint in the list: its step, its time, and its kind.
  * @param {Checkpoint} checkpoint
  */
 export function listed([name, step, wall, abandoned]) {
@@ -178,8 +180,8 @@ export function listed([name, step, wall, abandoned]) {
 }
 
 /**
- * What is restored where none was chosen: the newest that counts and is no copy of a good state, or
- * at least the newest. Its name, and words for it.
+ * The checkpoint to restore if none is chosen: the newest on the current branch that is no copy of a
+ * good state, else the newest that is no copy. Returns its name and a description.
  * @param {Checkpoint[]} checkpoints
  */
 export function latest(checkpoints) {

@@ -1,8 +1,8 @@
-// The marks that somebody asks about, with what can be done about each.
+// A menu for the marks at one position, with the actions of each.
 
 import { el } from "../shared/dom.js";
 import { titled } from "./marks.js";
-import { Offers, key } from "./offers.js";
+import { ActionList, key } from "./action_list.js";
 import { Popover } from "./popover.js";
 
 /** @import { Mark } from "../types.d.ts" */
@@ -12,7 +12,7 @@ const LISTED = 6; // marks of a group, at first and with each "more"
 
 export class MarksMenu {
   /**
-   * clicks, state: see offers.js.
+   * clicks, state: see action_list.js.
    * @param {Clicks} clicks
    * @param {() => {marks: Mark[], silentSince: string | null}} state
    */
@@ -22,18 +22,18 @@ export class MarksMenu {
     this.marks = []; // their keys
     this.listed = LISTED;
     this.popover = new Popover("marks");
-    this.offers = new Offers(clicks, state, {
+    this.actions = new ActionList(clicks, state, {
       heads: true,
       retreat: this.popover.root,
       done: () => this.popover.close(),
     });
     this.more = el("button", { type: "button", "data-act": "more" });
     this.more.addEventListener("click", () => this.#more());
-    this.popover.root.append(this.offers.list, this.more, this.offers.answers);
+    this.popover.root.append(this.actions.list, this.more, this.actions.answers);
   }
 
   /**
-   * Offer what can be done about these marks, beside an element, at a place in it.
+   * Shows the actions of these marks beside an element, `left` pixels from its left edge.
    * @param {Mark[]} marks
    * @param {HTMLElement} anchor
    * @param {number} left
@@ -41,27 +41,27 @@ export class MarksMenu {
   open(marks, anchor, left) {
     this.marks = marks.map(key);
     this.listed = LISTED;
-    this.offers.clear();
+    this.actions.clear();
     this.popover.close();
     this.show();
     this.popover.open(anchor, marks.length > 1 ? `${marks.length} marks` : titled(marks[0]), left);
   }
 
-  // The run has gone on: something else may be possible by now.
+  // Called again when the run has changed: other actions may be possible.
   show() {
     const { marks } = this.state();
     const found = this.marks
       .slice(0, this.listed)
       .map((wanted) => marks.find((mark) => key(mark) === wanted));
-    this.offers.show(found.filter(Boolean));
+    this.actions.show(found.filter(Boolean));
     const left = this.marks.length - this.listed;
     this.more.hidden = left <= 0;
     this.more.textContent = `${left} more`;
   }
 
-  // The focus goes on to what has come.
+  // Shows more marks, and moves the focus to the first of them.
   #more() {
-    const { list } = this.offers;
+    const { list } = this.actions;
     const before = list.children.length;
     this.listed += LISTED;
     this.show();

@@ -1,4 +1,4 @@
-// The marks of what was done to a run, in a strip above a chart: drawn, and found by the pointer.
+// The strip of marks above a chart: draws them, and finds the one below the pointer.
 
 import { el } from "../shared/dom.js";
 import { glyph, grouped, titled } from "./marks.js";
@@ -10,14 +10,14 @@ import { shortened } from "../shared/format.js";
 /** @typedef {Group<Mark> & {wide: number}} Sign A group, and how broad it is drawn, in pixels. */
 
 export const STRIP = 18; // pixels above the plot
-const APART = 22; // pixels between two marks, at the least: what stands closer is not told apart
-const REACH = 7; // pixels from a mark to a pointer that means it
-const GLYPH = 11; // pixels that a glyph is wide, at the most
+const APART = 22; // the least pixels between two signs
+const REACH = 7; // the most pixels from a mark to a pointer that selects it
+const GLYPH = 11; // the most pixels of the width of a glyph
 const GAP = 2; // pixels between two signs
-const BASE = 6; // pixels from a sign down to the plot, where the line of several is
+const BASE = 6; // pixels between a sign and the plot, where a group has its line
 const SMALL = "10px system-ui, sans-serif"; // of a count
-const TOLD = 3; // marks of a group that the tip tells
-const CHARS = 120; // of the text of one, in the tip; the menu has the whole
+const TOLD = 3; // marks of a group that the tip lists
+const CHARS = 120; // the most characters of a mark's text in the tip; the menu has all
 const GRAVE = ["nan", "failed"];
 
 export class MarksStrip {
@@ -31,13 +31,13 @@ export class MarksStrip {
     this.marks = [];
     /** @type {Sign[]} */
     this.groups = [];
-    this.key = ""; // of what the tip tells
+    this.key = ""; // of the tip's contents
     this.tip = el("div", { class: "nbt-tip", role: "status", hidden: "", "data-role": "mark" });
     this.strip = el("div", { class: "nbt-strip" });
   }
 
   /**
-   * Draw the marks above and across a plot.
+   * Draws the marks above and across a plot.
    * @param {uPlot} u
    */
   draw(u) {
@@ -67,7 +67,7 @@ export class MarksStrip {
   }
 
   /**
-   * A single mark has a line at its step; several have one along theirs.
+   * Draws a line at the step of a mark, or along the steps of a group.
    * @param {CanvasRenderingContext2D} ctx
    * @param {Sign} sign
    * @param {number} height of the plot
@@ -84,7 +84,7 @@ export class MarksStrip {
   }
 
   /**
-   * As wide as `widths` has it.
+   * Draws a sign, as wide as `widths` says.
    * @param {CanvasRenderingContext2D} ctx
    * @param {Sign} sign
    */
@@ -101,7 +101,7 @@ export class MarksStrip {
   }
 
   /**
-   * The marks that a pointer at this place means; undefined for none.
+   * The marks that a pointer at this position selects; undefined for none.
    * @param {number} left
    * @returns {Sign | undefined}
    */
@@ -118,7 +118,7 @@ export class MarksStrip {
   }
 
   /**
-   * The first mark on the way from one place to another, where a cursor stops.
+   * The first mark between two positions, where the cursor stops.
    * @param {number} from
    * @param {number} to
    */
@@ -129,7 +129,7 @@ export class MarksStrip {
   }
 
   /**
-   * Tell of some marks beside the pointer, or of none.
+   * Describes some marks in the tip; hides the tip without any.
    * @param {Mark[]} [marks]
    */
   tell(marks = []) {
@@ -153,7 +153,7 @@ export class MarksStrip {
 const counted = (number) => (number > 99 ? "99+" : number > 1 ? String(number) : "");
 
 /**
- * How many pixels the sign of so many marks is wide.
+ * The width in pixels of the sign of so many marks.
  * @param {CanvasRenderingContext2D} ctx
  */
 function widths(ctx) {

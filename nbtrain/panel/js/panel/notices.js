@@ -1,5 +1,5 @@
-// Notifications of the browser: of what befalls a run while nobody sees its page. No view has a
-// part in it: of a hidden page none is drawn.
+// Notifications of the browser when a run ends or pauses while its page is hidden. They do not depend
+// on a view, because a hidden page draws none.
 
 /** @import { Status } from "../protocol.d.ts" */
 
@@ -10,11 +10,11 @@ const REFUSED =
 const ENDS = ["finished", "stopped", "failed"];
 
 export class Notices {
-  on = false; // whether it was asked for, and the browser lets us
-  refusal = ""; // in words, why not
+  on = false; // whether they are wanted, and the browser permits them
+  refusal = ""; // why the browser does not permit them
 
   /**
-   * page: the window. changed: called when `on` or `refusal` is another.
+   * page: the window. changed: called when `on` or `refusal` has changed.
    * @param {() => void} changed
    * @param {any} [page]
    */
@@ -23,7 +23,7 @@ export class Notices {
     this.page = page;
   }
 
-  // On a click, or else the browser does not ask its reader.
+  // Turns them on or off; must be called for a click, or the browser does not ask for permission.
   async toggle() {
     const { Notification } = this.page;
     const answer = this.on || !Notification ? "default" : await Notification.requestPermission();
@@ -33,7 +33,7 @@ export class Notices {
   }
 
   /**
-   * What has arrived of a run.
+   * Looks at a new status of the run.
    * @param {Partial<Status>} status
    */
   look(status) {
@@ -48,21 +48,21 @@ export class Notices {
       return;
     const body = said(status);
     if (body === null) return;
-    // Other views of the run say the same: a tag is shown once.
+    // A tag is shown only once, so other views of the run do not repeat it.
     const tag = `nbtrain ${status.name} ${status.phase} ${status.step}`;
     try {
       const shown = new this.page.Notification(`${status.name}: ${status.phase}`, { body, tag });
       shown.onclick = () => this.page.focus();
     } catch {
       this.on = false;
-      this.refusal = NONE; // a phone's browser: only a service worker may
+      this.refusal = NONE; // on phones, only a service worker may notify
       this.changed();
     }
   }
 }
 
 /**
- * What is to be said of a phase; null: nothing. Who has asked for a pause knows of it.
+ * The text for a phase; null for none. A pause that the user asked for needs none.
  * @param {Partial<Status>} status
  */
 function said({ phase, step, failure, message, receipts }) {

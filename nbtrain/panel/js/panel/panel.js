@@ -1,25 +1,24 @@
 // The panel of a run: an anywidget. One connection for each model, one view for each output.
 
 import uplotCss from "uplot/dist/uPlot.min.css";
-import { Chart } from "./chart.js";
+import { ChartGrid } from "./chart_grid.js";
+import { Choices } from "./choices.js";
 import { Clicks } from "./clicks.js";
-import { isAbandoned } from "../shared/columns.js";
 import { Controls } from "./controls.js";
-import { el } from "../shared/dom.js";
+import { el, say } from "../shared/dom.js";
 import { Statusbar } from "./statusbar.js";
+import { Mailbox } from "./mailbox.js";
 import { MarksMenu } from "./marks_menu.js";
+import chartsCss from "./charts.css";
 import css from "../shared/common.css";
-import { Rescue } from "./rescue.js";
+import { MessageActions } from "./message_actions.js";
 import { widget } from "../shared/connection.js";
 import { RunConnection } from "./run_connection.js";
 import { stand } from "../shared/still.js";
+import { Tasks } from "./tasks.js";
 import * as theme from "../shared/theme.js";
 
-/** @import { Status } from "../protocol.d.ts" */
-/** @import { Mark, TagLine } from "../types.d.ts" */
-
-const UNTOLD = ["created", "finished", "stopped", "failed"]; // phases in which nothing is to be heard
-let panels = 0;
+const UNTOLD = ["created", "finished", "stopped", "failed"]; // phases in which the kernel sends nothing by itself
 
 class View {
   /**
@@ -30,6 +29,7 @@ class View {
     this.connection = connection;
     this.clicks = new Clicks(
       (message) => connection.send(message),
+      new Mailbox(() => connection.mailbox),
       () => this.changed(),
     );
     this.controls = new Controls(this.clicks);
@@ -39,28 +39,33 @@ class View {
       silentSince: this.silentSince,
     });
     this.menu = new MarksMenu(this.clicks, state);
-    this.rescue = new Rescue(this.clicks, state);
-    /** @type {Map<string, {chart: Chart, shows: string}>} */
-    this.charts = new Map(); // by tag; shows: what of its lines and marks
+    this.messageActions = new MessageActions(this.clicks, state);
     this.inSight = true;
-    this.syncKey = `nbtrain-${panels++}`;
-    this.grid = el("div", { class: "nbt-grid" });
-    const style = el("style", { text: uplotCss + css });
+    this.choices = new Choices(() => this.changed());
+    this.charts = new ChartGrid({
+      store: connection.store,
+      choices: this.choices,
+      paint: () => this.paints,
+      open: (marks, anchor, left) => this.menu.open(marks, anchor, left),
+    });
+    const style = el("style", { text: uplotCss + css + chartsCss });
+    this.tasks = new Tasks();
     this.statusbar = new Statusbar(connection.notices);
     this.root = el("div", {
       class: "nbt",
       children: [
         style,
         ...this.controls.nodes,
-        this.grid,
+        this.charts.root,
+        this.tasks.root,
         this.statusbar.root,
         this.menu.popover.root,
       ],
     });
-    this.controls.message.after(this.rescue.root);
+    this.controls.message.after(this.messageActions.root);
+    this.note = el("div", { class: "nbt-notice", role: "status", "data-role": "note" });
+    this.controls.notice.before(this.note);
     host.append(this.root);
-    this.size = new ResizeObserver(() => this.each((chart) => chart.resize()));
-    this.size.observe(this.grid);
     this.observer = new IntersectionObserver((entries) => {
       this.inSight = entries.at(-1).isIntersecting;
       this.changed();
@@ -70,20 +75,15 @@ class View {
     this.changed();
   }
 
-  /** @param {(chart: Chart) => void} act */
-  each(act) {
-    for (const { chart } of this.charts.values()) act(chart);
-  }
-
   // Colours can be read only in the document: a view is often made before it is put there.
   retheme() {
     if (!this.root.isConnected) return;
     this.root.dataset.theme = theme.isDark(this.root) ? "dark" : "light";
     this.paints = theme.paints(this.root);
-    this.each((chart) => chart.repaint());
+    this.charts.repaint();
   }
 
-  // Something is new; drawn once in the next frame, however much arrives until then.
+  // Draws what is new in the next frame, once for all that arrives until then.
   changed() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = undefined;
@@ -95,8 +95,8 @@ class View {
   draw() {
     if (!this.root.isConnected) return;
     if (!this.paints) this.retheme();
-    const { store, contact } = this.connection;
-    const { status, charts } = store;
+    const { store, contact, note } = this.connection;
+    const { status } = store;
     const silentSince = UNTOLD.includes(status.phase) ? null : contact.silentSince;
     this.silentSince = silentSince;
     if (status.phase) stand(this.root);
@@ -104,73 +104,21 @@ class View {
     this.root.dataset.step = String(status.step ?? "");
     this.root.classList.toggle("nbt-silent", silentSince !== null);
     this.controls.show(status, silentSince, contact.gone);
-    this.rescue.show();
+    say(this.note, note);
+    this.messageActions.show();
     if (this.menu.popover.isOpen) this.menu.show();
+    this.tasks.show(status);
     this.statusbar.show(status);
-    const one = charts.length === 1;
-    const before = this.grid.classList.contains("nbt-one");
-    this.grid.classList.toggle("nbt-one", one);
-    this.keep(charts.map(([{ tag }]) => tag));
-    for (const lines of charts) this.drawChart(lines, status.last);
-    // Beside a second chart the first is half as wide, and the grid as large as before.
-    if (before && !one) this.each((chart) => chart.resize());
-  }
-
-  /**
-   * A validation leaves its own chart when what it validates comes.
-   * @param {string[]} tags
-   */
-  keep(tags) {
-    for (const [tag, { chart }] of this.charts) {
-      if (tags.includes(tag)) continue;
-      chart.destroy();
-      chart.root.remove();
-      this.charts.delete(tag);
-    }
-  }
-
-  /**
-   * Out of sight the words go on, and the drawing waits.
-   * @param {TagLine[]} lines
-   * @param {Status["last"]} [last]
-   */
-  drawChart(lines, last = {}) {
-    const [{ tag }] = lines;
-    if (!this.charts.has(tag)) {
-      const chart = new Chart({
-        tag,
-        syncKey: this.syncKey,
-        paint: () => this.paints,
-        open: (marks, anchor, left) => this.menu.open(marks, anchor, left),
-      });
-      this.charts.set(tag, { chart, shows: "" });
-      this.grid.append(chart.root);
-    }
-    const { store } = this.connection;
-    const shown = this.charts.get(tag);
-    const shows = [...lines.map((line) => store.changedAt(line.tag)), store.markedAt].join();
-    shown.chart.head.say(
-      lines.map((line) => ({
-        ...line,
-        last: last[line.tag],
-        abandoned: isAbandoned(store.of(line.tag)),
-      })),
-    );
-    if (!this.inSight || shown.shows === shows) return;
-    shown.shows = shows;
-    shown.chart.draw(
-      lines.map((line) => ({ ...line, curves: store.of(line.tag) })),
-      store.marks,
-    );
+    this.charts.draw(status.last, this.inSight);
   }
 
   close() {
     cancelAnimationFrame(this.frame);
-    this.size.disconnect();
     this.observer.disconnect();
     this.unwatch();
     this.clicks.destroy();
-    this.each((chart) => chart.destroy());
+    this.choices.close();
+    this.charts.close();
     this.root.remove();
   }
 }

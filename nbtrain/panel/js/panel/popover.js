@@ -1,9 +1,9 @@
-// A box above the page, beside what it is about. The browser closes it on Escape and on a click
-// elsewhere, and gives the focus back.
+// A box above the page, beside an element. The browser closes it on Escape and on a click elsewhere,
+// and returns the focus.
 
 import { el, elementIn } from "../shared/dom.js";
 
-const GAP = 6; // pixels to what it is about, and to the edge of the window
+const GAP = 6; // pixels to the element, and to the edge of the window
 
 export class Popover {
   /** @param {string} name */
@@ -28,7 +28,7 @@ export class Popover {
   }
 
   /**
-   * anchor: the element it is about; left: the place in it, in pixels; else its left edge.
+   * anchor: the element; left: the position in it in pixels, or else its left edge.
    * @param {HTMLElement} anchor
    * @param {string} label
    * @param {number} [left]

@@ -1,5 +1,6 @@
-// What the views of one run share: what has arrived, and whether the kernel is there.
+// The parts that the views of one run share: its data, and the connection to the kernel.
 
+import { ENDED } from "./clicks.js";
 import { Contact } from "./contact.js";
 import { Notices } from "./notices.js";
 import { Connection } from "../shared/connection.js";
@@ -14,6 +15,7 @@ export class RunConnection extends Connection {
   contact = new Contact();
   notices = new Notices(() => this.changed());
   store = new Store(() => this.send({ t: "hello" }));
+  note = ""; // the kernel's complaint about a message; until the next snapshot
 
   /** @param {Model} model */
   constructor(model) {
@@ -23,6 +25,12 @@ export class RunConnection extends Connection {
 
   get answered() {
     return this.store.ready;
+  }
+
+  // The mailbox for commands without the kernel; null once the run or the kernel has ended.
+  get mailbox() {
+    const { phase, mailbox } = this.store.status;
+    return this.contact.gone || ENDED.includes(phase) ? null : mailbox;
   }
 
   get #inSight() {
@@ -45,13 +53,16 @@ export class RunConnection extends Connection {
    */
   receive(content, buffers) {
     this.contact.heard();
-    if (content.t === "ack") for (const view of this.views) view.clicks.acknowledged(content.id);
+    if (content.t === "note") this.note = content.text;
+    else if (content.t === "snap") this.note = "";
+    if (content.t === "ack")
+      for (const view of this.views) view.clicks.acknowledged(content.id, content.text);
     else this.store.receive(content, buffers);
     this.notices.look(this.store.status);
     this.changed();
   }
 
-  // Told when a widget manager gives its kernel up. One that speaks all the same is back.
+  // Called when a widget manager gives its kernel up. A later message shows that it is back.
   broke() {
     this.contact.broke();
     this.changed();

@@ -6,24 +6,30 @@ import uPlot from "uplot";
 
 const APART = 12; // pixels from which, on average, the points of a validation are seen as such
 const HIDDEN = { show: false };
+const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
+
+/**
+ * tails: how many tails there are; auto: whether the scale is theirs; smooth: whether lines are smoothed.
+ * @typedef {{tails: number, auto: boolean, smooth: boolean}} Drawn
+ */
 
 /**
  * The colour of a line, as the theme stands.
  * @param {TagLine} line
  * @param {Paint} paint
  */
-export function colourOf({ validates }, { colours }) {
+function colourOf({ validates }, { colours }) {
   return colours[Number(validates)];
 }
 
 /**
- * The steps, the tails, and of each line its highest, its lowest and its mean.
+ * The steps, the tails, and of each line its highest, its lowest, its mean and its smoothed mean.
  * @param {TagLine[]} lines
- * @param {{tails: number, auto: boolean}} abandoned how many tails there are, and whether the scale is theirs
+ * @param {Drawn} drawn
  * @param {() => Paint} paint
  * @returns {uPlot.Series[]}
  */
-export function seriesOf(lines, { tails, auto }, paint) {
+export function seriesOf(lines, { tails, auto, smooth }, paint) {
   const edge = { stroke: "transparent", width: 0, points: HIDDEN };
   const tail = { auto, stroke: () => paint().gone, width: 1.25, dash: [4, 3], points: HIDDEN };
   const drawn = lines.flatMap((line) => {
@@ -35,19 +41,24 @@ export function seriesOf(lines, { tails, auto }, paint) {
       // The page has no room for it, and so no widths, while JupyterLab changes its theme.
       return count === 1 || (line.validates && count * APART <= u.bbox.width / uPlot.pxRatio);
     };
-    return [edge, edge, { stroke: colour, width: 1.6, points: { show, size: 6, fill: colour } }];
+    const points = { show, size: 6, fill: colour };
+    const alone = { stroke: colour, width: 1.6, points };
+    if (!smooth) return [edge, edge, alone];
+    const raw = { stroke: () => colour() + FAINT, width: 1, points };
+    return [edge, edge, raw, { stroke: colour, width: 1.9, points: HIDDEN }];
   });
   return [{}, ...new Array(tails).fill(tail), ...drawn];
 }
 
 /**
- * The bands from the highest to the lowest of each line, a fifth opaque.
+ * The bands from the highest to the lowest of each line, a fifth opaque; none around smoothed lines.
  * @param {TagLine[]} lines
- * @param {number} tails
+ * @param {Drawn} drawn
  * @param {() => Paint} paint
  * @returns {uPlot.Band[]}
  */
-export function bandsOf(lines, tails, paint) {
+export function bandsOf(lines, { tails, smooth }, paint) {
+  if (smooth) return [];
   return lines.map((line, i) => ({
     series: [tails + 3 * i + 1, tails + 3 * i + 2],
     fill: () => `${colourOf(line, paint())}33`,

@@ -1,4 +1,6 @@
-// What has arrived of one run: its status and its curves. Knows no page.
+// The data of one run as received: its status, curves and marks. Knows no page.
+
+import { divided } from "../shared/columns.js";
 
 /** @import { Action, FromPanel, MarkRow, Snapshot, Status, Update } from "../protocol.d.ts" */
 /** @import { Bytes, Curve, Mark, TagLine } from "../types.d.ts" */
@@ -7,7 +9,7 @@ const MOST_MARKS = 1000; // as many as the kernel holds
 
 export class Store {
   /**
-   * ask: called when a message was missed and everything is needed again.
+   * ask: called for a new snapshot when a message was missed.
    * @param {() => void} ask
    */
   constructor(ask) {
@@ -20,7 +22,7 @@ export class Store {
     this.curves = [];
     /** @type {Mark[]} */
     this.marks = [];
-    this.marked = 0; // see #number
+    this.marked = 0; // the number of all marks up to the newest received one
     /** @type {[number, number][]} */
     this.abandoned = [];
     /** @type {Map<number, Action[]>} */
@@ -29,7 +31,7 @@ export class Store {
   }
 
   /**
-   * Take a message; returns whether there is something new to show.
+   * Takes a message; tells if there is something new to show.
    * @param {FromPanel} content
    * @param {Bytes[]} [buffers]
    */
@@ -39,8 +41,8 @@ export class Store {
     return false;
   }
 
-  // Those that have a chart: a hyperparameter has a row. What was recalled has its place before the
-  // others, though it came last: so the charts are in the order that they had.
+  // The tags with a chart, that is all but hyperparameters. Recalled curves come first, although they
+  // arrive last, so that the charts keep their order.
   get tags() {
     const inOrder = [...this.curves].sort((one, other) => one.segment - other.segment);
     return [...new Set(inOrder.map((curve) => curve.tag))].filter(
@@ -48,7 +50,8 @@ export class Store {
     );
   }
 
-  // The charts: the lines of each, first what is trained, which gives it its name.
+  // The lines of each chart: first the training's, whose tag is the name of the chart, then one of all
+  // its validations.
   get charts() {
     const { tags, status } = this;
     const { validations = {} } = status;
@@ -58,23 +61,40 @@ export class Store {
     for (const tag of tags) {
       const validated = validations[tag];
       const chart = found.has(validated) ? validated : tag;
-      const line = { tag, validates: Object.hasOwn(validations, tag) };
-      found.get(chart)[tag === chart ? "unshift" : "push"](line);
+      const lines = found.get(chart);
+      const line = { tag, tags: [tag], validates: Object.hasOwn(validations, tag) };
+      const same = tag === chart ? null : lines.find((each) => each.tag !== chart);
+      if (same) same.tags.push(tag);
+      else lines[tag === chart ? "unshift" : "push"](line);
     }
     return [...found.values()].filter((lines) => lines.length);
   }
 
-  /** @param {string} tag */
-  of(tag) {
-    return this.curves.filter((curve) => curve.tag === tag);
+  /**
+   * The curves of a tag, or of several.
+   * @param {...string} tags
+   */
+  of(...tags) {
+    return this.curves.filter((curve) => tags.includes(curve.tag));
   }
 
   /**
-   * The message that last changed a curve of this tag.
-   * @param {string} tag
+   * The message that last changed a curve of these tags.
+   * @param {...string} tags
    */
-  changedAt(tag) {
-    return Math.max(...this.of(tag).map((curve) => curve.seq));
+  changedAt(...tags) {
+    return Math.max(...this.of(...tags).map((curve) => curve.seq));
+  }
+
+  /**
+   * The tag whose value is the newest of those that count.
+   * @param {...string} tags
+   */
+  newest(...tags) {
+    const { kept, tails } = divided(this.of(...tags));
+    const found = kept.length ? kept : tails;
+    return found.reduce((best, each) => (each.x.at(-1) > best.x.at(-1) ? each : best), found[0])
+      ?.tag;
   }
 
   /**
@@ -89,7 +109,7 @@ export class Store {
       return curve;
     });
     this.status = content.status;
-    this.marks = content.marks.map(mark);
+    this.marks = numbered(content);
     this.actions.clear();
     this.#number(content);
     this.seq = this.markedAt = content.seq;
@@ -121,26 +141,27 @@ export class Store {
       for (const column of [curve.x, curve.mean, curve.lo, curve.hi]) column.length = from;
       read(curve, n);
     }
-    if (content.marks) this.marks = [...this.marks, ...content.marks.map(mark)].slice(-MOST_MARKS);
+    if (content.marks) this.marks = [...this.marks, ...numbered(content)].slice(-MOST_MARKS);
     if (content.marks || content.abandoned || content.actions) this.#number(content);
     if (content.marks || content.abandoned) this.markedAt = content.seq;
     return true;
   }
 
   /**
-   * Tells the marks which of them are abandoned, and what can be done about each.
+   * Gives the marks their actions, and notes which of them are abandoned.
    * @param {Partial<Pick<Snapshot, "marked" | "abandoned" | "actions">>} told
    */
   #number({ marked = this.marked, abandoned = this.abandoned, actions = [] }) {
     Object.assign(this, { marked, abandoned });
     for (const [number, its] of actions) this.actions.set(number, its);
-    const first = marked - this.marks.length;
+    const first = this.marks[0]?.number ?? marked;
+    for (const number of this.actions.keys()) if (number < first) this.actions.delete(number);
     /** @param {number} number */
     const left = (number) => abandoned.some(([from, end]) => from <= number && number < end);
-    this.marks = this.marks.map((each, i) => ({
+    this.marks = this.marks.map((each) => ({
       ...each,
-      abandoned: left(first + i),
-      actions: this.actions.get(first + i) ?? [],
+      abandoned: left(each.number),
+      actions: this.actions.get(each.number) ?? [],
     }));
   }
 }
@@ -155,16 +176,26 @@ function begun(about) {
 }
 
 /**
- * `place` is where it stands on the axis: where the run went on.
- * @param {MarkRow} row
- * @returns {Mark}
+ * The marks of a message, numbered: the kernel may have dropped some between two messages.
+ * @param {Pick<Update, "marks" | "marked">} content
+ * @returns {Mark[]}
  */
-function mark([event, step, wall, text, { to = step, kept } = {}]) {
-  return { event, step, wall, text, kept, place: to, abandoned: false, actions: [] };
+function numbered({ marks, marked }) {
+  return marks.map((row, i) => mark(row, marked - marks.length + i));
 }
 
 /**
- * Neighbouring buckets become one, exactly as the kernel folds its own.
+ * A mark; `place` is its step on the axis, at which the run went on.
+ * @param {MarkRow} row
+ * @param {number} number
+ * @returns {Mark}
+ */
+function mark([event, step, wall, text, { to = step, kept } = {}], number) {
+  return { number, event, step, wall, text, kept, place: to, abandoned: false, actions: [] };
+}
+
+/**
+ * Joins neighbouring buckets exactly as the kernel does.
  * @param {Curve} curve
  */
 export function fold(curve) {

@@ -8,13 +8,13 @@ import { exact } from "./scale.js";
 /** @import { Clicks } from "./clicks.js" */
 
 /**
- * What the form had, and the value that the hyperparameter had.
+ * The contents of the form, and the value of the hyperparameter at that time.
  * @typedef {Record<"name" | "value" | "steps" | "tag", string> & {now: number | string}} Typed
  */
 
 const STEPS = 200;
-const UNDECIDED = "nothing was decided of"; // the words of one that had begun, and was left
-const USUAL = "val_loss"; // what decides where nothing else is asked for
+const UNDECIDED = "nothing was decided of"; // part of the answer to a trial that was left undecided
+const USUAL = "val_loss"; // the tag that decides by default
 
 export class Trial {
   /**
@@ -27,7 +27,7 @@ export class Trial {
     /** @type {Partial<Status>} */
     this.status = {};
     /** @type {Typed | null} */
-    this.refused = null; // refused: what the form then had, to be corrected
+    this.refused = null; // the contents of a form that was refused, to be corrected
     this.name = el("select", { "data-role": "trial-name" });
     this.name.addEventListener("change", () => {
       this.refused = null;
@@ -74,7 +74,7 @@ export class Trial {
   }
 
   /**
-   * can: whether a trial can begin now; undefined where there is no such command.
+   * can: whether a trial can begin now; undefined if the run has no trials.
    * @param {Partial<Status>} status
    * @param {boolean | undefined} can
    */
@@ -116,7 +116,7 @@ export class Trial {
   }
 
   /**
-   * What is no number is sent as it is: the run says what is wrong with it.
+   * Sends the trial. A text that is no number is sent as it is: the run says what is wrong with it.
    * @param {Event} event
    */
   #post(event) {
@@ -148,7 +148,7 @@ export class Trial {
 }
 
 /**
- * Chosen is the first of what is wanted that there is.
+ * Fills a list, and chooses the first wanted option that it has.
  * @param {HTMLSelectElement} select
  * @param {string[]} names
  * @param {(string | undefined)[]} wanted

@@ -90,7 +90,8 @@ export class BaseChart {
     const { size } = this;
     if (!size.width) return;
     if (!this.plot || this.stale || this.drawn !== this.look) this.draw();
-    else if (this.plot.width !== size.width) this.plot.setSize(size);
+    else if (this.plot.width !== size.width || this.plot.height !== size.height)
+      this.plot.setSize(size);
   }
 
   destroy() {

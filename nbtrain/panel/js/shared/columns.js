@@ -1,6 +1,8 @@
 // The curves of one tag as uPlot's columns, and what there is to say about them at a step.
 // In a column null is a gap, and undefined says that there is nothing at this step.
 
+import { smoothed, weightOf } from "./smoothing.js";
+
 /** @import { Bucket, Bytes, Column, Columns, Curve, Unseen, UnseenBucket } from "../types.d.ts" */
 
 /**
@@ -30,14 +32,14 @@ export function isAbandoned(curves) {
 }
 
 /**
- * [steps, a column for each tail ..., highest, lowest, mean]: what still counts is one line,
+ * [steps, a column for each tail ..., highest, lowest, mean, the smoothed mean with `smooth`]: what still counts is one line,
  * drawn last, and so above the tails. The last bucket of a thinned curve is left out of its line: it
  * may not be full, and a single point among means of many looks like a turn of the curve.
  * @param {Curve[]} curves
- * @param {{log?: boolean, x?: Float64Array}} [how]
+ * @param {{log?: boolean, smooth?: number, x?: Float64Array}} [how]
  * @returns {Columns}
  */
-export function columns(curves, { log = false, x = union(curves) } = {}) {
+export function columns(curves, { log = false, smooth = 0, x = union(curves) } = {}) {
   const { kept, tails } = divided(curves);
   const floor = log ? lowestPositive(kept) : -Infinity;
   /** @type {(y: number) => number | null} */
@@ -56,7 +58,24 @@ export function columns(curves, { log = false, x = union(curves) } = {}) {
     edge("hi"),
     edge("lo"),
     line(kept),
+    ...(smooth ? [averages(kept, { log, smooth, x })] : []),
   ];
+}
+
+/**
+ * The smoothed means of what counts; values that a logarithmic scale cannot show are part of them.
+ * @param {Curve[]} kept
+ * @param {{log: boolean, smooth: number, x: Float64Array}} how
+ */
+function averages(kept, { log, smooth, x }) {
+  const means = column(x, kept, (curve, i) => {
+    if (i >= inLine(curve)) return undefined;
+    return Number.isFinite(curve.mean[i]) ? curve.mean[i] : null;
+  });
+  const buckets = kept.reduce((sum, curve) => sum + curve.x.length, 0);
+  const stride = Math.max(1, ...kept.map((curve) => curve.stride));
+  const found = smoothed(means, weightOf(smooth, { buckets, stride }));
+  return log ? found.map((y) => (y <= 0 ? null : y)) : found;
 }
 
 /**
@@ -66,7 +85,7 @@ export function columns(curves, { log = false, x = union(curves) } = {}) {
  */
 function left(curves, tail) {
   const before = curves.filter(
-    ({ x, segment }) => segment === tail.segment && x.at(-1) < tail.x[0],
+    ({ x, tag, segment }) => tag === tail.tag && segment === tail.segment && x.at(-1) < tail.x[0],
   );
   const last = before.sort((one, other) => one.x.at(-1) - other.x.at(-1)).at(-1);
   const i = last && inLine(last) - 1;
@@ -82,23 +101,25 @@ function inLine({ x, stride }) {
 }
 
 /**
- * [steps, the tails of all lines ..., highest, lowest, mean of each line ...]; lines: the curves of
+ * [steps, the tails of all lines ..., the other columns of each line ...]; lines: the curves of
  * each; places: steps at which something was done, to be in sight from the first on.
  * @param {Curve[][]} lines
- * @param {{log?: boolean, places?: number[]}} [how]
+ * @param {{log?: boolean, logX?: boolean, smooth?: number, places?: number[]}} [how]
  * @returns {Columns}
  */
-export function together(lines, { log = false, places = [] } = {}) {
+export function together(lines, { log = false, logX = false, smooth = 0, places = [] } = {}) {
   const x = reaching(union(lines.flat()), places);
+  const own = smooth ? 4 : 3; // columns of each line
   const each = lines.map((curves) => {
-    const [, ...drawn] = columns(curves, { log, x });
+    const [, ...drawn] = columns(curves, { log, smooth, x });
     return drawn;
   });
-  return [
-    x,
-    ...each.flatMap((drawn) => drawn.slice(0, -3)),
-    ...each.flatMap((drawn) => drawn.slice(-3)),
+  const all = [
+    ...each.flatMap((drawn) => drawn.slice(0, -own)),
+    ...each.flatMap((drawn) => drawn.slice(-own)),
   ];
+  const first = logX ? countUpTo(x, 0) : 0; // a logarithmic axis has no place for step 0
+  return first ? [x.slice(first), ...all.map((each) => each.slice(first))] : [x, ...all];
 }
 
 /**
@@ -181,6 +202,29 @@ export function kindOf({ mean, lo, hi }, i, log = false) {
 export function union(curves) {
   const all = Float64Array.from(curves.flatMap(({ x }) => x)).sort();
   return all.filter((x, i) => i === 0 || x !== all[i - 1]);
+}
+
+/**
+ * The best value of what counts, {value, from, to}: the steps between which it is, the same if known.
+ * @param {Curve[]} curves
+ * @param {{higher: boolean}} how whether it is the highest
+ */
+export function best(curves, { higher }) {
+  const { kept } = divided(curves);
+  let found = null;
+  for (const { x, lo, hi, stride } of kept) {
+    const values = higher ? hi : lo;
+    for (let i = 0; i < x.length; i++) {
+      const value = values[i];
+      if (
+        !Number.isFinite(value) ||
+        (found && !(higher ? value > found.value : value < found.value))
+      )
+        continue;
+      found = { value, from: x[i], to: stride > 1 && i + 1 < x.length ? x[i + 1] - 1 : x[i] };
+    }
+  }
+  return found;
 }
 
 /**

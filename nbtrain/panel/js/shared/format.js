@@ -96,9 +96,19 @@ export function clock(wall, now = new Date()) {
  */
 export function describe(bucket) {
   if (!bucket) return "";
-  const { x, kind, mean, lo, hi, abandoned } = bucket;
+  const { x, kind, mean, lo, hi, abandoned, smooth } = bucket;
+  const average = smooth === undefined ? "" : `  smoothed ${number(smooth)}`;
   const range = !kind && lo < hi ? `  (${number(lo)} to ${number(hi)})` : "";
-  return `step ${x.toLocaleString("en")}  ${kind ?? number(mean)}${range}${abandoned ? "  abandoned" : ""}`;
+  return `step ${x.toLocaleString("en")}  ${kind ?? number(mean)}${average || range}${abandoned ? "  abandoned" : ""}`;
+}
+
+/**
+ * The best value of a chart and its step, or the steps between which it is.
+ * @param {{value: number, from: number, to: number}} best
+ */
+export function describeBest({ value, from, to }) {
+  const [first, last] = [from, to].map((step) => step.toLocaleString("en"));
+  return `${number(value)} at ${first}${to > from ? ` to ${last}` : ""}`;
 }
 
 /**
@@ -106,8 +116,9 @@ export function describe(bucket) {
  * @param {Bucket} bucket
  * @param {number} x
  */
-export function describeValidation({ x: own, kind, mean, abandoned }, x) {
-  return `val ${kind ?? number(mean)}${own === x ? "" : ` at ${own.toLocaleString("en")}`}${abandoned ? "  abandoned" : ""}`;
+export function describeValidation({ x: own, kind, mean, abandoned, smooth }, x) {
+  const average = smooth === undefined ? "" : ` smoothed ${number(smooth)}`;
+  return `val ${kind ?? number(mean)}${average}${own === x ? "" : ` at ${own.toLocaleString("en")}`}${abandoned ? "  abandoned" : ""}`;
 }
 
 /**

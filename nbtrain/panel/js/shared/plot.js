@@ -152,11 +152,19 @@ export function besidePointer(tip, { cursor: { left }, over: { clientWidth } }) 
 }
 
 /**
- * What is in sight of the steps: uPlot would show a single one between 0 and twice as many.
- * @type {uPlot.Range.Function}
+ * The scale of steps: uPlot would show a single one between 0 and twice as many.
+ * @param {boolean} log
+ * @returns {uPlot.Scale}
  */
-export const steps = ({ data: [x] }, min, max) =>
-  x.length === 1 ? [x[0] - 1, x[0] + 1] : [min, max];
+export function xScale(log) {
+  /** @type {uPlot.Range.Function} */
+  const range = ({ data: [x] }, min, max) => {
+    if (x.length > 1) return [min, max];
+    if (!x.length) return log ? [1, 10] : [0, 1];
+    return log ? [x[0] / 2, x[0] * 2] : [x[0] - 1, x[0] + 1];
+  };
+  return { time: false, distr: log ? 3 : 1, range };
+}
 
 /**
  * Move the cursor of a chart by an arrow key, ten times as far with Shift, or to its first or last

@@ -8,7 +8,7 @@
  * @param {LineOf} of
  * @param {{tags: number, runs: number}} many
  */
-export function labelOf({ tag, run }, { tags, runs }) {
+function labelOf({ tag, run }, { tags, runs }) {
   if (tags > 1) return runs > 1 ? `${tag} · ${run}` : tag;
   return run;
 }

@@ -1,6 +1,6 @@
 // The page of the custom scalars: charts as a program has laid them out.
 
-import { AxisTools } from "../charts/axis_tools.js";
+import { AxisTools } from "../../shared/axis_tools.js";
 import { CustomChart } from "../charts/custom_chart.js";
 import { el, say } from "../../shared/dom.js";
 import { Latest } from "../latest.js";

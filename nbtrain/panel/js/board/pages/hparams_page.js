@@ -110,7 +110,7 @@ export class HparamsPage {
       })),
     ];
     this.filters.show(this.columns.filter(({ group }) => group === HPARAMS));
-    this.#offer();
+    this.#fillChooser();
     this.board.draw(); // with it this page, and how many columns there are
   }
 
@@ -234,7 +234,7 @@ export class HparamsPage {
     return [el("label", { class: "nbt-run", "data-session": row.run, children: label })];
   }
 
-  #offer() {
+  #fillChooser() {
     this.chooser.replaceChildren(
       ...[HPARAMS, METRICS].map((group) => {
         const boxes = this.columns

@@ -1,6 +1,6 @@
 // The page of the scalars: a chart for each tag, its runs overlaid.
 
-import { AxisTools } from "../charts/axis_tools.js";
+import { AxisTools } from "../../shared/axis_tools.js";
 import { Charts } from "../charts/charts.js";
 import { OverlayChart } from "../charts/overlay_chart.js";
 import { Viewport } from "../viewport.js";

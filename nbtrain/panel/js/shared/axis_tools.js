@@ -1,9 +1,10 @@
 // The controls of what draws curves: the horizontal axis, and the smoothing.
 
-import { el } from "../../shared/dom.js";
+import { el } from "./dom.js";
 
-/** @import { Axis } from "../../protocol.d.ts" */
-/** @import { Options } from "../../types.d.ts" */
+/** @import { Axis } from "../protocol.d.ts" */
+/** @typedef {{x: Axis, logX: boolean, smooth: number}} Options How curves are drawn. */
+/** @typedef {"x" | "log" | "smooth"} Part */
 
 const AXES = { step: "step", relative: "relative time", wall: "wall time" };
 const SMOOTHEST = 0.999;
@@ -11,10 +12,12 @@ const SMOOTHEST = 0.999;
 export class AxisTools {
   /**
    * options: {x, logX, smooth}, changed in place; changed: called with what has changed of them.
+   * parts: which of its controls are there.
    * @param {Options} options
    * @param {(changes: Partial<Options>) => void} changed
+   * @param {Part[]} [parts]
    */
-  constructor(options, changed) {
+  constructor(options, changed, parts = ["x", "log", "smooth"]) {
     this.options = options;
     this.changed = changed;
     this.axis = el("select", {
@@ -50,10 +53,12 @@ export class AxisTools {
       title: "Logarithmic scale along the x axis",
       children: [this.log, el("span", { text: "log x" })],
     });
-    this.root = el("div", {
-      class: "nbt-tools",
-      children: [labelled("x", this.axis), log, labelled("smooth", this.slider, this.smoothing)],
-    });
+    const all = {
+      x: labelled("x", this.axis),
+      log,
+      smooth: labelled("smooth", this.slider, this.smoothing),
+    };
+    this.root = el("div", { class: "nbt-tools", children: parts.map((part) => all[part]) });
     this.show();
   }
 

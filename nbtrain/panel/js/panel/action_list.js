@@ -1,20 +1,21 @@
-// Buttons for what can be done about some marks, and what became of it.
+// Buttons for the actions of some marks, and the answers to them.
 
 import { el, elementIn, focusedIn, say } from "../shared/dom.js";
+import { DOING } from "./command_words.js";
 import { glyph, titled } from "./marks.js";
 
 /** @import { Action, Receipt } from "../protocol.d.ts" */
 /** @import { Mark } from "../types.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
 
-const WAITS = "…"; // in the place of an answer
-const APPLIED = "✓"; // before one
+const WAITS = "…"; // until the answer comes
+const APPLIED = "✓"; // before the answer
 
-export class Offers {
+export class ActionList {
   /**
-   * state: gives what there is now, and since when the kernel is silent. heads: whether each mark
-   * is told above its buttons. retreat: gets the focus of a button that is there no more. done:
-   * called when what was chosen has been applied, all of it.
+   * state: returns the time since when the kernel is silent, or null. heads: whether each mark is
+   * described above its buttons. retreat: gets the focus if the focused button is gone. done: called
+   * when all chosen actions have been applied.
    * @param {Clicks} clicks
    * @param {() => {silentSince: string | null}} state
    * @param {{heads: boolean, retreat: HTMLElement, done?: () => void}} more
@@ -28,45 +29,47 @@ export class Offers {
     this.shown = "[]";
     /** @type {string[]} */
     this.told = [];
-    this.from = 0; // the first of them that was chosen since all were answered
+    this.from = 0; // the first answer since all earlier ones had come
     this.list = el("div");
     this.answers = el("div", { class: "nbt-answers", role: "status", "data-role": "answers" });
     say(this.answers, "");
   }
 
   /**
-   * Show what can be done about these marks. What several offer, the first does. The focus stays
-   * where it is.
+   * Shows the actions of these marks. An action of several marks is shown with the first of them. The
+   * focus stays where it is.
    * @param {Mark[]} marks
    */
   show(marks) {
     const { silentSince } = this.state();
-    const offered = new Set();
+    const listed = new Set();
     /** @param {Action} action */
-    const isNew = ([text, , more]) => offered.size < offered.add(JSON.stringify([text, more])).size;
+    const isNew = ([text, , more]) => listed.size < listed.add(JSON.stringify([text, more])).size;
     const items = marks.map((mark) => ({ mark, actions: mark.actions.filter(isNew) }));
-    const shown = JSON.stringify([items, silentSince]);
+    const waiting = ["restore", "set"].filter((command) => this.clicks.of(command));
+    const shown = JSON.stringify([items, silentSince, waiting]);
     if (shown === this.shown) return;
     this.shown = shown;
     const silent = silentSince && `no word from the kernel since ${silentSince}`;
-    const focused = focusedIn(this.list)?.dataset.offer;
+    const focused = focusedIn(this.list)?.dataset.action;
     this.list.replaceChildren(
       ...items.map(({ mark, actions }) => this.#item(mark, actions, silent)),
     );
     if (focused)
       (
-        elementIn(this.list, `[data-offer="${CSS.escape(focused)}"]:enabled`) ?? this.retreat
+        elementIn(this.list, `[data-action="${CSS.escape(focused)}"]:enabled`) ?? this.retreat
       ).focus();
   }
 
-  // Answers that are on their way are not told any more.
+  // Drops the answers, and those that are still to come.
   clear() {
     this.told = [];
     say(this.answers, "");
   }
 
   /**
-   * A reason that is the next one's as well is told there.
+   * A reason that also holds for the next action is shown there only. A button that waits for the
+   * answer to another one stays in the tab order.
    * @param {Mark} mark
    * @param {Action[]} actions
    * @param {string | null} silent
@@ -74,13 +77,15 @@ export class Offers {
   #item(mark, actions, silent) {
     const title = el("div", { class: "nbt-tip-head", text: `${glyph(mark)} ${titled(mark)}` });
     const head = this.heads ? [title, ...(mark.text ? [el("div", { text: mark.text })] : [])] : [];
-    const reasons = actions.map(([, , , reason]) => silent ?? reason);
+    const against = actions.map(([, , , reason]) => silent ?? reason);
+    const waiting = actions.map(([, command]) => this.clicks.of(command) && DOING[command]);
+    const reasons = against.map((reason, i) => reason ?? waiting[i]);
     const rows = actions.map((action, i) => {
       const reason = reasons[i] === reasons[i + 1] ? null : reasons[i];
       return el("div", {
-        class: "nbt-offer",
+        class: "nbt-action",
         children: [
-          this.#button(mark, action, reasons[i] !== null),
+          this.#button(mark, action, { disabled: against[i] !== null, waiting: waiting[i] }),
           ...(reason ? [el("span", { class: "nbt-soft", text: reason })] : []),
         ],
       });
@@ -91,20 +96,21 @@ export class Offers {
   /**
    * @param {Mark} mark
    * @param {Action} action
-   * @param {boolean} disabled
+   * @param {{disabled: boolean, waiting?: string}} how
    */
-  #button(mark, action, disabled) {
+  #button(mark, action, { disabled, waiting }) {
     const [text, command, more] = action;
-    const button = el("button", { type: "button", text, "data-offer": `${key(mark)} ${text}` });
+    const button = el("button", { type: "button", text, "data-action": `${key(mark)} ${text}` });
     if ("halve" in more)
       button.title = `Half of the ${more.halve} of the checkpoint or, where it is less, of what it is now.`;
     button.disabled = disabled;
+    button.setAttribute("aria-disabled", String(disabled || Boolean(waiting)));
     button.addEventListener("click", () => this.clicks.of(command) || this.#choose(action));
     return button;
   }
 
   /**
-   * What is chosen before the others are answered is done when all of it is.
+   * Sends an action. Actions chosen before the earlier ones are answered count as done together.
    * @param {Action} action
    */
   #choose([, command, more]) {
@@ -126,8 +132,11 @@ export class Offers {
   }
 }
 
-/** @param {Mark} mark */
-export const key = ({ event, step, place, wall }) => `${event} ${step} ${place} ${wall}`;
+/**
+ * Identifies a mark. A new start may renumber the marks, so the time is part of the key.
+ * @param {Mark} mark
+ */
+export const key = ({ number, wall }) => `${number} ${wall}`;
 
 /**
  * @param {string} command

@@ -1,0 +1,228 @@
+// The charts of a panel: as many as fit, their height, and the foot where both are chosen.
+
+import { best, isAbandoned } from "../shared/columns.js";
+import { el, focusedIn } from "../shared/dom.js";
+import { AxisTools } from "../shared/axis_tools.js";
+import { Chart } from "./chart.js";
+import { fitted, roomOf } from "./fit.js";
+
+/** @import { Status } from "../protocol.d.ts" */
+/** @import { Paint, TagLine } from "../types.d.ts" */
+/** @import { Choices } from "./choices.js" */
+/** @import { MarksMenu } from "./marks_menu.js" */
+/** @import { Store } from "./store.js" */
+
+const BY_KEY = 24; // pixels
+const LEAST = 140;
+let grids = 0;
+
+export class ChartGrid {
+  /**
+   * store: of the run; paint: returns the colours of the current theme; open: see marks_menu.js.
+   * @param {{store: Store, choices: Choices, paint: () => Paint, open: MarksMenu["open"]}} panel
+   */
+  constructor(panel) {
+    this.panel = panel;
+    this.syncKey = `nbtrain-${grids++}`;
+    /** @type {Map<string, {chart: Chart, shows: string}>} */
+    this.charts = new Map(); // by tag; shows: the state of its lines and marks that is drawn
+    /** @type {string[]} */
+    this.order = []; // the tags, as their charts stand
+    this.grid = el("div", { class: "nbt-grid" });
+    this.more = el("button", { type: "button", class: "nbt-more", "data-act": "more-charts" });
+    this.more.addEventListener("click", () =>
+      panel.choices.choose({ all: !panel.choices.values.all }),
+    );
+    this.room = 0; // pixels of all charts
+    this.width = 0; // that the charts were fitted to
+    this.handle = el("div", {
+      class: "nbt-handle",
+      role: "separator",
+      tabindex: 0,
+      title:
+        "Drag, or press the arrow keys, to change the height of the charts; a double click resets it",
+      "aria-label": "height of the charts",
+      "aria-orientation": "horizontal",
+      "aria-valuemin": LEAST,
+      "data-role": "height",
+    });
+    this.#makeHandle();
+    this.tools = new AxisTools(this.drawing, (changes) => panel.choices.choose(changes), [
+      "log",
+      "smooth",
+    ]);
+    const foot = el("div", {
+      class: "nbt-foot",
+      children: [this.more, this.handle, this.tools.root],
+    });
+    this.root = el("div", { class: "nbt-charts", children: [this.grid, foot] });
+    this.size = new ResizeObserver(() => this.#resized());
+    this.size.observe(this.grid);
+  }
+
+  // How the curves are drawn, as the tools show it.
+  get drawing() {
+    return { x: /** @type {const} */ ("step"), ...this.panel.choices.values };
+  }
+
+  /** @param {(chart: Chart) => void} act */
+  each(act) {
+    for (const { chart } of this.charts.values()) act(chart);
+  }
+
+  repaint() {
+    this.each((chart) => chart.repaint());
+  }
+
+  /**
+   * Shows what is new; the charts are drawn only while they are in sight.
+   * @param {Status["last"]} [last]
+   * @param {boolean} [inSight]
+   */
+  draw(last = {}, inSight = true) {
+    const { charts } = this.panel.store;
+    this.#keep(charts.map(([{ tag }]) => tag));
+    for (const [{ tag }] of charts) if (!this.charts.has(tag)) this.#add(tag);
+    this.root.hidden = !charts.length;
+    Object.assign(this.tools.options, this.drawing);
+    this.tools.show();
+    this.#arrange(charts.map(([{ tag }]) => tag));
+    this.#fit();
+    for (const lines of charts) this.#draw(lines, last, inSight);
+  }
+
+  close() {
+    this.size.disconnect();
+    this.each((chart) => chart.destroy());
+  }
+
+  /**
+   * Removes the chart of a validation once the scalar that it validates has one.
+   * @param {string[]} tags
+   */
+  #keep(tags) {
+    for (const [tag, { chart }] of this.charts) {
+      if (tags.includes(tag)) continue;
+      chart.destroy();
+      chart.root.remove();
+      this.charts.delete(tag);
+    }
+  }
+
+  /**
+   * Puts pinned charts before the others. A chart that is moved keeps the focus.
+   * @param {string[]} tags
+   */
+  #arrange(tags) {
+    const pinned = this.panel.choices.values.pins.filter((tag) => tags.includes(tag));
+    const order = [...pinned, ...tags.filter((tag) => !pinned.includes(tag))];
+    if (order.join("\n") === this.order.join("\n")) return;
+    this.order = order;
+    const focused = focusedIn(this.grid);
+    this.grid.append(...order.map((tag) => this.charts.get(tag).chart.root));
+    focused?.focus({ preventScroll: true });
+  }
+
+  /** @param {string} tag */
+  #add(tag) {
+    const { paint, open, choices } = this.panel;
+    const toggleLog = () => choices.toggle("logs", tag);
+    const togglePin = () => choices.toggle("pins", tag);
+    const clicks = { toggleLog, togglePin };
+    const chart = new Chart({ tag, syncKey: this.syncKey, paint, open, clicks });
+    this.charts.set(tag, { chart, shows: "" });
+  }
+
+  /**
+   * @param {TagLine[]} lines
+   * @param {Status["last"]} last
+   * @param {boolean} inSight
+   */
+  #draw(lines, last, inSight) {
+    const { store } = this.panel;
+    const shown = this.charts.get(lines[0].tag);
+    const { smooth, logX, logs, pins } = this.panel.choices.values;
+    const log = logs.includes(lines[0].tag);
+    const changed = lines.map(({ tags }) => store.changedAt(...tags));
+    const shows = [...changed, store.markedAt, smooth, log, logX].join();
+    shown.chart.head.show({ log, pinned: pins.includes(lines[0].tag) });
+    shown.chart.head.say(
+      lines.map((line) => ({
+        ...line,
+        last: last[store.newest(...line.tags)],
+        abandoned: isAbandoned(store.of(...line.tags)),
+      })),
+    );
+    if (!inSight || shown.shows === shows) return;
+    shown.shows = shows;
+    Object.assign(shown.chart, { smooth, log, logX });
+    this.#praise(shown.chart, lines.at(-1));
+    shown.chart.draw(
+      lines.map((line) => ({ ...line, curves: store.of(...line.tags) })),
+      store.marks,
+    );
+  }
+
+  /**
+   * @param {Chart} chart
+   * @param {TagLine} line its last one
+   */
+  #praise(chart, { tag, tags, validates }) {
+    const { store } = this.panel;
+    const higher = store.status.higher?.includes(tag) ?? false;
+    chart.head.praise(best(store.of(...tags), { higher }), { tag, validates, higher });
+  }
+
+  // Shows as many charts as fit, each of its height.
+  #fit() {
+    const { height, all } = this.panel.choices.values;
+    const count = this.charts.size;
+    this.grid.classList.toggle("nbt-one", count === 1);
+    const tracks = getComputedStyle(this.grid).gridTemplateColumns.split(" ");
+    const columns = Math.max(1, tracks.filter((track) => parseFloat(track) > 0).length);
+    const { shown, plot } = fitted(count, { columns, height, all });
+    const more = count - fitted(count, { columns, height }).shown;
+    this.more.hidden = !more;
+    this.more.textContent = all ? "Fewer charts" : `${more} more chart${more === 1 ? "" : "s"}`;
+    this.more.setAttribute("aria-expanded", String(all));
+    this.room = height ?? roomOf(count, columns);
+    this.handle.setAttribute("aria-valuenow", String(this.room));
+    this.order.forEach((tag, i) => {
+      const { chart } = this.charts.get(tag);
+      chart.room = plot;
+      chart.root.hidden = i >= shown;
+      chart.resize();
+    });
+  }
+
+  #resized() {
+    const { clientWidth } = this.grid;
+    if (clientWidth === this.width) return; // it was #fit that has changed the height
+    this.width = clientWidth;
+    this.#fit();
+  }
+
+  #makeHandle() {
+    const { choices } = this.panel;
+    /** @param {number} height */
+    const choose = (height) => choices.choose({ height: Math.max(LEAST, Math.round(height)) });
+    this.handle.addEventListener("pointerdown", (event) => {
+      const begun = this.grid.offsetHeight - event.clientY;
+      this.handle.setPointerCapture(event.pointerId);
+      this.handle.onpointermove = ({ clientY }) => choose(begun + clientY);
+    });
+    const end = () => {
+      this.handle.onpointermove = null;
+    };
+    for (const kind of ["pointerup", "pointercancel"]) this.handle.addEventListener(kind, end);
+    this.handle.addEventListener("dblclick", () => choices.choose({ height: null }));
+    this.handle.addEventListener("keydown", (event) => {
+      const by = { ArrowUp: -BY_KEY, ArrowDown: BY_KEY }[event.key];
+      if (!by && event.key !== "Home") return;
+      event.preventDefault();
+      event.stopPropagation(); // not a command of the notebook's
+      if (by) choose(this.room + by);
+      else choices.choose({ height: null });
+    });
+  }
+}

@@ -1,0 +1,35 @@
+// The words of the commands: on their buttons, and while their answers are awaited.
+
+/** @type {Record<string, string>} */
+export const LABELS = {
+  pause: "Pause",
+  resume: "Resume",
+  save: "Save",
+  restore: "Restore",
+  stop: "Stop",
+  set: "Set",
+  evaluate: "Evaluate",
+  try: "Try",
+};
+
+/** @type {Record<string, string>} */
+export const DOING = {
+  pause: "Pausing…",
+  resume: "Resuming…",
+  save: "Saving…",
+  restore: "Restoring…",
+  stop: "Stopping…",
+  set: "Setting…",
+  evaluate: "Evaluating…",
+  try: "Trying…",
+};
+
+/**
+ * Describes how a click reaches a run whose kernel is busy.
+ * @param {{command: string, sent: boolean, lack: string}} click
+ */
+export function onItsWay({ command, sent, lack }) {
+  if (sent) return `${LABELS[command]} sent through the run's folder: the kernel is busy`;
+  const queued = `${LABELS[command]} queued: the kernel is busy — it runs when the cell ends`;
+  return lack ? `${queued}; it could not be sent through the run's folder (${lack})` : queued;
+}

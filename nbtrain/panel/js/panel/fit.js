@@ -1,0 +1,34 @@
+// How many charts fit into the height that they may take, and how high each is. Knows no page.
+
+export const HEAD = 24; // pixels above a plot
+// Pixels of all charts, of a panel that is about 600 high: one that is narrow has a higher head.
+const ROOM = 412;
+const ROOM_NARROW = 340;
+const GAP = 12; // between two rows
+const LEAST = 104; // of a plot with its strip of marks and its axis
+const MOST = 180; // of a plot, unless the reader has chosen a height
+const MOST_WIDE = 240; // of one that is as wide as the panel
+
+/**
+ * The height of all charts together, unless the reader has chosen one.
+ * @param {number} count
+ * @param {number} columns
+ */
+export const roomOf = (count, columns) => (columns === 1 && count > 1 ? ROOM_NARROW : ROOM);
+
+/**
+ * {shown, plot}: how many charts are shown, and the height of a plot.
+ * @param {number} count
+ * @param {{columns: number, height: number | null, all?: boolean}} how height: as the reader has chosen
+ */
+export function fitted(count, { columns, height, all = false }) {
+  const room = height ?? roomOf(count, columns);
+  const fit = Math.max(1, Math.floor((room + GAP) / (HEAD + LEAST + GAP)));
+  const rows = Math.max(1, Math.min(fit, Math.ceil(count / columns)));
+  const each = Math.floor((room - (rows - 1) * GAP) / rows) - HEAD;
+  const most = height !== null ? each : columns === 1 && count === 1 ? MOST_WIDE : MOST;
+  return {
+    shown: all ? count : Math.min(count, rows * columns),
+    plot: Math.max(LEAST, Math.min(most, each)),
+  };
+}

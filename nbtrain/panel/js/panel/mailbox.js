@@ -1,0 +1,126 @@
+// The mailbox of a run's folder, by the contents interface of Jupyter's server: the kernel is not
+// needed for that.
+
+/** @import { Command, Letter, MailboxPlace, Receipt } from "../protocol.d.ts" */
+
+/** @typedef {{baseUrl: string, serverRoot: string, token: string}} Server */
+
+const BY = "the panel, through the run's folder";
+const TAKEN_MS = 300; // until what the run has taken has an answer
+
+export class Mailbox {
+  /**
+   * place: where the run's mailbox is; null where no command may be sent.
+   * @param {() => MailboxPlace | null | undefined} place
+   */
+  constructor(place) {
+    this.place = place;
+  }
+
+  /**
+   * Sends a command, which is executed once, whichever way it comes first.
+   * Returns "" if it is there, why it is not, or null where this page has no way to the folder.
+   * @param {string} id
+   * @param {Command} command
+   * @returns {Promise<string | null>}
+   */
+  async send(id, command) {
+    const place = this.place();
+    /** @type {Letter} */
+    const letter = { nbtrain: 1, attempt: place?.attempt, by: BY, ...command };
+    const content = JSON.stringify(letter);
+    const answer = await this.#ask(place, `${id}.json`, {
+      method: "PUT",
+      body: JSON.stringify({ type: "file", format: "text", content }),
+    });
+    if (answer === null) return null;
+    if (answer instanceof Error) return "the server does not answer";
+    // The run may have taken the file before the server has looked at what it wrote.
+    if (answer.status === 404 && (await this.#isTaken(id))) return "";
+    return answer.ok && !answer.redirected ? "" : String(answer.status);
+  }
+
+  /**
+   * The run's answer to a command; null if there is none to be read.
+   * @param {string} id
+   * @returns {Promise<Receipt | null>}
+   */
+  async answer(id) {
+    try {
+      const answer = await this.#ask(this.place(), `answers/${id}.json`, { cache: "no-store" });
+      const { content } = await /** @type {Response} */ (answer).json();
+      const { command, state, text, step } = JSON.parse(content);
+      const at = step == null ? "" : ` (step ${step.toLocaleString("en")})`;
+      return { id, command, state, text: `${text ?? state}${at}` };
+    } catch {
+      return null; // not answered yet, or half written
+    }
+  }
+
+  /** @param {string} id */
+  async #isTaken(id) {
+    await new Promise((resolve) => setTimeout(resolve, TAKEN_MS));
+    return (await this.answer(id)) !== null;
+  }
+
+  /**
+   * @param {MailboxPlace | null | undefined} place
+   * @param {string} name
+   * @param {RequestInit} request
+   * @returns {Promise<Response | Error | null>}
+   */
+  async #ask(place, name, request) {
+    const server = config();
+    const folder = place && server && below(place, server.serverRoot);
+    if (folder == null) return null;
+    /** @type {Record<string, string>} */
+    const headers = { "Content-Type": "application/json" };
+    const xsrf = document.cookie.match("\\b_xsrf=([^;]*)\\b")?.[1];
+    if (xsrf) headers["X-XSRFToken"] = xsrf;
+    if (server.token) headers.Authorization = `token ${server.token}`;
+    const path = [...folder, "mailbox", ...name.split("/")].map(encodeURIComponent).join("/");
+    const url = `${server.baseUrl.replace(/\/*$/, "/")}api/contents/${path}`;
+    try {
+      return await fetch(request.method ? url : `${url}?type=file&format=text`, {
+        ...request,
+        headers,
+        credentials: "same-origin",
+      });
+    } catch (error) {
+      return /** @type {Error} */ (error);
+    }
+  }
+}
+
+/**
+ * What a page of JupyterLab or Notebook knows of its server; null on other pages.
+ * @returns {Server | null}
+ */
+export function config() {
+  try {
+    const { baseUrl, serverRoot, token } = JSON.parse(
+      document.getElementById("jupyter-config-data").textContent,
+    );
+    return baseUrl && serverRoot ? { baseUrl, serverRoot, token } : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The parts of the path from the root of a server to a run's folder; null if that is elsewhere.
+ * @param {Pick<MailboxPlace, "folders" | "homes">} place
+ * @param {string} root A path, perhaps one that begins with ~
+ */
+export function below({ folders, homes }, root) {
+  const roots = /^~(\/|$)/.test(root) ? homes.map((home) => home + root.slice(1)) : [root];
+  for (const folder of folders.map(parts))
+    for (const above of roots.map(parts))
+      if (above.every((part, i) => part === folder[i])) return folder.slice(above.length);
+  return null;
+}
+
+/** @param {string} path */
+function parts(path) {
+  return path.split("/").filter(Boolean);
+}
