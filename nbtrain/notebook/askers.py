@@ -13,9 +13,9 @@ _OPENS = frozenset({"managed_session", "prepare_or_wait_for_session", "PrepareSe
 
 _SESSIONS = ("MonitoredTrainingSession", "MonitoredSession", "SingularMonitoredSession")
 _REMEDIES = {
-    **dict.fromkeys(_SESSIONS, "Give the session hooks=[nbtrain.RunHook(run)]."),
+    **dict.fromkeys(_SESSIONS, "Give the session hooks=[nbtrain.tf1.RunHook(run)]."),
     "Coordinator": "Ask run.should_stop() in its place.",
-    "Supervisor": "Make it an nbtrain.Supervisor.",
+    "Supervisor": "Make it an nbtrain.tf1.Supervisor.",
 }
 
 

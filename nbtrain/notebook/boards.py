@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -23,7 +24,7 @@ from nbtrain.panel import board_figure, cards_figure
 from nbtrain.panel.board import Board
 from nbtrain.panel.board_index import KIND_OF, selections
 from nbtrain.panel.comm import harden
-from nbtrain.run.threads import Coordinator, LooperThread
+from nbtrain.run import registry
 
 POLL_SECS = 0.5
 # The longest time that a cell waits before it shows a large logdir.
@@ -38,6 +39,28 @@ _AGAIN = "To look at it live, run the cell again."
 _boards: deque[Following] = deque()
 # Running a cell again reuses its reader, so a million events are not read twice.
 _readers: WeakValueDictionary[str, Reader] = WeakValueDictionary()
+
+
+class _Poll(threading.Thread):
+    """Calls a function every `POLL_SECS` until it returns False, or the process ends.
+
+    A `LooperThread` would load TensorFlow to show event files. Output of the function appears
+    under the cell that starts the thread.
+    """
+
+    def __init__(self, look: Callable[[], bool]) -> None:
+        run = registry.context().run
+        super().__init__(target=run, args=(self._loop,), name="nbtrain board", daemon=True)
+        self._look = look
+        self._stopping = threading.Event()
+
+    def request_stop(self) -> None:
+        """Asks the thread to end after the call at hand; any thread."""
+        self._stopping.set()
+
+    def _loop(self) -> None:
+        while self._look() and not self._stopping.wait(POLL_SECS):
+            pass
 
 
 class Following:
@@ -65,14 +88,13 @@ class Following:
         self._unread = unread
         self._told = self._reader.version
         self._lock = threading.Lock()  # protects the thread and whether it is needed
-        self._thread: LooperThread | None = None
+        self._thread: _Poll | None = None
 
     def start(self) -> None:
         """Starts the thread if there is something to read. Any thread may call it."""
         with self._lock:
             if self._thread is None and self._needed():
-                coord = Coordinator()
-                thread = LooperThread(coord, POLL_SECS, self._tick, (coord,), name="nbtrain board")
+                thread = _Poll(self._tick)
                 try:
                     thread.start()
                 except RuntimeError as error:  # no thread available; the next look may succeed
@@ -90,7 +112,8 @@ class Following:
     def _needed(self) -> bool:
         return (self._unread or self.board.follow) and not self.board.closed
 
-    def _tick(self, coord: Coordinator) -> None:
+    def _tick(self) -> bool:
+        """Reads what is new, and tells if there is more to wait for."""
         try:
             self._read()
         except OSError as error:  # a file may just have been deleted; the next look may succeed
@@ -103,9 +126,10 @@ class Following:
         except Exception as error:  # noqa: BLE001 - shown: there is no cell to raise it in
             self.board.note(still.lack(error))
         with self._lock:
-            if not self._needed():
+            needed = self._needed()
+            if not needed:
                 self._thread = None
-                coord.request_stop()
+        return needed
 
     def _state(self) -> tuple[object, ...]:
         return self._reader.version > 0, self._reader.version
@@ -173,10 +197,7 @@ def show(
     _boards.append(following)
     while len(_boards) > _KEPT:
         _boards.popleft().close()
-    try:
-        following.still.show(still.bundle(None, text) if unread else None)
-    except Exception as error:  # noqa: BLE001 - told where it is missing; the board works
-        following.still.show({"text/plain": f"{text}\n{still.lack(error)}"})
+    following.still.show(still.bundle(None, text) if unread else None)
     following.start()
 
 

@@ -25,6 +25,7 @@ from typing import Any
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.notebook.askers import ASKS, unheard
+from nbtrain.notebook.untracked import records_at_most, untracked
 
 _RUN = "run"
 
@@ -52,7 +53,7 @@ def loop_of(
     compiled(source, filename, "exec")  # checked as a cell before it becomes a function body
     table = symtable.symtable(source, filename, "exec")
     tree = ast.parse(source, filename)
-    _check_use(table, tree, names)
+    _check_use(table, tree, names, source)
     future = [node for node in tree.body if _is_future(node)]
     tree.body = [node for node in tree.body if not _is_future(node)]
     bound = {symbol.get_name() for symbol in table.get_symbols() if _is_bound(symbol)}
@@ -187,15 +188,21 @@ def _shared(tree: ast.AST) -> set[str]:
     return {name for name in shared if name is not None}
 
 
-def _check_use(table: symtable.SymbolTable, tree: ast.Module, names: dict[str, Any]) -> None:
+def _check_use(
+    table: symtable.SymbolTable, tree: ast.Module, names: dict[str, Any], source: str
+) -> None:
     """Checks that the cell can be a loop. A Supervisor's `should_stop()` is a step boundary too."""
+    asks = any(isinstance(node, ast.Attribute) and node.attr in ASKS for node in ast.walk(tree))
+    if not asks and records_at_most(tree, _RUN) and (why := untracked(tree, source)):
+        raise ArgumentError(why)
     if any(_uses_run(part) for part in _parts(table)):
         return
-    if not any(isinstance(node, ast.Attribute) and node.attr in ASKS for node in ast.walk(tree)):
+    if not asks:
         raise ArgumentError(
-            "The cell does not use `run`: it is the loop of a run, and asks run.should_stop() "
-            "once a step. Begin it with `while not run.should_stop():` (or `sv.should_stop()` of "
-            "an nbtrain.Supervisor), or hand `run` to the function that does."
+            "The cell does not use `run`: it is the loop of a run, and tells it each step. Begin "
+            "it with `for batch in run.track(dataset):` or `while not run.should_stop():` (or "
+            "`sv.should_stop()` of an nbtrain.tf1.Supervisor), or hand `run` to the function that "
+            "does."
         )
     if why := unheard(tree, names):
         raise ArgumentError(why)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
 from IPython.core.completer import CompletionContext, SimpleCompletion, context_matcher
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.notebook.boards import opened
-from nbtrain.notebook.kernel import find_run, runs
+from nbtrain.notebook.display import AnyRun
+from nbtrain.notebook.kernel import at_hand, find_run
+from nbtrain.notebook.listed_actions import listed_actions
 from nbtrain.notebook.options import CURVES, ON_NAN, TABS, VERBS, add_arguments, cell_parser
 from nbtrain.panel.board_index import KIND_OF, selections
 from nbtrain.panel.view import controls
-from nbtrain.run.run import Run
 
 _NAME = "nbtrain"
 
@@ -35,11 +36,9 @@ def complete_in(shell: Any) -> None:
         text = context.text_until_cursor
         words = text.split()
         begun = "" if not words or text[-1].isspace() else words.pop()
-        offered = [
-            word for word in candidates(words, shell.user_ns, begun) if word.startswith(begun)
-        ]
+        found = [word for word in candidates(words, shell.user_ns, begun) if word.startswith(begun)]
         return {
-            "completions": [SimpleCompletion(word) for word in offered],
+            "completions": [SimpleCompletion(word) for word in found],
             "suppress": True,
             "ordered": True,
             "matched_fragment": begun,
@@ -74,17 +73,17 @@ def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "
             return list(VERBS)
         case ["%nbtrain", verb, *given] if verb in TABS:
             return _of_board(verb, given, begun)
-        case ["%nbtrain", "runs" | "replay"]:
+        case ["%nbtrain", "runs" | "replay" | "open"]:
             return _folders(begun)
         case ["%nbtrain", "replay", _]:
-            return [run.name for run in runs().values() if _can(run, "set")]
+            return [run.name for run in at_hand() if _can(run, "set")]
         case ["%nbtrain", verb, *given] if verb in VERBS:
             return _behind_verb(verb, given)
     return []
 
 
 def _behind_verb(verb: str, given: Sequence[str]) -> list[str]:
-    named = [run for run in runs().values() if run.name in given]
+    named = [run for run in at_hand() if run.name in given]
     if verb in ("set", "try"):
         return _of_set(named, given)
     run = _meant(named)
@@ -95,24 +94,26 @@ def _behind_verb(verb: str, given: Sequence[str]) -> list[str]:
             return []
     parser = argparse.ArgumentParser()
     add_arguments(parser, verb)
-    offered = [] if named else [run.name for run in runs().values() if _can(run, verb)]
-    if verb == "actions":
-        offered += [str(number) for number, _ in enumerate(run.actions() if run else [], 1)]
-    return offered + _unused(parser, given)
+    found = [] if named else [run.name for run in at_hand() if _can(run, verb)]
+    if verb == "actions" and any(word.isdecimal() for word in given):
+        found = []  # the number is the last word
+    elif verb == "actions" and run is not None:
+        found += [str(number) for number, _ in enumerate(listed_actions(run), 1)]
+    return found + _unused(parser, given)
 
 
-def _of_set(named: Sequence[Run], given: Sequence[str]) -> list[str]:
+def _of_set(named: Sequence[AnyRun], given: Sequence[str]) -> list[str]:
     """The names of runs, if one may still come, and the hyperparameters not given yet."""
     if given[-1:] in (["--timeout"], ["--steps"]):
         return []
-    offered = [] if given else [run.name for run in runs().values() if _can(run, "set")]
+    found = [] if given else [run.name for run in at_hand() if _can(run, "set")]
     run = _meant(named)
     if run is None:
-        return offered
+        return found
     if given[-1:] == ["--keep-if"]:
         return list(run.scalars)
     names = [f"{name}=" for name in run.hyperparameters]
-    return offered + [name for name in names if not any(word.startswith(name) for word in given)]
+    return found + [name for name in names if not any(word.startswith(name) for word in given)]
 
 
 def _of_board(tab: str, given: Sequence[str], begun: str) -> list[str]:
@@ -152,7 +153,7 @@ def _as_expression(name: str) -> str:
     return shlex.quote(name if plain else re.escape(name))
 
 
-def _meant(named: Sequence[Run]) -> Run | None:
+def _meant(named: Sequence[AnyRun]) -> AnyRun | None:
     """Returns the run that a line is about; None if that is ambiguous."""
     try:
         return named[0] if named else find_run()
@@ -160,7 +161,7 @@ def _meant(named: Sequence[Run]) -> Run | None:
         return None
 
 
-def _can(run: Run, verb: str) -> bool:
+def _can(run: AnyRun, verb: str) -> bool:
     """Tells if a verb has an effect in the run's phase; some always do."""
     return controls(run.status).get(verb, verb in ("show", "wait", "actions"))
 
@@ -175,11 +176,15 @@ def _unused(parser: argparse.ArgumentParser, given: Sequence[str]) -> list[str]:
 
 
 def _checkpoints_in(names: Mapping[str, object]) -> list[str]:
+    if (tf := _tensorflow()) is None:
+        return []
     return [name for name, value in names.items() if isinstance(value, tf.train.Checkpoint)]
 
 
 def _optimizers_in(names: Mapping[str, object]) -> list[str]:
     """The names of optimizers, and of dicts of variables or optimizers."""
+    if (tf := _tensorflow()) is None:
+        return []
     kinds = (tf.Variable, tf.keras.Variable, tf.keras.optimizers.Optimizer)
 
     def fits(value: object) -> bool:
@@ -187,3 +192,8 @@ def _optimizers_in(names: Mapping[str, object]) -> list[str]:
         return isinstance(value, kinds[2]) or any(isinstance(item, kinds) for item in held)
 
     return [name for name, value in names.items() if not name.startswith("_") and fits(value)]
+
+
+def _tensorflow() -> Any:
+    """TensorFlow if it is loaded; otherwise no name of the notebook holds an object of it."""
+    return sys.modules.get("tensorflow")

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nbtrain.core.errors import BusyError, NbtrainError
 from nbtrain.core.states import Phase
@@ -21,7 +21,14 @@ from nbtrain.notebook.kernel import runs
 from nbtrain.panel import figure
 from nbtrain.panel.comm import harden
 from nbtrain.panel.panel import Panel
-from nbtrain.run.run import Run
+from nbtrain.remote import known
+from nbtrain.remote.attached import AttachedRun
+
+if TYPE_CHECKING:
+    from nbtrain.run.run import Run
+
+# A run of this kernel, or one of another process.
+AnyRun: TypeAlias = "Run | AttachedRun"
 
 # The same on every execution, so that a notebook can be compared with its saved outputs.
 TEXT = "nbtrain run"
@@ -30,7 +37,7 @@ TEXT = "nbtrain run"
 class Display:
     """The panel of one run and the outputs that show it; closed when the run ends."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: AnyRun) -> None:
         self.panel = Panel(run)
         harden(self.panel)
         self._run = run
@@ -42,12 +49,14 @@ class Display:
         self._closed = False
         self._forget = run.on_tick(self._tick)
 
-    def is_of(self, run: Run) -> bool:
+    def is_of(self, run: AnyRun) -> bool:
         """Tells if this display is of `run` and can be shown again."""
         return self._run is run and not self._closed
 
     def forgotten(self) -> bool:
-        """Tells if the run has ended and can no longer be found by name."""
+        """Tells if the run has ended, or is followed no longer, and can no longer be found."""
+        if isinstance(self._run, AttachedRun):
+            return not known.is_known(self._run)
         return self._run.status.phase.ended and runs().get(self._run.name) is not self._run
 
     def is_elsewhere(self) -> bool:
@@ -75,8 +84,8 @@ class Display:
                 self._still.finish()
             finally:
                 self.panel.close()
-                if _displays.get(self._run.name) is self:
-                    del _displays[self._run.name]
+                if _displays.get(_key(self._run)) is self:
+                    del _displays[_key(self._run)]
 
     def settle(self) -> None:
         """Redraws the picture below the panel; see `settle` below."""
@@ -102,17 +111,23 @@ class Display:
         return (status.phase, bool(status.values)), status.step, marks, status.message
 
 
-_displays: dict[str, Display] = {}
+_displays: dict[object, Display] = {}
 
 
-def display_of(run: Run) -> Display:
+def _key(run: AnyRun) -> object:
+    """The name of a run of this kernel; a run of another process may have the same name."""
+    return id(run) if isinstance(run, AttachedRun) else run.name
+
+
+def display_of(run: AnyRun) -> Display:
     """Returns the display of a run, and creates it on first use."""
-    shown = _displays.get(run.name)
+    key = _key(run)
+    shown = _displays.get(key)
     if shown is None or not shown.is_of(run):
-        for name, other in list(_displays.items()):
-            if name == run.name or other.forgotten():
+        for other_key, other in list(_displays.items()):
+            if other_key == key or other.forgotten():
                 other.close()  # otherwise it would hold its run, and so a model, forever
-        shown = _displays[run.name] = Display(run)
+        shown = _displays[key] = Display(run)
     return shown
 
 
@@ -128,7 +143,7 @@ def settle() -> None:
 at_end.append(settle)
 
 
-def show(run: Run) -> None:
+def show(run: AnyRun) -> None:
     """Shows a run in the calling cell: the live panel, or its picture once it has ended."""
     from IPython.display import display
 
@@ -146,7 +161,7 @@ def show(run: Run) -> None:
         shown.close()
 
 
-def show_panel(run: Run) -> None:
+def show_panel(run: AnyRun) -> None:
     """Shows the panel even if the run has ended, so that its chart can be explored."""
     note_shown(run)
     display_of(run).show()
@@ -177,7 +192,7 @@ def show_below(error: NbtrainError) -> None:
         show_at_end(run, show)
 
 
-def picture_of(run: Run) -> still.Bundle:
+def picture_of(run: AnyRun) -> still.Bundle:
     """The run as it stays in the saved notebook; the HTML of a failed run is its traceback."""
     status, curves, marks = run.status, run.scalars.curves(), list(run.marks)
     last = state_of(run, time.strftime("%Y-%m-%d %H:%M:%S"))
@@ -187,19 +202,24 @@ def picture_of(run: Run) -> still.Bundle:
     return picture
 
 
-def state_of(run: Run, when: str) -> str:
+def state_of(run: AnyRun, when: str) -> str:
     """The last line of a picture: its time, and what to type if the run can be continued.
 
     Only the picture has it, because the HTML below a live panel must not change later.
     """
     if run.status.phase is Phase.FINISHED:
         return f"As of {when}."
+    if isinstance(run, AttachedRun):
+        logdir = os.path.relpath(run.logdir)
+        if run.status.phase.ended:
+            return f"As of {when}. To go on with it, start it again with logdir={logdir!r}."
+        return f"As of {when}. To see it again: nbtrain.attach({logdir!r})."
     folder = Path(os.path.relpath(run.logdir))
     given = f"name={folder.name!r}" if folder.parent == Path("runs") else f"logdir={str(folder)!r}"
     return f"As of {when}. To go on with it, run its cells again with {given}."
 
 
-def _curves(run: Run) -> str:
+def _curves(run: AnyRun) -> str:
     """HTML that says how to show the curves later; the same on every execution."""
     code = f"nbtrain.scalars({os.path.relpath(run.logdir)!r})"
     return f"Its curves: <code>{html.escape(code)}</code>"

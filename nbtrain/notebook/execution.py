@@ -20,6 +20,7 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from nbtrain.notebook.alive import keep_alive
 
 if TYPE_CHECKING:
+    from nbtrain.remote.attached import AttachedRun
     from nbtrain.run.run import Run
 
 Show: TypeAlias = "Callable[[Run], object]"
@@ -37,7 +38,7 @@ class _Execution:
 
     started: dict[weakref.ref[Run], Show] = dataclasses.field(default_factory=dict)
     due: dict[weakref.ref[Run], Show] = dataclasses.field(default_factory=dict)
-    shown: weakref.WeakSet[Run] = dataclasses.field(default_factory=weakref.WeakSet)
+    shown: weakref.WeakSet[Run | AttachedRun] = dataclasses.field(default_factory=weakref.WeakSet)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +83,7 @@ def show_at_end(run: Run, show: Show) -> None:
         execution.due[weakref.ref(run)] = show
 
 
-def note_shown(run: Run) -> None:
+def note_shown(run: Run | AttachedRun) -> None:
     """Notes that the calling cell shows a run."""
     execution = _current()
     if execution is not None:

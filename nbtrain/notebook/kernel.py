@@ -1,13 +1,15 @@
-"""The runs of this kernel, by their names."""
+"""The runs of this kernel by their names, and those of other processes that it follows."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.remote import known
 from nbtrain.run import registry
 
 if TYPE_CHECKING:
+    from nbtrain.remote.attached import AttachedRun
     from nbtrain.run.run import Run
 
 
@@ -19,27 +21,51 @@ def runs() -> dict[str, Run]:
     return dict(registry.runs)
 
 
-def find_run(name: str | None = None) -> Run:
-    """Returns the run of this name. Without a name: the live run, or else the latest started.
+def at_hand() -> list[Run | AttachedRun]:
+    """Returns the runs that a magic may name.
+
+    First the attached runs that have ended and are not trained again, then those of this kernel,
+    then the live attached ones.
+    """
+    others: list[Run | AttachedRun] = [*runs().values(), *attached()]
+    again = {run.logdir for run in others}
+    ended = {run.logdir: run for run in known.ended() if run.logdir not in again}
+    return [*ended.values(), *others]
+
+
+def attached() -> list[AttachedRun]:
+    """Returns the live attached runs: for each folder, the one that was attached last."""
+    return [*{run.logdir: run for run in known.followed()}.values()]
+
+
+def find_run(name: str | None = None) -> Run | AttachedRun:
+    """Returns the run of this name; one of this kernel before an attached one of the same name.
+
+    Without a name: the live run, one of this kernel before an attached one; or else the latest
+    started.
 
     Raises:
         ArgumentError: There is none, or several are live.
     """
-    known = runs()
-    if not known:
+    listed = at_hand()
+    if not listed:
         raise ArgumentError(
             "No run has been started in this kernel: begin a cell with %%nbtrain, or call "
-            "nbtrain.train(...)."
+            "nbtrain.train(...). For a run of another process: %nbtrain open LOGDIR."
         )
-    if name is None:
-        live = [run for run in known.values() if not run.status.phase.ended]
-        if len(live) > 1:
-            listed = ", ".join(repr(run.name) for run in live)
-            raise ArgumentError(
-                f"Which run? {len(live)} are alive: {listed}. Give the name of one."
-            )
-        return live[0] if live else next(reversed(known.values()))
-    if name not in known:
-        listed = ", ".join(map(repr, known))
-        raise ArgumentError(f"There is no run {name!r} in this kernel; its runs: {listed}.")
-    return known[name]
+    if name is not None:
+        return _named(name, listed)
+    own = [run for run in runs().values() if not run.status.phase.ended]
+    live: list[Run | AttachedRun] = [*own] if own else [*attached()]
+    if len(live) > 1:
+        names = ", ".join(repr(run.name) for run in live)
+        raise ArgumentError(f"Which run? {len(live)} are alive: {names}. Give the name of one.")
+    return live[0] if live else listed[-1]
+
+
+def _named(name: str, listed: list[Run | AttachedRun]) -> Run | AttachedRun:
+    found = [run for run in listed if run.name == name]
+    if not found:
+        names = ", ".join(repr(run.name) for run in listed)
+        raise ArgumentError(f"There is no run {name!r} in this kernel; its runs: {names}.")
+    return next((run for run in found if not run.status.phase.ended), found[-1])

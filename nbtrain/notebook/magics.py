@@ -4,11 +4,13 @@
 %nbtrain                      list the runs
 %nbtrain pause [NAME]         and: show, resume, stop, save, restore, wait
 %nbtrain set learning_rate=1e-4    give hyperparameters other values
-%nbtrain actions [NUMBER]     list what can be done about the newest marks, or do it
+%nbtrain actions [NUMBER]     list the actions of the newest marks, or carry one out
 %nbtrain runs [LOGDIR]        show the runs below a folder, as a tree of branches
 %nbtrain replay LOGDIR [RUN]  show what was done to a run, or do it to another
+%nbtrain open LOGDIR          show a run of another process, and steer it
 %nbtrain scalars LOGDIR       show what its event files hold; and: images, histograms, ...
 %%nbtrain --name digits       run the cell in the background, as the loop of a run
+%%nbtrain --detach --with 1-3 run the cell as a program, in a process of its own
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import argparse
 import os
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class
@@ -25,17 +28,21 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from nbtrain.core.commands import Receipt
 from nbtrain.core.errors import NbtrainError, WaitError
 from nbtrain.core.text_table import in_columns
-from nbtrain.engines.loops import background
 from nbtrain.notebook import boards
 from nbtrain.notebook.cells import loop_of
 from nbtrain.notebook.completion import complete_in
-from nbtrain.notebook.display import show_below, show_panel
-from nbtrain.notebook.kernel import find_run, runs
+from nbtrain.notebook.detach import detached
+from nbtrain.notebook.display import AnyRun, show, show_below, show_panel
+from nbtrain.notebook.kernel import at_hand, attached, find_run, runs
+from nbtrain.notebook.listed_actions import action_by_number, list_actions
 from nbtrain.notebook.options import TABS, HelpShown, cell_parser, line_parser, parsed
 from nbtrain.notebook.run_tree import tree
+from nbtrain.remote.attach import attach
+from nbtrain.remote.attached import AttachedRun
 from nbtrain.run.replay import replay
-from nbtrain.run.run import Run
-from nbtrain.rundir.actions import Action
+
+if TYPE_CHECKING:
+    from nbtrain.run.run import Run
 
 # Seconds that a verb waits for its answer, so that the cell can show it; a step takes less.
 _ANSWER_SECS = 1.0
@@ -55,6 +62,7 @@ class NbtrainMagics(Magics):
         %nbtrain actions [NAME] [NUMBER]
         %nbtrain runs [LOGDIR]
         %nbtrain replay LOGDIR [RUN]
+        %nbtrain open LOGDIR
         %nbtrain scalars LOGDIR [--runs RE] [--tags RE] [--follow] [--smooth S]
                   [--x step|relative|wall]
         %nbtrain images|histograms|distributions|text|audio|hparams LOGDIR [--runs RE]
@@ -64,6 +72,8 @@ class NbtrainMagics(Magics):
                   [--hyperparameters EXPR] [--evaluate EXPR] [--evaluate-secs S]
                   [--evaluate-steps N] [--save-secs S] [--save-steps N] [--keep N]
                   [--on-nan pause|recover|none] [--jump FACTOR] [--grace SECS]
+                  [--mirror ADDRESS] [--fresh]
+        %%nbtrain --detach [--with CELLS] [the options above]
 
         `%nbtrain -h`, `%nbtrain restore -h` and `%%nbtrain -h` explain each option.
         """
@@ -82,7 +92,7 @@ class NbtrainMagics(Magics):
         __tracebackhide__ = True
         options = parsed(line_parser(), line)
         if options.verb in (None, "list"):
-            print(table(list(runs().values())))
+            print(table(at_hand()))
             return None
         if options.verb == "runs":
             print(tree(options.logdir))
@@ -92,9 +102,20 @@ class NbtrainMagics(Magics):
             if options.name is None:
                 return plan
             return _answered(plan.apply(find_run(options.name)), options.timeout)
+        if options.verb == "open":
+            show(_opened(options.logdir))
+            return None
         if options.verb in TABS:
             _show_board(options)
             return None
+        if options.verb == "actions" and options.name not in (
+            None,
+            *(run.name for run in at_hand()),
+        ):
+            raise UsageError(
+                f"{options.name!r} is neither a run of this kernel nor the number of an action; "
+                "%nbtrain actions lists them"
+            )
         run = find_run(options.name)
         if options.verb == "show":
             show_panel(run)
@@ -102,25 +123,21 @@ class NbtrainMagics(Magics):
         if options.verb == "wait":
             return run.wait(options.timeout)
         if options.verb == "actions" and options.number is None:
-            print(_numbered(run))
+            print(list_actions(run))
             return None
-        post: dict[str, Callable[[], Receipt]] = {
-            "pause": run.pause,
-            "resume": run.resume,
-            "stop": run.request_stop,
-            "save": run.save,
-            "restore": lambda: run.restore(options.step),
-            "set": lambda: run.set(**options.values),
-            "try": lambda: run.trial(options.values, steps=options.steps, keep_if=options.keep_if),
-            "evaluate": run.evaluate,
-            "actions": lambda: run.do(_action(run, options.number)),
-        }
-        return _answered(post[options.verb](), options.timeout)
+        return _steered(run, options)
 
-    def _cell(self, line: str, cell: str) -> Run:
+    def _cell(self, line: str, cell: str) -> Run | AttachedRun:
         __tracebackhide__ = True
         options = parsed(cell_parser(), line)
         shell: Any = self.shell
+        if options.detach:
+            shell.user_ns["run"] = attached = detached(shell, options, cell)
+            return attached
+        from nbtrain.engines.loops import background  # loads TensorFlow
+
+        if options.cells:
+            raise UsageError("--with is for --detach: a cell of this kernel has all its names.")
         checkpoint = self._value(
             "--checkpoint", options.checkpoint, "a tf.train.Checkpoint of this notebook"
         )
@@ -132,7 +149,7 @@ class NbtrainMagics(Magics):
         evaluate = self._value(
             "--evaluate", options.evaluate, "a function of this notebook that returns scalars"
         )
-        run: Run = background(
+        run = background(
             self._loop(cell),
             steps=options.steps,
             checkpoint=checkpoint,
@@ -148,8 +165,16 @@ class NbtrainMagics(Magics):
             on_nan=None if options.on_nan == "none" else options.on_nan,
             jump=options.jump,
             grace=options.grace,
+            mirror=options.mirror,
+            fresh=options.fresh,
             start=False,
         )
+        return self._started(run)
+
+    def _started(self, run: Run) -> Run:
+        """Starts a run, which the name `run` of the notebook refers to from now on."""
+        __tracebackhide__ = True
+        shell: Any = self.shell
         names = shell.user_ns
         before = {"run": names["run"]} if "run" in names else {}
         names["run"] = run  # before the start: functions of other cells may look it up
@@ -191,6 +216,34 @@ class NbtrainMagics(Magics):
             ) from error
 
 
+def _opened(logdir: str) -> AnyRun:
+    """Returns the run of a folder; the one that is attached already, if there is one."""
+    folder = Path(logdir).expanduser().absolute()
+    return next((run for run in attached() if run.logdir == folder), None) or attach(logdir)
+
+
+def _steered(run: AnyRun, options: argparse.Namespace) -> Receipt:
+    """Posts the command of a line, and waits for its answer."""
+    __tracebackhide__ = True
+    post: dict[str, Callable[[], Receipt]] = {
+        "pause": run.pause,
+        "resume": run.resume,
+        "stop": run.request_stop,
+        "save": run.save,
+        "restore": lambda: run.restore(options.step),
+        "set": lambda: run.set(**options.values),
+        "try": lambda: run.trial(
+            options.values,
+            steps=options.steps,
+            keep_if=options.keep_if,
+            repeats=options.repeats,
+        ),
+        "evaluate": run.evaluate,
+        "actions": lambda: run.do(action_by_number(run, options.number)),
+    }
+    return _answered(post[options.verb](), options.timeout)
+
+
 def _show_board(options: argparse.Namespace) -> None:
     given = {**vars(options)}
     logdir = os.path.expanduser(given.pop("logdir"))  # noqa: PTH111 - it may be gs://
@@ -207,26 +260,6 @@ def _explained(error: SyntaxError) -> str:
     return f"line {error.lineno} of the cell: {error.msg}{advice}\n{''.join(shown[:-1])}".rstrip()
 
 
-def _numbered(run: Run) -> str:
-    """Lists what can be done about the newest marks of a run, with the numbers from 1."""
-    actions = run.actions()
-    return "\n".join(f"{number}  {each}" for number, each in enumerate(actions, 1)) or (
-        f"There is nothing to restore or to set back in {run.name}."
-    )
-
-
-def _action(run: Run, number: int) -> Action:
-    """Returns the action with this number.
-
-    Raises:
-        UsageError: There is none.
-    """
-    actions = run.actions()
-    if not 1 <= number <= len(actions):
-        raise UsageError(f"There is no action {number}:\n{_numbered(run)}")
-    return actions[number - 1]
-
-
 def _answered(receipt: Receipt, timeout: float | None) -> Receipt:
     """Waits for the answer to a receipt; None waits as long as it takes."""
     try:
@@ -237,7 +270,7 @@ def _answered(receipt: Receipt, timeout: float | None) -> Receipt:
     return receipt
 
 
-def table(listed: Sequence[Run]) -> str:
+def table(listed: Sequence[AnyRun]) -> str:
     """Formats runs as a table: name, phase, step and folder."""
     if not listed:
         return "No run has been started in this kernel."

@@ -30,8 +30,9 @@ ON_NAN = ("pause", "recover", "none")
 _RUN = "a run's name; not needed where one run lives"
 
 VERBS = {
-    "list": "list the runs of this kernel",
+    "list": "list the runs of this kernel, and the attached ones",
     "runs": "show the runs below a folder, of every kernel, each branch below its parent",
+    "open": "show a run of another process by its folder, and steer it",
     "show": "show the panel",
     "pause": "take no further step until resumed",
     "resume": "go on after a pause",
@@ -39,9 +40,9 @@ VERBS = {
     "save": "write a checkpoint now",
     "restore": "go back to a checkpoint",
     "set": "give hyperparameters other values, all of them or none",
-    "try": "give hyperparameters other values for some steps, then keep them or go back",
+    "try": "train some steps with another value, or with several, then keep the best or go back",
     "evaluate": "evaluate now, also while paused",
-    "actions": "list what can be done about the newest marks, as numbers; with NUMBER, do it",
+    "actions": "list the actions of the newest marks, numbered; with NUMBER, carry one out",
     "replay": "show what was done to a run; with RUN, do its edits again at the same steps",
     "wait": "wait for the end, and show it",
     **TABS,
@@ -74,16 +75,23 @@ class _Values(argparse.Action):
         if not words:
             parser.error("give what to set, such as learning_rate=1e-4")
 
-    def _pair(self, word: str) -> tuple[str, float | str]:
+    def _pair(self, word: str) -> tuple[str, float | str | list[float | str]]:
         name, equals, text = word.partition("=")
         if not equals:
             raise argparse.ArgumentError(
                 self, f"{word!r} sets nothing: give a name and a value, such as learning_rate=1e-4"
             )
-        try:
-            return name, float(text)
-        except ValueError:
-            return name, text  # the run refuses it with a message
+        return name, self._value(text)
+
+    def _value(self, text: str) -> float | str | list[float | str]:
+        return _number_in(text)
+
+
+class _Tried(_Values):
+    """Parses the same, with several values of a name: `learning_rate=3e-4,1e-3`."""
+
+    def _value(self, text: str) -> float | str | list[float | str]:
+        return [*map(_number_in, text.split(","))] if "," in text else _number_in(text)
 
 
 class _Numbered(argparse.Action):
@@ -99,7 +107,9 @@ class _Numbered(argparse.Action):
         namespace.number = int(words.pop()) if words and words[-1].isdecimal() else None
         namespace.name = words.pop(0) if words else None
         if words:
-            parser.error(f"{words[0]!r} is no number of an action")
+            parser.error(
+                f"{words[0]!r} is not the number of an action; %nbtrain actions lists them"
+            )
 
 
 class HelpShown(Exception):  # noqa: N818 - no error: the help was asked for
@@ -108,7 +118,7 @@ class HelpShown(Exception):  # noqa: N818 - no error: the help was asked for
 
 def line_parser() -> argparse.ArgumentParser:
     """The parser of `%nbtrain`."""
-    parser = _Parser(prog="%nbtrain", description="Steer the runs of this kernel.")
+    parser = _Parser(prog="%nbtrain", description="Steer runs.")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=_Parser)
     for verb, text in VERBS.items():
         add_arguments(verbs.add_parser(verb, help=text, description=text), verb)
@@ -121,6 +131,9 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         return
     if verb == "runs":
         parser.add_argument("logdir", nargs="?", help="the folder; runs, where none is given")
+        return
+    if verb == "open":
+        parser.add_argument("logdir", help="the folder of a run, such as runs/digits")
         return
     if verb == "replay":
         parser.add_argument("logdir", help="the folder of a run, such as runs/digits")
@@ -136,26 +149,36 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         parser.add_argument(
             "values",
             nargs="+",
-            action=_Values,
+            action=_Tried if verb == "try" else _Values,
             metavar="[RUN] NAME=VALUE",
-            help=f"{_RUN}; then hyperparameters, such as learning_rate=1e-4",
+            help=f"{_RUN}; then hyperparameters, such as learning_rate=1e-4"
+            + (", or several values of one: learning_rate=3e-4,1e-3" if verb == "try" else ""),
         )
     elif verb == "actions":
         told = f"{_RUN}; then the number of an action"
+        parser.usage = "%(prog)s [-h] [--timeout TIMEOUT] [RUN] [NUMBER]"
         parser.add_argument(
             "name", nargs="*", action=_Numbered, metavar="[RUN] [NUMBER]", help=told
         )
     else:
         parser.add_argument("name", nargs="?", help=_RUN)
     if verb == "try":
-        parser.add_argument("--steps", type=int, default=200, help="how many (200)")
-        parser.add_argument(
-            "--keep-if", metavar="TAG", help="a scalar that must not have got worse (val_loss)"
-        )
+        _add_trial(parser.add_argument)
     if verb == "restore":
         parser.add_argument("--step", type=int, help="the checkpoint of this step; else the latest")
     if verb != "show":
         parser.add_argument("--timeout", type=_seconds, help="seconds to wait at most")
+
+
+def _add_trial(add: Callable[..., object]) -> None:
+    add("--steps", type=int, default=200, help="how many (200)")
+    add(
+        "--keep-if",
+        metavar="TAG",
+        help="a scalar that must not have got worse (val_loss; with several values, none: the "
+        "run goes back, and its actions are the choice)",
+    )
+    add("--repeats", type=int, default=1, help="how often each is tried (1)")
 
 
 def _add_board(add: Callable[..., object], tab: str) -> None:
@@ -173,13 +196,21 @@ def cell_parser() -> argparse.ArgumentParser:
     """The parser of `%%nbtrain`."""
     parser = _Parser(
         prog="%%nbtrain",
-        description="Run the cell in the background as the loop of a run. The cell asks "
-        "run.should_stop() once a step, and records with run.record(loss=...). In it, `run` and "
+        description="Run the cell in the background as the loop of a run. The cell loops over "
+        "run.track(...), or asks run.should_stop() once a step, and records with "
+        "run.record(loss=...). In it, `run` and "
         "the names that it binds are its own, as in a function; the notebook sees them too.",
     )
     add = parser.add_argument
     add("--name", help="the run's name; without it, a new numbered one")
     add("--logdir", help="the run's folder; without it, runs/NAME")
+    add(
+        "--detach",
+        action="store_true",
+        help="run the cell as a program in a process of its own, which outlives this kernel",
+    )
+    cells = "cells that the program begins with, such as 1-3,5 (with --detach)"
+    add("--with", dest="cells", metavar="CELLS", help=cells)
     add("--steps", type=int, help="the step at which the run finishes")
     add("--checkpoint", metavar="EXPR", help="what to save: a tf.train.Checkpoint of this notebook")
     add("--hyperparameters", metavar="EXPR", help="what can be set: a dict, name to variable")
@@ -195,7 +226,17 @@ def cell_parser() -> argparse.ArgumentParser:
     add("--on-nan", choices=ON_NAN, default="pause", help=nan)
     add("--jump", type=float, metavar="FACTOR", help="so many times the recent loss is bad as well")
     add("--grace", type=float, default=10.0, help="seconds that the kernel waits at its end (10)")
+    add("--fresh", action="store_true", help="move an earlier run in the folder aside")
+    add("--mirror", metavar="ADDRESS", help="a folder in a store to copy the run to: s3://...")
     return parser
+
+
+def _number_in(text: str) -> float | str:
+    """Returns the number in a text, or the text, which the run refuses with a message."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _seconds(text: str) -> float:

@@ -155,7 +155,7 @@ def _leads_to(path: Path, parent: Path | None, found: Mapping[Path, RunFolder]) 
 
 
 def _unended(path: Path) -> str:
-    return "running in another kernel" if is_held(path) else "no end was written"
+    return "running in another process" if is_held(path) else "no end was written"
 
 
 def _branch(step: int, lines: Sequence[Entry]) -> str:

@@ -138,12 +138,12 @@ class Still:
     def show(self, first: Bundle | None = None) -> None:
         """Shows the widget in the calling cell, and below it `first` or else a picture.
 
-        Without a picture, its text is shown with the words.
+        The widget is there before the picture is drawn, which may take a second: a page that
+        reaches the kernel during a cell fills it meanwhile. Without a picture, its text is shown
+        with the words; an error of the drawing is told in its place.
         """
         from IPython.display import display
 
-        if first is None:
-            first, self._drawn = self._draw(), self._state()
         publisher = getattr(get_ipython(), "display_pub", None)
         captured = isinstance(publisher, CapturingDisplayPublisher)
         name = f"nbtrain-{id(self)}-{next(_numbers)}"
@@ -151,10 +151,23 @@ class Still:
         view = {"model_id": self._widget.model_id, "version_major": 2, "version_minor": 0}
         # A page that cannot show widgets, or does not trust the notebook, shows the pixel.
         live = {_VIEW: view, **bundle(None, self._text)}
-        for which, data in {"live": live, **self._below(first)}.items():
-            display(data, raw=True, display_id=f"{name}-{which}")
+        display(live, raw=True, display_id=f"{name}-live")
         self.is_cleared()  # otherwise each execution of a cell would leave one more to replace
         self._outputs.append(outputs)
+        if first is None:
+            first = self._first()
+        for which, data in self._below(first).items():
+            display(data, raw=True, display_id=f"{name}-{which}")
+
+    def _first(self) -> Bundle:
+        """Draws the first picture; returns words in its place if that fails."""
+        state = self._state()
+        try:
+            picture = self._draw()
+        except Exception as error:  # noqa: BLE001 - told where it is missing; the widget works
+            return {"text/plain": f"{self._text}\n{lack(error)}"}
+        self._drawn = state
+        return picture
 
     def is_cleared(self) -> bool:
         """Tells if nothing is shown any more because the cell was executed again."""

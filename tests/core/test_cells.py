@@ -186,6 +186,51 @@ def test_a_cell_that_does_not_use_its_run_raises(names: dict[str, Any], source: 
         loop_of(source, "<cell>", names)
 
 
+@pytest.mark.parametrize(
+    ("line", "tracked"),
+    [
+        ("for batch in ds:", "for batch in run.track(ds):"),
+        ("for a, b in zip(x, y):", "for a, b in run.track(zip(x, y)):"),
+        ("for n, b in enumerate(ds.take(3)):", "for n, b in enumerate(run.track(ds.take(3))):"),
+        ("for b in tqdm(ds, desc='a'):", "for b in tqdm(run.track(ds), desc='a'):"),
+    ],
+)
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "{line}\n    run.record(loss=step())",
+        "x = 1\nfor epoch in range(5):\n    {line}\n        for part in parts:\n            part()",
+        "with strategy.scope():\n    if ready:\n        {line}\n            step()",
+    ],
+)
+def test_a_for_loop_that_is_not_tracked_raises_with_the_line_to_write(
+    names: dict[str, Any], cell: str, line: str, tracked: str
+) -> None:
+    source = cell.format(line=line)
+    number = next(at for at, text in enumerate(source.splitlines(), 1) if line in text)
+    with pytest.raises(ArgumentError) as raised:
+        loop_of(source, "<cell>", names)
+    assert f"Line {number}, `{line}`: write `{tracked}`." in str(raised.value)
+
+
+def test_a_loop_over_several_lines_is_shown_on_one(names: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match=r"such as `for x in run\.track\(f\(1, 2\)\):`"):
+        loop_of("for x in f(\n    1,\n    2,\n):\n    pass", "<cell>", names)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "for batch in run.track(ds): run.record(loss=1)",
+        "for batch in ds:\n    if run.should_stop(): break",
+        "for batch in ds:\n    train(run)",
+        "for batch in ds:\n    if sv.should_stop(): break",
+    ],
+)
+def test_a_for_loop_whose_steps_are_told_is_taken(names: dict[str, Any], source: str) -> None:
+    assert callable(loop_of(source, "<cell>", names))
+
+
 def test_a_cell_may_loop_on_a_supervisor(names: dict[str, Any]) -> None:
     answers = iter([False, False, True])
     names["sv"] = SimpleNamespace(should_stop=lambda: next(answers))
@@ -223,7 +268,7 @@ MONITORED = "with {} as sess:\n    while not sess.should_stop():\n        sess.r
         (
             MONITORED.format("tf.train.MonitoredTrainingSession(checkpoint_dir='x')"),
             r"sess\.should_stop\(\), and that of a MonitoredTrainingSession",
-            r"Give the session hooks=\[nbtrain\.RunHook\(run\)\]",
+            r"Give the session hooks=\[nbtrain\.tf1\.RunHook\(run\)\]",
         ),
         (
             "sess = SingularMonitoredSession()\nwhile not sess.should_stop(): sess.run(1)",
@@ -240,7 +285,7 @@ MONITORED = "with {} as sess:\n    while not sess.should_stop():\n        sess.r
         (
             "sv = Supervisor()\nwith sv.managed_session() as s:\n  while not sv.should_stop(): 1",
             r"and that of a Supervisor is no step boundary",
-            r"Make it an nbtrain\.Supervisor",
+            r"Make it an nbtrain\.tf1\.Supervisor",
         ),
     ],
 )

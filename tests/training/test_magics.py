@@ -17,6 +17,7 @@ from IPython.utils.capture import capture_output
 
 import nbtrain
 from nbtrain.core.states import Phase
+from nbtrain.rundir.journal import MOST_MARKS, Mark
 from tests.gate import SOON
 from tests.models import Counter, applied, reached
 from tests.shells import own_shell
@@ -128,6 +129,23 @@ def test_a_run_is_evaluated_and_an_edit_tried_by_a_line(shell: Any) -> None:
     ended(run)
 
 
+def test_several_values_are_tried_by_a_line_which_shows_the_table(shell: Any) -> None:
+    rate = tf.Variable(0.5)
+    shell.user_ns.update(rate=rate, saved=tf.train.Checkpoint(rate=rate))
+    options = "--name mine --checkpoint saved --hyperparameters '{\"rate\": rate}'"
+    run = cell(shell, options, "while not run.should_stop(): run.record(loss=rate.read_value())")
+    reached(run, lambda run: run.status.step > 9)
+    line = "try mine rate=0.25,1 --steps 8 --keep-if loss --repeats 2 --timeout 60"
+    tried = shell.run_line_magic("nbtrain", line)
+    assert tried.outcome.text.startswith("kept rate 0.25 loss 0.5 → 0.25 ± 0 (the others: rate 1")
+    assert "values     loss before  after  difference  spread" in repr(tried)
+    wrong = shell.run_line_magic("nbtrain", "try mine rate=0.25,low --keep-if loss --timeout 60")
+    assert "rate='low' is no number" in wrong.outcome.text
+    wrong = shell.run_line_magic("nbtrain", "set mine rate=0.25,1 --timeout 60")
+    assert "rate='0.25,1' is no number" in wrong.outcome.text
+    ended(run)
+
+
 def test_a_cell_sees_its_own_run_whatever_the_notebook_calls_run(shell: Any) -> None:
     first = cell(shell, "--name first", LOOP.replace("loss", "one"))
     reached(first, lambda run: run.status.step > 0)
@@ -211,7 +229,7 @@ def test_a_cell_that_would_leave_its_thread_is_refused_with_the_line(
 
 def test_a_cell_that_does_not_use_run_is_refused(shell: Any) -> None:
     with pytest.raises(
-        UsageError, match=r"does not use `run`.*Begin it with `while not run\.shoul"
+        UsageError, match=r"does not use `run`.*or `while not run\.should_stop\(\):`"
     ):
         cell(shell, "", "print('hello')\n")
     assert nbtrain.runs() == {}
@@ -358,10 +376,99 @@ def test_actions_are_listed_by_number_and_done(
     assert completed(shell, "%nbtrain actions mine 1") == ["1"]
     with pytest.raises(UsageError, match=r"no action 2:\n1  Set learning_rate back to 0\.5"):
         line(shell, "actions 2")
-    with pytest.raises(UsageError, match="'first' is no number of an action"):
-        line(shell, "actions mine first")
     assert "learning_rate 0.25 → 0.5" in applied(line(shell, "actions mine 1")).text
     assert run.hyperparameters["learning_rate"] == 0.5
+    ended(run)
+
+
+def test_a_number_means_the_action_that_was_listed_with_it(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tuned(shell)
+    applied(run.pause())
+    applied(run.set(learning_rate=0.25))
+    line(shell, "actions")
+    applied(run.set(dropout=0.5))  # the newest mark has the first action of a new list
+    assert "learning_rate 0.25 → 0.5" in applied(line(shell, "actions 1")).text
+    assert run.hyperparameters == {"learning_rate": 0.5, "dropout": 0.5}
+    ended(run)
+
+
+def test_the_number_of_an_action_is_used_only_once(shell: Any) -> None:
+    run = tuned(shell)
+    applied(run.pause())
+    applied(run.set(learning_rate=0.25))
+    listed = r"\n1  Set learning_rate back to 0\.5"
+    with pytest.raises(UsageError, match=f"must be from a list of actions.*{listed}"):
+        line(shell, "actions 1")
+    applied(line(shell, "actions 1"))
+    with pytest.raises(UsageError, match=r"list .* has been used.*\n1  Set learning_rate back to"):
+        line(shell, "actions 1")
+    assert run.hyperparameters["learning_rate"] == 0.5
+    ended(run)
+
+
+def test_a_restore_whose_mark_is_dropped_makes_no_list_old(shell: Any) -> None:
+    run = tuned(shell)
+    applied(run.pause())
+    for mark in (Mark("restore", 1, 0.0), *[Mark("evaluate", 1, 0.0)] * (MOST_MARKS - 2)):
+        run.marks.add(mark)
+    applied(run.set(learning_rate=0.25))
+    line(shell, "actions")
+    run.marks.add(Mark("evaluate", 1, 0.0))
+    assert not any(mark.event == "restore" for mark in run.marks)
+    applied(line(shell, "actions 1"))
+    assert run.hyperparameters["learning_rate"] == 0.5
+    ended(run)
+
+
+def test_a_list_from_before_a_restore_carries_out_nothing(shell: Any) -> None:
+    rate = tf.Variable(0.5)
+    shell.user_ns |= {"tunable": {"learning_rate": rate}, "kept": tf.train.Checkpoint(rate=rate)}
+    run = cell(shell, "--name mine --hyperparameters tunable --checkpoint kept")
+    applied(run.pause())
+    step = applied(run.save()).step
+    applied(run.set(learning_rate=0.25))
+    line(shell, "actions")
+    applied(run.restore(step))
+    with pytest.raises(UsageError, match="since that list, the run has gone back"):
+        line(shell, "actions 1")
+    ended(run)
+
+
+def test_an_action_that_is_no_longer_offered_is_not_carried_out(shell: Any) -> None:
+    run = tuned(shell)
+    applied(run.pause())
+    applied(run.set(learning_rate=0.25))
+    line(shell, "actions")
+    for rate in (0.1, 0.2, 0.3, 0.4, 0.6, 0.7):
+        applied(run.set(dropout=rate))
+    with pytest.raises(
+        UsageError, match=r'"Set learning_rate back to 0\.5", is no longer possible'
+    ):
+        line(shell, "actions 1")
+    assert run.hyperparameters == {"learning_rate": 0.25, "dropout": 0.7}
+    ended(run)
+
+
+@pytest.mark.parametrize("word", ["x", "-1", "#1", "1,"])
+def test_a_word_that_names_no_action_is_explained(shell: Any, word: str) -> None:
+    run = tuned(shell)
+    why = "is neither a run of this kernel nor the number of an action; %nbtrain actions lists them"
+    with pytest.raises(UsageError, match=f"'{word}' {why}"):
+        line(shell, f"actions {word}")
+    with pytest.raises(UsageError, match=f"'{word}' is not the number of an action") as error:
+        line(shell, f"actions mine {word}")
+    assert str(error.value).endswith("[--timeout TIMEOUT] [RUN] [NUMBER]")
+    ended(run)
+
+
+def test_nothing_but_options_is_completed_behind_the_number_of_an_action(shell: Any) -> None:
+    run = tuned(shell)
+    applied(run.pause())
+    applied(run.set(learning_rate=0.25))
+    line(shell, "actions")
+    assert completed(shell, "%nbtrain actions 1 ") == ["-h", "--help", "--timeout"]
     ended(run)
 
 
@@ -635,7 +742,7 @@ def completed(shell: Any, text: str) -> list[str]:
 
 
 def test_the_tabulator_offers_the_verbs_and_nothing_else(shell: Any) -> None:
-    verbs = ["list", "runs", "show", "pause", "resume", "stop", "save", "restore", "set"]
+    verbs = ["list", "runs", "open", "show", "pause", "resume", "stop", "save", "restore", "set"]
     verbs += ["try", "evaluate", "actions", "replay", "wait", "scalars"]
     verbs += ["images", "histograms", "distributions", "text", "audio"]
     verbs += ["hparams", "custom_scalars", "compare"]
@@ -670,9 +777,9 @@ def test_the_tabulator_offers_the_checkpoints_of_the_run_newest_first(shell: Any
 
 
 def test_the_tabulator_offers_the_options_that_are_not_used_yet(shell: Any) -> None:
-    offered = completed(shell, "%%nbtrain --name mine --")
-    assert {"--steps", "--checkpoint", "--keep"} <= {*offered}
-    assert "--name" not in offered
+    found = completed(shell, "%%nbtrain --name mine --")
+    assert {"--steps", "--checkpoint", "--keep"} <= {*found}
+    assert "--name" not in found
     assert completed(shell, "%nbtrain restore --s") == ["--step"]
     assert "--step" not in completed(shell, "%nbtrain restore --step 3 --s")
 

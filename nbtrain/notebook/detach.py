@@ -1,0 +1,182 @@
+"""Runs a cell as a program in a process of its own: `%%nbtrain --detach`.
+
+The program is `script.py` in the run's folder: the sources of the cells that `--with` names, then
+the cell. If the cell is the loop of a run, it is `cell.py`, which the program calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from IPython.core.error import UsageError
+
+from nbtrain.notebook.cells import loop_of
+from nbtrain.notebook.options import cell_parser
+from nbtrain.notebook.program import bound_in, lacking
+from nbtrain.remote.attached import AttachedRun
+from nbtrain.remote.launch import Program, started
+from nbtrain.run.options import Settings
+from nbtrain.rundir.folder import Logdir
+from nbtrain.rundir.launched import CELL, SCRIPT
+
+_RUN = "run"
+
+# Options of any detached cell; the others are about its loop.
+_OF_ALL = {"detach", "cells", "name", "logdir"}
+
+# Options whose value is an expression of the program.
+_EXPRESSIONS = ("checkpoint", "hyperparameters", "evaluate")
+
+_WAIT = """
+# Waits for the runs that are still training.
+import nbtrain
+
+for run in nbtrain.runs().values():
+    if not run.status.phase.ended:
+        run.wait()
+"""
+
+_LOOP = """
+# The cell is the loop of a run.
+import pathlib
+
+import nbtrain
+import nbtrain.notebook.cells
+
+cell = pathlib.Path(__file__).with_name({cell!r})
+loop = nbtrain.notebook.cells.loop_of(cell.read_text("utf-8"), str(cell), globals())
+nbtrain.background(loop, {options}).wait()
+"""
+
+
+def detached(shell: Any, options: argparse.Namespace, cell: str) -> AttachedRun:
+    """Starts a cell as a program in a process of its own, and attaches its run.
+
+    Raises:
+        UsageError: The program cannot run; nothing was started.
+        ArgumentError: The folder cannot be written, or an option cannot be used.
+        BusyError: A run that has not ended holds the folder.
+    """
+    numbers = _numbers(options.cells or "", shell)
+    history = shell.history_manager.input_hist_raw
+    parts = [_python(history[number], f"cell {number}") for number in numbers]
+    parts = [f"# In [{number}]\n{part}" for number, part in zip(numbers, parts, strict=True)]
+    cell = _python(cell, "the cell")
+    before = "\n\n".join(parts)
+    missing = lacking(f"{before}\n{cell}")
+    is_loop = _RUN in missing
+    given = _given(options)
+    if is_loop:
+        values = [getattr(options, name) or "None" for name in _EXPRESSIONS]
+        missing = lacking("\n".join([before, f"{_RUN} = None", *values, cell]))
+        files = {SCRIPT: before + "\n" + _LOOP.format(cell=CELL, options=given), CELL: cell}
+        _check_loop(cell)
+    elif given:
+        raise UsageError(
+            f"{given}: these are options of a loop, and the cell does not use `run`. Give them to "
+            "nbtrain.train, fit or background in the cell."
+        )
+    else:
+        files = {SCRIPT: "\n\n".join([*parts, f"# The cell\n{cell}"]) + "\n" + _WAIT}
+    if missing:
+        raise UsageError(_lack(missing, numbers, shell))
+    _compiled(files[SCRIPT], "the program")
+    folder = Logdir(options.logdir, options.name, kind="loop" if is_loop else "cell", launches=True)
+    # As in the notebook, modules of the working folder can be imported.
+    path = os.pathsep.join(filter(None, (str(Path.cwd()), os.environ.get("PYTHONPATH"))))
+    return started(Program(Path(SCRIPT), env={"PYTHONPATH": path}, files=files), folder)
+
+
+def _numbers(text: str, shell: Any) -> list[int]:
+    """Returns the numbers of cells in a text such as "1-3,5".
+
+    Raises:
+        UsageError: It has none, or there is no such cell.
+    """
+    last = shell.execution_count - 1
+    numbers: list[int] = []
+    for part in filter(None, text.replace(" ", "").split(",")):
+        if not (found := re.fullmatch(r"(\d+)(?:-(\d+))?", part)):
+            raise UsageError(f"--with {text}: give the numbers of cells, such as 1-3,5.")
+        first, end = int(found[1]), int(found[2] or found[1])
+        if not 1 <= first <= end <= last:
+            there = f"1 to {last} have" if last else "none has"
+            raise UsageError(f"--with {text}: there is no cell {part}; {there} been executed.")
+        numbers += range(first, end + 1)
+    return list(dict.fromkeys(numbers))
+
+
+def _python(source: str, where: str) -> str:
+    """Returns a source that is Python.
+
+    Raises:
+        UsageError: It is not, perhaps because it is IPython's.
+    """
+    _compiled(source, where)
+    return source.strip("\n") + "\n"
+
+
+def _compiled(source: str, where: str) -> None:
+    try:
+        compile(source, where, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        line = (error.text or "").strip()
+        advice = ""
+        if re.match(r"(\w+\s*=\s*)?[%!]|\?|.*\?$", line):
+            advice = (
+                " Magics, `!` and `?` are IPython's, and a program has none: leave the line out."
+            )
+        raise UsageError(
+            f"Line {error.lineno} of {where} is not Python: {line}\n{error.msg}.{advice}"
+        ) from error
+
+
+def _check_loop(cell: str) -> None:
+    """Checks that a cell can be the loop of a run; raises as `loop_of`."""
+    try:
+        loop_of(cell, CELL, {})
+    except SyntaxError as error:
+        raise UsageError(f"Line {error.lineno} of the cell: {error.msg}") from error
+
+
+def _given(options: argparse.Namespace) -> str:
+    """Returns the options of the loop that differ from their defaults, as arguments.
+
+    Raises:
+        ArgumentError: One cannot be used.
+    """
+    defaults = vars(cell_parser().parse_args([]))
+    given = {
+        name: value
+        for name, value in vars(options).items()
+        if name not in _OF_ALL and value != defaults[name]
+    }
+    if given.get("on_nan") == "none":
+        given["on_nan"] = None
+    settings = {name: value for name, value in given.items() if name not in _EXPRESSIONS}
+    if "grace" in settings:
+        settings["grace"] = float(settings["grace"])
+    Settings(**settings)
+    texts = {name: value if name in _EXPRESSIONS else repr(value) for name, value in given.items()}
+    return ", ".join(f"{name}={text}" for name, text in texts.items())
+
+
+def _lack(missing: Sequence[str], numbers: Sequence[int], shell: Any) -> str:
+    """Says which names a program lacks, and which cells define them."""
+    sources = shell.history_manager.input_hist_parsed
+    places: dict[int, list[str]] = {}
+    for name in missing:
+        cells = (at for at in range(min(len(sources), shell.execution_count) - 1, 0, -1))
+        found = next((at for at in cells if name in bound_in(sources[at])), 0)
+        places.setdefault(found, []).append(name)
+    unknown = places.pop(0, [])
+    told = [f"{', '.join(names)}, which cell {at} defines" for at, names in sorted(places.items())]
+    told += [f"{', '.join(unknown)}, which no cell defines"] if unknown else []
+    wanted = ",".join(str(at) for at in sorted({*places, *numbers}))
+    add = f"give --with {wanted}, or " if places else ""
+    return f"The program lacks {'; '.join(told)}: {add}import or define them in the cell."
