@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nbtrain import cluster as cluster
     from nbtrain import tf1 as tf1
     from nbtrain.core.errors import NbtrainError
     from nbtrain.engines.keras.callback import RunCallback
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from nbtrain.logdir.summaries import summaries
     from nbtrain.notebook.kernel import runs
     from nbtrain.notebook.magics import load_ipython_extension
+    from nbtrain.remote.attach import attach
+    from nbtrain.remote.attached import AttachedRun
+    from nbtrain.remote.launch import launch
     from nbtrain.run.replay import replay
     from nbtrain.run.run import Run
     from nbtrain.tf1 import *  # noqa: F403 - the spellings of before `nbtrain.tf1`
@@ -28,10 +32,13 @@ __all__ = [
     "NbtrainError",
     "Run",
     "RunCallback",
+    "attach",
     "background",
+    "cluster",
     "compare",
     "fit",
     "hparams",
+    "launch",
     "load_ipython_extension",
     "replay",
     "runs",
@@ -46,10 +53,12 @@ _HOMES = {
     "NbtrainError": "nbtrain.core.errors",
     "Run": "nbtrain.run.run",
     "RunCallback": "nbtrain.engines.keras.callback",
+    "attach": "nbtrain.remote.attach",
     "background": "nbtrain.engines.loops",
     "compare": "nbtrain.logdir.comparison",
     "fit": "nbtrain.engines.keras.fit",
     "hparams": "nbtrain.logdir.hparams",
+    "launch": "nbtrain.remote.launch",
     "load_ipython_extension": "nbtrain.notebook.magics",
     "replay": "nbtrain.run.replay",
     "runs": "nbtrain.notebook.kernel",
@@ -76,31 +85,39 @@ _HOMES |= dict.fromkeys(_IN_TF1, "nbtrain.tf1")
 
 
 def __getattr__(name: str) -> Any:
-    if name == "tf1":
-        return importlib.import_module("nbtrain.tf1")
+    if name in ("cluster", "tf1"):
+        return importlib.import_module(f"nbtrain.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'nbtrain' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    found = getattr(importlib.import_module(_HOMES[name]), name)
+    if "nbtrain.run.registry" in sys.modules and not _shell():
+        importlib.import_module("nbtrain.terminal.script").meet()
+    return found
 
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
 
 
-def _show(run: Run) -> None:
+def _show(run: Run | AttachedRun) -> None:
     """Shows a run in the calling cell; loads the panel."""
     importlib.import_module("nbtrain.notebook.display").show(run)
 
 
+def _shell() -> Any:
+    """The running IPython, if there is one."""
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+
+
 def _meet_ipython() -> None:
     """Registers with a running IPython how a cell shows a run, scalars and an error."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    if shell is not None:
+    if (shell := _shell()) is not None:
         from nbtrain.core.errors import NbtrainError
         from nbtrain.run import registry
 
         formatter = shell.display_formatter.ipython_display_formatter
         formatter.for_type_by_name("nbtrain.run.run", "Run", _show)
+        formatter.for_type_by_name("nbtrain.remote.attached", "AttachedRun", _show)
         formatter.for_type_by_name(
             "nbtrain.logdir.scalars",
             "Scalars",

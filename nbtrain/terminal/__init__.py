@@ -1,0 +1,1 @@
+"""Where a run meets a terminal: the line of a script, and the command line."""

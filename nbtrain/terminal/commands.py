@@ -1,0 +1,110 @@
+"""The verbs that steer a run: each sends one command and prints its answer."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nbtrain.core.command_json import command_of
+from nbtrain.core.commands import NO_SENDER, Command, Outcome, Sender
+from nbtrain.core.errors import ArgumentError, WaitError
+from nbtrain.rundir.answers import fields_of
+from nbtrain.terminal.exits import DONE, NO_ANSWER, REFUSED, run_in
+
+
+def send(options: argparse.Namespace) -> int:
+    """Sends the command of a line, waits for the answer and prints it."""
+    told = posted(options.folder, asked(options), options.timeout)
+    if options.json:
+        print(json.dumps(told.fields))
+    else:
+        print(told.outcome, file=sys.stdout if told.outcome.applied else sys.stderr)
+        if told.outcome.arms:
+            print(told.outcome.table)
+    return NO_ANSWER if told.late else DONE if told.outcome.applied else REFUSED
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a command.
+
+    Attributes:
+        name: The command's name.
+        outcome: What became of it; a refusal if no answer has come in time.
+        late: Whether no answer has come in time.
+    """
+
+    name: str
+    outcome: Outcome
+    late: bool
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The answer for JSON."""
+        return fields_of(self.name, self.outcome)
+
+
+def posted(
+    folder: str | Path, command: Command, timeout: float, sender: Sender = NO_SENDER
+) -> Answer:
+    """Sends a command to the run in a folder, and waits for the answer.
+
+    After `timeout` seconds the command is taken back, unless the run has taken it.
+
+    Raises:
+        NoRunError: There is no run.
+    """
+    late = False
+    with run_in(folder) as run:
+        receipt = run.post(command, sender=sender)
+        try:
+            receipt.wait(timeout)
+        except WaitError:
+            late = True
+    # A command without an answer by now was taken back, or taken by the run.
+    outcome = receipt.wait()
+    return Answer(receipt.name, outcome, late and not outcome.applied)
+
+
+def asked(options: argparse.Namespace) -> Command:
+    """Returns the command of a line.
+
+    Raises:
+        ArgumentError: It is not understood.
+    """
+    given = vars(options)
+    fields = {"command": {"trial": "try"}.get(options.verb, options.verb)}
+    fields |= {
+        name: given[name] for name in ("steps", "keep_if", "halve", "repeats") if name in given
+    }
+    if "values" in given:
+        pair = _tried if options.verb == "trial" else _pair
+        fields["values"] = dict(map(pair, options.values))
+    if given.get("checkpoint") is not None:
+        text = options.checkpoint.replace(",", "")
+        fields["checkpoint"] = int(text) if text.isdecimal() else options.checkpoint
+    return command_of(fields)
+
+
+def _pair(word: str) -> tuple[str, float]:
+    name, equals, text = word.partition("=")
+    try:
+        if equals and name:
+            return name, float(text)
+    except ValueError:
+        pass
+    raise ArgumentError(
+        f"{word!r} sets nothing: give a name and a number, such as learning_rate=1e-4."
+    )
+
+
+def _tried(word: str) -> tuple[str, float | list[float]]:
+    """Parses a pair with one value or several: `learning_rate=3e-4,1e-3`."""
+    name, _, text = word.partition("=")
+    if "," not in text:
+        return _pair(word)
+    return name, [_pair(f"{name}={each}")[1] for each in text.split(",")]

@@ -1,0 +1,31 @@
+"""The exit codes of the command line, and the opening of a run's folder for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nbtrain.core.errors import ArgumentError, NbtrainError
+from nbtrain.remote.attach import opened
+from nbtrain.remote.attached import AttachedRun
+
+DONE = 0
+REFUSED = 1  # or the run has failed
+USAGE = 2
+NO_RUN = 3
+NO_ANSWER = 4  # or no sign of life
+
+
+class NoRunError(NbtrainError):
+    """A folder that holds no run."""
+
+
+def run_in(folder: str | Path) -> AttachedRun:
+    """Opens the run of a folder, without waiting for its curves.
+
+    Raises:
+        NoRunError: There is none.
+    """
+    try:
+        return opened(folder)
+    except ArgumentError as error:
+        raise NoRunError(str(error)) from None

@@ -1,0 +1,252 @@
+"""The tools that an agent gets: what they take, what they tell, and what they say of themselves.
+
+The docstrings are what an agent reads of a tool. Errors are raised as everywhere; `mcp` turns them
+into answers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from pathlib import Path
+from typing import Annotated, Any
+
+from mcp.server.mcpserver import Context
+from pydantic import Field
+
+from nbtrain.core.commands import (
+    Command,
+    Evaluate,
+    Pause,
+    Restore,
+    Resume,
+    Save,
+    Sender,
+    Set,
+    Stop,
+    Try,
+)
+from nbtrain.core.errors import ArgumentError
+from nbtrain.remote.letters import sender_here
+from nbtrain.rundir.entries import entries
+from nbtrain.terminal import commands, listing, log
+from nbtrain.terminal.exits import run_in
+from nbtrain.terminal.summaries import summaries
+
+# Runs, checkpoints and characters of a log that are told at most; seconds to wait for curves.
+_RUNS, _CHECKPOINTS, _CHARS = 100, 10, 20_000
+_READ_SECS = 60.0
+
+Fields = dict[str, Any]
+Run = Annotated[str, Field(description="The run, as list_runs names it, such as digits.")]
+Seconds = Annotated[float, Field(ge=0, le=3600, description="Seconds to wait for the answer.")]
+Values = Annotated[
+    dict[str, float], Field(min_length=1, description="New values of hyperparameters, by name.")
+]
+Tried = Annotated[
+    dict[str, float | list[float]],
+    Field(min_length=1, description="Values to try by name; a list tries each from one state."),
+]
+Lines = Annotated[int, Field(ge=1, le=1000, description="The newest lines to return, at most.")]
+
+
+class Folders:
+    """The folders of the runs that can be seen.
+
+    Args:
+        base: The folder that holds them.
+    """
+
+    def __init__(self, base: Path) -> None:
+        self.base = base.resolve()
+
+    def name(self, folder: Path) -> str:
+        """Returns the name of a run."""
+        return folder.relative_to(self.base).as_posix()
+
+    def of(self, run: str) -> Path:
+        """Returns the folder of a run.
+
+        Raises:
+            ArgumentError: It cannot be one of these.
+        """
+        try:
+            folder = (self.base / run).resolve()
+        except (ValueError, OSError) as error:  # a null character, a loop of links
+            raise ArgumentError(f"{run!r} names no run: {error}.") from None
+        if not folder.is_relative_to(self.base):
+            raise ArgumentError(
+                f"{run!r} is not below {self.base}: give the name of a run as list_runs shows it."
+            )
+        return folder
+
+
+class Reading:
+    """The tools that change nothing."""
+
+    def __init__(self, folders: Folders) -> None:
+        self._folders = folders
+
+    def list_runs(self) -> Fields:
+        """Lists the runs, the latest sign of life first, with phase and step of each."""
+        found = listing.runs_below(self._folders.base)
+        runs = [
+            {
+                "run": self._folders.name(folder),
+                "phase": status.phase,
+                "step": status.step,
+                "total_steps": status.total_steps,
+                "epoch": status.epoch,
+                "epochs": status.epochs,
+                "seconds_since_sign_of_life": round(max(0.0, time.time() - sign.alive), 1),
+            }
+            for folder, sign, status in found[:_RUNS]
+        ]
+        return {"folder": str(self._folders.base), "runs": runs, "more": len(found) - len(runs)}
+
+    def get_status(self, run: Run) -> Fields:
+        """Returns how a run stands.
+
+        Phase, step, speed, last values, hyperparameters with their ranges, the newest checkpoints,
+        messages, and the process that trains. `silent` means that the process gives no sign of
+        life.
+        """
+        with run_in(self._folders.of(run)) as found:
+            silent = listing.is_silent(found)
+            told = listing.fields_of(found.logdir, found.sign, found.status)
+        return told | {"checkpoints": told["checkpoints"][-_CHECKPOINTS:], "silent": silent}
+
+    def get_curves(
+        self,
+        run: Run,
+        tags: Annotated[tuple[str, ...], Field(description="Tags; without any, all.")] = (),
+        points: Annotated[int, Field(ge=2, le=1000, description="Points of each curve.")] = 20,
+        from_step: Annotated[int, Field(ge=0, description="Leave out earlier steps.")] = 0,
+    ) -> Fields:
+        """Summarizes the recorded scalars of a run.
+
+        For each tag: the number of points, how many of them are abandoned or not finite, first,
+        last, lowest and highest as [step, value], and points spread evenly over the curve.
+        Abandoned points are only counted.
+        """
+        with run_in(self._folders.of(run)) as found:
+            complete = found.read(_READ_SECS)
+            told = summaries(found.scalars, tags, points=points, from_step=from_step)
+        return told | {"complete": complete}
+
+    def get_journal(self, run: Run, last: Lines = 20) -> Fields:
+        """Returns the newest lines of a run's journal.
+
+        Starts and ends, every command with its answer (`applied`, `text`) and who has asked (`by`),
+        checkpoints, and what the run did by itself.
+        """
+        folder = self._folders.of(run)
+        with run_in(folder):  # says what is there if there is no run
+            pass
+        try:
+            return {"lines": list(deque(entries(folder), last))}
+        except FileNotFoundError:
+            return {"lines": []}
+
+    def get_log(self, run: Run, last: Lines = 50) -> Fields:
+        """Returns the newest lines that the process of a run has printed.
+
+        Only a run that was started by nbtrain.launch or %%nbtrain --detach has a log.
+        """
+        with log.opened(self._folders.of(run)) as file:
+            text = "".join(deque(file, last))
+        return {"text": text[-_CHARS:], "left_out_characters": max(0, len(text) - _CHARS)}
+
+
+class Steering:
+    """The tools that steer a run: each sends one command and returns its answer.
+
+    `state` is applied, refused (`text` says why, and nothing has changed) or unanswered.
+    """
+
+    def __init__(self, folders: Folders) -> None:
+        self._folders = folders
+
+    def _send(self, command: Command, run: str, context: Context[Any, Any], secs: float) -> Fields:
+        sender = Sender(by=f"mcp ({_client(context)}), {sender_here()}")
+        answer = commands.posted(self._folders.of(run), command, secs, sender)
+        if not answer.late:
+            return answer.fields
+        text = f"No answer within {secs:g} s: {answer.outcome.text} get_journal shows it later."
+        return answer.fields | {"state": "unanswered", "text": text}
+
+    def pause(self, run: Run, context: Context[Any, Any], timeout: Seconds = 30.0) -> Fields:
+        """Pauses the training until resume. Saving, restoring and evaluating still work."""
+        return self._send(Pause(), run, context, timeout)
+
+    def resume(self, run: Run, context: Context[Any, Any], timeout: Seconds = 30.0) -> Fields:
+        """Continues a training that is paused."""
+        return self._send(Resume(), run, context, timeout)
+
+    def save(self, run: Run, context: Context[Any, Any], timeout: Seconds = 30.0) -> Fields:
+        """Writes a checkpoint."""
+        return self._send(Save(), run, context, timeout)
+
+    def evaluate(self, run: Run, context: Context[Any, Any], timeout: Seconds = 300.0) -> Fields:
+        """Evaluates what is trained, also while paused, if the run was given something to."""
+        return self._send(Evaluate(), run, context, timeout)
+
+    def trial(
+        self,
+        run: Run,
+        values: Tried,
+        context: Context[Any, Any],
+        steps: Annotated[int, Field(ge=1, description="Steps of the trial.")] = 200,
+        keep_if: Annotated[
+            str | None,
+            Field(
+                description="A tag that must not get worse; val_loss if left out. With lists, the "
+                "run goes back if it is left out, and only compares."
+            ),
+        ] = None,
+        repeats: Annotated[int, Field(ge=1, description="How often each is tried.")] = 1,
+        timeout: Seconds = 300.0,
+    ) -> Fields:
+        """Tries hyperparameters for some steps, and undoes the change unless it helped.
+
+        Prefer this to set. The run saves its state, trains with the new values, and compares the
+        scalar `keep_if` before and after. If it got worse, the run restores state and values. The
+        answer comes at the end of the trial. Values in a list are compared: each trains from the
+        same state on the same batches, and the best goes on.
+        """
+        return self._send(Try(values, steps, keep_if, repeats=repeats), run, context, timeout)
+
+    def restore(
+        self,
+        run: Run,
+        context: Context[Any, Any],
+        checkpoint: Annotated[
+            int | str | None, Field(description="Its step or path; the latest if left out.")
+        ] = None,
+        halve: Annotated[
+            str | None, Field(description="A hyperparameter to halve afterwards.")
+        ] = None,
+        timeout: Seconds = 30.0,
+    ) -> Fields:
+        """Goes back to a checkpoint. Later points and checkpoints are abandoned, and stay."""
+        return self._send(Restore(checkpoint, halve), run, context, timeout)
+
+    def set(
+        self, run: Run, values: Values, context: Context[Any, Any], timeout: Seconds = 30.0
+    ) -> Fields:
+        """Sets hyperparameters for good: all of them, or none.
+
+        Nothing undoes this by itself: use trial first if you do not know that it helps.
+        """
+        return self._send(Set(values), run, context, timeout)
+
+    def stop(self, run: Run, context: Context[Any, Any], timeout: Seconds = 60.0) -> Fields:
+        """Ends the run after the step at hand, with a last checkpoint. Nothing here restarts it."""
+        return self._send(Stop(), run, context, timeout)
+
+
+def _client(context: Context[Any, Any]) -> str:
+    """Returns the name that the client gives itself, without what could disturb a line."""
+    known = context.session.client_params
+    name = "" if known is None else "".join(filter(str.isprintable, known.client_info.name))
+    return name[:80] or "a client without a name"

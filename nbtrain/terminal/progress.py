@@ -1,0 +1,77 @@
+"""The line of a run in a script: step, speed, time left and the last values, as tqdm shows them.
+
+It goes to the standard error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from tqdm import tqdm
+
+from nbtrain.core.states import Phase, Status
+
+# The last values that fit into a line.
+_MOST_VALUES = 4
+
+
+class Watched(Protocol):
+    """A run with a line."""
+
+    name: str
+
+    @property
+    def status(self) -> Status:
+        """The current status."""
+
+    def on_tick(self, listener: Any) -> Any:
+        """Calls a function ten times a second until the run ends, and once after its end."""
+
+
+class _Bar(tqdm):
+    """A tqdm line without tqdm's monitor thread: the run refreshes it."""
+
+    monitor_interval = 0
+
+
+class Line:
+    """The line of one run; the run's looper calls `tick`."""
+
+    def __init__(self, run: Watched, file: Any = None) -> None:
+        status = run.status
+        self._run = run
+        self._bar = _Bar(
+            desc=run.name,
+            total=status.total_steps,
+            initial=status.step,
+            unit=" steps",
+            file=file,
+            dynamic_ncols=True,
+            miniters=1,
+        )
+        self._forget = run.on_tick(self.tick)
+
+    def tick(self) -> None:
+        """Shows the present state; closes the line when the run has ended."""
+        status, bar = self._run.status, self._bar
+        bar.total = status.total_steps
+        if status.step < bar.n:  # the run went back
+            bar.initial = bar.n = status.step
+        bar.set_postfix_str(described(status), refresh=False)
+        bar.update(status.step - bar.n)
+        if status.phase.ended:
+            bar.refresh()
+            bar.close()
+            self._forget()
+
+
+def described(status: Status) -> str:
+    """Returns the last values, and the phase unless the run is running."""
+    phase = [] if status.phase is Phase.RUNNING else [str(status.phase)]
+    return ", ".join([*phase, *_told(status.values)])
+
+
+def _told(values: Mapping[str, float]) -> list[str]:
+    shown = [tag for tag in values if not tag.startswith("hyperparameters/")][:_MOST_VALUES]
+    return [f"{tag} {values[tag]:.4g}" for tag in shown]

@@ -1,0 +1,50 @@
+"""A run in a script: its line in the terminal, and Ctrl-C.
+
+Ctrl-C during `run.wait()` asks the run to stop after its step, with a last checkpoint. A second one
+ends the wait, and so a script.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from nbtrain.remote.words import shown
+from nbtrain.run import registry
+
+
+def meet() -> None:
+    """Registers how a script shows a run, and what Ctrl-C does; again does nothing."""
+    if show not in registry.listeners:
+        registry.listeners.append(show)
+        registry.interrupted = interrupted
+        registry.how_to_resume = how_to_resume
+
+
+def show(run: Any) -> None:
+    """Shows the line of a run that has started, if the standard error is a terminal."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        from nbtrain.terminal.progress import Line
+
+        Line(run)
+
+
+def how_to_resume(logdir: Path) -> str:
+    """Says how a paused run of this folder goes on."""
+    folder = shlex.quote(shown(logdir))
+    return (
+        f"`nbtrain resume {folder}` in another terminal lets it go on; Ctrl-C here stops it, with "
+        "a last checkpoint."
+    )
+
+
+def interrupted(run: Any) -> bool:
+    """Asks the run to stop after Ctrl-C; tells that the wait goes on."""
+    run.request_stop()
+    sys.stderr.write(
+        f"\nnbtrain: {run.name} stops after the step at hand and saves a last checkpoint. Ctrl-C "
+        "again ends the wait.\n"
+    )
+    return True

@@ -1,0 +1,106 @@
+"""A run in a script on a real terminal: its line, and Ctrl-C."""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import os
+import re
+import signal
+import struct
+import sys
+import termios
+import threading
+import traceback
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import nbtrain
+from nbtrain.checkpoints.files import listed
+from nbtrain.core.states import Phase
+from tests.forked import Forked
+from tests.gate import Gate, eventually
+from tests.models import Counter
+
+
+class Terminal:
+    """A terminal of 100 columns, as the standard error of this process.
+
+    It is read all the time: one that is full would hold up whoever prints.
+    """
+
+    def __init__(self) -> None:
+        self._ours, theirs = os.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        sys.stderr = open(theirs, "w")  # noqa: SIM115 - as long as the process lives
+        self._got: list[bytes] = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        while True:
+            self._got.append(os.read(self._ours, 1 << 16))
+
+    def shown(self) -> str:
+        """Returns what was printed so far."""
+        sys.stderr.write("\0")
+        sys.stderr.flush()
+        eventually(lambda: "\0" in self._text())
+        return self._text()
+
+    def _text(self) -> str:
+        return b"".join(self._got).decode(errors="replace")
+
+
+def script(pipe: Connection, steps: int | None, times: int = 0) -> None:
+    """Trains; without `steps`, the fourth step stands still until the second Ctrl-C."""
+    terminal, gate = Terminal(), Gate(3)
+    counter = Counter(gate)
+    run = nbtrain.train(counter.step, steps=steps, checkpoint=counter.checkpoint, name="script")
+    gate.wait_for_arrivals(steps or 4)
+    if times < 2:
+        gate.open()
+    threading.Thread(target=press_ctrl_c, args=(times,), daemon=True).start()
+    try:
+        run.wait()
+    except KeyboardInterrupt:
+        pipe.send(str(run.status.phase))
+        gate.open()
+        run.wait()
+    pipe.send((str(run.status.phase), run.status.step, terminal.shown()))
+
+
+def press_ctrl_c(times: int) -> None:
+    """Interrupts the main thread as often as it waits for the end of its run."""
+    (run,) = nbtrain.runs().values()
+    for phase in (Phase.RUNNING, Phase.STOPPING)[:times]:
+        eventually(functools.partial(main_thread_waits, run, phase))
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def main_thread_waits(run: nbtrain.Run, phase: Phase) -> bool:
+    """Tells if the main thread is in `run.wait()` while the run is in a phase."""
+    if run.status.phase is not phase:
+        return False
+    frame = sys._current_frames()[threading.main_thread().ident or 0]
+    return "until_ended" in {entry.name for entry in traceback.extract_stack(frame)}
+
+
+def test_a_script_shows_a_line_with_its_steps_and_values() -> None:
+    with Forked(script, 3) as child:
+        phase, step, line = child.answer()
+    assert (phase, step) == ("finished", 3)
+    assert re.search(r"script: 100%\|█+\| 3/3 \[.* steps/s, finished, count 3\]", line), line
+
+
+def test_ctrl_c_stops_the_run_which_saves_and_the_script_goes_on() -> None:
+    with Forked(script, None, 1) as child:
+        phase, step, line = child.answer()
+    assert phase == "stopped"
+    assert "script stops after the step at hand and saves a last checkpoint" in line
+    assert listed(Path("runs/script/checkpoints"))[-1].step == step
+
+
+def test_a_second_ctrl_c_ends_the_wait() -> None:
+    with Forked(script, None, 2) as child:
+        assert child.answer() == "stopping"
+        assert child.answer()[0] == "stopped"
